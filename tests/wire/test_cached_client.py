@@ -1,5 +1,7 @@
 """A client with a private cache, beside a server that counts."""
 
+import base64
+import re
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +23,9 @@ class Origin(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.asked.append((self.command, self.headers.get("If-None-Match")))
         path, _, control = self.path.partition("?")
-        if path == "/moved":
+        if path.startswith(("/by/", "/own/", "/digest/")):
+            self.answer_about(path, control)
+        elif path == "/moved":
             self.answer(302, {"Location": "/there", "Cache-Control": "max-age=60"})
         elif self.server.fails:
             self.answer(503, {}, b"down")
@@ -40,6 +44,22 @@ class Origin(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
+    def answer_about(self, path: str, control: str):
+        """Tells what a field of the request was; below /by/ and /digest/ Vary
+        names it."""
+        _, kind, name = path.split("/", 2)
+        value = self.headers.get(name)
+        if kind == "digest" and value is None:
+            challenge = 'Digest realm="r", nonce="n", qop="auth"'
+            self.answer(401, {"WWW-Authenticate": challenge})
+            return
+        fields = {"Cache-Control": control or "max-age=60"}
+        if kind != "own":
+            fields["Vary"] = name
+        if name == "Cookie":
+            fields["Set-Cookie"] = f"seen={len(self.server.asked)}"
+        self.answer(200, fields, shown(value).encode())
+
     def answer(self, status: int, fields: dict[str, str], body: bytes = b""):
         self.send_response(status)
         for name, value in fields.items():
@@ -48,6 +68,16 @@ class Origin(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def shown(value: str | None) -> str:
+    """Shows the value of a field, and of credentials the user name."""
+    scheme, _, rest = (value or "-").partition(" ")
+    if scheme == "Basic":
+        return base64.b64decode(rest).decode().partition(":")[0]
+    if scheme == "Digest":
+        return re.search('username="(.*?)"', rest)[1]
+    return value or "-"
 
 
 @pytest.fixture
@@ -116,8 +146,96 @@ def test_vary(origin):
     asked = [f"GET /vary Accept-Language: {name}" for name in ("de", "en", "DE")]
     lines = ask(origin, *asked)
     assert [line.split(" ", 2)[2] for line in lines[:3]] == ["call 1", "call 2", "call 1"]
-    ask(origin, "GET /cookie", "GET /cookie")
-    assert len(origin.asked) == 4, "the jar is not looked at"
+
+
+LOGINS = ["auth=alice", "auth=bob", "", "url=carol", "client=bob", "auth=alice"]
+USERS = ["alice", "bob", "-", "carol", "bob", "alice"]
+
+# Requests to one resource, what each is to be answered with, and how many of
+# them the server is to see.
+WHO_ASKS = {
+    "9111-4.1 credentials, however they are given": (
+        "/by/Authorization", LOGINS, USERS, 4,
+    ),
+    "9111-4.1 fields of the client": (
+        "/by/Accept-Language",
+        ["", "client=german", "Accept-Language: de", "", "client=german"],
+        ["-", "de", "de", "-", "de"], 2,
+    ),
+    "9111-4.1 fields that hooks add": (
+        "/by/X-Tenant",
+        ["client=red", "client=blue", "", "X-Tenant: red", "client=blue"],
+        ["red", "blue", "-", "red", "blue"], 3,
+    ),
+    "9111-4.1 the login of a digest, whatever its answer": (
+        "/digest/Authorization",
+        ["digest=alice", "digest=bob", "digest=alice"],
+        ["alice", "bob", "alice"], 4,
+    ),
+    "9111-4.1 cookies of the jar": (
+        "/by/Cookie",
+        ["client=browser", "client=browser", "client=browser", "", ""],
+        ["-", "seen=1", "seen=2", "-", "-"], 3,
+    ),
+    "9110-7.1 the target URI has the Host that is sent": (
+        "/own/Host",
+        ["Host: a.test", "Host: b.test", "Host: A.test:80"],
+        ["a.test", "b.test", "a.test"], 2,
+    ),
+    "9111-3.5 credentials, and no directive": (
+        "/own/Authorization", LOGINS, USERS, 4,
+    ),
+    "9111-3.5 private is for one": (
+        "/own/Authorization?private,must-revalidate,max-age=60",
+        LOGINS, USERS, 4,
+    ),
+    "9111-3.5 public": (
+        "/own/Authorization?public,max-age=60", LOGINS, ["alice"] * 6, 1,
+    ),
+    "9111-3.5 s-maxage": (
+        "/own/Authorization?s-maxage=60,max-age=60", LOGINS, ["alice"] * 6, 1,
+    ),
+    "9111-3.5 must-revalidate": (
+        "/own/Authorization?must-revalidate,max-age=60",
+        LOGINS, ["alice"] * 6, 1,
+    ),
+    "9111-3.5 no credentials are not those of anybody": (
+        "/own/Authorization", ["", "auth=alice", ""], ["-", "alice", "-"], 2,
+    ),
+    "9111-5.2.1.4 fields of the client": (
+        "/own/X", ["", "client=careful"], ["-", "-"], 2,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", WHO_ASKS)
+def test_who_asks(origin, rule):
+    """What a request is answered with is decided by the request as it is sent."""
+    path, requests, expected, count = WHO_ASKS[rule]
+    lines = ask(origin, *[f"GET {path} {request}".rstrip() for request in requests])
+    got = [line.split(" ", 2)[2] for line in lines if line.startswith("200 ")]
+    wrong = sum(one != other for one, other in zip(got, expected, strict=True))
+    assert wrong == 0, f"{wrong} of {len(got)} got another's content: {got}"
+    assert len(origin.asked) == count
+
+
+def test_hooks_are_told_of_what_is_kept(origin):
+    lines = ask(origin, *["GET /by/X-Tenant client=red"] * 2)
+    told = ["before 1", "after 1 200"]
+    assert lines[:2] + lines[3:5] == told * 2
+    assert lines[2] == "200 - red" and lines[5].endswith(" red")
+
+
+def test_conditions_go_out_behind_hooks(origin):
+    lines = ask(origin, *["GET /a?no-cache client=red"] * 2)
+    assert lines[-1] == "hits 0 revalidated 1"
+    assert origin.asked == [("GET", None), ("GET", '"v1"')]
+
+
+def test_an_own_host_is_invalidated(origin):
+    get, other = "GET /a Host: a.test", "GET /a Host: b.test"
+    lines = ask(origin, get, other, "POST /a Host: a.test", get, other)
+    assert lines[-1] == "hits 1 revalidated 1"
 
 
 def test_unsafe_methods(origin):

@@ -339,12 +339,14 @@ def may_mount() -> bool:
         return False
 
 
+PORT_COUNT_MAX = 100
+
+
 class FullListener:
     """Listens, but its queue is full: who connects waits."""
 
-    def __init__(self, host: str, port: int = 0) -> None:
-        self._socket = socket.socket()
-        self._socket.bind((host, port))
+    def __init__(self, host: str, bound: socket.socket) -> None:
+        self._socket = bound
         self._socket.listen(0)
         self.port = self._socket.getsockname()[1]
         self._first = socket.create_connection((host, self.port))
@@ -352,6 +354,20 @@ class FullListener:
     def close(self) -> None:
         self._first.close()
         self._socket.close()
+
+
+def bound_at_both(first: str, second: str) -> tuple[socket.socket, socket.socket]:
+    """Finds a port that is free at two addresses, and binds both to it."""
+    for _ in range(PORT_COUNT_MAX):
+        one, other = socket.socket(), socket.socket()
+        one.bind((first, 0))
+        try:
+            other.bind((second, one.getsockname()[1]))
+            return one, other
+        except OSError:
+            one.close()
+            other.close()
+    raise AssertionError(f"no port is free at {first} and {second}")
 
 
 def connecting_count(port: int) -> int:
@@ -382,8 +398,9 @@ def test_a_host_whose_addresses_fail_at_once_ends_no_other_request(tmp_path):
         connection.send(sized(b"ok"))
 
     slow = RawServer(handle)
-    first = FullListener("127.0.0.1")
-    second = FullListener("127.0.0.2", first.port)
+    one, other = bound_at_both("127.0.0.1", "127.0.0.2")
+    first = FullListener("127.0.0.1", one)
+    second = FullListener("127.0.0.2", other)
     client = Fetcher(program)
     client.client()
     results = []

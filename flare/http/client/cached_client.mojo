@@ -1,22 +1,34 @@
 """A client that keeps responses, as a browser does: a private cache (RFC 9111)."""
 
-from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.key import cache_key, key_of_reference
 from flare.http.cache.core.policy import CachePolicy
-from flare.http.cache.core.storage import StoreRefusal, store_refusal
+from flare.http.cache.core.storage import (
+    StoreRefusal,
+    may_be_shared,
+    store_refusal,
+)
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
 from flare.http.cache.store import CacheStore, Figure, Lookup
 from flare.http.client.client import HttpClient
+from flare.http.client.config import ClientConfig
+from flare.http.client.driver import NoStream, end_task, run_task
 from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.client.request import ClientRequest, request_url
-from flare.http.client.response import ClientResponse
+from flare.http.client.prepared_request import (
+    PreparedRequest,
+    Upload,
+    prepare_request,
+)
+from flare.http.client.progress import NoProgress
+from flare.http.client.request import ClientRequest
+from flare.http.client.response import ClientResponse, url_without_credentials
+from flare.http.client.sent_fields import sent_fields, sent_host
+from flare.http.client.task import RequestTask
 from flare.http.client.verbs import RequestMethods
 from flare.http.message.body import Body
-from flare.http.message.fields import ListElements
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.owned_request import ReplacedFields
 from flare.sys.clock import unix_seconds
 from flare.url.url import Url
@@ -32,8 +44,13 @@ struct CachedClient(RequestMethods):
     stale one that has an entity tag or Last-Modified is validated, which costs
     a 304 if it has not changed. What is kept is for one user: `private` does
     not keep a response out. Requests with content, `Range` or conditions of
-    their own pass by, and so do responses behind redirections, streams, and
-    what varies by cookies.
+    their own pass by, and so do responses behind redirections and streams.
+
+    What a request selects is decided by all fields that it would be sent with:
+    those of the client and of hooks, credentials and cookies included. Requests
+    with other credentials, or with none, do not get a response unless it says
+    that all may have it (RFC 9111 section 3.5). Hooks see requests that are
+    answered with what is kept, too.
     """
 
     comptime Failure = ClientError
@@ -97,51 +114,79 @@ struct CachedClient(RequestMethods):
         Raises:
             ClientError: If there is none.
         """
-        var url = request_url(self.client._base.copy(), request)
-        var key = cache_key(url.scheme(), url.host(), url.request_target())
-        if not _is_readable(request):
-            var changes = _may_change(request.method)
-            var response = self.client.send(request^)
-            if changes:
-                self._invalidate(key, response)
-            return response^
-        var fields = ReplacedFields(request.headers)
+        ref state = self.client._state[]
+        var prepared = prepare_request(
+            request^,
+            Upload(),
+            self.client._base,
+            self.client._auth,
+            Pointer(to=state.config),
+        )
+        # What is sent decides: what hooks add, and cookies, included.
+        state.add_cookies(prepared)
+        _run_hooks(prepared)
+        var key = _key_of(prepared)
+        var sent = _fields_of(prepared, state.config)
+        if not sent or not _is_readable(prepared, sent.held()):
+            return self._pass_by(prepared^, key)
+        var fields = ReplacedFields(sent.held())
         var asked = CacheControl.of_request(fields.lend())
         var found = self.store.look_up(
             key, fields.lend(), asked, self.policy, unix_seconds()
         )
         if found.response:
             if found.reuse == Reuse.FRESH or found.reuse == Reuse.STALE:
-                return self._answer(url^, found.response.held()[])
+                var kept = self._answer(
+                    prepared.url.copy(), found.response.held()[]
+                )
+                prepared.tell_head(kept)
+                return kept^
         if asked.only_if_cached:
-            raise ClientError(
+            var error = ClientError(
                 materialize[Phase.REQUEST](),
                 materialize[BadRequest](),
                 "only-if-cached: nothing is kept of this",
             )
-        return self._fetch(request^, url^, key, asked, found)
+            prepared.tell_failure(error)
+            raise error^
+        return self._fetch(prepared^, key, asked, found)
+
+    def _pass_by(
+        mut self, var prepared: PreparedRequest, key: String
+    ) raises ClientError -> ClientResponse:
+        """Sends a request whose response is not kept."""
+        var changes = _may_change(prepared.method)
+        var source = NoStream()
+        var sink = NoStream()
+        var nobody = NoProgress()
+        var response = run_task(
+            self.client._state[], prepared^, source, sink, nobody
+        )
+        if changes:
+            self._invalidate(key, response)
+        return response^
 
     def _fetch(
         mut self,
-        var request: ClientRequest,
-        var url: Url,
+        var prepared: PreparedRequest,
         key: String,
         asked: CacheControl,
         found: Lookup,
     ) raises ClientError -> ClientResponse:
         """Asks the server, for a 304 if there is something to validate."""
+        var url = prepared.url.copy()
         var times = ExchangeTimes(unix_seconds(), 0)
-        var fields = ReplacedFields(request.headers)
         var stands_in = found.response.__bool__() and (
             found.response.held()[].may_stand_in(
                 asked, self.policy, times.request_s
             )
         )
         if found.response:
-            _ask_to_validate(request, found.response.held()[])
+            _ask_to_validate(prepared, found.response.held()[])
+        var sent = Optional[HeaderMap](None)
         var response: ClientResponse
         try:
-            response = self.client.send(request^)
+            response = self._exchange(prepared^, sent)
         except error:
             if not stands_in:
                 raise error^
@@ -154,12 +199,26 @@ struct CachedClient(RequestMethods):
             return self._answer(url^, found.response.held()[])
         # Kept responses are 200s and the like; behind a redirection it is
         # another's.
-        if response.redirect_count > 0:
+        if response.redirect_count > 0 or not sent:
             return response^
+        var fields = ReplacedFields(sent.held())
         if code == 304 and found.response:
             return self._confirmed(url^, key, fields, found, response, times)
         self._keep(key, fields, response, times)
         return response^
+
+    def _exchange(
+        mut self, var prepared: PreparedRequest, mut sent: Optional[HeaderMap]
+    ) raises ClientError -> ClientResponse:
+        """Sends a request, and tells which fields the last attempt had."""
+        ref state = self.client._state[]
+        var source = NoStream()
+        var sink = NoStream()
+        var nobody = NoProgress()
+        var task = RequestTask(prepared^, state)
+        end_task(task, state, source, sink, nobody)
+        sent = _fields_of(task.request, state.config)
+        return task^.finish(state)
 
     def _confirmed(
         self,
@@ -184,7 +243,7 @@ struct CachedClient(RequestMethods):
                 times=times,
             )
             var answer = self._answer(url.copy(), fresh)
-            _ = self.store.put(key, fresh^)
+            self._put(key, fresh^, fields)
             return answer^
         except:
             # Fields that are too long together update nothing.
@@ -209,27 +268,39 @@ struct CachedClient(RequestMethods):
             refusal != StoreRefusal.NONE
             or len(response.body) > self.policy.content_len_max
             or len(response.trailers) > 0
-            or _varies_by_cookie(response.headers)
         ):
             # What it was to replace is out of date (section 4.3.3).
             if response.status < 500:
                 self.store.drop(key)
             return
         try:
-            _ = self.store.put(
-                key,
-                StoredResponse(
-                    response.status,
-                    response.headers,
-                    Body(String(unsafe_from_utf8=response.body.as_bytes())),
-                    fields.lend(),
-                    policy=self.policy,
-                    times=times,
-                ),
+            var stored = StoredResponse(
+                response.status,
+                response.headers,
+                Body(String(unsafe_from_utf8=response.body.as_bytes())),
+                fields.lend(),
+                policy=self.policy,
+                times=times,
             )
+            self._put(key, stored^, fields)
         except:
             # Its fields have no room for a Date: it is not kept.
             pass
+
+    def _put(
+        self, key: String, var stored: StoredResponse, fields: ReplacedFields
+    ):
+        """Keeps a response for those who may get it: for the same credentials, or
+        as little any, unless section 3.5 lets a shared cache give it to all."""
+        ref control = stored.control
+        var is_for_all = (
+            may_be_shared(control)
+            and not control.is_private
+            and len(control.private_fields) == 0
+        )
+        if not is_for_all:
+            stored.vary.select_by("authorization", fields.lend())
+        _ = self.store.put(key, stored^)
 
     def _answer(self, var url: Url, stored: StoredResponse) -> ClientResponse:
         """Makes a response of what is kept; the content is shared."""
@@ -254,12 +325,57 @@ struct CachedClient(RequestMethods):
             if reference:
                 var other = key_of_reference(key, reference.held())
                 if other.byte_length() > 0:
+                    other += _way_of(key)
                     _ = self.store.invalidate_key(other)
 
 
-def _is_readable(request: ClientRequest) -> Bool:
+def _run_hooks(mut prepared: PreparedRequest) raises ClientError:
+    """Lets the hooks see the first attempt, before it is known whether it is
+    made."""
+    try:
+        prepared.run_hooks()
+    except error:
+        prepared.tell_failure(error)
+        prepared.note_attempts(error)
+        error.url = url_without_credentials(prepared.url)
+        raise error^
+
+
+def _key_of(prepared: PreparedRequest) -> String:
+    """Writes the target URI (RFC 9110 section 7.1), and behind it, if the
+    request has a Host of its own, who is asked for it."""
+    var scheme = "https" if prepared.endpoint.is_tls else "http"
+    ref url = prepared.url
+    if "host" not in prepared.headers:
+        return cache_key(scheme, url.host(), url.request_target())
+    var key = cache_key(scheme, sent_host(prepared), url.request_target())
+    # No target has this octet.
+    key.write("#", url.host())
+    return key^
+
+
+def _way_of(key: String) -> String:
+    """Gives what stands behind the target URI of a key."""
+    var octets = key.as_bytes()
+    for index in range(len(octets)):
+        if octets.at(index) == 35:
+            return String(unsafe_from_utf8=octets.after(index))
+    return String()
+
+
+def _fields_of(
+    prepared: PreparedRequest, config: ClientConfig
+) -> Optional[HeaderMap]:
+    """Gathers the fields that are sent; nothing if a block has no room for them."""
+    try:
+        return sent_fields(prepared, config)
+    except:
+        return None
+
+
+def _is_readable(prepared: PreparedRequest, fields: HeaderMap) -> Bool:
     """Tells whether a request may be answered with what is kept."""
-    if request.method != "GET" or request.body.is_given:
+    if prepared.method != "GET" or prepared.body.is_given:
         return False
     for name in [
         "range",
@@ -269,7 +385,7 @@ def _is_readable(request: ClientRequest) -> Bool:
         "if-unmodified-since",
         "upgrade",
     ]:
-        if name in request.headers:
+        if name in fields:
             return False
     return True
 
@@ -284,26 +400,27 @@ def _may_change(method: String) -> Bool:
     )
 
 
-def _ask_to_validate(mut request: ClientRequest, stored: StoredResponse):
+def _ask_to_validate(mut prepared: PreparedRequest, stored: StoredResponse):
     """Adds the conditions of section 4.3.1."""
     try:
         var tag = stored.headers.get("etag")
         if tag:
-            request.headers.set("If-None-Match", tag.held())
+            _set_condition(prepared, "If-None-Match", tag.held())
         var modified = stored.headers.get("last-modified")
         if modified:
-            request.headers.set("If-Modified-Since", modified.held())
+            _set_condition(prepared, "If-Modified-Since", modified.held())
     except:
         # A block that is full takes no condition: the whole is sent.
         pass
 
 
-def _varies_by_cookie(headers: HeaderMap) -> Bool:
-    """Tells whether a response depends on the jar, which is not looked at."""
-    var index = headers.find("vary")
-    while index >= 0:
-        for element in ListElements(headers.value(index).as_bytes()):
-            if equals_ignore_case(element, "cookie".as_bytes()):
-                return True
-        index = headers.find("vary", index + 1)
-    return False
+def _set_condition(
+    mut prepared: PreparedRequest, name: StaticString, value: StringSpan
+) raises HeaderError:
+    """Sets a field of the attempt that the hooks have seen, and of those that
+    follow it."""
+    prepared.headers.set(name, value)
+    if prepared.extras:
+        ref own = prepared.extras.held()[].hooks.own_headers
+        if own:
+            own.held().set(name, value)

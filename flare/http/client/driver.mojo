@@ -44,11 +44,41 @@ def run_task[
         ClientError: If it fails for good.
     """
     var task = RequestTask(request^, state)
+    end_task(task, state, source, sink, progress)
+    return task^.finish(state)
+
+
+def end_task[
+    R: Readable, W: Writable, P: TransferProgress
+](
+    mut task: RequestTask,
+    mut state: ClientState,
+    mut source: R,
+    mut sink: W,
+    mut progress: P,
+) raises ClientError:
+    """Waits until the final response to a request is there.
+
+    Parameters:
+        R: The source's type.
+        W: The sink's type.
+        P: The type of who is told how far it is.
+
+    Args:
+        task: The request under way; it is to be finished.
+        state: The client.
+        source: Where streamed content comes from.
+        sink: Where streamed content of the response goes.
+        progress: Is told how far it is.
+
+    Raises:
+        ClientError: If it fails for good.
+    """
     var meter = TransferMeter()
     while True:
         var found = go_on(task, state, source, progress, meter)
         if found == TaskProgress.DONE:
-            return task^.finish(state)
+            return
         try:
             _pass_on(task, sink)
         except error:

@@ -6,6 +6,7 @@ from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.redirect import drop_credentials
 from flare.http.client.response import url_without_credentials
+from flare.http.client.sent_fields import sent_host
 from flare.http.h1.serialiser import RequestStart, write_request_head
 from flare.http.message.header_map import HeaderMap
 
@@ -28,9 +29,7 @@ def write_head(
     var is_absolute = request.asks_proxy()
     if is_absolute:
         target = url_without_credentials(request.url)
-    var host = String(request.url.host())
-    if request.endpoint.is_unix:
-        host = "localhost"
+    var host = sent_host(request)
     if is_absolute or request.cookie.byte_length() > 0:
         _add_extra(request, extra, is_absolute)
     if len(extra) == 0:

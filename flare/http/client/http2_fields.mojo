@@ -7,7 +7,7 @@ from flare.bytes.checked import *
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.redirect import is_credential
+from flare.http.client.sent_fields import leaves_out, sent_host
 from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
@@ -68,7 +68,7 @@ struct Http2RequestFields(Movable):
         ref own = request.headers
         for index in range(len(config.headers)):
             var name = config.headers.name(index)
-            if not _leaves_out(name, request, config):
+            if not leaves_out(name, request, config):
                 self._add_field(name, config.headers.value(index))
         for index in range(len(own)):
             self._add_field(own.name(index), own.value(index))
@@ -169,12 +169,7 @@ struct Http2RequestFields(Movable):
 
     def _collect_start(mut self, request: PreparedRequest) raises ClientError:
         var target = String(request.url.request_target())
-        var host = String(request.url.host())
-        if request.endpoint.is_unix:
-            host = "localhost"
-        var own_host = request.headers.find("host")
-        if own_host >= 0:
-            host = String(request.headers.value(own_host))
+        var host = sent_host(request)
         var start = RequestStart(StringSpan(request.method), target, host, 1)
         check_request_start(start, RequestFraming.none())
         self._add(":method", request.method)
@@ -248,20 +243,6 @@ struct Http2RequestFields(Movable):
                 # Others would leave the table before they come again.
                 indexing = Indexing.NOT_KEPT
             session.encoder.add(session.fields, name, value, indexing)
-
-
-def _leaves_out(
-    name: StringSpan, request: PreparedRequest, config: ClientConfig
-) -> Bool:
-    """Tells whether a field of the client does not go with a request."""
-    if len(request.headers) > 0 and name in request.headers:
-        return True
-    if request.has_left_origin and is_credential(name):
-        # They were for where the request began.
-        return True
-    return config.drops_codings(request.headers) and (
-        _is_name(name, "accept-encoding")
-    )
 
 
 def _is_name(name: StringSpan, wanted: StaticString) -> Bool:

@@ -274,13 +274,19 @@ struct PreparedRequest(Movable):
         """Begins the span of a request that is a part of a trace."""
         if not self.extras:
             return
-        ref trace = self.extras.held()[].trace
-        if trace:
-            var span = trace.held()[].child(self.method, kind=SpanKind.CLIENT)
-            set_trace_fields(self.headers, span)
-            if span.is_recording():
-                describe_request(span, self.method, self.url)
-            trace = ArcPointer(span^)
+        ref extras = self.extras.held()[]
+        if not extras.trace:
+            return
+        var span = extras.trace.held()[].child(
+            self.method, kind=SpanKind.CLIENT
+        )
+        set_trace_fields(self.headers, span)
+        if extras.hooks.own_headers:
+            # The hooks have run: the attempts behind this one have them, too.
+            set_trace_fields(extras.hooks.own_headers.held(), span)
+        if span.is_recording():
+            describe_request(span, self.method, self.url)
+        extras.trace = ArcPointer(span^)
 
     def end_trace(self, status: Int):
         """Ends the span with a response.
@@ -516,6 +522,8 @@ struct PreparedRequest(Movable):
             )
         var next = redirect_url(self.url, location_of(response.headers))
         self._remember(response)
+        # What is dropped below is of the request's own fields.
+        self.undo_hooks()
         var method = redirected_method(response.status, self.method)
         if method != self.method:
             self.method = method^
@@ -594,9 +602,7 @@ struct PreparedRequest(Movable):
         if not self.extras or not self.extras.held()[].retry:
             return False
         ref policy = self.extras.held()[].retry.held().policy
-        return policy.trusts_idempotency_key and (
-            "idempotency-key" in self.headers
-        )
+        return policy.knows_repetition(self.headers)
 
     def has_policy(self) -> Bool:
         """Tells whether a policy decides on repetitions.

@@ -225,6 +225,20 @@ struct RetryPolicy(Copyable, Movable):
         self.budget = budget.value() if budget else RetryBudget()
         self.jitter = jitter.value() if jitter else JitterSource.from_system()
 
+    def knows_repetition(self, headers: HeaderMap) -> Bool:
+        """Tells whether the server knows a request by its key when it comes again.
+
+        Args:
+            headers: The request's fields.
+
+        Returns:
+            True if it has an Idempotency-Key, not empty, and that is trusted.
+        """
+        if not self.trusts_idempotency_key:
+            return False
+        var key = headers.find("idempotency-key")
+        return key >= 0 and headers.value(key).byte_length() > 0
+
     def problem(self) -> String:
         """Looks for numbers that cannot work.
 

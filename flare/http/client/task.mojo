@@ -62,7 +62,7 @@ struct RequestTask(Movable):
     """A request that is under way, whoever drives it."""
 
     var request: PreparedRequest
-    """What is sent."""
+    """What is sent; at the end, as it was sent last."""
     var attempt_number: Int
     """Counts the attempts, each of which may have another connection."""
     var _builder: ResponseBuilder
@@ -527,7 +527,6 @@ struct RequestTask(Movable):
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
         """Prepares the next attempt behind a response that is not final."""
-        self.request.undo_hooks()
         var pause_ms = 0
         if self.request.will_stop_expecting(
             self._builder.response, self._attempt[].content_len
@@ -539,6 +538,7 @@ struct RequestTask(Movable):
             pause_ms = self.request.begin_retry()
         elif not state.answers(self.request, self._builder, self._attempt):
             return False
+        self.request.undo_hooks()
         self._builder = ResponseBuilder(
             self.request.url.copy(), self.request.redirect_count
         )

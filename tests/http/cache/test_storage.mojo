@@ -36,6 +36,7 @@ struct _Row(Copyable, Movable):
 
 comptime _NONE = StoreRefusal.NONE
 comptime _NO_STORE = StoreRefusal.NO_STORE
+comptime _REQUEST = StoreRefusal.REQUEST
 comptime _USELESS = StoreRefusal.USELESS
 comptime _STATUS = StoreRefusal.STATUS
 comptime _PRIVATE = StoreRefusal.PRIVATE
@@ -72,8 +73,8 @@ def test_what_is_stored() raises:
             200,
             "Cache-Control: no-store",
             "Cache-Control: max-age=1",
-            _NO_STORE,
-            _NO_STORE,
+            _REQUEST,
+            _REQUEST,
         ),
         _Row(
             "5.2.2.3 understood",

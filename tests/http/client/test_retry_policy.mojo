@@ -394,6 +394,8 @@ def test_a_request_may_say_that_twice_is_once() raises:
         config.retries = policy^
         request = ClientRequest("POST", "http://a/")
         assert_false(_prepared(request.copy(), config).may_be_twice())
+        request.set_header("Idempotency-Key", "")
+        assert_false(_prepared(request.copy(), config).may_be_twice())
         request.set_header("Idempotency-Key", "7")
         assert_equal(_prepared(request^, config).may_be_twice(), trusts)
 

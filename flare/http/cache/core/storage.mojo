@@ -53,7 +53,7 @@ struct StoreRefusal(Equatable, TrivialRegisterPassable):
     comptime STATUS = Self(2)
     """The status is a part, an interim one, or not understood."""
     comptime NO_STORE = Self(3)
-    """Request or response forbid it."""
+    """The response forbids it."""
     comptime PRIVATE = Self(4)
     """It is for a single user."""
     comptime AUTHORIZED = Self(5)
@@ -64,6 +64,24 @@ struct StoreRefusal(Equatable, TrivialRegisterPassable):
     """No other request would match it."""
     comptime USELESS = Self(8)
     """It is stale from the start, and cannot be validated."""
+    comptime REQUEST = Self(9)
+    """The request forbids it."""
+
+    def is_of_request(self, status: Status) -> Bool:
+        """Tells whether the response to another request for the same target may
+        well be kept.
+
+        Args:
+            status: The response's status.
+
+        Returns:
+            True if the request forbids it or has credentials, or is at fault
+            itself (4xx) in a way that says nothing of the target.
+        """
+        if self == Self.REQUEST or self == Self.AUTHORIZED:
+            return True
+        var is_at_fault = status.code >= 400 and status.code < 500
+        return is_at_fault and not is_heuristic(status)
 
 
 def store_refusal(
@@ -94,7 +112,7 @@ def store_refusal(
     if control.no_store and not control.must_understand:
         return StoreRefusal.NO_STORE
     if policy.obeys_clients and CacheControl.of_request(fields).no_store:
-        return StoreRefusal.NO_STORE
+        return StoreRefusal.REQUEST
     if policy.is_shared:
         var refusal = _shared_refusal(fields, headers, control, policy)
         if refusal != StoreRefusal.NONE:
@@ -123,9 +141,8 @@ def _shared_refusal(
     if control.is_private:
         return StoreRefusal.PRIVATE
     var is_for_all = control.is_public or control.s_maxage_s.__bool__()
-    if "authorization" in fields:
-        if not is_for_all and not control.must_revalidate:
-            return StoreRefusal.AUTHORIZED
+    if "authorization" in fields and not may_be_shared(control):
+        return StoreRefusal.AUTHORIZED
     if policy.keeps_cookies or is_for_all or "set-cookie" not in headers:
         return StoreRefusal.NONE
     for stripped in [
@@ -135,6 +152,24 @@ def _shared_refusal(
         if "set-cookie" in stripped:
             return StoreRefusal.NONE
     return StoreRefusal.COOKIE
+
+
+def may_be_shared(control: CacheControl) -> Bool:
+    """Tells whether the response to a request with credentials may be given to
+    requests of others (section 3.5).
+
+    Args:
+        control: What the response says to caches.
+
+    Returns:
+        True by `must-revalidate`, `public` and `s-maxage`; `private` is not
+        looked at.
+    """
+    return (
+        control.is_public
+        or control.must_revalidate
+        or control.s_maxage_s.__bool__()
+    )
 
 
 def _understands(status: Status) -> Bool:

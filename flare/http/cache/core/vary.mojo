@@ -22,8 +22,8 @@ struct _SelectingField(Copyable, Movable):
 
 
 struct VaryKey(Copyable, Defaultable, Movable, Sized):
-    """The fields that a response's Vary names, with their values in the request
-    that it answered."""
+    """The fields that a response's Vary names, and others it is selected by, with
+    their values in the request that it answered."""
 
     var is_any: Bool
     """True for `Vary: *`, which no other request matches."""
@@ -50,6 +50,16 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
                 elif len(element) > 0:
                     self._add(element, fields)
             index = headers.find("vary", index + 1)
+
+    def select_by(mut self, name: StringSpan, fields: Fields):
+        """Has requests select the response by one more field, as if Vary named
+        it.
+
+        Args:
+            name: The field's name.
+            fields: Those of the request that the response answers.
+        """
+        self._add(name.as_bytes(), fields)
 
     def _add(mut self, name: Span[UInt8, _], fields: Fields):
         for known in self._fields:
