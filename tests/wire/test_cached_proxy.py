@@ -193,6 +193,39 @@ def test_one_fetch_for_many(origin, gateway):
     assert sum("collapsed" in state for state in states) >= 20
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"Authorization": "Basic eA=="}, {"Cache-Control": "no-store"}],
+    ids=["9111-3.5", "9111-5.2.1.5"],
+)
+def test_no_client_keeps_others_from_sharing(origin, gateway, fields):
+    """What a request forbids says nothing of the next one."""
+    fields = {"Host": "test", **fields}
+    assert httpx.get(f"{gateway.url}/a", headers=fields).status_code == 200
+    origin.pause_s = 0.3
+    answers = ask_at_once(gateway, b"/a", 20)
+    assert len(origin.asked) == 2
+    assert len({answer.body for answer in answers}) == 1
+
+
+def test_only_if_cached_does_not_reach_the_upstream(origin, gateway):
+    """RFC 9111 section 5.2.1.7."""
+    asks = {"Cache-Control": "only-if-cached"}
+    swr = f"{gateway.url}/a?max-age=0,stale-while-revalidate=60"
+    assert httpx.get(swr).status_code == 200
+    assert httpx.get(swr, headers=asks).status_code == 200
+    kept = f"{gateway.url}/a?max-age=0"
+    assert httpx.get(kept).status_code == 200
+    asked = len(origin.asked)
+    for url in (kept, f"{gateway.url}/b"):
+        for method in ("GET", "HEAD"):
+            answer = httpx.request(method, url, headers=asks)
+            assert answer.status_code == 504, url
+    for_origin = {**asks, "If-Match": '"v1"'}
+    assert httpx.get(kept, headers=for_origin).status_code == 504
+    assert len(origin.asked) == asked
+
+
 def test_what_is_not_kept_is_not_waited_for(origin, gateway):
     origin.pause_s = 0.2
     httpx.get(f"{gateway.url}/a?no-store")

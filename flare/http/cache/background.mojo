@@ -1,8 +1,8 @@
 """Threads that fetch newer responses while stale ones are given."""
 
 from flare.bytes.checked import *
-from flare.http.cache.store import FetchClaim
 from flare.bytes.buffer import Buffer
+from flare.http.cache.fetches import FetchClaim
 from flare.http.message.body import Erased, Poll, StreamWaker, WakeTarget
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response

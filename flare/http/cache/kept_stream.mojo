@@ -3,8 +3,10 @@ complete."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import StoredResponse
-from flare.http.cache.store import CacheStore, FetchClaim, FetchMark
+from flare.http.cache.fetches import FetchClaim
+from flare.http.cache.store import CacheStore, CopyRoom, FetchMark, Figure
 from flare.http.message.body import (
     Body,
     BodySource,
@@ -13,11 +15,16 @@ from flare.http.message.body import (
     StreamWaker,
 )
 from flare.http.message.trailers import Trailers
+from flare.sys.clock import unix_seconds
 from std.memory import ArcPointer
+
+comptime _COPY_LEN_MIN = 4_096
+# Room for a copy is taken in steps that double, from this one on.
 
 
 struct KeptStream(BodySource):
-    """Passes a source's content on, and keeps a copy of it up to a bound.
+    """Passes a source's content on, and keeps a copy of it up to a bound, as far
+    as the store has room.
 
     A source that fails, or whose client leaves, leaves nothing behind: what is
     not complete is not kept (RFC 9111 section 3.3). Trailers are passed on and
@@ -29,7 +36,8 @@ struct KeptStream(BodySource):
     var _key: String
     var _stored: Optional[StoredResponse]
     var _copy: List[UInt8]
-    var _len_max: Int
+    var _room: Optional[CopyRoom]
+    var _policy: CachePolicy
     var _since: FetchMark
     # Who waits for the response waits until this goes.
     var _claim: Optional[FetchClaim]
@@ -41,7 +49,7 @@ struct KeptStream(BodySource):
         var key: String,
         var stored: StoredResponse,
         *,
-        len_max: Int,
+        policy: CachePolicy,
         since: FetchMark,
         var claim: Optional[FetchClaim],
     ):
@@ -52,7 +60,7 @@ struct KeptStream(BodySource):
             store: Where the response goes.
             key: The key of its target.
             stored: The response, without its content.
-            len_max: Longest content that is kept, in bytes.
+            policy: Of the cache.
             since: When the response was asked for.
             claim: The claim of the request that fetches it.
         """
@@ -61,39 +69,83 @@ struct KeptStream(BodySource):
         self._key = key^
         self._stored = stored^
         self._copy = []
-        self._len_max = len_max
+        self._room = CopyRoom(store)
+        self._policy = policy.copy()
         self._since = since
         self._claim = claim^
+        if self._claim:
+            # Who waits for it goes on if its client leaves before the end.
+            self._claim.held().is_answered = False
 
     def begin(mut self, var waker: StreamWaker):
         self._inner[].begin(waker^)
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         var start = len(out)
-        var poll = self._inner[].fill(out)
+        var poll: Poll
+        try:
+            poll = self._inner[].fill(out)
+        except error:
+            self._refuse()
+            raise error^
         if not self._stored:
             return poll
-        var piece = out.span().after(start)
-        if len(self._copy) + len(piece) > self._len_max:
-            self._give_up()
-            return poll
-        self._copy.extend(piece)
-        if poll == Poll.DONE:
+        self._copy_piece(out.span().after(start))
+        if self._stored and poll == Poll.DONE:
             self._keep()
         return poll
 
+    def _copy_piece(mut self, piece: Span[UInt8, _]):
+        var length = len(self._copy) + len(piece)
+        if length > self._policy.content_len_max:
+            return self._refuse()
+        if length > self._room.held().octet_count:
+            var wanted = max(2 * len(self._copy), length, _COPY_LEN_MIN)
+            wanted = min(wanted, self._len_max())
+            if not self._room.held().grow(max(wanted, length)):
+                # There may be room for the next one.
+                return self._give_up()
+            self._copy.reserve(self._room.held().octet_count)
+        self._copy.extend(piece)
+
+    def _len_max(self) -> Int:
+        """Tells how long the copy may become."""
+        var length = self._inner[].length
+        return min(length.or_else(Int.MAX), self._policy.content_len_max)
+
+    def _refuse(mut self):
+        """Keeps nothing, and has nobody wait for the next one."""
+        if self._stored:
+            self._store.count(self._key, Figure.REFUSED)
+            self._store.note_useless(self._key, unix_seconds())
+            self._give_up()
+
     def _give_up(mut self):
+        """Ends the copy, since there is an answer."""
         self._stored = None
         self._copy = []
-        self._claim = None
+        self._room = None
+        if self._claim:
+            self._claim.take().end()
 
     def _keep(mut self):
         """Keeps the response, unless it was to have another length."""
         var length = self._inner[].length
-        if not length or length.held() == len(self._copy):
-            var stored = self._stored.take()
-            stored.body = Body(String(unsafe_from_utf8=self._copy))
-            _ = self._store.put(self._key, stored^, since=self._since)
+        if length and length.held() != len(self._copy):
+            return self._refuse()
+        var stored = self._stored.take()
+        stored.body = Body(String(unsafe_from_utf8=self._copy))
+        # What is kept counts from now on.
+        self._copy = []
+        self._room = None
+        keep_for_many(
+            self._store,
+            self._key,
+            ArcPointer(stored^),
+            self._claim,
+            policy=self._policy,
+            since=self._since,
+        )
         self._give_up()
 
     def trailers(mut self) raises -> Trailers:
@@ -111,3 +163,31 @@ struct KeptStream(BodySource):
 
     def has_given_up(self) -> Bool:
         return self._inner[].has_given_up()
+
+
+def keep_for_many(
+    store: CacheStore,
+    key: String,
+    response: ArcPointer[StoredResponse],
+    claim: Optional[FetchClaim],
+    *,
+    policy: CachePolicy,
+    since: FetchMark,
+):
+    """Keeps a response, gives it to who waits for it, and remembers if it is of
+    no use to them.
+
+    Args:
+        store: Where it is kept.
+        key: The key of its target.
+        response: The response.
+        claim: Of the request that has fetched it, if it has one.
+        policy: Of the cache.
+        since: When it was asked for.
+    """
+    if not store.put(key, response, since=since):
+        return
+    if claim:
+        claim.held().share(response)
+    if not response[].is_for_many(policy):
+        store.note_useless(key, response[].response_s)

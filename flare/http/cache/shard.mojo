@@ -17,9 +17,6 @@ comptime VARIANT_COUNT_MAX = 32
 A client could make up values without end, and each look goes through all.
 """
 
-comptime UNCACHEABLE_COUNT_MAX = 4_096
-"""Most URIs of a shard that are remembered to give nothing to keep."""
-
 comptime _NONE = -1
 
 
@@ -74,15 +71,6 @@ struct CacheShard(Movable, Sized):
 
     var counts: Array[Int, 10]
     """What the store counts here, by `Figure`."""
-    var fetches: Dict[UInt64, Int]
-    """Keys that are being fetched, each with the number of the fetch."""
-    var last_fetch: Int
-    """The number of the last fetch."""
-    var waiter_count: Int
-    """Who waits for any of them."""
-    var uncacheable: Dict[UInt64, Int]
-    """Keys whose responses were not to be kept, and until when that is taken
-    for granted, in seconds."""
     var _slots: List[_Slot]
     var _by_hash: Dict[UInt64, Int]
     var _free: Int
@@ -94,10 +82,6 @@ struct CacheShard(Movable, Sized):
     def __init__(out self):
         """Makes an empty shard; allocates nothing."""
         self.counts = Array[Int, 10](fill=0)
-        self.fetches = {}
-        self.last_fetch = 0
-        self.waiter_count = 0
-        self.uncacheable = {}
         self._slots = []
         self._by_hash = {}
         self._free = _NONE

@@ -1,6 +1,5 @@
 """Responses in memory, for all workers of a process: found by key and Vary, bounded
-by octets and number, fetched by one request for many; before a store that many
-processes share, if there is one.
+by octets and number; before a store that many processes share, if there is one.
 """
 
 from flare.bytes.checked import *
@@ -8,12 +7,9 @@ from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.key import cache_key, split_url
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
+from flare.http.cache.fetches import FetchStart, FetchTable
 from flare.http.cache.removals import Removal, RemovalKind, RemovalLog
-from flare.http.cache.shard import (
-    CacheShard,
-    Room,
-    UNCACHEABLE_COUNT_MAX,
-)
+from flare.http.cache.shard import CacheShard, Room
 from flare.http.cache.shared_keeper import SharedKeeper
 from flare.http.cache.shared_responses import (
     LookupTicket,
@@ -24,9 +20,8 @@ from flare.http.cache.shared_responses import (
 )
 from flare.http.message.fields import Fields
 from flare.http.message.owned_request import OwnedRequest
-from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
-from flare.sys.mutex import Condvar, Mutex
+from flare.sys.mutex import Mutex
 from flare.sys.random import KeyedHasher
 from std.atomic import Atomic
 from std.memory import ArcPointer
@@ -34,9 +29,9 @@ from std.memory import ArcPointer
 comptime _SHARD_BITS = 4
 comptime _SHARD_COUNT = 1 << _SHARD_BITS
 # Locks, of which a worker holds one for a look: more of them than cores.
-comptime _UNCACHEABLE_S = 120
-# How long a key whose response was not to be kept is fetched by each request
-# alone.
+comptime _COPIES_SHARE = 2
+# What part of the memory copies of streams under way may take: a half. The rest
+# stays with what is kept, however many streams a client begins.
 
 
 @fieldwise_init
@@ -85,7 +80,7 @@ struct CacheStats(Copyable, Movable):
     var entry_count: Int
     """Responses that are there now."""
     var octet_count: Int
-    """What they take, in bytes, about."""
+    """What they take, in bytes, about, with copies of streams under way."""
 
 
 @fieldwise_init
@@ -112,24 +107,26 @@ struct FetchMark(TrivialRegisterPassable):
 
 struct _Store(Movable):
     var shards: List[Mutex[CacheShard]]
-    # Rung when a fetch ends, one for each shard.
-    var fetched: List[Condvar]
+    var fetches: ArcPointer[FetchTable]
     var octet_max: Int
     var entry_max: Int
+    # Of what is kept, and of copies.
     var octet_count: Atomic[Int64]
+    # Of copies of streams under way alone.
+    var copy_octet_count: Atomic[Int64]
     var entry_count: Atomic[Int64]
     var turn: Atomic[Int64]
     var removals: Mutex[RemovalLog]
 
     def __init__(out self, octet_max: Int, entry_max: Int) raises OsError:
         self.shards = []
-        self.fetched = []
+        self.fetches = ArcPointer(FetchTable())
         for _ in range(_SHARD_COUNT):
             self.shards.append(Mutex(CacheShard()))
-            self.fetched.append(Condvar())
         self.octet_max = octet_max
         self.entry_max = entry_max
         self.octet_count = Atomic[Int64](0)
+        self.copy_octet_count = Atomic[Int64](0)
         self.entry_count = Atomic[Int64](0)
         self.turn = Atomic[Int64](0)
         self.removals = Mutex(RemovalLog())
@@ -162,9 +159,10 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         var all = CacheStore(octet_max=256 << 20, shared=RedisResponses(redis^))
 
     All workers of a process share it, and any number of `Cache`s. Worker
-    processes have one each; what they share is found in `shared`. What a client can make it hold is bounded by
-    `octet_max` and `entry_max`; what goes first is what was not used since it
-    came, or since the last time that room was needed (SIEVE).
+    processes have one each; what they share is found in `shared`. What a client
+    can make it hold is bounded by `octet_max` and `entry_max`; what goes first is
+    what was not used since it came, or since the last time that room was needed
+    (SIEVE). Copies of streams under way count, and take half of it at most.
     """
 
     var _store: ArcPointer[_Store]
@@ -362,11 +360,32 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         since: Optional[FetchMark] = None,
         is_new: Bool = True,
     ) -> Bool:
-        """Keeps a response, and drops others if there is no more room.
+        """Keeps a response that nobody else has; see the other `put`.
 
         Args:
             key: The key of its target.
             response: The response.
+            since: When it was asked for.
+            is_new: Whether the shared store is to have it, too.
+
+        Returns:
+            False if it is too long for this store, or out of date.
+        """
+        return self.put(key, ArcPointer(response^), since=since, is_new=is_new)
+
+    def put(
+        self,
+        key: String,
+        kept: ArcPointer[StoredResponse],
+        *,
+        since: Optional[FetchMark] = None,
+        is_new: Bool = True,
+    ) -> Bool:
+        """Keeps a response, and drops others if there is no more room.
+
+        Args:
+            key: The key of its target.
+            kept: The response.
             since: When it was asked for; if its key was removed in between, it
                 is not kept.
             is_new: Whether the shared store is to have it, too.
@@ -376,20 +395,17 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         """
         var hash = key_hash(key)
         ref store = self._store[]
-        var octet_count = response.octet_count() + 2 * key.byte_length()
+        var octet_count = kept[].octet_count() + 2 * key.byte_length()
         if octet_count > store.octet_max:
             self.count(key, Figure.REFUSED)
             return False
         _ = store.octet_count.fetch_add(Int64(octet_count))
         _ = store.entry_count.fetch_add(1)
-        # What was there is dropped behind the lock if others still read it.
-        var kept = ArcPointer(response^)
         var shard = store.shards.at(_shard_index(hash)).lock()
         var freed = shard[].put(key, hash, kept.copy(), octet_count)
         shard[].counts[Figure.STORED.index] += 1
-        if hash in shard[].uncacheable:
-            shard[].uncacheable[hash] = 0
         _ = shard^
+        store.fetches[].note_useful(hash)
         self._give_back(freed)
         self._make_room()
         if since:
@@ -400,6 +416,21 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
             if is_new and self._shared:
                 self._shared.held()[].put(key, kept, mark.shared)
         return True
+
+    def _take_copy_room(self, octet_count: Int) -> Bool:
+        ref store = self._store[]
+        var taken = store.copy_octet_count.fetch_add(Int64(octet_count))
+        if Int(taken) + octet_count > store.octet_max // _COPIES_SHARE:
+            _ = store.copy_octet_count.fetch_sub(Int64(octet_count))
+            return False
+        _ = store.octet_count.fetch_add(Int64(octet_count))
+        self._make_room()
+        return True
+
+    def _give_copy_room(self, octet_count: Int):
+        ref store = self._store[]
+        _ = store.copy_octet_count.fetch_sub(Int64(octet_count))
+        _ = store.octet_count.fetch_sub(Int64(octet_count))
 
     def _give_back(self, freed: Room):
         ref store = self._store[]
@@ -452,6 +483,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
 
     def _remove(self, key: StringSpan, figure: Optional[Figure] = None) -> Int:
         var hash = key_hash(key)
+        self._store[].fetches[].detach(hash)
         var shard = self._store[].shards.at(_shard_index(hash)).lock()
         var freed = shard[].remove(key, hash)
         if figure:
@@ -477,6 +509,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
 
     def _remove_prefix(self, prefix: StringSpan) -> Int:
         var total = 0
+        self._store[].fetches[].detach_all()
         for index in range(_SHARD_COUNT):
             var shard = self._store[].shards.at(index).lock()
             var freed = shard[].remove_prefix(prefix)
@@ -522,6 +555,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
 
     def _invalidate(self, key: StringSpan) -> Int:
         var hash = key_hash(key)
+        self._store[].fetches[].detach(hash)
         var shard = self._store[].shards.at(_shard_index(hash)).lock()
         return shard[].invalidate(key, hash)
 
@@ -552,74 +586,28 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
             octet_count=Int(self._store[].octet_count.load()),
         )
 
-    def begin_fetch(self, key: StringSpan) -> Optional[FetchClaim]:
-        """Takes it upon a request to fetch a response for all who want it.
-
-        Args:
-            key: The target's key.
-
-        Returns:
-            The claim, held until it ends; nothing if another request has it.
-        """
-        var hash = key_hash(key)
-        var shard = self._store[].shards.at(_shard_index(hash)).lock()
-        if hash in shard[].fetches:
-            return None
-        shard[].last_fetch += 1
-        var number = shard[].last_fetch
-        shard[].fetches[hash] = number
-        _ = shard^
-        return FetchClaim(self, hash, number)
-
-    def await_fetch(self, key: StringSpan, timeout_ms: Int, now_s: Int) -> Bool:
-        """Waits until the fetch of a response ends. Not for a worker's own
-        thread, which others wait for.
-
-        Args:
-            key: The target's key.
-            timeout_ms: Longest wait.
-            now_s: The time, in seconds.
-
-        Returns:
-            True if it has ended; False at the end of the time, or at once if
-            the key's responses are known not to be kept.
-        """
-        var hash = key_hash(key)
-        var index = _shard_index(hash)
-        var deadline = Deadline(timeout_ms)
-        var shard = self._store[].shards.at(index).lock()
-        if shard[].uncacheable.get(hash).or_else(0) > now_s:
-            return False
-        var number = shard[].fetches.get(hash).or_else(0)
-        shard[].waiter_count += 1
-        var has_ended = True
-        while number != 0 and shard[].fetches.get(hash).or_else(0) == number:
-            var left_ms = deadline.left_ms()
-            if left_ms <= 0:
-                has_ended = False
-                break
-            _ = self._store[].fetched.at(index).wait_for(shard, left_ms)
-        shard[].waiter_count -= 1
-        return has_ended
-
-    def is_awaited(self, key: StringSpan, now_s: Int) -> Bool:
-        """Tells whether a response is being fetched that is worth a wait.
+    def begin_fetch(
+        self, key: StringSpan, now_s: Int, *, may_claim: Bool = True
+    ) -> FetchStart:
+        """Takes it upon a request to fetch a response for all who want it, or
+        lets it wait for one that does so already.
 
         Args:
             key: The target's key.
             now_s: The time, in seconds.
+            may_claim: Whether the response may be of use to others.
 
         Returns:
-            False if nobody fetches it, or it is known not to be kept.
+            The claim, held until the fetch ends, or the fetch of the other;
+            neither if it is not worth waiting for.
         """
-        var hash = key_hash(key)
-        var shard = self._store[].shards.at(_shard_index(hash)).lock()
-        if shard[].uncacheable.get(hash).or_else(0) > now_s:
-            return False
-        return hash in shard[].fetches
+        return FetchTable.begin(
+            self._store[].fetches, key_hash(key), now_s, may_claim=may_claim
+        )
 
-    def is_uncacheable(self, key: StringSpan, now_s: Int) -> Bool:
-        """Tells whether the response to a target was not to be kept of late.
+    def is_useless(self, key: StringSpan, now_s: Int) -> Bool:
+        """Tells whether the response to a target was of no use to others of
+        late: not kept, or to be validated for each.
 
         Args:
             key: The target's key.
@@ -628,72 +616,54 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         Returns:
             True if it is not worth looking for it elsewhere.
         """
-        var hash = key_hash(key)
-        var shard = self._store[].shards.at(_shard_index(hash)).lock()
-        return shard[].uncacheable.get(hash).or_else(0) > now_s
+        return self._store[].fetches[].is_useless(key_hash(key), now_s)
 
-    def end_fetch(self, hash: UInt64, number: Int):
-        """Ends a fetch, for `FetchClaim`.
-
-        Args:
-            hash: The key's hash.
-            number: The fetch's number.
-        """
-        var index = _shard_index(hash)
-        var shard = self._store[].shards.at(index).lock()
-        if shard[].fetches.get(hash).or_else(0) != number:
-            return
-        try:
-            _ = shard[].fetches.pop(hash)
-        except:
-            debug_assert(False, "a fetch was not there")
-        if shard[].waiter_count > 0:
-            self._store[].fetched.at(index).notify_all()
-
-    def note_refused(self, key: StringSpan, now_s: Int):
-        """Remembers that the response to a request was not to be kept, so that
-        nobody waits for the next one.
+    def note_useless(self, key: StringSpan, now_s: Int):
+        """Remembers that the response to a target is of no use to others, so
+        that nobody waits for the next one.
 
         Args:
             key: The target's key.
             now_s: The time, in seconds.
         """
-        var hash = key_hash(key)
-        var shard = self._store[].shards.at(_shard_index(hash)).lock()
-        shard[].counts[Figure.REFUSED.index] += 1
-        if len(shard[].uncacheable) >= UNCACHEABLE_COUNT_MAX:
-            shard[].uncacheable.clear()
-        shard[].uncacheable[hash] = now_s + _UNCACHEABLE_S
+        self._store[].fetches[].note_useless(key_hash(key), now_s)
 
 
-struct FetchClaim(Movable):
-    """One request fetches, others may wait for it until this goes."""
+struct CopyRoom(Movable):
+    """Room of a store for the copy of a stream; given back when this goes."""
 
+    var octet_count: Int
+    """How much it is, in bytes."""
     var _store: CacheStore
-    var _hash: UInt64
-    var _number: Int
 
-    def __init__(out self, store: CacheStore, hash: UInt64, number: Int):
-        """Holds a claim.
+    def __init__(out self, store: CacheStore):
+        """Takes none yet.
 
         Args:
             store: Whose.
-            hash: The key's hash.
-            number: The fetch's number.
         """
+        self.octet_count = 0
         self._store = store
-        self._hash = hash
-        self._number = number
 
     def __deinit__(deinit self):
-        """Lets go who waits."""
+        """Gives all back."""
         var store = self._store
-        store.end_fetch(self._hash, self._number)
+        store._give_copy_room(self.octet_count)
 
-    def end(deinit self):
-        """Lets go who waits."""
-        var store = self._store
-        store.end_fetch(self._hash, self._number)
+    def grow(mut self, octet_count: Int) -> Bool:
+        """Takes more, from what was not used of late if there is no other.
+
+        Args:
+            octet_count: How much it is to be, in bytes.
+
+        Returns:
+            False if copies have as much as they may; nothing has changed then.
+        """
+        var more = octet_count - self.octet_count
+        if not self._store._take_copy_room(more):
+            return False
+        self.octet_count = octet_count
+        return True
 
 
 def _key_of_url(url: StringSpan) -> String:

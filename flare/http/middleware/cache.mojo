@@ -13,27 +13,29 @@ from flare.http.cache.reply import (
     is_conditional,
     stored_reply,
 )
-from flare.http.cache.store import (
-    CacheStore,
-    FetchClaim,
-    Figure,
-    Lookup,
-)
+from flare.http.cache.fetches import FetchClaim, FetchState
+from flare.http.cache.store import CacheStore, Figure, Lookup
 from flare.http.message.body import Erased
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest, ReplacedFields
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
-from flare.http.message.response import Response, TEXT_PLAIN
-from flare.http.middleware.cache_fetch import CacheFetch, PassedBy
+from flare.http.message.response import Response
+from flare.http.middleware.cache_fetch import (
+    CacheFetch,
+    PassedBy,
+    is_for_itself,
+    may_fetch_for_many,
+)
 from flare.http.middleware.cache_keep import (
     is_too_long,
+    keep_fetched,
     note_head,
     put_response,
 )
 from flare.http.middleware.cache_shared import adopt, find_shared
 from flare.http.middleware.cache_wait import FetchWait, WaitSteps
-from flare.http.handler.failure import log_failure
+from flare.http.handler.failure import log_failure, refusal
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.handler.later import (
     DeferredCall,
@@ -154,8 +156,10 @@ struct Cache[H: Handler](Layer):
         """
         if is_readable(req):
             return self._read(req)
-        var response = self.handler.serve(req)
         var is_reading = req.method == Method.GET or req.method == Method.HEAD
+        if is_reading and self._asked(req).only_if_cached:
+            return self._nothing_kept()
+        var response = self.handler.serve(req)
         var forward = Forward.BYPASS if is_reading else Forward.METHOD
         var passed = PassedBy(
             self.store,
@@ -219,7 +223,10 @@ struct Cache[H: Handler](Layer):
             key, req.headers, asked, self.policy, now_s
         )
         if _is_usable(found):
-            if found.reuse == Reuse.STALE_WHILE_REVALIDATE:
+            if (
+                found.reuse == Reuse.STALE_WHILE_REVALIDATE
+                and not asked.only_if_cached
+            ):
                 var claim = self._refresh_later(req, key)
                 if claim:
                     var fetch = CacheFetch(key^, asked^, found^)
@@ -227,13 +234,16 @@ struct Cache[H: Handler](Layer):
                     return self._look_further(req, fetch^)
             return self._reply(req, found, CacheStatus(Forward.NONE))
         if asked.only_if_cached:
-            return self._told(
-                Response(
-                    504, "nothing is kept of this\n", content_type=TEXT_PLAIN
-                ),
-                CacheStatus(Forward.BYPASS),
-            )
+            return self._nothing_kept()
         return self._fetch(req, CacheFetch(key^, asked^, found^))
+
+    def _nothing_kept(self) raises -> Response:
+        """Answers `only-if-cached` where nothing can be used (section
+        5.2.1.7)."""
+        return self._told(
+            refusal(504, "nothing is kept of this\n"),
+            CacheStatus(Forward.BYPASS),
+        )
 
     def _reply(
         self, req: Request, found: Lookup, var status: CacheStatus
@@ -246,8 +256,11 @@ struct Cache[H: Handler](Layer):
     def _fetch(self, req: Request, var fetch: CacheFetch) raises -> Response:
         """Asks the inner handler, unless the same is being fetched already and
         the thread may wait for it."""
-        fetch.claim = self.store.begin_fetch(fetch.key)
-        if fetch.claim:
+        if is_for_itself(req, fetch.asked, self.policy):
+            return self._look_further(req, fetch^)
+        fetch.is_for_many = may_fetch_for_many(req)
+        fetch.begin(self.store)
+        if not fetch.joined:
             return self._look_further(req, fetch^)
         if not req.is_cancellable():
             return self._forward(req, fetch^)
@@ -255,15 +268,16 @@ struct Cache[H: Handler](Layer):
         if call:
             return self._await_later(req, fetch^, call.value()[].loop)
         var deadline = Deadline(self.policy.collapse_timeout_ms)
-        while not fetch.claim and deadline.left_ms() > 0:
-            if not self.store.await_fetch(
-                fetch.key, deadline.left_ms(), unix_seconds()
-            ):
+        while fetch.joined:
+            var state = fetch.joined.held().wait(deadline.left_ms())
+            if state == FetchState.RUNNING:
                 break
             var answer = self._fetched_by_other(req, fetch)
             if answer:
                 return answer.take()
-            fetch.claim = self.store.begin_fetch(fetch.key)
+            if state == FetchState.ANSWERED:
+                break
+            fetch.begin(self.store)
         return self._forward(req, fetch^)
 
     def _look_further(
@@ -274,7 +288,7 @@ struct Cache[H: Handler](Layer):
         thread is quicker than a look-up, which must not hold it anyway."""
         if not self.store.has_shared() or not req.is_cancellable():
             return self._forward(req, fetch^)
-        if fetch.asked.no_cache or self.store.is_uncacheable(
+        if fetch.asked.no_cache or self.store.is_useless(
             fetch.key, unix_seconds()
         ):
             return self._forward(req, fetch^)
@@ -324,8 +338,6 @@ struct Cache[H: Handler](Layer):
         var timeout_ms = self.policy.collapse_timeout_ms
         if fetch.ticket:
             timeout_ms = self.store.shared_wait_ms()
-        elif not self.store.is_awaited(fetch.key, unix_seconds()):
-            return self._forward(req, fetch^)
         var wait = ArcPointer(
             FetchWait(
                 _lasting_copy(req),
@@ -345,14 +357,15 @@ struct Cache[H: Handler](Layer):
         self, req: Request, mut fetch: CacheFetch
     ) raises -> Optional[Response]:
         """Answers with what another request has fetched, if it may be used."""
-        fetch.found = self.store.look_up(
-            fetch.key,
-            req.headers,
-            fetch.asked,
-            self.policy,
-            unix_seconds(),
-            counts=False,
-        )
+        if not fetch.take_joined(req, self.policy):
+            fetch.found = self.store.look_up(
+                fetch.key,
+                req.headers,
+                fetch.asked,
+                self.policy,
+                unix_seconds(),
+                counts=False,
+            )
         if not _is_usable(fetch.found):
             return None
         self.store.count(fetch.key, Figure.COLLAPSED)
@@ -380,6 +393,7 @@ struct Cache[H: Handler](Layer):
             else:
                 response = self._ask_for_all(req)
         except error:
+            fetch.note_answer()
             if not self._may_stand_in(fetch):
                 raise error^
             return self._stand_in(req, fetch, 0)
@@ -397,6 +411,7 @@ struct Cache[H: Handler](Layer):
     ) raises -> Response:
         """Makes the answer of what the inner handler has answered."""
         fetch.times.response_s = unix_seconds()
+        fetch.note_answer()
         var code = response.status.code
         if code < 200 or response.outcome() != ResponseOutcome.NOW:
             return response^
@@ -479,9 +494,9 @@ struct Cache[H: Handler](Layer):
         var status = CacheStatus(
             Forward.STALE, forward_status=304, is_stored=is_stored
         )
-        var newer = Lookup(ArcPointer(fresh.copy()), Reuse.FRESH, True)
+        var newer = Lookup(ArcPointer(fresh^), Reuse.FRESH, True)
         if is_stored:
-            _ = self.store.put(fetch.key, fresh^, since=fetch.since)
+            keep_fetched(self.store, fetch, newer.response.held(), self.policy)
         else:
             self.store.drop(fetch.key)
         return self._reply(req, newer, status^)
@@ -507,14 +522,17 @@ struct Cache[H: Handler](Layer):
             # What it was to replace is out of date (section 4.3.3).
             if fetch.validates and response.status < 500:
                 self.store.drop(fetch.key)
-            self.store.note_refused(fetch.key, fetch.times.response_s)
+            self.store.count(fetch.key, Figure.REFUSED)
+            if not refusal.is_of_request(response.status):
+                self.store.note_useless(fetch.key, fetch.times.response_s)
         return self._told(response^, status)
 
     def _refresh_later(self, req: Request, key: String) -> Optional[FetchClaim]:
         """Has a newer response fetched on a thread, unless that is done already.
         Where the handler answers later, no thread can ask it: one request waits
         for the newer response then, and gets the claim."""
-        var claim = self.store.begin_fetch(key)
+        var start = self.store.begin_fetch(key, unix_seconds())
+        var claim = start^.take_claim()
         if not claim or req.extension[DeferredCall]():
             return claim^
         var owned = OwnedRequest(copy_of=req)

@@ -7,9 +7,14 @@ from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.key import key_of_reference
 from flare.http.cache.core.stored_response import Reuse
 from flare.http.cache.shared_responses import LookupTicket
-from flare.http.cache.store import CacheStore, FetchClaim, FetchMark, Lookup
+from flare.http.cache.core.policy import CachePolicy
+from flare.http.cache.fetches import FetchClaim, FetchState, JoinedFetch
+from flare.http.cache.store import CacheStore, FetchMark, Lookup
+from flare.http.message.method import Method
+from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.later import LaterStep
+from flare.sys.clock import unix_seconds
 
 
 struct CacheFetch(Movable):
@@ -20,7 +25,12 @@ struct CacheFetch(Movable):
     var asked: CacheControl
     # What is kept, though it cannot be used without asking.
     var found: Lookup
+    # Held by the one of many who fetches.
     var claim: Optional[FetchClaim]
+    # Whom the others wait for.
+    var joined: Optional[JoinedFetch]
+    # Whether the response may be of use to others.
+    var is_for_many: Bool
     var times: ExchangeTimes
     # When the handler, or the shared store, was asked, by what was removed.
     var since: FetchMark
@@ -41,12 +51,72 @@ struct CacheFetch(Movable):
         self.asked = asked^
         self.found = found^
         self.claim = None
+        self.joined = None
+        self.is_for_many = True
         self.times = ExchangeTimes(0, 0)
         self.since = FetchMark(0, -1)
         self.ticket = None
         self.validates = False
         self.is_plain = True
         self.is_later = False
+
+    def begin(mut self, store: CacheStore):
+        """Fetches for all, or joins who does.
+
+        Args:
+            store: Where the response will be.
+        """
+        var start = store.begin_fetch(
+            self.key, unix_seconds(), may_claim=self.is_for_many
+        )
+        swap(self.claim, start.claim)
+        swap(self.joined, start.joined)
+
+    def is_waited_for(self) -> Bool:
+        """Tells whether the fetch that was joined goes on.
+
+        Returns:
+            False behind its end.
+        """
+        if not self.joined:
+            return False
+        return self.joined.held().state() == FetchState.RUNNING
+
+    def was_abandoned(self) -> Bool:
+        """Tells whether the fetch that was joined has ended without an answer,
+        so that another one may take it over.
+
+        Returns:
+            True if its client has gone.
+        """
+        if not self.joined:
+            return False
+        return self.joined.held().state() == FetchState.ABANDONED
+
+    def take_joined(mut self, req: Request, policy: CachePolicy) -> Bool:
+        """Takes what the fetch that was joined has brought.
+
+        Args:
+            req: The request.
+            policy: Of the cache.
+
+        Returns:
+            False if it has brought nothing that the request selects.
+        """
+        if not self.joined:
+            return False
+        var response = self.joined.held().response()
+        if not response or not response.held()[].vary.matches(req.headers):
+            return False
+        var reuse = response.held()[].reuse_by_waiter(self.asked, policy)
+        self.found = Lookup(response^, reuse, True)
+        return True
+
+    def note_answer(mut self):
+        """Takes note that the origin has answered, or failed to: who waits goes
+        on."""
+        if self.claim:
+            self.claim.held().is_answered = True
 
     def reason(self) -> Forward:
         """Tells why it goes to the handler."""
@@ -95,3 +165,34 @@ struct PassedBy(LaterStep):
                         _ = self.store.invalidate_key(other)
         CacheStatus(self.forward).add_to(response.headers, self.cache_name)
         return response^
+
+
+def is_for_itself(
+    req: Request, asked: CacheControl, policy: CachePolicy
+) -> Bool:
+    """Tells whether a request neither waits for others nor lets them wait: it
+    wants what no other gets, or gets what no other may.
+
+    Args:
+        req: The request.
+        asked: What it says to caches.
+        policy: Of the cache.
+
+    Returns:
+        True by `no-cache` and `no-store`, and in a shared cache by credentials.
+    """
+    if asked.no_cache or asked.no_store:
+        return True
+    return policy.is_shared and "authorization" in req.headers
+
+
+def may_fetch_for_many(req: Request) -> Bool:
+    """Tells whether the response to a request may be of use to others.
+
+    Args:
+        req: The request.
+
+    Returns:
+        False for HEAD, and for a part of the content.
+    """
+    return req.method == Method.GET and "range" not in req.headers

@@ -3,12 +3,13 @@
 from flare.bytes.checked import *
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import StoredResponse
-from flare.http.cache.kept_stream import KeptStream
+from flare.http.cache.kept_stream import KeptStream, keep_for_many
 from flare.http.cache.store import CacheStore
 from flare.http.message.body import Body
 from flare.http.message.fields import Fields
 from flare.http.message.response import Response
 from flare.http.middleware.cache_fetch import CacheFetch
+from std.memory import ArcPointer
 
 
 def put_response(
@@ -32,7 +33,7 @@ def put_response(
         times=fetch.times,
     )
     if not is_stream:
-        _ = store.put(fetch.key, stored^, since=fetch.since)
+        keep_fetched(store, fetch, ArcPointer(stored^), policy)
         return
     var inner = response.body.stream()
     var length = inner[].length
@@ -43,11 +44,28 @@ def put_response(
             store,
             fetch.key.copy(),
             stored^,
-            len_max=policy.content_len_max,
+            policy=policy,
             since=since,
             claim=fetch^.take_claim(),
         ),
         length=length,
+    )
+
+
+def keep_fetched(
+    store: CacheStore,
+    fetch: CacheFetch,
+    response: ArcPointer[StoredResponse],
+    policy: CachePolicy,
+):
+    """Keeps a complete response, and gives it to who waits for it."""
+    keep_for_many(
+        store,
+        fetch.key,
+        response,
+        fetch.claim,
+        policy=policy,
+        since=fetch.since,
     )
 
 

@@ -21,7 +21,6 @@ from flare.http.handler.later import (
 )
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
-from flare.sys.clock import unix_seconds
 from flare.sys.log import log_line
 from std.memory import ArcPointer
 
@@ -197,7 +196,7 @@ struct FetchWait(Errand, LoopTask):
         ref fetch = self._fetch.held()
         if fetch.ticket:
             return not fetch.ticket.held().is_done()
-        return self._store.is_awaited(fetch.key, unix_seconds())
+        return fetch.is_waited_for()
 
     def _look(mut self) raises:
         """Waits on, or answers, or asks the inner handler after all."""
@@ -211,12 +210,12 @@ struct FetchWait(Errand, LoopTask):
         if answer:
             self._finish(answer.take())
             return
-        if not self._fetch.held().claim:
-            var claim = self._store.begin_fetch(self._fetch.held().key)
-            if not claim and self._is_worth_waiting():
+        ref fetch = self._fetch.held()
+        if fetch.was_abandoned() and self._loop[].now_ms < self._end_ms:
+            fetch.begin(self._store)
+            if fetch.joined:
                 self._pause()
                 return
-            self._fetch.held().claim = claim^
         self._ask()
 
     def _ask(mut self) raises:

@@ -4,8 +4,9 @@ from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
+from flare.http.cache.fetches import FetchState
 from flare.http.cache.shard import CacheShard, VARIANT_COUNT_MAX
-from flare.http.cache.store import CacheStore
+from flare.http.cache.store import CacheStore, CopyRoom
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
@@ -194,20 +195,94 @@ def test_invalidate() raises:
 
 def test_one_fetches() raises:
     var store = CacheStore()
-    var claim = store.begin_fetch("k")
-    assert_true(Bool(claim))
-    assert_false(Bool(store.begin_fetch("k")))
-    assert_false(store.await_fetch("k", 1, NOW_S), "the time is over")
-    claim.take().end()
-    assert_true(store.await_fetch("k", 1_000, NOW_S), "nobody fetches")
-    var next = store.begin_fetch("k")
-    assert_true(Bool(next))
-    # What is not to be kept is not waited for.
-    store.note_refused("k", NOW_S)
-    assert_false(store.await_fetch("k", 60_000, NOW_S))
-    _ = store.put("k", _stored("x"))
-    assert_false(store.await_fetch("k", 1, NOW_S), "waits again, in vain")
+    var first = store.begin_fetch("k", NOW_S)
+    assert_true(Bool(first.claim))
+    var second = store.begin_fetch("k", NOW_S)
+    assert_false(Bool(second.claim))
+    assert_true(second.joined.value().wait(1) == FetchState.RUNNING)
+    var response = ArcPointer(_stored("x"))
+    first.claim.value().share(response)
+    first.claim.take().end()
+    assert_true(second.joined.value().wait(60_000) == FetchState.ANSWERED)
+    assert_true(second.joined.value().response().value() is response)
+    assert_true(Bool(store.begin_fetch("k", NOW_S).claim))
+
+
+def test_who_waits_sees_how_its_own_fetch_ends() raises:
+    """Whatever others have begun meanwhile."""
+    var store = CacheStore()
+    var first = store.begin_fetch("k", NOW_S)
+    var second = store.begin_fetch("k", NOW_S)
+    var joined = second.joined.take()
+    _ = first^
+    var next = store.begin_fetch("k", NOW_S)
+    assert_true(Bool(next.claim), "one of those who wait takes it over")
+    assert_true(joined.state() == FetchState.ABANDONED)
+    assert_false(Bool(joined.response()))
     _ = next^
+
+
+def test_who_cannot_share_does_not_claim() raises:
+    var store = CacheStore()
+    var alone = store.begin_fetch("k", NOW_S, may_claim=False)
+    assert_false(Bool(alone.claim) or Bool(alone.joined))
+    var first = store.begin_fetch("k", NOW_S)
+    var joined = store.begin_fetch("k", NOW_S, may_claim=False)
+    assert_true(Bool(joined.joined))
+    _ = first^
+
+
+def test_nobody_waits_for_what_was_of_no_use() raises:
+    var store = CacheStore()
+    var first = store.begin_fetch("k", NOW_S)
+    store.note_useless("k", NOW_S)
+    var second = store.begin_fetch("k", NOW_S + 119)
+    assert_false(Bool(second.claim) or Bool(second.joined))
+    assert_true(store.is_useless("k", NOW_S))
+    assert_true(Bool(store.begin_fetch("k", NOW_S + 120).joined))
+    _ = store.put("k", _stored("x"))
+    assert_false(store.is_useless("k", NOW_S))
+    assert_true(Bool(store.begin_fetch("k", NOW_S).joined))
+    _ = first^
+
+
+def test_what_is_removed_is_not_joined() raises:
+    """Who asks behind a removal gets nothing that was asked for before it."""
+    var store = CacheStore()
+    for round in range(3):
+        var before = store.begin_fetch("http://h/a", NOW_S)
+        if round == 0:
+            _ = store.purge("http://h/a")
+        elif round == 1:
+            _ = store.purge_prefix("http://h/")
+        else:
+            _ = store.invalidate("http://h/a")
+        var behind = store.begin_fetch("http://h/a", NOW_S)
+        assert_true(Bool(behind.claim))
+        _ = before^
+        assert_true(Bool(store.begin_fetch("http://h/a", NOW_S).joined))
+        _ = behind^
+
+
+def test_copies_under_way_count() raises:
+    """They take half of the memory at most, and give it back."""
+    var store = CacheStore(octet_max=100_000)
+    for number in range(40):
+        _ = store.put(String("http://a/", number), _stored(String("x") * 1_000))
+    var kept = store.stats().entry_count
+    var first = CopyRoom(store)
+    var second = CopyRoom(store)
+    assert_true(first.grow(30_000))
+    assert_true(first.grow(40_000))
+    assert_false(second.grow(20_000))
+    assert_true(second.grow(10_000))
+    assert_true(store.stats().octet_count <= 100_000)
+    assert_true(store.stats().entry_count < kept, "others have made room")
+    var with_copies = store.stats().octet_count
+    _ = first^
+    assert_true(second.grow(50_000))
+    _ = second^
+    assert_true(store.stats().octet_count <= with_copies - 50_000)
 
 
 def test_stores_that_cannot_be() raises:

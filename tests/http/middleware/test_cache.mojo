@@ -331,6 +331,13 @@ def test_requests_that_ask() raises:
     var bench = _Bench()
     bench.answer("Cache-Control: max-age=60")
     assert_equal(bench.ask("Cache-Control: only-if-cached").status, 504)
+    # What is for the origin alone, and what has content: the cache has nothing.
+    for field in ['If-Match: "a"', "Content-Length: 0", "Upgrade: x"]:
+        assert_equal(
+            bench.ask(String("Cache-Control: only-if-cached\n", field)).status,
+            504,
+            field,
+        )
     assert_equal(bench.asked(), 0)
     _ = bench.ask()
     assert_equal(bench.ask("Cache-Control: only-if-cached").status, 200)

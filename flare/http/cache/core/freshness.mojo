@@ -56,6 +56,21 @@ def initial_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
     return min(max(apparent_age, corrected_age), DELTA_SECONDS_MAX)
 
 
+def origin_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
+    """Computes a response's age when it came as if its fetch had taken no time.
+
+    Args:
+        headers: Its fields.
+        times: When it was asked for, and came.
+
+    Returns:
+        The age, in seconds: what its Age says, or how long before it was asked
+        for its Date is.
+    """
+    var before_s = max(0, times.request_s - date_of(headers, times))
+    return min(max(before_s, _age(headers)), DELTA_SECONDS_MAX)
+
+
 def _age(headers: HeaderMap) -> Int:
     """Reads Age (section 5.1): of a list the first member counts, and what is no
     number is ignored."""

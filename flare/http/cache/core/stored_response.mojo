@@ -12,6 +12,7 @@ from flare.http.cache.core.freshness import (
     date_of,
     freshness_lifetime,
     initial_age_s,
+    origin_age_s,
 )
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.storage import freshened_fields, stored_fields
@@ -81,6 +82,9 @@ struct StoredResponse(Copyable, Movable):
     """When it came."""
     var initial_age_s: Int
     """How old it was then."""
+    var origin_age_s: Int
+    """How old it was when it was sent, at least: without the time that its
+    fetch took."""
     var lifetime_s: Int
     """How long it is fresh."""
     var stale_s: Int
@@ -119,6 +123,7 @@ struct StoredResponse(Copyable, Movable):
         self.date_s = date_of(headers, times)
         self.response_s = times.response_s
         self.initial_age_s = initial_age_s(headers, times)
+        self.origin_age_s = origin_age_s(headers, times)
         var lifetime = freshness_lifetime(
             status, headers, self.control, policy, times
         )
@@ -159,6 +164,7 @@ struct StoredResponse(Copyable, Movable):
         self.date_s = ages.date_s
         self.response_s = ages.response_s
         self.initial_age_s = ages.initial_age_s
+        self.origin_age_s = ages.initial_age_s
         self.lifetime_s = ages.lifetime_s
         self.stale_s = 0
         self.is_invalidated = False
@@ -261,11 +267,49 @@ struct StoredResponse(Copyable, Movable):
         Returns:
             The case.
         """
+        return self._reuse_at(self.age_s(now_s), asked, policy)
+
+    def reuse_by_waiter(
+        self, asked: CacheControl, policy: CachePolicy
+    ) -> Reuse:
+        """Decides what a request may get that has waited while the response was
+        fetched for another one.
+
+        Section 4.2.3 counts the time that a fetch takes as age, since the origin
+        may have made the response at its beginning. Who has waited for it does
+        not count it, unless the response may never be used stale.
+
+        Args:
+            asked: What the request says to caches.
+            policy: Of the cache.
+
+        Returns:
+            The case.
+        """
+        var age_s = self.origin_age_s
+        if self.forbids_stale(policy):
+            age_s = self.initial_age_s
+        return self._reuse_at(age_s, asked, policy)
+
+    def is_for_many(self, policy: CachePolicy) -> Bool:
+        """Tells whether those who have waited for the response may get it.
+
+        Args:
+            policy: Of the cache.
+
+        Returns:
+            False if each of them has to ask the origin.
+        """
+        var reuse = self.reuse_by_waiter(CacheControl(), policy)
+        return reuse != Reuse.VALIDATE
+
+    def _reuse_at(
+        self, age_s: Int, asked: CacheControl, policy: CachePolicy
+    ) -> Reuse:
         if self.control.no_cache or self.is_invalidated:
             return Reuse.VALIDATE
         if asked.no_cache:
             return Reuse.REQUESTED
-        var age_s = self.age_s(now_s)
         var is_wanted = age_s <= asked.max_age_s.or_else(age_s)
         if self.lifetime_s > age_s:
             var left_s = self.lifetime_s - age_s
