@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -121,6 +122,26 @@ def test_all_sessions_of_somebody_are_ended(server):
     assert bob.ask("/revoke?user=ann").text == "0"
 
 
+def test_ended_sessions_do_not_come_back(server, redis):
+    """A request that was under way has read the session before it ended."""
+    back, told = [], []
+    for query in ("revoke", "logout", "renewal", "revoke&renews=1", "logout&renews=1"):
+        for _ in range(3):
+            ann = Browser(server)
+            ann.ask("/login?user=ann")
+            kept = ann.cookie
+            response = ann.ask(f"/meanwhile?by={query}")
+            assert response.status == 200
+            told.append(response.headers["set-cookie"])
+            for cookie in {kept, ann.cookie}:
+                thief = Browser(server)
+                thief.cookie = cookie
+                if thief.ask("/who").text.startswith("ann "):
+                    back.append(query)
+    assert back == [], f"{len(back)} of 15 came back"
+    assert told == [None] * 15
+
+
 def test_all_workers_count_together(server):
     browser = Browser(server)
     processes(lambda: browser.ask("/process").text)
@@ -129,6 +150,21 @@ def test_all_workers_count_together(server):
     refused = browser.ask("/limited")
     # A token takes 100 s.
     assert 90 <= int(refused.headers["retry-after"]) <= 100
+
+
+def test_a_clock_that_was_ahead_bars_nobody_for_long(server, redis):
+    """As behind a fail-over to a server whose clock is right."""
+    browser = Browser(server)
+    assert browser.ask("/limited").status == 200
+    name = re.search(rb"rate:\S+", redis.ask("KEYS", "rate:*"))[0]
+    year_us = 365 * 86_400 * 1_000_000
+    ahead = int(time.time() * 1_000_000) + year_us
+    redis.ask("SET", name, str(ahead))
+    refused = browser.ask("/limited")
+    # A token takes 100 s, and the bucket has five.
+    assert (refused.status, int(refused.headers["retry-after"]) <= 100) == (429, True)
+    kept = int(re.search(rb"\r\n(\d+)", redis.ask("GET", name))[1])
+    assert kept <= (time.time() + 501) * 1_000_000, "it goes on from there"
 
 
 def at_once(count: int, ask) -> list:
@@ -160,6 +196,21 @@ def test_a_request_is_carried_out_by_one_worker(server):
     assert again.text in told
     assert again.headers["idempotent-replayed"] == "true"
     assert browser.order("k", "?ms=300", "[]").status == 422
+
+
+@pytest.mark.parametrize("query", ["?ms=500", "?ms=500&fails=1"])
+def test_a_key_that_is_anothers_by_now_stays_his(server, redis, query):
+    """Its time was over while it was carried out, and another has taken it."""
+    browser = Browser(server)
+    slow = threading.Thread(target=browser.order, args=("k", query))
+    slow.start()
+    assert wait_until(lambda: b"idempotency:" in redis.ask("KEYS", "idempotency:*"))
+    name = re.search(rb"idempotency:[\w-]{43}", redis.ask("KEYS", "idempotency:*"))[0]
+    redis.ask("HSET", name, "owner", "another")
+    slow.join(TIMEOUT_S)
+    assert b"another" in redis.ask("HGET", name, "owner")
+    assert redis.ask("HEXISTS", name, "answer") == b":0\r\n"
+    assert browser.order("k", query).status == 409
 
 
 def test_a_worker_that_dies_holds_a_key_for_its_time_only(server):

@@ -26,6 +26,9 @@ from std.memory import ArcPointer
 
 comptime CSRF_NAME = StaticString("csrf")
 """The session's value to which its CSRF tokens are bound."""
+comptime STORED_LEN_MAX = 65_536
+"""Longest session that is given to a store, as an encoded form, in bytes: it is
+read at each request that asks for it."""
 comptime _ID_LEN = 32
 # Random octets of a session's id.
 
@@ -49,7 +52,9 @@ struct Sessions[H: Handler](Layer):
     and the store has the values: many more of them, out of sight of the client,
     and a session can be ended from outside. The store is asked only where a
     handler asks for the session; where it cannot be, the answer is 503. Two
-    requests of one session at once: what is saved last stays.
+    requests of one session at once: what is saved last stays. But if one of
+    them, or `RedisSessions.revoke_owner`, ends or renews it, what the other
+    changes is not kept, and no cookie is sent: see `CurrentSession.save`.
 
     Parameters:
         H: The inner handler's type.
@@ -125,7 +130,8 @@ struct Sessions[H: Handler](Layer):
 
         Raises:
             Error: What the inner handler raises; or `CookieError` if the
-                session has become too long for a cookie.
+                session has become too long for a cookie, or an error if it is
+                longer than `STORED_LEN_MAX`.
         """
         var now_s = unix_seconds()
         if self._store:
@@ -156,13 +162,23 @@ struct Sessions[H: Handler](Layer):
         )
         var visit = _Visit(session^, self._keys)
         visit.store = stored
+        visit.max_age_s = self.config.max_age_s
         var current = CurrentSession(visit^)
         try:
             var scope = ExtensionScope(req.extensions(), current)
             var response = self.handler.serve(req)
             scope^.end()
-            stored[].save(current._visit[], response, self.config)
-            if not current._visit[].has_failed:
+            ref seen = current._visit[]
+            stored[].save(seen)
+            if not seen.has_failed:
+                if seen.is_seen:
+                    add_vary(response.headers, "Cookie")
+                if seen.is_told and not seen.is_lost:
+                    response.set_cookie(
+                        seen.session.id_cookie(
+                            self._keys[], self.config, unix_seconds()
+                        )
+                    )
                 return response^
         except error:
             if not current._visit[].has_failed:
@@ -180,6 +196,12 @@ struct _Visit(Movable):
     var is_seen: Bool
     # Whether the store could not be asked.
     var has_failed: Bool
+    # Whether the client is to have a cookie.
+    var is_told: Bool
+    # Whether the session was ended by somebody else since it was loaded.
+    var is_lost: Bool
+    # How long the store keeps it.
+    var max_age_s: Int
 
     def __init__(out self, var session: Session, keys: ArcPointer[SigningKeys]):
         self.session = session^
@@ -187,6 +209,9 @@ struct _Visit(Movable):
         self.store = None
         self.is_seen = False
         self.has_failed = False
+        self.is_told = False
+        self.is_lost = False
+        self.max_age_s = 0
 
     def see(mut self) raises:
         """Notes that a handler wants the session, and fetches its values."""
@@ -213,9 +238,7 @@ struct _Store(Movable):
     var _store: Erased
     var read: _Read
     var _load: def(Erased, mut Session) raises thin -> None
-    var _save: def(
-        Erased, mut _Visit, mut Response, SessionConfig
-    ) raises thin -> None
+    var _save: def(Erased, mut _Visit) raises thin -> None
     var _drop: def(Erased) thin -> None
 
     def __init__[S: SessionStore](out self, var store: S):
@@ -232,11 +255,26 @@ struct _Store(Movable):
         """Fetches the values of a session."""
         self._load(self._store, session)
 
-    def save(
-        self, mut visit: _Visit, mut response: Response, config: SessionConfig
-    ) raises:
-        """Keeps what the handler has changed, and tells the client."""
-        self._save(self._store, visit, response, config)
+    def save(self, mut visit: _Visit) raises:
+        """Keeps what the handler has changed."""
+        if not visit.is_seen or visit.has_failed or visit.is_lost:
+            return
+        if not visit.session.is_changed():
+            return
+        var length = visit.session.values_text().byte_length()
+        if length > STORED_LEN_MAX:
+            raise Error(
+                "the session has ",
+                length,
+                " bytes, and a store keeps ",
+                STORED_LEN_MAX,
+                " at most; keep an id in it, and the rest elsewhere",
+            )
+        visit.has_failed = True
+        self._save(self._store, visit)
+        visit.has_failed = False
+        visit.is_told = True
+        visit.session.note_saved()
 
 
 def _read[
@@ -258,33 +296,23 @@ def _load[S: SessionStore](erased: Erased, mut session: Session) raises:
         session.id = String()
 
 
-def _save[
-    S: SessionStore
-](
-    erased: Erased,
-    mut visit: _Visit,
-    mut response: Response,
-    config: SessionConfig,
-) raises:
-    if not visit.is_seen or visit.has_failed:
-        return
-    ref session = visit.session
-    add_vary(response.headers, "Cookie")
-    if not session.is_changed():
-        return
+def _save[S: SessionStore](erased: Erased, mut visit: _Visit) raises:
     # SAFETY: as for `_load`.
     ref store = erased.unsafe_bitcast[S]()[]
-    visit.has_failed = True
-    var is_over = session.is_empty() or session.is_renewed()
-    if is_over and session.id != "":
-        store.remove(session.id)
-        session.id = String()
-    if not session.is_empty():
-        if session.id == "":
-            session.id = _new_id()
-        store.save(session.id, session.values_text(), config.max_age_s)
-    visit.has_failed = False
-    response.set_cookie(session.id_cookie(visit.keys[], config, unix_seconds()))
+    ref session = visit.session
+    if session.is_empty():
+        if session.id != "":
+            store.remove(session.id)
+            session.id = String()
+        return
+    var text = session.values_text()
+    if session.id == "":
+        session.id = _new_id()
+        store.save(session.id, text, visit.max_age_s)
+        return
+    var id = _new_id() if session.is_renewed() else session.id.copy()
+    visit.is_lost = not store.replace(session.id, id, text, visit.max_age_s)
+    session.id = id^
 
 
 def _new_id() raises -> String:
@@ -386,6 +414,28 @@ struct CurrentSession(ImplicitlyCopyable, Input):
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[o.unsafe_mut_cast[True]()]()[]
         )
+
+    def save(self) raises -> Bool:
+        """Keeps what was changed at once, for a handler that has to know: by
+        itself a session is kept behind its handler, which then has answered.
+
+            if not CurrentSession.of(req).save():
+                return Response(409)
+
+        Returns:
+            False if the session was in a store, and has ended since this
+            request has read it: by a log-out, a renewal, or from outside.
+            Nothing of it is kept, nor is what is changed from now on. Always
+            True for a session that lives in its cookie.
+
+        Raises:
+            Error: If the store cannot be asked, which is answered with 503.
+        """
+        ref visit = self._visit[]
+        if visit.store:
+            var stored = visit.store.value()
+            stored[].save(visit)
+        return not visit.is_lost
 
     def csrf_token(self) raises -> String:
         """Makes a token for a form of this session, or for its scripts.

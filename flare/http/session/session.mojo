@@ -214,6 +214,11 @@ struct Session(Movable):
         """
         return self._is_changed
 
+    def note_saved(mut self):
+        """Notes that what is here now is kept."""
+        self._is_changed = False
+        self._is_renewed = False
+
     def cookie(
         self, keys: SigningKeys, config: SessionConfig, now_s: Int
     ) raises CookieError -> Cookie:

@@ -15,7 +15,7 @@ trait SessionStore(Deinitable, Movable):
             id: Its id.
 
         Returns:
-            Its values, as `save` was given them; nothing if it has ended.
+            Its values, as they were given last; nothing if it has ended.
 
         Raises:
             Error: If the store cannot be asked now.
@@ -23,12 +23,36 @@ trait SessionStore(Deinitable, Movable):
         ...
 
     def save(self, id: String, values: String, max_age_s: Int) raises:
-        """Keeps the values of a session, new or not.
+        """Keeps the values of a new session.
 
         Args:
             id: Its id.
             values: The values, as an encoded form.
             max_age_s: How long to keep them, in seconds.
+
+        Raises:
+            Error: If they could not be kept.
+        """
+        ...
+
+    def replace(
+        self, id: String, new_id: String, values: String, max_age_s: Int
+    ) raises -> Bool:
+        """Keeps other values of a session that was loaded, under its id or
+        another one, if it is still there: what was ended meanwhile, by a
+        log-out, from outside or by its renewal, must not come back.
+
+        That it is there and that it changes is one step to everybody else.
+
+        Args:
+            id: Its id.
+            new_id: The id that it has from now on, often the same; under the
+                old one it ends.
+            values: The values, as an encoded form.
+            max_age_s: How long to keep them, in seconds.
+
+        Returns:
+            False if it has ended: nothing was kept then.
 
         Raises:
             Error: If they could not be kept.

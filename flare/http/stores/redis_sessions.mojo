@@ -27,6 +27,7 @@ struct RedisSessions(Copyable, SessionStore):
     """The value of a session that says whose it is; empty if nothing does."""
     var _pool: RedisPool
     var _revoke: RedisScript
+    var _replace: RedisScript
 
     def __init__(
         out self,
@@ -57,6 +58,23 @@ struct RedisSessions(Copyable, SessionStore):
             return count
             """
         )
+        # The keys are the session's, its next one, and the owner's, if it has
+        # one. A key is there or not, and changes, in one step.
+        self._replace = RedisScript(
+            """
+            if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+            local id, new_id, values, now, age = unpack(ARGV)
+            if id ~= new_id then redis.call('DEL', KEYS[1]) end
+            redis.call('SET', KEYS[2], values, 'EX', age)
+            if KEYS[3] then
+                redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+                redis.call('ZREM', KEYS[3], id)
+                redis.call('ZADD', KEYS[3], now + age, new_id)
+                redis.call('EXPIRE', KEYS[3], age)
+            end
+            return 1
+            """
+        )
 
     def load(self, id: String) raises -> Optional[String]:
         """Looks a session up.
@@ -74,7 +92,7 @@ struct RedisSessions(Copyable, SessionStore):
         return redis[].get(self.prefix + id)
 
     def save(self, id: String, values: String, max_age_s: Int) raises:
-        """Keeps the values of a session.
+        """Keeps the values of a new session.
 
         Args:
             id: Its id.
@@ -86,9 +104,7 @@ struct RedisSessions(Copyable, SessionStore):
         """
         var pipe = Pipeline()
         pipe.command("SET", self.prefix + id, values, "EX", max_age_s)
-        var owner = Optional[String](None)
-        if self.owner_name != "":
-            owner = FormData.parse(values).get(self.owner_name)
+        var owner = self._owner(values)
         if owner:
             var key = self._owner_key(owner.value())
             var now_s = unix_seconds()
@@ -99,6 +115,43 @@ struct RedisSessions(Copyable, SessionStore):
         var redis = self._pool.acquire()
         for reply in redis[].execute(pipe):
             reply.check()
+
+    def replace(
+        self, id: String, new_id: String, values: String, max_age_s: Int
+    ) raises -> Bool:
+        """Keeps other values of a session, if it is still there.
+
+        Args:
+            id: Its id.
+            new_id: The id that it has from now on, often the same.
+            values: The values, as an encoded form.
+            max_age_s: How long to keep them, in seconds.
+
+        Returns:
+            False if it has ended: nothing was kept then.
+
+        Raises:
+            Error: If Redis cannot be asked now, or has no memory left.
+        """
+        var keys: List[String] = [self.prefix + id, self.prefix + new_id]
+        var owner = self._owner(values)
+        if owner:
+            keys.append(self._owner_key(owner.value()))
+        var redis = self._pool.acquire()
+        return (
+            redis[]
+            .eval(
+                self._replace,
+                keys,
+                id,
+                new_id,
+                values,
+                unix_seconds(),
+                max_age_s,
+            )
+            .integer()
+            == 1
+        )
 
     def remove(self, id: String) raises:
         """Ends a session.
@@ -127,6 +180,12 @@ struct RedisSessions(Copyable, SessionStore):
         var redis = self._pool.acquire()
         var keys: List[String] = [self._owner_key(owner)]
         return redis[].eval(self._revoke, keys, self.prefix).integer()
+
+    def _owner(self, values: String) raises -> Optional[String]:
+        """Finds whose a session is, if the program has sessions of owners."""
+        if self.owner_name == "":
+            return None
+        return FormData.parse(values).get(self.owner_name)
 
     def _owner_key(self, owner: String) -> String:
         # No id has a colon.

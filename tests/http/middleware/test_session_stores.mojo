@@ -5,8 +5,13 @@ from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.message.request import Request
-from flare.http.message.response import Response, ok
-from flare.http.middleware.sessions import CurrentSession, Sessions
+from flare.http.message.response import Response, conflict, no_content, ok
+from flare.http.middleware.sessions import (
+    CurrentSession,
+    STORED_LEN_MAX,
+    Sessions,
+)
+from flare.http.handler.handler import Handler
 from flare.http.handler.state import State
 from flare.http.routing.router import Router
 from flare.http.session.session import SessionConfig
@@ -62,12 +67,22 @@ struct _Store(SessionStore):
         var table = self.table.lock()
         table[].note("S")
         assert_equal(max_age_s, 3_600)
+        assert_true(table[].find(id) < 0)
+        table[].ids.append(id)
+        table[].values.append(values)
+
+    def replace(
+        self, id: String, new_id: String, values: String, max_age_s: Int
+    ) raises -> Bool:
+        var table = self.table.lock()
+        table[].note("P")
+        assert_equal(max_age_s, 3_600)
         var index = table[].find(id)
         if index < 0:
-            table[].ids.append(id)
-            table[].values.append(values)
-        else:
-            table[].values[index] = values
+            return False
+        table[].ids[index] = new_id
+        table[].values[index] = values
+        return True
 
     def remove(self, id: String) raises:
         var table = self.table.lock()
@@ -94,6 +109,12 @@ def _visit(req: Request) raises -> Response:
     return ok()
 
 
+def _fill(req: Request) raises -> Response:
+    var count = Int(req.query_param("count"))
+    CurrentSession.of(req)[].set("user", "x" * count)
+    return no_content()
+
+
 def _logout(req: Request) raises -> Response:
     CurrentSession.of(req)[].clear()
     return ok()
@@ -106,6 +127,38 @@ def _plain(req: Request) raises -> Response:
 def _fail(req: Request) raises -> Response:
     CurrentSession.of(req)[].set("user", "half done")
     raise Error("no luck")
+
+
+@fieldwise_init
+struct _Meanwhile(Handler):
+    """Has read the session when another request ends it; `?saves` wants to know."""
+
+    var table: State[_Table]
+
+    def serve(self, req: Request) raises -> Response:
+        var current = CurrentSession.of(req)
+        self.table.lock()[].ids.clear()
+        self.table.lock()[].values.clear()
+        var how = req.query_param("how")
+        current[].set("page", "7")
+        if how == "renew":
+            current[].renew()
+        if how == "clear":
+            current[].clear()
+        if how == "save":
+            assert_false(current.save())
+            assert_false(current.save())
+            return conflict("ended")
+        return ok()
+
+
+def _save_now(req: Request) raises -> Response:
+    var current = CurrentSession.of(req)
+    current[].set("page", "1")
+    assert_true(current.save())
+    if req.query_param("more") != "":
+        current[].set("page", "2")
+    return ok()
 
 
 @fieldwise_init
@@ -129,6 +182,8 @@ def _client(table: State[_Table], var keys: SigningKeys) raises -> TestClient:
     router.get("/plain", _plain)
     router.get("/fail", _fail)
     router.get("/mine", Extracted[_Mine]())
+    router.get("/meanwhile", _Meanwhile(table))
+    router.get("/save", _save_now)
     var config = SessionConfig("sid", 3_600, is_secure=False)
     return TestClient(Sessions(router^, keys^, config^, store=_Store(table)))
 
@@ -174,6 +229,33 @@ def test_more_than_a_cookie_holds() raises:
     assert_equal(client.get("/who").text(), "x" * 5_000)
 
 
+def test_no_more_than_the_bound() raises:
+    var table = State(_Table())
+    var client = _client(table)
+    # With the name and the sign between.
+    var longest = STORED_LEN_MAX - 5
+    _ = client.get("/login?user=" + "x" * 10)
+    assert_equal(len(table.lock()[].ids), 1)
+    for row in [(longest, 204), (longest + 1, 500)]:
+        var router = Router()
+        router.post("/fill", _fill)
+        var filler = TestClient(
+            Sessions(
+                router^,
+                SigningKeys(_KEY),
+                SessionConfig("sid", 3_600, is_secure=False),
+                store=_Store(table),
+            )
+        )
+        var status = 500
+        try:
+            status = filler.post("/fill?count=" + String(row[0])).status.code
+        except error:
+            assert_true("65536" in String(error), String(error))
+        assert_equal(status, row[1])
+    assert_equal(len(table.lock()[].ids), 2)
+
+
 def test_renewed_ids() raises:
     var table = State(_Table())
     var client = _client(table)
@@ -202,6 +284,38 @@ def test_ended_sessions() raises:
     planted.set_header("Cookie", cookie)
     _ = _ask(table, planted^, SigningKeys(_KEY))
     assert_false(table.lock()[].ids[0] in cookie)
+
+
+def test_what_has_ended_meanwhile_does_not_come_back() raises:
+    for how in ["set", "renew", "clear", "save"]:
+        var table = State(_Table())
+        var client = _client(table)
+        _ = client.get("/login?user=ann")
+        var response = client.get("/meanwhile?how=" + how)
+        assert_equal(response.status.code, 409 if how == "save" else 200, how)
+        assert_equal(len(table.lock()[].ids), 0, how)
+        # The client may have the cookie of the renewed one by now.
+        var is_told = "set-cookie" in response.headers
+        assert_equal(is_told, how == "clear", how)
+        assert_equal(response.headers["vary"], "Cookie", how)
+        assert_equal(client.get("/who").text(), "nobody", how)
+
+
+def test_what_is_saved_at_once() raises:
+    var table = State(_Table())
+    var client = _client(table)
+    # The first one makes the session, the others change it.
+    for row in [("/save", "S", "1"), ("/save", "LP", "1")]:
+        var response = client.get(row[0])
+        assert_true("set-cookie" in response.headers)
+        assert_equal(_asked(table), row[1])
+        assert_true("page=" + row[2] in table.lock()[].values[0])
+    assert_true("set-cookie" in client.get("/save?more=1").headers)
+    assert_equal(_asked(table), "LPP")
+    assert_true("page=2" in table.lock()[].values[0])
+    assert_equal(len(table.lock()[].ids), 1)
+    table.lock()[].is_away = True
+    assert_equal(client.get("/save").status.code, 503)
 
 
 def test_which_ids_are_believed() raises:

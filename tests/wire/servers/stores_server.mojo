@@ -61,12 +61,37 @@ struct Revoke(Copyable, Handler):
         return ok(String(self.sessions.revoke_owner(req.query_param("user"))))
 
 
+@fieldwise_init
+struct Meanwhile(Copyable, Handler):
+    """Has read the session, and changes it when another request has ended it:
+    `?by` says how. With `?renews` it has an id of its own made, too."""
+
+    var sessions: RedisSessions
+
+    def serve(self, req: Request) raises -> Response:
+        var current = CurrentSession.of(req)
+        var id = current[].id.copy()
+        var by = req.query_param("by")
+        if by == "revoke":
+            _ = self.sessions.revoke_owner("ann")
+        else:
+            self.sessions.remove(id)
+            if by == "renewal":
+                self.sessions.save("another", "user=ann", 60)
+        current[].set("page", "7")
+        if req.query_param("renews") != "":
+            current[].renew()
+        return ok()
+
+
 def order(req: Request) raises -> Response:
     """Takes `?ms`, and says which process has carried it out."""
     var ms = req.query_param("ms")
     if ms != "":
         print("begun by", process_id(), file=stderr, flush=True)
         sleep(Float64(Int(ms)) / 1000)
+    if req.query_param("fails") != "":
+        return Response(503)
     return ok(String("carried out by ", process_id()))
 
 
@@ -97,6 +122,7 @@ def main() raises:
     router.get("/who", who)
     router.get("/logout", logout)
     router.get("/revoke", Revoke(sessions.copy()))
+    router.get("/meanwhile", Meanwhile(sessions.copy()))
     router.get(
         "/limited",
         RateLimit(
