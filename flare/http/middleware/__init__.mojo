@@ -33,6 +33,7 @@ from flare.http.middleware.idempotency import (
 )
 from flare.http.middleware.idempotency_store import (
     IdempotencyStore,
+    KeyClaim,
     LocalIdempotency,
 )
 from flare.http.middleware.metrics import (

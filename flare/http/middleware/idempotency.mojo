@@ -11,6 +11,7 @@ from flare.http.message.response import Response
 from flare.http.middleware.idempotency_store import (
     AnyIdempotencyStore,
     IdempotencyStore,
+    KeyClaim,
     KeyState,
 )
 from flare.http.middleware.rate_limit import RateKey
@@ -19,9 +20,12 @@ from flare.http.handler.handler import Handler
 from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.log import log_line
+from flare.sys.random import fill_random
 from std.memory import ArcPointer
 
 comptime _KEY_LEN_MAX = 255
+comptime _OWNER_LEN = 16
+# Random octets that tell one attempt from all others.
 
 
 def by_authorization(req: Request) -> String:
@@ -197,13 +201,13 @@ struct Idempotency[H: Handler](Layer):
             var response = self.handler.serve(req)
             if is_later(req, response):
                 finish_later(
-                    req, _LateAnswer(self._answers, known.key, known.print)
+                    req, _LateAnswer(self._answers, known.claim.copy())
                 )
             else:
-                answers.end(known.key, known.print, response)
+                answers.end(known.claim, response)
             return response^
         except error:
-            answers.forget(known.key)
+            answers.forget(known.claim)
             raise error^
 
 
@@ -213,11 +217,10 @@ struct _LateAnswer(LaterStep):
     may have been carried out, so its key stays held."""
 
     var answers: ArcPointer[FirstAnswers]
-    var key: String
-    var print: String
+    var claim: KeyClaim
 
     def finish(mut self, var response: Response) raises -> Response:
-        self.answers[].end(self.key, self.print, response)
+        self.answers[].end(self.claim, response)
         return response^
 
 
@@ -228,14 +231,12 @@ struct _Known(Movable):
     var response: Optional[Response]
     # Whether the key is held for it.
     var is_held: Bool
-    var key: String
-    var print: String
+    var claim: KeyClaim
 
     def __init__(out self):
         self.response = None
         self.is_held = False
-        self.key = String()
-        self.print = String()
+        self.claim = KeyClaim(String(), String(), String())
 
 
 @fieldwise_init
@@ -260,24 +261,24 @@ struct FirstAnswers(Movable):
         var count = 0
         for line in req.headers.get_all("idempotency-key"):
             count += 1
-            known.key = _key_of(line)
+            known.claim.key = _key_of(line)
         if count == 0:
             if self.config.is_required:
                 known.response = refusal(
                     400, "this request needs an Idempotency-Key\n"
                 )
             return known^
-        if count > 1 or known.key == "":
+        if count > 1 or known.claim.key == "":
             known.response = refusal(
                 400,
                 "Idempotency-Key: one key of 1 to 255 visible ASCII characters"
                 " is allowed\n",
             )
             return known^
-        known.key = _digest(
-            self.config.scope(req), known.key, "", "".as_bytes()
+        known.claim.key = _digest(
+            self.config.scope(req), known.claim.key, "", "".as_bytes()
         )
-        known.print = _digest(
+        known.claim.fingerprint = _digest(
             req.method_name,
             req.url,
             _field(req, "content-type"),
@@ -292,9 +293,8 @@ struct FirstAnswers(Movable):
         return known^
 
     def _ask(self, mut known: _Known) raises:
-        var record = self.store.begin(
-            known.key, known.print, self.config.lock_s * 1_000
-        )
+        known.claim.owner = _new_owner()
+        var record = self.store.begin(known.claim, self.config.lock_s * 1_000)
         if record.state == KeyState.NEW:
             known.is_held = True
         elif record.state == KeyState.OTHER:
@@ -317,17 +317,16 @@ struct FirstAnswers(Movable):
             response.headers.set("Idempotent-Replayed", "true")
             known.response = response^
 
-    def end(self, key: String, print: String, response: Response):
+    def end(self, claim: KeyClaim, response: Response):
         """Keeps an answer, or lets the key be used again.
 
         Args:
-            key: The key.
-            print: Tells the request from others.
+            claim: What holds the key.
             response: The answer.
         """
         var code = response.status.code
         if code == 429 or code >= 500:
-            self.forget(key)
+            self.forget(claim)
             return
         var answer = List[UInt8]()
         var is_long = (
@@ -337,24 +336,32 @@ struct FirstAnswers(Movable):
         if not is_long:
             answer = write_answer(response)
         try:
-            self.store.finish(key, print, answer, self.config.keep_s * 1_000)
+            self.store.finish(claim, answer, self.config.keep_s * 1_000)
         except error:
             _log("an answer could not be kept", error)
 
-    def forget(self, key: String):
+    def forget(self, claim: KeyClaim):
         """Lets a key be used again.
 
         Args:
-            key: The key.
+            claim: What holds the key.
         """
         try:
-            self.store.forget(key)
+            self.store.forget(claim)
         except error:
             _log("a key could not be released", error)
 
 
 def _log(what: StaticString, error: Error):
     log_line(Text().add("idempotency: ").add(what).add(": ").add(error).end())
+
+
+def _new_owner() raises -> String:
+    var random = Array[UInt8, _OWNER_LEN](fill=0)
+    fill_random(Span(random))
+    var text = List[UInt8]()
+    base64url_encode(Span(random), text)
+    return String(unsafe_from_utf8=text)
 
 
 def _key_of(line: StringSpan) -> String:

@@ -37,20 +37,27 @@ struct KeyRecord(Movable):
     """The first answer if it is done; empty if that was not kept."""
 
 
+@fieldwise_init
+struct KeyClaim(Copyable, Movable):
+    """Who wants a key, for what. All three are characters of base64url."""
+
+    var key: String
+    """The key."""
+    var fingerprint: String
+    """Tells the request from others with the same key."""
+    var owner: String
+    """Tells one attempt from all others, also those of the same request: who
+    holds a key for too long does not hold it any more."""
+
+
 trait IdempotencyStore(Deinitable, Movable):
-    """Keeps first answers by keys; called by several threads at once.
+    """Keeps first answers by keys; called by several threads at once."""
 
-    Keys and fingerprints are 43 characters of base64url.
-    """
-
-    def begin(
-        self, key: String, fingerprint: String, lock_ms: Int
-    ) raises -> KeyRecord:
+    def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         """Takes a key for a request, in one step with finding out about it.
 
         Args:
-            key: The key.
-            fingerprint: Tells the request from others.
+            claim: The key, and who wants it.
             lock_ms: How long it is `BUSY` if nothing more is heard of it.
 
         Returns:
@@ -61,18 +68,11 @@ trait IdempotencyStore(Deinitable, Movable):
         """
         ...
 
-    def finish(
-        self,
-        key: String,
-        fingerprint: String,
-        answer: List[UInt8],
-        keep_ms: Int,
-    ) raises:
-        """Keeps an answer.
+    def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
+        """Keeps an answer, unless the key is somebody else's by now.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: What `begin` was given.
             answer: The answer; empty if it is too long to be kept.
             keep_ms: How long it is kept, in milliseconds.
 
@@ -81,11 +81,12 @@ trait IdempotencyStore(Deinitable, Movable):
         """
         ...
 
-    def forget(self, key: String) raises:
-        """Lets a key be used again, since its request came to nothing.
+    def forget(self, claim: KeyClaim) raises:
+        """Lets a key be used again, since its request came to nothing, unless it
+        is somebody else's by now.
 
         Args:
-            key: The key.
+            claim: What `begin` was given.
 
         Raises:
             Error: If the store cannot be asked now.
@@ -95,12 +96,14 @@ trait IdempotencyStore(Deinitable, Movable):
 
 struct _Entry(Movable):
     var fingerprint: String
+    var owner: String
     var answer: List[UInt8]
     var is_done: Bool
     var ends_ms: Int
 
-    def __init__(out self, fingerprint: String, ends_ms: Int):
-        self.fingerprint = fingerprint
+    def __init__(out self, claim: KeyClaim, ends_ms: Int):
+        self.fingerprint = claim.fingerprint
+        self.owner = claim.owner
         self.answer = []
         self.is_done = False
         self.ends_ms = ends_ms
@@ -138,13 +141,12 @@ struct AnswerTable(Movable, Sized):
         return len(self._newer) + len(self._older)
 
     def begin(
-        mut self, key: String, fingerprint: String, ends_ms: Int, now_ms: Int
+        mut self, claim: KeyClaim, ends_ms: Int, now_ms: Int
     ) raises -> KeyRecord:
         """Takes a key for a request.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: The key, and who wants it.
             ends_ms: Until when it is busy.
             now_ms: What time it is.
 
@@ -154,49 +156,65 @@ struct AnswerTable(Movable, Sized):
         Raises:
             Error: Never.
         """
-        if key in self._newer:
-            ref entry = self._newer[key]
+        if claim.key in self._newer:
+            ref entry = self._newer[claim.key]
             if entry.ends_ms > now_ms:
-                return _told(entry, fingerprint)
-        elif key in self._older:
-            ref entry = self._older[key]
+                return _told(entry, claim.fingerprint)
+        elif claim.key in self._older:
+            ref entry = self._older[claim.key]
             if entry.ends_ms > now_ms:
-                return _told(entry, fingerprint)
-        self._put(key, _Entry(fingerprint, ends_ms))
+                return _told(entry, claim.fingerprint)
+        self._put(claim.key, _Entry(claim, ends_ms))
         return KeyRecord(KeyState.NEW, [])
 
     def finish(
         mut self,
-        key: String,
-        fingerprint: String,
+        claim: KeyClaim,
         answer: List[UInt8],
         ends_ms: Int,
+        now_ms: Int,
     ) raises:
-        """Keeps an answer.
+        """Keeps an answer, unless the key is somebody else's by now.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: What `begin` was given.
             answer: The answer.
             ends_ms: Until when it is kept.
+            now_ms: What time it is.
 
         Raises:
             Error: Never.
         """
-        var entry = _Entry(fingerprint, ends_ms)
+        if self._is_of_another(claim, now_ms):
+            return
+        var entry = _Entry(claim, ends_ms)
         entry.answer.extend(Span(answer))
         entry.is_done = True
-        self._put(key, entry^)
+        self._put(claim.key, entry^)
 
-    def forget(mut self, key: String) raises:
-        """Drops a key.
+    def forget(mut self, claim: KeyClaim, now_ms: Int) raises:
+        """Drops a key, unless it is somebody else's by now.
 
         Args:
-            key: The key.
+            claim: What `begin` was given.
+            now_ms: What time it is.
 
         Raises:
             Error: Never.
         """
+        if not self._is_of_another(claim, now_ms):
+            self._drop(claim.key)
+
+    def _is_of_another(self, claim: KeyClaim, now_ms: Int) raises -> Bool:
+        if claim.key in self._newer:
+            ref entry = self._newer[claim.key]
+            return entry.owner != claim.owner and entry.ends_ms > now_ms
+        if claim.key in self._older:
+            ref entry = self._older[claim.key]
+            return entry.owner != claim.owner and entry.ends_ms > now_ms
+        return False
+
+    def _drop(mut self, key: String) raises:
         if key in self._newer:
             self._newer_octets -= len(self._newer[key].answer)
             _ = self._newer.pop(key)
@@ -204,7 +222,7 @@ struct AnswerTable(Movable, Sized):
             _ = self._older.pop(key)
 
     def _put(mut self, key: String, var entry: _Entry) raises:
-        self.forget(key)
+        self._drop(key)
         var length = len(entry.answer)
         var is_full = len(self._newer) >= max(self._count_max // 2, 1)
         if is_full or self._newer_octets + length > self._octets_max // 2:
@@ -244,14 +262,11 @@ struct LocalIdempotency(Copyable, IdempotencyStore):
         """
         self._table = State(AnswerTable(octets_max, count_max))
 
-    def begin(
-        self, key: String, fingerprint: String, lock_ms: Int
-    ) raises -> KeyRecord:
+    def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         """Takes a key for a request.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: The key, and who wants it.
             lock_ms: How long it is busy, in milliseconds.
 
         Returns:
@@ -262,67 +277,52 @@ struct LocalIdempotency(Copyable, IdempotencyStore):
         """
         var now_ms = monotonic_ms()
         var table = self._table.lock()
-        return table[].begin(key, fingerprint, now_ms + lock_ms, now_ms)
+        return table[].begin(claim, now_ms + lock_ms, now_ms)
 
-    def finish(
-        self,
-        key: String,
-        fingerprint: String,
-        answer: List[UInt8],
-        keep_ms: Int,
-    ) raises:
-        """Keeps an answer.
+    def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
+        """Keeps an answer, unless the key is somebody else's by now.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: What `begin` was given.
             answer: The answer.
             keep_ms: How long, in milliseconds.
 
         Raises:
             Error: Never.
         """
-        var ends_ms = monotonic_ms() + keep_ms
+        var now_ms = monotonic_ms()
         var table = self._table.lock()
-        table[].finish(key, fingerprint, answer, ends_ms)
+        table[].finish(claim, answer, now_ms + keep_ms, now_ms)
 
-    def forget(self, key: String) raises:
-        """Lets a key be used again.
+    def forget(self, claim: KeyClaim) raises:
+        """Lets a key be used again, unless it is somebody else's by now.
 
         Args:
-            key: The key.
+            claim: What `begin` was given.
 
         Raises:
             Error: Never.
         """
-        self._table.lock()[].forget(key)
+        self._table.lock()[].forget(claim, monotonic_ms())
 
 
 def _begin[
     S: IdempotencyStore
-](
-    store: Erased, key: String, fingerprint: String, lock_ms: Int
-) raises -> KeyRecord:
+](store: Erased, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
     # SAFETY: `AnyIdempotencyStore` made the pointer from an S of its own.
-    return store.unsafe_bitcast[S]()[].begin(key, fingerprint, lock_ms)
+    return store.unsafe_bitcast[S]()[].begin(claim, lock_ms)
 
 
 def _finish[
     S: IdempotencyStore
-](
-    store: Erased,
-    key: String,
-    fingerprint: String,
-    answer: List[UInt8],
-    keep_ms: Int,
-) raises:
+](store: Erased, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
     # SAFETY: as for `_begin`.
-    store.unsafe_bitcast[S]()[].finish(key, fingerprint, answer, keep_ms)
+    store.unsafe_bitcast[S]()[].finish(claim, answer, keep_ms)
 
 
-def _forget[S: IdempotencyStore](store: Erased, key: String) raises:
+def _forget[S: IdempotencyStore](store: Erased, claim: KeyClaim) raises:
     # SAFETY: as for `_begin`.
-    store.unsafe_bitcast[S]()[].forget(key)
+    store.unsafe_bitcast[S]()[].forget(claim)
 
 
 struct AnyIdempotencyStore(Movable):
@@ -330,11 +330,9 @@ struct AnyIdempotencyStore(Movable):
 
     # SAFETY: owned; the functions were made for its type.
     var _store: Erased
-    var _begin: def(Erased, String, String, Int) raises thin -> KeyRecord
-    var _finish: def(
-        Erased, String, String, List[UInt8], Int
-    ) raises thin -> None
-    var _forget: def(Erased, String) raises thin -> None
+    var _begin: def(Erased, KeyClaim, Int) raises thin -> KeyRecord
+    var _finish: def(Erased, KeyClaim, List[UInt8], Int) raises thin -> None
+    var _forget: def(Erased, KeyClaim) raises thin -> None
     var _drop: def(Erased) thin -> None
 
     def __init__[S: IdempotencyStore](out self, var store: S):
@@ -356,14 +354,11 @@ struct AnyIdempotencyStore(Movable):
         """Lets the store go."""
         self._drop(self._store)
 
-    def begin(
-        self, key: String, fingerprint: String, lock_ms: Int
-    ) raises -> KeyRecord:
+    def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         """Takes a key for a request.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: The key, and who wants it.
             lock_ms: How long it is busy, in milliseconds.
 
         Returns:
@@ -372,35 +367,28 @@ struct AnyIdempotencyStore(Movable):
         Raises:
             Error: If the store cannot be asked now.
         """
-        return self._begin(self._store, key, fingerprint, lock_ms)
+        return self._begin(self._store, claim, lock_ms)
 
-    def finish(
-        self,
-        key: String,
-        fingerprint: String,
-        answer: List[UInt8],
-        keep_ms: Int,
-    ) raises:
-        """Keeps an answer.
+    def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
+        """Keeps an answer, unless the key is somebody else's by now.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: What `begin` was given.
             answer: The answer.
             keep_ms: How long, in milliseconds.
 
         Raises:
             Error: If it could not be kept.
         """
-        self._finish(self._store, key, fingerprint, answer, keep_ms)
+        self._finish(self._store, claim, answer, keep_ms)
 
-    def forget(self, key: String) raises:
-        """Lets a key be used again.
+    def forget(self, claim: KeyClaim) raises:
+        """Lets a key be used again, unless it is somebody else's by now.
 
         Args:
-            key: The key.
+            claim: What `begin` was given.
 
         Raises:
             Error: If the store cannot be asked now.
         """
-        self._forget(self._store, key)
+        self._forget(self._store, claim)

@@ -2,11 +2,11 @@
 
 from flare.http.middleware.idempotency_store import (
     IdempotencyStore,
+    KeyClaim,
     KeyRecord,
     KeyState,
 )
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.pipeline import Pipeline
 from flare.redis.pool import RedisPool
 from flare.redis.script import RedisScript
 
@@ -17,14 +17,17 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
         var redis = RedisPool(RedisConfig.from_url("redis://127.0.0.1"))
         router.post("/x", Idempotency(FnHandler(save), RedisIdempotency(redis^)))
 
-    A key is a hash with the request's fingerprint and, when it was carried out,
-    the answer. One script takes it, so of two processes one does.
+    A key is a hash with the request's fingerprint, who holds it and, when it was
+    carried out, the answer. One script takes it, so of two processes one does,
+    and only that one lets it go.
     """
 
     var prefix: String
     """What its keys begin with."""
     var _pool: RedisPool
-    var _script: RedisScript
+    var _begin: RedisScript
+    var _finish: RedisScript
+    var _forget: RedisScript
 
     def __init__(
         out self,
@@ -40,11 +43,12 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
         """
         self.prefix = prefix^
         self._pool = pool^
-        self._script = RedisScript(
+        self._begin = RedisScript(
             """
             local known = redis.call('HMGET', KEYS[1], 'print', 'answer')
             if not known[1] then
-                redis.call('HSET', KEYS[1], 'print', ARGV[1])
+                redis.call('HSET', KEYS[1], 'print', ARGV[1],
+                    'owner', ARGV[3])
                 redis.call('PEXPIRE', KEYS[1], ARGV[2])
                 return {0}
             end
@@ -53,15 +57,30 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
             return {3, known[2]}
             """
         )
+        self._finish = RedisScript(
+            """
+            local owner = redis.call('HGET', KEYS[1], 'owner')
+            if owner and owner ~= ARGV[2] then return 0 end
+            redis.call('HSET', KEYS[1], 'print', ARGV[1], 'owner', ARGV[2],
+                'answer', ARGV[3])
+            redis.call('PEXPIRE', KEYS[1], ARGV[4])
+            return 1
+            """
+        )
+        self._forget = RedisScript(
+            """
+            if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then
+                return 0
+            end
+            return redis.call('DEL', KEYS[1])
+            """
+        )
 
-    def begin(
-        self, key: String, fingerprint: String, lock_ms: Int
-    ) raises -> KeyRecord:
+    def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         """Takes a key for a request.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: The key, and who wants it.
             lock_ms: How long it is busy, in milliseconds.
 
         Returns:
@@ -71,8 +90,10 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
             Error: If Redis cannot be asked now.
         """
         var redis = self._pool.acquire()
-        var keys: List[String] = [self.prefix + key]
-        var reply = redis[].eval(self._script, keys, fingerprint, lock_ms)
+        var keys: List[String] = [self.prefix + claim.key]
+        var reply = redis[].eval(
+            self._begin, keys, claim.fingerprint, lock_ms, claim.owner
+        )
         var state = reply[0].integer()
         if state < 0 or state > 3:
             raise RedisError(
@@ -84,40 +105,37 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
             answer.extend(reply[1].octets())
         return KeyRecord(KeyState(UInt8(state)), answer^)
 
-    def finish(
-        self,
-        key: String,
-        fingerprint: String,
-        answer: List[UInt8],
-        keep_ms: Int,
-    ) raises:
-        """Keeps an answer.
+    def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
+        """Keeps an answer, unless the key is somebody else's by now.
 
         Args:
-            key: The key.
-            fingerprint: Of the request.
+            claim: What `begin` was given.
             answer: The answer.
             keep_ms: How long, in milliseconds.
 
         Raises:
             Error: If Redis cannot be asked now, or has no memory left.
         """
-        var name = self.prefix + key
-        var pipe = Pipeline()
-        pipe.command("HSET", name, "print", fingerprint, "answer", Span(answer))
-        pipe.command("PEXPIRE", name, keep_ms)
         var redis = self._pool.acquire()
-        for reply in redis[].execute(pipe):
-            reply.check()
+        var keys: List[String] = [self.prefix + claim.key]
+        _ = redis[].eval(
+            self._finish,
+            keys,
+            claim.fingerprint,
+            claim.owner,
+            Span(answer),
+            keep_ms,
+        )
 
-    def forget(self, key: String) raises:
-        """Lets a key be used again.
+    def forget(self, claim: KeyClaim) raises:
+        """Lets a key be used again, unless it is somebody else's by now.
 
         Args:
-            key: The key.
+            claim: What `begin` was given.
 
         Raises:
             Error: If Redis cannot be asked now.
         """
         var redis = self._pool.acquire()
-        _ = redis[].delete(self.prefix + key)
+        var keys: List[String] = [self.prefix + claim.key]
+        _ = redis[].eval(self._forget, keys, claim.owner)

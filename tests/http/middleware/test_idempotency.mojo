@@ -14,6 +14,7 @@ from flare.http.middleware.idempotency import (
 from flare.http.middleware.idempotency_store import (
     AnswerTable,
     IdempotencyStore,
+    KeyClaim,
     KeyRecord,
     KeyState,
     LocalIdempotency,
@@ -188,9 +189,11 @@ struct _Seen(Movable):
     var record: KeyState
     var is_away: Bool
     var told: String
+    var owner: String
 
     def __init__(out self):
         self.record = KeyState.NEW
+        self.owner = String()
         self.is_away = False
         self.told = String()
 
@@ -201,26 +204,22 @@ struct _Store(IdempotencyStore):
 
     var seen: State[_Seen]
 
-    def begin(
-        self, key: String, fingerprint: String, lock_ms: Int
-    ) raises -> KeyRecord:
+    def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         var seen = self.seen.lock()
         if seen[].is_away:
             raise Error("no route to it")
-        assert_equal(key.byte_length(), 43)
+        assert_equal(claim.key.byte_length(), 43)
+        assert_true(claim.owner != seen[].owner)
+        seen[].owner = claim.owner
         seen[].told += String("begin ", lock_ms, ";")
         return KeyRecord(seen[].record, [])
 
-    def finish(
-        self,
-        key: String,
-        fingerprint: String,
-        answer: List[UInt8],
-        keep_ms: Int,
-    ) raises:
+    def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
+        assert_equal(claim.owner, self.seen.lock()[].owner)
         self.seen.lock()[].told += String("finish ", keep_ms, ";")
 
-    def forget(self, key: String) raises:
+    def forget(self, claim: KeyClaim) raises:
+        assert_equal(claim.owner, self.seen.lock()[].owner)
         self.seen.lock()[].told += "forget;"
 
 
@@ -297,35 +296,66 @@ def test_answers_are_read_as_written() raises:
             _ = read_answer(wrong.as_bytes())
 
 
+def _claim(
+    key: String, fingerprint: String = "p", owner: String = "a"
+) -> KeyClaim:
+    return KeyClaim(key, fingerprint, owner)
+
+
 def test_table() raises:
     # Section 2.6 of the draft: keys end.
     var table = AnswerTable(1_000, 8)
-    assert_true(table.begin("k", "p", 60, 0).state == KeyState.NEW)
-    assert_true(table.begin("k", "p", 61, 1).state == KeyState.BUSY)
-    assert_true(table.begin("k", "q", 61, 1).state == KeyState.OTHER)
+    assert_true(table.begin(_claim("k", "p"), 60, 0).state == KeyState.NEW)
+    assert_true(table.begin(_claim("k", "p"), 61, 1).state == KeyState.BUSY)
+    assert_true(table.begin(_claim("k", "q"), 61, 1).state == KeyState.OTHER)
     # Whoever held it is lost.
-    assert_true(table.begin("k", "p", 120, 60).state == KeyState.NEW)
-    table.finish("k", "p", [1, 2, 3], 1_000)
-    var known = table.begin("k", "p", 999, 999)
+    assert_true(table.begin(_claim("k", "p"), 120, 60).state == KeyState.NEW)
+    table.finish(_claim("k"), [1, 2, 3], 1_000, 61)
+    var known = table.begin(_claim("k"), 999, 999)
     assert_true(known.state == KeyState.DONE)
     assert_equal(len(known.answer), 3)
-    assert_true(table.begin("k", "p", 2_000, 1_000).state == KeyState.NEW)
-    table.forget("k")
-    assert_true(table.begin("k", "q", 2_000, 1_000).state == KeyState.NEW)
+    assert_true(
+        table.begin(_claim("k", "p"), 2_000, 1_000).state == KeyState.NEW
+    )
+    table.forget(_claim("k"), 1_000)
+    assert_true(
+        table.begin(_claim("k", "q"), 2_000, 1_000).state == KeyState.NEW
+    )
+
+
+def test_a_key_is_let_go_by_who_holds_it_alone() raises:
+    var table = AnswerTable(1_000, 8)
+    var slow = _claim("k", owner="slow")
+    var next = _claim("k", owner="next")
+    assert_true(table.begin(slow, 60, 0).state == KeyState.NEW)
+    assert_true(table.begin(next, 160, 60).state == KeyState.NEW)
+    # What the slow one says comes too late.
+    table.forget(slow, 70)
+    assert_true(table.begin(slow, 170, 70).state == KeyState.BUSY)
+    table.finish(slow, [1], 1_000, 80)
+    assert_true(table.begin(slow, 180, 80).state == KeyState.BUSY)
+    table.finish(next, [1, 2], 1_000, 90)
+    table.finish(slow, [1], 1_000, 100)
+    assert_equal(len(table.begin(slow, 200, 100).answer), 2)
+    # Nobody has taken it meanwhile: it is better known than done twice.
+    var late = _claim("l", owner="late")
+    assert_true(table.begin(late, 60, 0).state == KeyState.NEW)
+    table.finish(late, [1], 1_000, 70)
+    assert_true(table.begin(late, 170, 80).state == KeyState.DONE)
 
 
 def test_memory_is_bounded() raises:
     var table = AnswerTable(1_000, 8)
     for index in range(100):
         var key = String("k", index)
-        _ = table.begin(key, "p", 1_000, 0)
-        table.finish(key, "p", List[UInt8](length=100, fill=7), 1_000)
+        _ = table.begin(_claim(key), 1_000, 0)
+        table.finish(_claim(key), List[UInt8](length=100, fill=7), 1_000, 0)
         assert_true(len(table) <= 8)
         # The last ones are there.
-        assert_true(table.begin(key, "p", 1_000, 1).state == KeyState.DONE)
-    assert_true(table.begin("k0", "p", 1_000, 1).state == KeyState.NEW)
+        assert_true(table.begin(_claim(key), 1_000, 1).state == KeyState.DONE)
+    assert_true(table.begin(_claim("k0"), 1_000, 1).state == KeyState.NEW)
     var small = AnswerTable(1_000, 1_000)
     for index in range(100):
         var key = String("k", index)
-        small.finish(key, "p", List[UInt8](length=100, fill=7), 1_000)
+        small.finish(_claim(key), List[UInt8](length=100, fill=7), 1_000, 0)
         assert_true(len(small) <= 10)
