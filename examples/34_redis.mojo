@@ -40,7 +40,7 @@ def main() raises:
     var id = redis.xadd("example:orders", "state", "new")
     _ = redis.xadd("example:orders", "state", "paid")
     var batches = redis.xread([StreamPosition("example:orders", id)])
-    print("entry:", batches[0].entries[0].get("state").or_else("none"))
+    print("entry:", batches[0].entries[0].get("state").value().text())
     _ = redis.delete("example:visits", "example:queue", "example:orders")
 
 

@@ -14,6 +14,7 @@ from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.hash_slot import key_slot
 from flare.redis.core.reply import RedisReply, Reply, ReplyKind
 from flare.redis.core.retry import Backoff
+from flare.redis.core.value import RedisValue
 from flare.redis.pipeline import Pipeline
 from flare.redis.pool import PooledRedis, RedisPool, RedisPoolConfig
 from flare.redis.script import RedisScript, ScriptCommands

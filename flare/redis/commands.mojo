@@ -3,6 +3,7 @@
 from flare.redis.core.command import Command, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
+from flare.redis.core.value import RedisValue, value_or_none
 from flare.bytes.utf8 import is_valid_utf8
 
 
@@ -22,7 +23,7 @@ struct PoppedItem(Copyable, Movable):
 
     var key: String
     """The list that it was in."""
-    var value: String
+    var value: RedisValue
     """The element."""
 
 
@@ -245,7 +246,9 @@ trait RedisCommands(Deinitable, Movable):
             room.add_number(expire_ms)
         return not self._run().is_null()
 
-    def getdel(mut self, key: StringSpan) raises RedisError -> Optional[String]:
+    def getdel(
+        mut self, key: StringSpan
+    ) raises RedisError -> Optional[RedisValue]:
         """Reads a value and removes it (GETDEL).
 
         Args:
@@ -260,7 +263,7 @@ trait RedisCommands(Deinitable, Movable):
         ref room = self._next()
         room.begin["GETDEL"](1)
         room.key(key)
-        return text_or_none(self._run())
+        return value_or_none(self._run())
 
     def mget(
         mut self, keys: List[String]
@@ -549,7 +552,9 @@ trait RedisCommands(Deinitable, Movable):
             room.add(values[index].text)
         return self._run().integer()
 
-    def lpop(mut self, key: StringSpan) raises RedisError -> Optional[String]:
+    def lpop(
+        mut self, key: StringSpan
+    ) raises RedisError -> Optional[RedisValue]:
         """Takes the first element of a list (LPOP).
 
         Args:
@@ -564,9 +569,11 @@ trait RedisCommands(Deinitable, Movable):
         ref room = self._next()
         room.begin["LPOP"](1)
         room.key(key)
-        return text_or_none(self._run())
+        return value_or_none(self._run())
 
-    def rpop(mut self, key: StringSpan) raises RedisError -> Optional[String]:
+    def rpop(
+        mut self, key: StringSpan
+    ) raises RedisError -> Optional[RedisValue]:
         """Takes the last element of a list (RPOP).
 
         Args:
@@ -581,7 +588,7 @@ trait RedisCommands(Deinitable, Movable):
         ref room = self._next()
         room.begin["RPOP"](1)
         room.key(key)
-        return text_or_none(self._run())
+        return value_or_none(self._run())
 
     def blpop(
         mut self, keys: List[String], *, wait_ms: Int
@@ -633,7 +640,7 @@ trait RedisCommands(Deinitable, Movable):
         var reply = self._run()
         if reply.is_null():
             return None
-        return PoppedItem(String(reply[0].text()), String(reply[1].text()))
+        return PoppedItem(String(reply[0].text()), RedisValue(reply[1]))
 
     def lrange(
         mut self, key: StringSpan, start: Int, stop: Int

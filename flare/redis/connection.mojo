@@ -34,12 +34,7 @@ comptime _READ_LEN_MAX = 1 << 20
 # However much the server has promised.
 comptime _KEPT_LEN_MAX = 1 << 20
 comptime _NOT_YET = -2
-comptime IDLE_CHECK_MS = 1_000
-"""After how long without use a connection is looked at before it is used.
-
-Servers and middle boxes end connections that are idle. Looking takes a system
-call, so one that was just used is not asked.
-"""
+comptime _PUSH = UInt8(0x3E)
 
 
 struct RedisConnection(Movable):
@@ -261,10 +256,8 @@ struct RedisConnection(Movable):
         """
         try:
             self._drop_lent()
-            var start_ms = coarse_monotonic_ms()
-            if start_ms - self._used_ms > IDLE_CHECK_MS:
-                self._check_idle()
-            self._used_ms = start_ms
+            self._check_unread(self._timeout_ms)
+            self._used_ms = coarse_monotonic_ms()
             self._parser.begin(command.count)
             self._send(command.octets.span(), self._timeout_ms)
         except error:
@@ -313,9 +306,8 @@ struct RedisConnection(Movable):
         mut self, command: Command, timeout_ms: Int
     ) raises RedisError:
         self._drop_lent()
+        self._check_unread(timeout_ms)
         var start_ms = coarse_monotonic_ms()
-        if unlikely(start_ms - self._used_ms > IDLE_CHECK_MS):
-            self._check_idle()
         self._used_ms = start_ms
         self._parser.begin(command.count)
         self._send(command.octets.span(), timeout_ms)
@@ -384,18 +376,73 @@ struct RedisConnection(Movable):
             if len(self._input) == 0:
                 self._input = Buffer(READ_LEN)
 
+    @always_inline
+    def _check_unread(mut self, timeout_ms: Int) raises RedisError:
+        """Sees to it that what comes next answers what is sent next. A reply too
+        many would be taken for that answer, and shift all that follow, for
+        nothing else says which answer belongs to what. It costs a system call.
+        """
+        if likely(not self._tls and len(self._input) == 0):
+            var octet = Array[UInt8, 1](fill=0)
+            if likely(peek_now(self._socket.fd(), Span(octet)) == -EAGAIN):
+                return
+        self._drop_pushes(Deadline(timeout_ms))
+
     @no_inline
-    def _check_idle(mut self) raises RedisError:
-        """Notices a connection that the server has ended meanwhile."""
-        if self._used_ms == 0 or self._tls:
-            return
-        var octet = Array[UInt8, 1](fill=0)
-        var count = peek_now(self._socket.fd(), Span(octet))
-        if count == 0 or (count < 0 and count != -EAGAIN and count != -EINTR):
-            raise RedisError(
-                RedisErrorKind.CONNECTION_LOST,
-                String("the server ended a connection that was not used"),
-            )
+    def _drop_pushes(mut self, deadline: Deadline) raises RedisError:
+        """Takes away what the server has pushed (RESP3), and refuses all else.
+        Nothing has left then, so that another connection will do."""
+        try:
+            while len(self._input) > 0 or self._read_unread():
+                if not self.is_resp3 or self._input.span()[0] != _PUSH:
+                    raise _lost(
+                        String("the server sent what nobody has asked for"),
+                        was_sent=False,
+                    )
+                if not self._receive_whole_push(deadline):
+                    raise _lost(
+                        String("the server sent a push without end"),
+                        was_sent=False,
+                    )
+        except error:
+            var failure = error.copy()
+            failure.kind = RedisErrorKind.CONNECTION_LOST
+            failure.was_sent = False
+            raise failure^
+
+    def _receive_whole_push(
+        mut self, deadline: Deadline
+    ) raises RedisError -> Bool:
+        """Drops a push, of which the first octet is here; False if the time is
+        over before its last one."""
+        self._parser.takes_pushes = True
+        self._parser.begin(1)
+        while not self._parser.advance(self._input.terminate()):
+            if not self._receive_once(deadline.left_ms()):
+                return False
+        self._parser.takes_pushes = False
+        self._input.consume(self._parser.length())
+        return deadline.left_ms() != 0
+
+    def _read_unread(mut self) raises RedisError -> Bool:
+        """Reads what is there without waiting; False if nothing is."""
+        self._input.reserve(READ_LEN)
+        var count: Int
+        if self._tls:
+            try:
+                count = self._tls.held()[].read_now(self._input.spare())
+            except error:
+                raise _lost(String(error), was_sent=False)
+            if count < 0:
+                return False
+        else:
+            count = receive_now(self._socket.fd(), self._input.spare())
+            if count == -EAGAIN or count == -EINTR:
+                return False
+        if count <= 0:
+            raise _end_of_stream(count)
+        self._input.commit(count)
+        return True
 
     @always_inline
     def _send(

@@ -4,15 +4,16 @@ from flare.redis.commands import RedisCommands, set_wait
 from flare.redis.core.command import Command, RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
+from flare.redis.core.value import RedisValue
 
 
 @fieldwise_init
 struct StreamField(Copyable, Movable):
     """A field of an entry."""
 
-    var name: String
+    var name: RedisValue
     """Its name."""
-    var value: String
+    var value: RedisValue
     """Its value."""
 
 
@@ -38,10 +39,10 @@ struct StreamEntry(Copyable, Movable):
         var fields = reply[1]
         var items = fields.__iter__()
         for _ in range(len(fields) // 2):
-            var name = String(items.next().text())
-            self.fields.append(StreamField(name^, String(items.next().text())))
+            var name = RedisValue(items.next())
+            self.fields.append(StreamField(name^, RedisValue(items.next())))
 
-    def get(self, name: StringSpan) -> Optional[String]:
+    def get(self, name: StringSpan) -> Optional[RedisValue]:
         """Finds a field.
 
         Args:
@@ -51,8 +52,9 @@ struct StreamEntry(Copyable, Movable):
             Its value; None if there is none.
         """
         for index in range(len(self.fields)):
-            if self.fields[index].name == name:
-                return self.fields[index].value
+            ref field = self.fields[index]
+            if Span(field.name.octets) == name.as_bytes():
+                return field.value.copy()
         return None
 
 

@@ -6,6 +6,8 @@ from flare.net.blocking_socket import READ_TIMEOUT_MS, WRITE_TIMEOUT_MS
 from flare.net.error import NetworkError, Timeout
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
+from flare.sys.errno import EAGAIN
+from flare.sys.socket import peek_now
 from flare.tcp.stream import CONNECT_TIMEOUT_MS, TcpStream
 from flare.tls.config import TlsConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
@@ -390,6 +392,30 @@ struct TlsStream(Readable, Writable):
                 self._transport.check_time("read", deadline)
             self._transport.receive(deadline)
             has_received = True
+
+    def read_now(mut self, room: MutSpan[UInt8, _]) raises TlsError -> Int:
+        """Reads what is there, without waiting.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets; 0 when the peer has said that nothing follows, and
+            -1 if nothing is there.
+
+        Raises:
+            TlsError: As for `read`.
+        """
+        var deadline = Deadline(self._read_timeout_ms)
+        while True:
+            var step = self._transport.read(room)
+            if step.status != TlsStatus.WANTS_OCTETS:
+                return step.count
+            var octet = Array[UInt8, 1](fill=0)
+            if peek_now(self.fd(), Span(octet)) == -EAGAIN:
+                return -1
+            self._transport.receive(deadline)
+            self._transport.check_time("read", deadline)
 
     def read(
         mut self, start: MutPointer[UInt8, _], count: Int

@@ -195,6 +195,30 @@ def test_a_server_that_wants_a_password(talker, redis, tmp_path):
         server.stop()
 
 
+ODD = b"\xff\x00\r\n\xc3"
+TAKEN = {
+    "lpop": ("RPUSH", "taken", ODD),
+    "rpop": ("RPUSH", "taken", ODD),
+    "blpop": ("RPUSH", "taken", ODD),
+    "brpop": ("RPUSH", "taken", ODD),
+    "getdel": ("SET", "taken", ODD),
+    "xreadgroup": ("XADD", "taken", "*", ODD, ODD),
+}
+
+
+@pytest.mark.parametrize("how", TAKEN)
+def test_what_is_taken_may_be_any_octets(client, redis, how):
+    """Redis has it no more, so it must not be lost for being no UTF-8."""
+    redis.ask(*TAKEN[how])
+    if how == "xreadgroup":
+        redis.ask("XADD", "taken", "*", "a", "b")
+    answer = client.ask(do="take", how=how)
+    expected = ODD.hex()
+    if how == "xreadgroup":
+        expected += expected + b"ab".hex()
+    assert answer.get("hex") == expected, answer
+
+
 def test_tls(talker, redis, tmp_path, certs):
     plain, port = RedisServer(tmp_path / "probe"), 0
     port = plain.port

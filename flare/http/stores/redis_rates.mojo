@@ -17,7 +17,8 @@ struct RedisRates(Copyable, RateStore):
     generic cell rate algorithm), by the clock of Redis; so it is a window that
     slides with each request, costs the same for any burst, and goes by itself
     when it is full. One script reads and writes it, so no two processes take
-    the same token. With a small `RedisConfig.timeout_ms` nobody waits long for
+    the same token. What a clock that was ahead has left there, as before a
+    fail-over, counts as an empty bucket. With a small `RedisConfig.timeout_ms` nobody waits long for
     a Redis that hangs.
     """
 
@@ -47,6 +48,11 @@ struct RedisRates(Copyable, RateStore):
             now = now[1] * 1000000 + now[2]
             local interval, span = ARGV[1], ARGV[1] * ARGV[2]
             local full = tonumber(redis.call('GET', KEYS[1])) or 0
+            if full > now + span then
+                full = now + span
+                redis.call('SET', KEYS[1], string.format('%.0f', full),
+                    'PX', math.ceil(span / 1000))
+            end
             local after = math.max(full, now) + interval
             if after - now > span then
                 return {0, 0, after - now - span}

@@ -384,10 +384,11 @@ struct ReplyParser(Movable):
         if len(self._open) > self.limits.depth_max:
             raise too_large("replies in replies", self.limits.depth_max)
         var place = len(self._nodes)
-        var is_first = len(self._open) == 1
-        # What was pushed between replies is none of them.
+        var is_within = len(self._open) > 1
+        # What was pushed between replies is none of them, nor an element of the
+        # one that it came in the midst of.
         var is_aside = kind == ReplyKind.ATTRIBUTE or (
-            kind == ReplyKind.PUSH and is_first and not self.takes_pushes
+            kind == ReplyKind.PUSH and (is_within or not self.takes_pushes)
         )
         var shown = ReplyKind.ATTRIBUTE if is_aside else kind
         self._add(ReplyNode(0, count, 0, shown), next_offset)

@@ -54,6 +54,16 @@ def _rows() -> List[_Row]:
             "*[*[+a :7]]",
         ),
         _Row("RESP3 push before a reply", ">2\r\n+m\r\n+x\r\n:7\r\n", "*[:7]"),
+        _Row(
+            "RESP3 push within an array is no element of it",
+            "*2\r\n+a\r\n>2\r\n+m\r\n+x\r\n:7\r\n",
+            "*[*[+a :7]]",
+        ),
+        _Row(
+            "RESP3 push within a map and a push",
+            "%1\r\n>1\r\n>1\r\n+x\r\n+m\r\n+k\r\n>1\r\n+y\r\n:7\r\n",
+            "*[%[+k :7]]",
+        ),
         _Row("two one after the other", "+a\r\n+b\r\n", "*[+a]*[+b]"),
         _Row("incomplete", "*2\r\n+a\r\n", "?"),
         _Row("no type", "OK\r\n", "<ProtocolError>"),
@@ -153,6 +163,10 @@ def test_a_push_counts_where_it_is_waited_for() raises:
     assert_equal(
         replies_log(input, [len(input)], takes_pushes=True),
         "*[>[+m +x]]*[+a]",
+    )
+    input = "*1\r\n>1\r\n+m\r\n:1\r\n".as_bytes()
+    assert_equal(
+        replies_log(input, [len(input)], takes_pushes=True), "*[*[:1]]"
     )
 
 

@@ -1,6 +1,7 @@
 """A Redis client that does what it is told: a JSON object a line on standard
 input, one a line on standard output."""
 
+from flare.bytes.ascii import write_hex_octet
 from flare.json import JsonValue, JsonWriter, parse
 from flare.redis import (
     Backoff,
@@ -197,7 +198,7 @@ def _typed[
     _put(answer, "ttl_none", Int(Bool(redis.ttl_ms("{t}a"))))
     _put(answer, "nx", Int(redis.set_if_absent("{t}a", "y", expire_ms=9_000)))
     _put(answer, "nx_new", Int(redis.set_if_absent("{t}n", "y")))
-    _put(answer, "getdel", redis.getdel("{t}n").value())
+    _put(answer, "getdel", redis.getdel("{t}n").value().text())
     var many = redis.mget(["{t}a", "{t}none"])
     _put(answer, "mget", many[0].value())
     _put(answer, "mget_none", Int(Bool(many[1])))
@@ -212,8 +213,13 @@ def _typed[
         answer, "push", redis.lpush("{t}l", "b", "a") + redis.rpush("{t}l", "c")
     )
     _put(answer, "lrange", String("").join(redis.lrange("{t}l", 0, -1)))
-    _put(answer, "pop", redis.lpop("{t}l").value() + redis.rpop("{t}l").value())
-    _put(answer, "blpop", redis.blpop(["{t}l"], wait_ms=1_000).value().value)
+    var first = redis.lpop("{t}l").value().text()
+    _put(answer, "pop", first + redis.rpop("{t}l").value().text())
+    _put(
+        answer,
+        "blpop",
+        redis.blpop(["{t}l"], wait_ms=1_000).value().value.text(),
+    )
     _put(answer, "brpop", Int(Bool(redis.brpop(["{t}l"], wait_ms=50))))
     _put(answer, "sadd", redis.sadd("{t}s", "a", "b"))
     _put(answer, "srem", redis.srem("{t}s", "b", "c"))
@@ -233,9 +239,9 @@ def _streams[
     var id = redis.xadd("{t}x", "f", "v", "g", 2)
     _ = redis.xadd("{t}x", "f", "w", max_len=1_000)
     _put(answer, "xlen", redis.xlen("{t}x"))
-    _put(answer, "xrange", redis.xrange("{t}x")[0].get("g").value())
+    _put(answer, "xrange", redis.xrange("{t}x")[0].get("g").value().text())
     var batch = redis.xread([StreamPosition("{t}x", id)], wait_ms=50)
-    _put(answer, "xread", batch[0].entries[0].get("f").value())
+    _put(answer, "xread", batch[0].entries[0].get("f").value().text())
     var last = batch[0].entries[0].id
     var none = redis.xread([StreamPosition("{t}x", last)], wait_ms=20)
     _put(answer, "xread_none", len(none))
@@ -246,6 +252,41 @@ def _streams[
     var other = redis.xautoclaim("{t}x", "g", "you", idle_ms=0)
     _put(answer, "xautoclaim", len(other.entries))
     _put(answer, "xack", redis.xack("{t}x", "g", id))
+
+
+def _hex(octets: Span[UInt8, _]) -> String:
+    var text = String()
+    for octet in octets:
+        write_hex_octet(octet, text)
+    return text^
+
+
+def _take(
+    mut redis: RedisClient, order: JsonValue, mut answer: JsonWriter
+) raises RedisError:
+    """Takes values that Redis has no more then."""
+    var what = _text(order, "how")
+    if what == "lpop":
+        _put(answer, "hex", _hex(redis.lpop("taken").value().octets))
+    elif what == "rpop":
+        _put(answer, "hex", _hex(redis.rpop("taken").value().octets))
+    elif what == "blpop":
+        var item = redis.blpop(["taken"], wait_ms=1_000)
+        _put(answer, "hex", _hex(item.value().value.octets))
+    elif what == "brpop":
+        var item = redis.brpop(["taken"], wait_ms=1_000)
+        _put(answer, "hex", _hex(item.value().value.octets))
+    elif what == "getdel":
+        _put(answer, "hex", _hex(redis.getdel("taken").value().octets))
+    else:
+        _ = redis.xgroup_create("taken", "g", "0")
+        var batch = redis.xreadgroup("g", "me", [StreamPosition("taken", ">")])
+        var hex = String()
+        for ref entry in batch[0].entries:
+            for ref field in entry.fields:
+                hex += _hex(field.name.octets)
+                hex += _hex(field.value.octets)
+        _put(answer, "hex", hex)
 
 
 def _lines(order: JsonValue) -> List[List[String]]:
@@ -392,6 +433,8 @@ def _obey_client(
         _call(redis, _texts(order, "args"), answer)
     elif what == "typed":
         _typed(redis, answer)
+    elif what == "take":
+        _take(redis, order, answer)
     elif what == "pipeline":
         var pipe = _pipeline(order)
         _note(redis.execute(pipe), answer)
@@ -406,7 +449,7 @@ def _obey_client(
         var item = redis.blpop(
             _texts(order, "keys"), wait_ms=_number(order, "wait_ms", 100)
         )
-        _put(answer, "item", item.value().value if item else "")
+        _put(answer, "item", item.value().value.text() if item else String())
 
 
 def _obey(
