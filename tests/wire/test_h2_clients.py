@@ -1,5 +1,5 @@
-"""HTTP/2 as other people's clients speak it: nghttp, h2load, Node, httpx, grpc
-and Chromium; curl is in `test_http2.py`, Go in `test_https_server.py`."""
+"""HTTP/2 as other people's clients speak it: nghttp, h2load, Node, httpx, grpc, Go
+and Chromium; curl is in `test_http2.py`, and Go in `test_https_server.py`, too."""
 
 import re
 import shutil
@@ -192,3 +192,13 @@ def test_a_page_with_a_hundred_images(sealed):
         assert page.evaluate(f"{images}.map(e => e.nextHopProtocol)") == ["h2"] * IMAGE_COUNT
         # None of them had a connection to wait for.
         assert page.evaluate(f"{images}.filter(e => e.connectEnd > e.connectStart).length") == 0
+
+
+def test_go_uploads(sealed, certs):
+    """Content longer than a window, which Go's client sends as the windows allow:
+    often in pieces that leave an octet over."""
+    command = ["go", "run", str(CLIENTS / "uploader.go"), sealed.url, str(certs / "root.pem")]
+    told = output(*command, "3000").strip()
+    print(f"\n{told}")
+    assert told == "0 of 3000 failed: none"
+    assert "is cut off" not in sealed.stderr()

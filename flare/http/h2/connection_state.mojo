@@ -13,9 +13,22 @@ from flare.http.h2.frame import (
 )
 from flare.http.h2.priority import AbuseBudget, AbuseLimits, Priority
 from flare.http.h2.settings import DEFAULT_WINDOW_LEN, Settings
-from flare.http.h2.stream import StreamEvent, StreamState, StreamTable
+from flare.http.h2.stream import (
+    Http2Stream,
+    StreamEvent,
+    StreamState,
+    StreamTable,
+)
 from std.sys.intrinsics import likely, unlikely
 
+
+comptime STREAM_WINDOW_LEN = 65_536
+"""How much content of a stream may wait here by default, in bytes.
+
+Whole frames fill it. Of 65,535 octets, which a peer may send before it knows
+better (RFC 9113 section 6.9.2), the last frame is an octet short, and one that
+sends what it has in pieces of a frame's length sends that octet by itself.
+"""
 
 comptime TINY_LEN = 15
 """WINDOW_UPDATE of no more makes work, unless it gives back what we have sent."""
@@ -44,7 +57,7 @@ struct Http2Limits(TrivialRegisterPassable):
         """Sets the defaults."""
         self.section = SectionLimits(8_192, 100, 8_192)
         self.stream_count_max = 100
-        self.stream_window = DEFAULT_WINDOW_LEN
+        self.stream_window = STREAM_WINDOW_LEN
         self.connection_window = 1 << 20
         self.continuation_count_max = 8
         self.setting_count_max = 32
@@ -144,6 +157,9 @@ struct ConnectionState(Movable):
     """How much we may send on all streams together, in bytes."""
     var receive_window: Int
     """How much the peer may, in bytes."""
+    var earlier_left: Int
+    """How much of that it has that has not heard of our last WINDOW_UPDATE, in
+    bytes; 0 or less if that is known to have come."""
     var owed_len: Int
     """What was taken here and not given back to the peer's window, in bytes."""
     var next_id: Int
@@ -187,6 +203,7 @@ struct ConnectionState(Movable):
         self.table = StreamTable()
         self.send_window = DEFAULT_WINDOW_LEN
         self.receive_window = DEFAULT_WINDOW_LEN
+        self.earlier_left = DEFAULT_WINDOW_LEN
         self.owed_len = 0
         self.next_id = 2 if role.is_server else 1
         self.last_peer_id = 0
@@ -293,22 +310,24 @@ struct ConnectionState(Movable):
             raise Http2Error(Http2Rule.IDLE_STREAM, 0)
         return index
 
-    def first_window(self, id: Int) -> Int:
-        """Tells how much the peer may send on a new stream.
+    def add_stream(mut self, id: Int):
+        """Adds a stream that begins.
 
-        Before it has acknowledged our SETTINGS it may not know of a smaller
-        window than that of the RFC (section 6.9.2).
+        Before the peer has acknowledged our SETTINGS it may not know of another
+        window than that of the RFC (section 6.9.2): it has what is larger, and
+        may stop where it believes the end to be.
 
         Args:
-            id: The stream's number.
-
-        Returns:
-            Bytes.
+            id: Its number.
         """
         var window = self.local.initial_window_size
-        if self.owes_settings_ack and not self.is_own(id):
+        var is_unknown = self.owes_settings_ack and not self.is_own(id)
+        if is_unknown:
             window = max(window, DEFAULT_WINDOW_LEN)
-        return window
+        var stream = Http2Stream(id, self.remote.initial_window_size, window)
+        if is_unknown:
+            stream.earlier_left = DEFAULT_WINDOW_LEN
+        _ = self.table.add(stream)
 
     def settings_acknowledged(mut self):
         """Notes that the peer knows our SETTINGS: streams that it opened before
@@ -417,6 +436,8 @@ struct ConnectionState(Movable):
         self.owed_len += count
         if self.owed_len * 2 >= self.limits.connection_window:
             write_window_update(out, 0, self.owed_len)
+            if self.earlier_left <= 0:
+                self.earlier_left = self.receive_window
             self.receive_window += self.owed_len
             self.owed_len = 0
 
@@ -449,6 +470,7 @@ struct ConnectionState(Movable):
         if stream.state == StreamState.HALF_CLOSED_REMOTE:
             return
         write_window_update(out, stream_id, stream.owed_len)
+        stream.note_update()
         stream.receive_window += stream.owed_len
         stream.owed_len = 0
 
@@ -468,6 +490,7 @@ struct ConnectionState(Movable):
         if more <= 0 or stream.state == StreamState.HALF_CLOSED_REMOTE:
             return
         stream.receive_window_max = window
+        stream.note_update()
         stream.receive_window += more
         write_window_update(out, stream_id, more)
 

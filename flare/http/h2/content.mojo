@@ -14,8 +14,9 @@ from std.sys.intrinsics import likely, unlikely
 
 comptime _TINY_LEN = 4
 # DATA of no more octets cost a token unless they end a stream: what travels in
-# HTTP/2 has frames of its own, and those are longer. Only what the other end of a
-# tunnel that we have opened says may be as short: a WebSocket's "ok" has 4 octets.
+# HTTP/2 has frames of its own, and those are longer. What the other end of a tunnel
+# that we have opened says may be as short: a WebSocket's "ok" has 4 octets. And so
+# may be what a window has cut off, or what is left of a piece that was cut.
 
 
 struct ContentReceiver(Movable):
@@ -87,20 +88,22 @@ struct ContentReceiver(Movable):
         var length = header.payload_len + FRAME_HEADER_LEN - head_len
         length -= padding_len
         state.receive_window -= header.payload_len
+        state.earlier_left -= header.payload_len
         if state.receive_window < 0:
             raise Http2Error(Http2Rule.BEYOND_WINDOW, 0)
         self._ends = header.has(Flags.END_STREAM)
-        if length <= _TINY_LEN and not self._ends:
-            if length == 0 or not _is_of_tunnel(state, header.stream_id):
-                state.spend(now_ms)
+        var index: Int
         try:
-            self._stream_id = _check(state, header, length)
+            index = _check(state, header, length)
         except error:
             self._drop(header, length, padding_len, out, state)
             raise error^
-        if self._stream_id == 0:
+        if not self._ends and _makes_work(state, index, header, length):
+            state.spend(now_ms)
+        if index < 0:
             self._drop(header, length, padding_len, out, state)
             return True
+        self._stream_id = header.stream_id
         # What is no content goes back at once.
         state.consume(out, self._stream_id, header.payload_len - length)
         self._left = length
@@ -159,26 +162,46 @@ struct ContentReceiver(Movable):
         return Http2Event(EventKind.DATA, id, True)
 
 
-def _is_of_tunnel(state: ConnectionState, id: Int) -> Bool:
-    var index = state.table.find(id)
-    return index >= 0 and state.table.at(index).is_tunnel
+def _makes_work(
+    mut state: ConnectionState, index: Int, header: FrameHeader, length: Int
+) -> Bool:
+    """Tells whether a frame behind which its stream goes on is shorter than its
+    sender had to make it; notes whether it was cut. What windows cut is bounded
+    by what we let the peer send."""
+    if index < 0:
+        return length <= _TINY_LEN
+    ref stream = state.table.at(index)
+    var follows_cut = stream.was_cut
+    stream.was_cut = (
+        header.payload_len >= state.local.max_frame_size
+        or stream.receive_window == 0
+        or stream.earlier_left == 0
+        or state.receive_window == 0
+        or state.earlier_left == 0
+    )
+    if likely(length > _TINY_LEN):
+        return False
+    if length == 0:
+        return True
+    return not (stream.is_tunnel or stream.was_cut or follows_cut)
 
 
 def _check(
     mut state: ConnectionState, header: FrameHeader, length: Int
 ) raises Http2Error -> Int:
-    """Counts a frame on its stream; gives the stream, or 0 if it is dropped."""
+    """Counts a frame on its stream; gives its index, or -1 if it is dropped."""
     var id = header.stream_id
     var index = state.find(id)
     if index < 0:
         state.check_closed(id)
-        return 0
+        return -1
     ref stream = state.table.at(index)
     if unlikely(stream.state == StreamState.HALF_CLOSED_REMOTE):
         raise Http2Error(Http2Rule.HALF_CLOSED_STREAM, id)
     if unlikely(not stream.has_head):
         raise Http2Error(Http2Rule.INFORMATIONAL, id)
     stream.receive_window -= header.payload_len
+    stream.earlier_left -= header.payload_len
     if stream.receive_window < 0:
         raise Http2Error(Http2Rule.BEYOND_STREAM_WINDOW, id)
     var ends = header.has(Flags.END_STREAM)
@@ -188,4 +211,4 @@ def _check(
             raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
     elif stream.expects_no_content and length > 0:
         raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
-    return id
+    return index

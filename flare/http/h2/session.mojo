@@ -63,7 +63,7 @@ from flare.http.h2.settings import (
     setting_id,
     setting_value,
 )
-from flare.http.h2.stream import Http2Stream, StreamEvent, StreamState
+from flare.http.h2.stream import StreamEvent, StreamState
 from std.sys.intrinsics import likely, unlikely
 
 comptime FIELD_BLOCK_LEN_MAX = 40_000
@@ -357,13 +357,7 @@ struct Http2Session(Movable):
                 raise Http2Error(Http2Rule.STREAM_ID, 0)
             self.state.begin_peer_stream(id)
             if id <= self.state.goaway_id:
-                _ = self.state.table.add(
-                    Http2Stream(
-                        id,
-                        self.state.remote.initial_window_size,
-                        self.state.first_window(id),
-                    )
-                )
+                self.state.add_stream(id)
         self._block_ends = header.has(Flags.END_STREAM)
         if unlikely(not header.has(Flags.END_HEADERS)):
             self._block.clear()
@@ -502,13 +496,7 @@ struct Http2Session(Movable):
         if state.has_peer_goaway or id > state.goaway_id:
             return 0
         state.next_id += 2
-        _ = state.table.add(
-            Http2Stream(
-                id,
-                state.remote.initial_window_size,
-                state.first_window(id),
-            )
-        )
+        state.add_stream(id)
         return id
 
     @always_inline

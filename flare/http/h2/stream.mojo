@@ -132,6 +132,12 @@ struct Http2Stream(ImplicitlyCopyable):
     """How much the peer may send, in bytes."""
     var receive_window_max: Int
     """How large the peer's window is when nothing waits here, in bytes."""
+    var earlier_left: Int
+    """How much of its window the peer has left that has not heard of our last
+    WINDOW_UPDATE, in bytes; 0 or less if that is known to have come."""
+    var was_cut: Bool
+    """True if the peer's last DATA was as long as a window or a frame may be:
+    it may have more of the same piece."""
     var owed_len: Int
     """What was taken here and not given back to the peer's window, in bytes."""
     var missing_len: Int
@@ -155,9 +161,17 @@ struct Http2Stream(ImplicitlyCopyable):
         self.send_window = send_window
         self.receive_window = receive_window
         self.receive_window_max = receive_window
+        self.earlier_left = receive_window
+        self.was_cut = False
         self.owed_len = 0
         self.missing_len = -1
         self.priority = Priority()
+
+    def note_update(mut self):
+        """Notes that its window is about to be opened, of which the peer hears
+        later: until then it stops where the window ends now."""
+        if self.earlier_left <= 0:
+            self.earlier_left = self.receive_window
 
     @always_inline
     def move[event: StreamEvent](mut self):
@@ -181,7 +195,7 @@ struct StreamTable(Movable):
     """
 
     var streams: List[Http2Stream]
-    """Open or half-closed ones, in no order."""
+    """Open or half-closed ones, by their numbers."""
     var _resets: List[Int]
     var _next_reset: Int
 
@@ -217,14 +231,20 @@ struct StreamTable(Movable):
 
     @always_inline
     def add(mut self, stream: Http2Stream) -> Int:
-        """Adds a stream.
+        """Adds a stream that has just begun.
 
         Args:
-            stream: The stream.
+            stream: The stream; its number is above those of all others, which
+                is so of all that one side begins (RFC 9113 section 5.1.1).
 
         Returns:
             Its index.
         """
+        debug_assert(
+            len(self.streams) == 0
+            or self.streams.at(len(self.streams) - 1).id < stream.id,
+            "a stream begins behind one with a higher number",
+        )
         self.streams.append(stream)
         return len(self.streams) - 1
 
@@ -266,17 +286,28 @@ struct StreamTable(Movable):
 
 @no_inline
 def _find(streams: Span[Http2Stream, _], id: Int) -> Int:
-    # SAFETY: the index stays below the number of streams.
-    for index in range(len(streams) - 1, -1, -1):
-        if streams.unsafe_get(index).id == id:
-            return index
+    # SAFETY: indices stay below the number of streams.
+    var end = len(streams)
+    # Often it is the last one.
+    if end > 0 and streams.unsafe_get(end - 1).id == id:
+        return end - 1
+    var start = 0
+    while start < end:
+        var middle = (start + end) // 2
+        var found = streams.unsafe_get(middle).id
+        if found == id:
+            return middle
+        if found < id:
+            start = middle + 1
+        else:
+            end = middle
     return -1
 
 
 @no_inline
 def _drop(mut streams: List[Http2Stream], index: Int):
     var last = len(streams) - 1
-    if index != last:
-        var moved = streams.at(last)
-        streams.at(index) = moved
+    for place in range(index, last):
+        var moved = streams.at(place + 1)
+        streams.at(place) = moved
     streams.shrink(last)

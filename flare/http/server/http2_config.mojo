@@ -1,7 +1,7 @@
 """What a client may ask for over HTTP/2."""
 
 from flare.bytes.text import Text
-from flare.http.h2.connection_state import Http2Limits
+from flare.http.h2.connection_state import Http2Limits, STREAM_WINDOW_LEN
 from flare.http.h2.field_section import SectionLimits
 from flare.http.h2.priority import AbuseLimits
 from flare.settings.fields import SettingsGroup
@@ -68,7 +68,8 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
     """Requests that a client may have under way at once
     (SETTINGS_MAX_CONCURRENT_STREAMS). Default 100."""
     var stream_window_size: Int
-    """Content of a request that may wait here, in bytes. Default 65,535."""
+    """Content of a request that may wait here, in bytes; best a multiple of
+    16,384, the length of a frame. Default 64 KiB."""
     var upload_window_size: Int
     """The same where a handler reads it while it arrives. Default 256 KiB."""
     var connection_window_size: Int
@@ -93,15 +94,16 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
     var max_pending_response_size: Int
     """Content of responses in memory that may wait on a connection, in bytes;
     beyond it further requests wait before their handlers are called, unless
-    they are more urgent than all that waits. Four times what the client has
-    taken of such content is added, up to 16 times this in all. Default 1 MiB.
-    """
+    they are more urgent than all that waits. A handler on a thread counts, as
+    long as it runs, with the longest content that its route has made of late.
+    Four times what the client has taken of such content is added, up to 16
+    times this in all. Default 1 MiB."""
 
     def __init__(
         out self,
         *,
         max_streams: Int = 100,
-        stream_window_size: Int = 65_535,
+        stream_window_size: Int = STREAM_WINDOW_LEN,
         upload_window_size: Int = 262_144,
         connection_window_size: Int = 1 << 20,
         max_continuations: Int = 8,

@@ -124,7 +124,7 @@ def test_a_stream_can_be_widened() raises:
     var log = _server()
     _feed(log, 1, 4, 1, _POST)
     log.session.state.widen(log.out, 1, 262_144)
-    assert_equal(log.told(), " 8@1:196609")
+    assert_equal(log.told(), " 8@1:196608")
     log.session.state.widen(log.out, 1, 1_000)
     log.session.state.widen(log.out, 3, 262_144)
     assert_equal(log.told(), "")

@@ -4,7 +4,7 @@ from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.frame import FRAME_HEADER_LEN
 from flare.http.h2.session import Http2Session
 from tests.support.h2_log import Frames, Http2Log
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 comptime _GET = StaticString("8286840101" + "61")
 comptime _POST = StaticString("8386840101" + "61")
@@ -261,6 +261,77 @@ def test_what_costs() raises:
         assert_true("<" not in log.text, String(row.rule, log.text))
         log.feed(later.octets.span(), now_ms=1)
         assert_true(log.text.endswith("<40>"), String(row.rule, log.text))
+
+
+def _upload(mut log: Http2Log, lengths: List[Int]) raises:
+    """Feeds frames of content on stream 1, behind which it goes on."""
+    for length in lengths:
+        _feed(log, 0, 0, 1, "61" * length)
+
+
+def test_what_windows_cut_off_is_free() raises:
+    # 9113-6.9.1: a sender that has pieces of a frame's length, as Go's client
+    # does, sends what a window allows of one and the rest when it is opened.
+    for knows in range(2):
+        var log = _strict_server()
+        if knows == 0:
+            # It has not seen our SETTINGS, so its window is one of 65,535.
+            log.session.state.owes_settings_ack = True
+        _feed(log, 1, 4, 1, _POST)
+        if knows == 0:
+            _upload(log, [16_384, 16_384, 16_384, 16_383, 1])
+        else:
+            _upload(log, [16_384, 16_384, 16_384, 16_383, 1, 16_384])
+        assert_false(log.error.__bool__(), String(knows))
+    # It stops where its window ended before it hears that there is more.
+    var late = _strict_server()
+    _feed(late, 1, 4, 1, _POST)
+    _upload(late, [16_384, 16_384])
+    for _ in range(30):
+        # Each half is given back at once.
+        _upload(late, [16_384, 16_382, 2])
+        _upload(late, [1, 16_384, 16_383])
+    assert_false(late.error.__bool__())
+
+
+def test_what_is_left_of_a_frame_is_free() raises:
+    # 9113-4.2: a piece of one octet more than a frame may have.
+    var log = _strict_server()
+    _feed(log, 1, 4, 1, _POST)
+    for _ in range(100):
+        _upload(log, [16_384, 1])
+    assert_false(log.error.__bool__())
+
+
+def test_the_connection_window_cuts_off_too() raises:
+    # 9113-6.9.1, of two streams; the first has the rest of its piece to send.
+    var log = _strict_server()
+    log.gives_back = False
+    _feed(log, 1, 4, 1, _POST)
+    _feed(log, 1, 4, 3, _POST)
+    log.session.state.receive_window = 20_001
+    _feed(log, 0, 0, 3, "61" * 4_000)
+    _upload(log, [16_000, 1])
+    log.session.state.owe(1 << 19, log.out)
+    _upload(log, [3])
+    assert_false(log.error.__bool__())
+
+
+def test_tiny_frames_within_windows_cost() raises:
+    # CVE-2019-9518: a window that is nearly used up is not used up, the rest of
+    # a piece has no rest, and what is empty is none.
+    var tails: List[List[Int]] = [
+        [1, 1],
+        [4, 4],
+        [16_384, 1, 1, 1],
+        [16_384, 0, 0],
+    ]
+    for tail in tails:
+        var log = _strict_server()
+        _feed(log, 1, 4, 1, _POST)
+        _upload(log, [16_384, 8_000])
+        _upload(log, tail)
+        assert_true(log.text.endswith("<40>"))
 
 
 def _strict_server(capacity: Int = 1) raises -> Http2Log:
