@@ -128,14 +128,34 @@ struct _Local(Movable):
         self.drop(self.box)
 
 
+@fieldwise_init
+struct Woken(TrivialRegisterPassable):
+    """Whose content has news."""
+
+    var token: UInt64
+    """The connection's."""
+    var stream_id: Int
+    """The stream's over HTTP/2, else 0."""
+
+    @implicit
+    def __init__(out self, place: Tuple[UInt64, Int]):
+        """Takes what a source's waker tells.
+
+        Args:
+            place: The connection's token, and the stream's number.
+        """
+        self.token = place[0]
+        self.stream_id = place[1]
+
+
 struct WorkerLoop(Movable):
     """The tasks of one worker."""
 
     var _padding: Padding[200]
     var now_ms: Int
     """The time of this round of the loop."""
-    var woken: List[UInt64]
-    """Connections whose content has news, by token; the worker takes them."""
+    var woken: List[Woken]
+    """Whose content has news; the worker takes them."""
     var _slots: List[_Slot]
     var _free: List[Int]
     var _wheel: TimerWheel

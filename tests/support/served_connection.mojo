@@ -124,6 +124,7 @@ struct ServedConnection(Movable):
         for _ in range(_TURN_COUNT_MAX):
             if not self.is_open:
                 return
+            self._state.begin_turn()
             var action = self._carry_out(self._drive())
             self._check()
             if action != NextAction.YIELD and not self._ask_sources():
@@ -179,9 +180,13 @@ struct ServedConnection(Movable):
 
     def _ask_sources(mut self) raises -> Bool:
         """Lets sources be asked that have rung; False if there are none."""
-        if len(self._state.wake_queue.take()) == 0 or not self.is_open:
+        var woken = self._state.wake_queue.take()
+        if len(woken) == 0 or not self.is_open:
             return False
-        var action = on_wake(self._connection)
+        var action = NextAction.YIELD
+        for one in woken:
+            if action != NextAction.CLOSE:
+                action = on_wake(self._connection, one.stream_id)
         if action != NextAction.CLOSE:
             action = on_writable(self._connection, self._state)
         _ = self._carry_out(action)

@@ -225,6 +225,51 @@ def test_requests_wait_before_handler_threads(start):
             assert client.answer(stream).body == b"x" * 60_000
 
 
+@pytest.mark.parametrize("method, threads", [("GET", -1), ("HEAD", -1), ("GET", 50)])
+def test_calls_on_threads_count_with_what_their_route_makes(start, method, threads):
+    """None has answered when they are begun; HEAD has a thread make it as well."""
+    config = limits(max_pending_response_size=100_000)
+    server = small(start, handler_threads=threads, **config)
+    with H2Client(server) as other, H2Client(server, values={INITIAL_WINDOW: 0}) as client:
+        for _ in range(2):
+            assert len(other.get("/heavy/60000").body) == 60_000
+        first = [client.request("/heavy/60000") for _ in range(2)]
+        more = [client.request("/heavy/60000", method) for _ in range(20)]
+        client.until(lambda: begun(client, first) == first)
+        # As long as it takes to answer them all.
+        assert other.get("/slow/300").status == 200
+        client.settle()
+        assert not begun(client, more)
+        for stream in first + more:
+            client.grant(stream, 1 << 20)
+        for stream in first + more:
+            assert client.answer(stream).status == 200
+
+
+def test_calls_count_until_they_end(start):
+    """Whoever resets its streams has no more made at once than others (http2.md 3)."""
+    server = small(start, **limits(max_pending_response_size=1))
+    with H2Client(server) as client:
+        client.get("/slow/10")
+        client.get("/slow/10")
+        stream = client.request("/slow/700")
+        # It is begun.
+        client.settle()
+        client.send(reset(stream))
+        passed = seconds(lambda: client.get("/slow/1"))
+        assert passed > 0.4
+
+
+def test_calls_that_make_little_do_not_wait(start):
+    server = small(start)
+    with H2Client(server, values={INITIAL_WINDOW: 0}) as client:
+        client.request("/slow/10")
+        client.settle()
+        streams = [client.request("/slow/200") for _ in range(90)]
+        passed = seconds(lambda: client.until(lambda: len(begun(client, streams)) == 90))
+        assert passed < 4
+
+
 def test_shared_content_counts_once(start):
     server = holding(start, 1_500_000)
     with H2Client(server, values={INITIAL_WINDOW: 0}) as client:

@@ -3,6 +3,7 @@ of them when windows shut or a client leaves (RFC 9113 sections 5.2 and 5.4, RFC
 
 import contextlib
 import threading
+import time
 
 import pytest
 from conftest import Server, wait_until
@@ -403,6 +404,18 @@ def test_an_upload_that_the_handler_asks_for(uploader):
     uploader.until(lambda: stream in uploader.answers and uploader.answers[stream].informational)
     uploader.data(stream, b"abc", True)
     assert uploader.answer(stream).body == b"3 %d" % checksum(b"abc")
+
+
+def test_a_quiet_stream_has_its_heartbeat_beside_busy_ones(start):
+    server = start("stream_server", heartbeat_ms=200)
+    with H2Client(server) as client:
+        quiet = client.request("/events")
+        client.until(lambda: quiet in client.answers)
+        end = time.monotonic() + 10
+        while not client.answers[quiet].body:
+            assert time.monotonic() < end, "it was put off by what others asked for"
+            assert client.get("/counts").status == 200
+        assert client.answers[quiet].body == b":\n\n"
 
 
 def test_handlers_run_beside_each_other(uploader):

@@ -125,6 +125,17 @@ def test_lingering_cannot_be_prolonged(start):
         assert time.monotonic() - began < 1.5
 
 
+def test_an_answer_before_the_end_of_an_upload_arrives(start):
+    """However much a client sends in one go before it reads (RFC 9112 section 9.6)."""
+    server = start(linger_timeout_ms=20_000)
+    length = 32 << 20
+    for _ in range(10):
+        with Client(server, timeout=20) as client:
+            client.send(b"POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % length)
+            client.send(bytes(length))
+            assert client.response().status == 413
+
+
 def test_lingering_does_not_outlast_the_drain(start):
     server = start(linger_timeout_ms=60000, shutdown_timeout_ms=500)
     with Client(server) as client:

@@ -25,7 +25,7 @@ def send_together(server, sock: socket.socket, octets: bytes) -> None:
 
 @pytest.mark.parametrize(
     "requests, count",
-    [(2 * GET, 2), (5 * GET, 5), (GET + POST + b"123456789" + GET, 3)],
+    [(GET, 1), (POST + b"123456789", 1), (2 * GET, 2), (5 * GET, 5), (GET + POST + b"123456789" + GET, 3)],
 )
 def test_requests_with_the_end_behind_them_are_answered(proxied, requests, count):
     _, server = proxied(answering(OK))
@@ -34,6 +34,52 @@ def test_requests_with_the_end_behind_them_are_answered(proxied, requests, count
         got = read_all(sock)
     assert got.count(b"HTTP/1.1 200 OK\r\n") == count and b" 503 " not in got
     assert got.endswith(b"ok")
+
+
+@pytest.mark.parametrize("first, rest", [(GET, b""), (POST + b"1234", b"56789")])
+def test_a_single_request_with_the_end_behind_it_is_answered(proxied, first, rest):
+    """Though the server has begun with the request when it sees the end."""
+    _, server = proxied(answering(OK))
+    for _ in range(20):
+        with server.connect(WAIT_S) as sock:
+            sock.sendall(first)
+            if rest:
+                # The proxy waits for it.
+                ask_own(server)
+                sock.sendall(rest)
+            sock.shutdown(socket.SHUT_WR)
+            assert read_all(sock).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_content_behind_the_end_of_a_client_comes_whole(proxied):
+    """Of a single request, though there is nothing for a while."""
+    go_on = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234")
+            assert go_on.wait(WAIT_S)
+            connection.send(b"56789")
+
+    _, server = proxied(handle)
+    with server.connect(WAIT_S) as sock:
+        send_together(server, sock, GET)
+        got = b""
+        while not got.endswith(b"1234"):
+            piece = sock.recv(65_536)
+            assert piece, got
+            got += piece
+        ask_own(server)
+        go_on.set()
+        got += read_all(sock)
+    assert got.endswith(b"\r\n\r\n123456789")
+
+
+def ask_own(server) -> None:
+    """Has the server do all that came before."""
+    with Client(server) as other:
+        other.send(b"GET /own HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert other.response().status == 200
 
 
 def test_an_end_that_comes_while_others_wait_cancels_nothing(proxied):
@@ -51,9 +97,7 @@ def test_an_end_that_comes_while_others_wait_cancels_nothing(proxied):
         assert asked.wait(WAIT_S)
         sock.shutdown(socket.SHUT_WR)
         # The server has seen the end when it answers another client.
-        with Client(server) as other:
-            other.send(b"GET /own HTTP/1.1\r\nHost: a\r\n\r\n")
-            assert other.response().status == 200
+        ask_own(server)
         go_on.set()
         got = read_all(sock)
     assert got.count(b"HTTP/1.1 200 OK\r\n") == 3 and b" 503 " not in got

@@ -381,6 +381,24 @@ def test_responses_without_content(proxied_h2, method, status, fields, length, c
     assert upstream.connection_count == 1
 
 
+def test_interim_responses_are_passed_on(proxied_h2):
+    """RFC 9110 section 15.2, over HTTP/2 to HTTP/1.1."""
+
+    def handle(peer: Upstream) -> None:
+        stream = peer.request()
+        for status in (100, 102, 103, 199):
+            peer.head(stream, ("x-note", str(status)), status=status)
+        peer.answer(stream)
+
+    _, server = proxied_h2(handle)
+    with Client(server, WAIT_S) as client:
+        client.send(GET)
+        data = read_to(client.sock, b"\r\n\r\nok")
+    *interim, head, _ = data.split(b"\r\n\r\n")
+    assert [line.split(b" ")[1] for line in interim] == [b"100", b"102", b"103", b"199"]
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
 def test_hints_and_trailers_both_ways(proxied_h2):
     seen = []
 
@@ -705,7 +723,7 @@ def test_bad_upstreams_are_a_502(start, octets):
     response = ask(server)
     upstream.close()
     assert response.status == 502, response.head
-    assert response.fields["proxy-status"].startswith("flare; error=")
+    assert response.fields["proxy-status"] == "flare; error=http_protocol_error"
     assert "answered with 502" in server.stderr()
 
 

@@ -241,6 +241,77 @@ def test_hints_and_trailers_are_passed_on(proxied):
     assert body == b"3\r\nabc\r\n0\r\nX-Sum: 17\r\n\r\n"
 
 
+INTERIM = [
+    ("9110-15.2.1 unasked", b"100 Continue", b""),
+    ("2518-10.1", b"102 Processing", b""),
+    ("8297-2", b"103 Early Hints", b"Link: </a.css>\r\n"),
+    ("draft upload", b"104 Upload Resumption Supported", b""),
+    ("9110-15.2 unknown", b"199 ", b"X-Note: 1\r\n"),
+]
+
+
+@pytest.mark.parametrize(
+    "status, fields", [row[1:] for row in INTERIM], ids=[row[0] for row in INTERIM]
+)
+def test_interim_responses_are_passed_on(proxied, status, fields):
+    """RFC 9110 section 15.2: all but what the proxy has asked for itself."""
+    interim = b"HTTP/1.1 " + status + b"\r\n" + fields + b"\r\n"
+    _, server = proxied(answering(interim + OK))
+    with Client(server) as client:
+        client.send(GET)
+        data = read_to(client.sock, b"\r\n\r\nok")
+    first, second, _ = data.split(b"\r\n\r\n")
+    assert first.startswith(b"HTTP/1.1 " + status[:4]), first
+    assert fields.strip() in first
+    assert second.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_interim_responses_have_no_framing(proxied):
+    """RFC 9110 section 8.6: nobody behind may take it for that of content."""
+    framing = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+    interim = b"HTTP/1.1 103 Early Hints\r\n%sLink: </a>\r\n\r\n" % framing
+    _, server = proxied(answering(interim + OK))
+    with Client(server) as client:
+        client.send(GET)
+        data = read_to(client.sock, b"\r\n\r\nok")
+    first = data.split(b"\r\n\r\n")[0].lower()
+    assert b"content-length" not in first and b"transfer-encoding" not in first
+
+
+@pytest.mark.parametrize("status", [b"100 Continue", b"103 Early Hints"])
+def test_http_1_0_gets_no_interim_response(proxied, status):
+    """RFC 9110 section 15.2."""
+    _, server = proxied(answering(b"HTTP/1.1 %s\r\n\r\n" % status + OK))
+    with server.connect(WAIT_S) as sock:
+        sock.sendall(b"GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+        data = read_all(sock)
+    assert data.startswith(b"HTTP/1.1 200 OK\r\n") and data.endswith(b"ok")
+
+
+def test_http_1_0_sees_that_content_breaks_off(proxied):
+    """Where the end of the connection is that of the content, a reset does it
+    (RFC 9112 section 6.3)."""
+    asked = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        assert asked.wait(WAIT_S)
+
+    _, server = proxied(handle)
+    with server.connect(WAIT_S) as sock:
+        sock.sendall(b"GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+        got = b""
+        while not got.endswith(b"hello"):
+            got += sock.recv(65_536)
+        assert b"\r\nConnection: close\r\n" in got and b"chunked" not in got
+        asked.set()
+        with pytest.raises(ConnectionResetError):
+            while piece := sock.recv(65_536):
+                assert not piece
+            pytest.fail("a plain end, as if this were all")
+
+
 def test_content_that_ends_with_the_connection(proxied):
     def handle(connection: Connection) -> None:
         connection.head()
@@ -323,6 +394,16 @@ def test_asking_before_content_is_passed_on(proxied):
         client.send(ask_first % b"/no")
         assert client.response().status == 403
         assert client.is_closed()
+
+
+def test_a_name_without_an_address_is_named_so(start):
+    """RFC 9209 section 2.3.2; RFC 6761 section 6.4: .invalid never exists."""
+    server = start("proxy_server", upstream="http://nobody.invalid", connect_timeout_ms=5_000)
+    with Client(server, 10) as client:
+        client.send(GET)
+        answer = client.response()
+    errors = {502: "dns_error", 504: "dns_timeout"}
+    assert answer.fields["proxy-status"] == f"flare; error={errors[answer.status]}"
 
 
 def test_nobody_listens(start):

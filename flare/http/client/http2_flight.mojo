@@ -8,7 +8,8 @@ from flare.http.client.error import (
     StreamReset,
     TruncatedResponse,
 )
-from flare.http.client.kept_fields import KeptFields
+from flare.http.client.kept_fields import InterimResponse, KeptFields
+from flare.http.h1.framing import CONTINUE
 from flare.http.h2.error import ErrorCode
 from flare.http.message.header_map import HeaderMap
 
@@ -62,11 +63,11 @@ struct Http2Flight(Movable):
     """The response's header fields."""
     var is_passed_on: Bool
     """True for who passes the response on: its header fields are `kept`, as
-    those of 103 are."""
+    those of interim ones are."""
     var kept: KeptFields
     """The response's header fields for such a one, in place of `headers`."""
-    var hints: List[KeptFields]
-    """The fields of responses with 103 that nobody has taken yet."""
+    var interim: List[InterimResponse]
+    """Interim responses that nobody has taken yet."""
     var trailers: HeaderMap
     """The fields behind its content."""
     var content: Buffer
@@ -107,7 +108,7 @@ struct Http2Flight(Movable):
         self.headers = HeaderMap()
         self.is_passed_on = False
         self.kept = KeptFields()
-        self.hints = []
+        self.interim = []
         self.trailers = HeaderMap()
         self.content = Buffer(0)
         self.is_lent = False
@@ -120,6 +121,18 @@ struct Http2Flight(Movable):
         self.progress_ms = now_ms
         self.fate = StreamFate.OPEN
         self.failure = None
+
+    def note_interim(mut self, status: Int, var fields: KeptFields):
+        """Takes note of an interim response.
+
+        Args:
+            status: Its status.
+            fields: Its fields.
+        """
+        self.interim_count += 1
+        self.has_continue |= status == CONTINUE
+        if self.is_passed_on:
+            self.interim.append(InterimResponse(status, fields^))
 
     def has_answer(self) -> Bool:
         """Tells whether anything of an answer has come.

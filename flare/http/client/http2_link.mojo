@@ -649,11 +649,7 @@ struct Http2Link(Movable):
             else:
                 self._copy_fields(flight.headers)
             return
-        flight.interim_count += 1
-        if section.response_status == 103 and flight.is_passed_on:
-            flight.hints.append(self._kept_fields())
-        if section.response_status == 100:
-            flight.has_continue = True
+        flight.note_interim(section.response_status, self._kept_fields())
         if flight.interim_count > INTERIM_COUNT_MAX:
             flight.fail(
                 ClientError(

@@ -5,6 +5,17 @@ from flare.bytes.checked import *
 from flare.http.message.fields import FieldLine, Fields
 
 
+@fieldwise_init
+struct InterimResponse(Movable):
+    """A response that others follow, for who passes it on (RFC 9110 section
+    15.2)."""
+
+    var status: Int
+    """100 to 199."""
+    var kept: KeptFields
+    """Its fields."""
+
+
 struct KeptFields(Movable):
     """A copy of a field section, for who passes it on."""
 

@@ -45,7 +45,7 @@ struct Rule(Equatable, ImplicitlyCopyable):
     comptime HOST_REPEATED = Rule(14, 400)
     """There is one Host at most (RFC 9112 section 3.2)."""
     comptime HOST_VALUE = Rule(15, 400)
-    """Host is empty, or a host and an optional port (RFC 9110 section 7.2)."""
+    """Host is a host with an optional port (RFC 9110 sections 4.2.1 and 7.2)."""
     comptime LENGTH_VALUE = Rule(16, 400)
     """A Content-Length is decimal digits (RFC 9110 section 8.6)."""
     comptime LENGTH_REPEATED = Rule(17, 400)

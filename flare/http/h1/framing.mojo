@@ -53,6 +53,9 @@ comptime NOTED_IN_REQUEST = NOTED_IN_RESPONSE | (1 << 4) | (1 << 6)
 """The same with Host and Expect."""
 
 
+comptime CONTINUE = 100
+"""The status by which content is asked for (RFC 9110 section 15.2.1)."""
+
 comptime SWITCHING_PROTOCOLS = 101
 """The status behind which another protocol begins (RFC 9110 section 15.2.2)."""
 
@@ -183,6 +186,9 @@ struct Framing(TrivialRegisterPassable):
             )
         self.flags |= HAS_HOST
         var start = line.value_offset()
+        # RFC 9110 section 4.2.1: neither an http nor an https URI has none.
+        if unlikely(line.value_len() == 0):
+            raise RemoteProtocolError(materialize[Rule.HOST_VALUE](), start)
         # SAFETY: the value ends before the terminator.
         var stop = authority_error(
             input.unsafe_base(), start, start + line.value_len()

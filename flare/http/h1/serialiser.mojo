@@ -169,17 +169,18 @@ def write_response_head(
 
 
 @no_inline
-def write_early_hints(mut out: Buffer, fields: HeaderMap):
-    """Appends an interim response that says what the final one will need.
+def write_interim(mut out: Buffer, status: Status, fields: HeaderMap):
+    """Appends an interim response.
 
-    Source: RFC 8297 section 2.
+    Source: RFC 9110 section 15.2. It has no content, and so no framing.
 
     Args:
         out: Where to.
-        fields: Its fields, of links alone.
+        status: Its status, 100 to 199, but 101.
+        fields: Its fields.
     """
-    out.append_literal["HTTP/1.1 103 Early Hints\r\n"]()
-    out.append(fields.lines_octets())
+    _append_status_line(out, status)
+    _append_lines(out, fields, status.code)
     out.append_literal["\r\n"]()
 
 

@@ -20,6 +20,7 @@ from flare.http.message.body import (
     erase_counted,
 )
 from flare.http.message.body_reader import BodyError
+from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
@@ -196,8 +197,8 @@ struct LaterInbox(Movable):
 
     var finished: List[FinishedErrand]
     """Those that have a response."""
-    var hints: List[FinishedErrand]
-    """What is to be sent before a response (103)."""
+    var interim: List[FinishedErrand]
+    """What is to be sent before a response (1xx)."""
     var rung: List[UInt64]
     """Those whose requests have more content, by number."""
     var rung_tasks: List[UInt64]
@@ -206,7 +207,7 @@ struct LaterInbox(Movable):
     def __init__(out self):
         """Makes an empty one."""
         self.finished = []
-        self.hints = []
+        self.interim = []
         self.rung = []
         self.rung_tasks = []
 
@@ -289,9 +290,19 @@ struct Completion(Movable):
         Args:
             fields: Its fields.
         """
-        var response = Response(200)
+        self.send_interim(EARLY_HINTS, fields^)
+
+    def send_interim(self, status: Int, var fields: HeaderMap):
+        """Sends an interim response before the response (RFC 9110 section
+        15.2). A client of HTTP/1.0 is told nothing.
+
+        Args:
+            status: Its status, 100 to 199, but 101.
+            fields: Its fields.
+        """
+        var response = Response(status)
         response.headers = fields^
-        self._inbox[].hints.append(FinishedErrand(self._number, response^))
+        self._inbox[].interim.append(FinishedErrand(self._number, response^))
 
 
 comptime _Begin = def(Erased, var Completion) thin -> None

@@ -877,8 +877,11 @@ struct StreamWaker(Copyable, Movable):
 
     var _target: ArcPointer[_AnyTarget]
     var _token: UInt64
+    var _stream_id: Int
 
-    def __init__[T: WakeTarget](out self, var target: T, token: UInt64):
+    def __init__[
+        T: WakeTarget
+    ](out self, var target: T, token: UInt64, stream_id: Int = 0):
         """Makes a waker.
 
         Parameters:
@@ -887,9 +890,11 @@ struct StreamWaker(Copyable, Movable):
         Args:
             target: What is rung at; safe to be used by several threads.
             token: The connection's.
+            stream_id: The stream's over HTTP/2.
         """
         self._target = ArcPointer(_AnyTarget(target^))
         self._token = token
+        self._stream_id = stream_id
 
     def wake(self):
         """Has the source asked again, soon."""
@@ -902,6 +907,15 @@ struct StreamWaker(Copyable, Movable):
             The token; good for the worker's own thread alone.
         """
         return self._token
+
+    def place(self) -> Tuple[UInt64, Int]:
+        """Tells what the worker knows the source by.
+
+        Returns:
+            The connection's token, and the stream's number over HTTP/2, else 0;
+            good for the worker's own thread alone.
+        """
+        return (self._token, self._stream_id)
 
 
 comptime Erased = OpaquePointer[MutUntrackedOrigin]

@@ -77,6 +77,17 @@ struct Status(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """
         return self.code >= 200 and self.code != 204 and self.code != 304
 
+    @always_inline
+    def is_interim(self) -> Bool:
+        """Tells whether another response to the same request follows.
+
+        Source: RFC 9110 section 15.2.
+
+        Returns:
+            True for 1xx, but for 101, behind which another protocol begins.
+        """
+        return self.code < 200 and self.code != 101
+
     def write_to(self, mut writer: Some[Writer]):
         """Writes the three digits.
 

@@ -18,7 +18,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
-from flare.http.h1.framing import SWITCHING_PROTOCOLS
+from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.body_reader import BodyError, owned_fields
@@ -286,7 +286,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
     def wake(mut self):
         """Lets the client's connection look for content of the response."""
         if self.waker:
-            self.loop[].woken.append(self.waker.held().token())
+            self.loop[].woken.append(self.waker.held().place())
 
     @staticmethod
     def set_waker(side: ArcPointer[Self], var waker: StreamWaker):
@@ -534,17 +534,17 @@ def _receive_head(e: ArcPointer[Exchange]) raises:
 
 
 def _on_interim(e: ArcPointer[Exchange]) raises:
-    """Takes 100 (Continue), and passes 103 (Early Hints) on."""
+    """Goes on behind 100 (Continue), and passes interim responses on."""
     ref x = e[]
     var status = x.parser.held()[].head.status
-    if status == 100 and x.phase == ExchangePhase.ASKING:
+    if status == CONTINUE and x.phase == ExchangePhase.ASKING:
         x.phase = ExchangePhase.SENDING
-    elif status == 103 and x._completion:
+    if x._completion:
         var fields = HeaderMap()
         x.worker[].forward_fields(
             x.parser.held()[].fields(), x.place, x.host, fields
         )
-        x._completion.held().send_hints(fields^)
+        x._completion.held().send_interim(Int(status), fields^)
 
 
 def _respond(e: ArcPointer[Exchange]) raises:

@@ -78,7 +78,8 @@ struct GroupConfig(Copyable, Movable):
     """True to send an idempotent request once more that was not answered in
     time."""
     var retry_share_percent: Int
-    """Which share of the requests in `failure_window_ms` may be repetitions."""
+    """Which share of the requests in `failure_window_ms` may be repetitions of
+    what may have reached an upstream."""
     var retry_min: Int
     """How many repetitions in that time are free of the share."""
 

@@ -12,8 +12,8 @@ struct Outcome(Equatable, TrivialRegisterPassable):
     comptime ANSWERED = Outcome(0)
     """All of a response has come; see `answered`."""
     comptime CONNECT_FAILED = Outcome(1)
-    """There was no connection to be had: refused, unreachable, no such name, a
-    failed handshake. Nothing was sent."""
+    """There was no connection to be had: refused, or unreachable. Nothing was
+    sent."""
     comptime CONNECT_TIMEOUT = Outcome(2)
     """There was none in time. Nothing was sent."""
     comptime RESET = Outcome(3)
@@ -40,6 +40,10 @@ struct Outcome(Equatable, TrivialRegisterPassable):
     """The upstream's certificate is not trusted. Nothing was sent."""
     comptime TLS_FAILED = Outcome(13)
     """There was no TLS to be had with the upstream. Nothing was sent."""
+    comptime DNS_FAILED = Outcome(14)
+    """The upstream's name has no address. Nothing was sent."""
+    comptime DNS_TIMEOUT = Outcome(15)
+    """There was no address in time. Nothing was sent."""
 
     @always_inline
     def __init__(out self, code: UInt8, status: UInt16 = 0):
@@ -136,6 +140,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
             or self == Self.HEAD_TIMEOUT
             or self == Self.CONTENT_TIMEOUT
             or self == Self.SEND_TIMEOUT
+            or self == Self.DNS_TIMEOUT
         )
 
     def has_begun_to_answer(self) -> Bool:
@@ -147,7 +152,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         return self == Self.CONTENT_FAILED or self == Self.CONTENT_TIMEOUT
 
 
-comptime OUTCOME_COUNT = 14
+comptime OUTCOME_COUNT = 16
 """How many kinds there are."""
 
 
@@ -236,6 +241,24 @@ def _rarer_names(code: UInt8) -> _Names:
             "tls_protocol_error",
             "the upstream does not agree on TLS",
         )
+    if code == Outcome.DNS_FAILED.code:
+        return _Names(
+            "dns_failed",
+            502,
+            "dns_error",
+            "the upstream's name has no address",
+        )
+    if code == Outcome.DNS_TIMEOUT.code:
+        return _Names(
+            "dns_timeout",
+            504,
+            "dns_timeout",
+            "the upstream's name had no address in time",
+        )
+    return _names_without_failure(code)
+
+
+def _names_without_failure(code: UInt8) -> _Names:
     if code == Outcome.CANCELLED.code:
         return _Names("cancelled", 499, "", "the client went away")
     if code == Outcome.NONE_AVAILABLE.code:

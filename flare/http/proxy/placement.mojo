@@ -2,7 +2,12 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.client.error import ClientError
+from flare.http.client.error import (
+    ClientError,
+    MalformedResponse,
+    Phase,
+    ResponseTooLarge,
+)
 from flare.http.client.retry import is_idempotent
 from flare.http.message.response import Response
 from flare.http.proxy.outcome import Outcome
@@ -244,13 +249,30 @@ def outcome_of_refusal(error: ClientError) -> Outcome:
     Returns:
         One of the outcomes in which nothing was sent.
     """
-    if error.kind == Timeout or error.kind == ConnectionTimeout:
+    var is_late = error.kind == Timeout or error.kind == ConnectionTimeout
+    if error.phase == Phase.RESOLVE:
+        return Outcome.DNS_TIMEOUT if is_late else Outcome.DNS_FAILED
+    if is_late:
         return Outcome.CONNECT_TIMEOUT
     if not error.tls_kind:
         return Outcome.CONNECT_FAILED
     if _is_of_certificate(error.tls_kind.held()):
         return Outcome.BAD_CERTIFICATE
     return Outcome.TLS_FAILED
+
+
+def outcome_of_failure(error: ClientError) -> Outcome:
+    """Tells how an attempt over HTTP/2 has ended that has got no response.
+
+    Args:
+        error: Why not.
+
+    Returns:
+        BAD_RESPONSE for what breaks the rules, else RESET.
+    """
+    if error.kind == MalformedResponse or error.kind == ResponseTooLarge:
+        return Outcome.BAD_RESPONSE
+    return Outcome.RESET
 
 
 def _is_of_certificate(kind: TlsErrorKind) -> Bool:

@@ -6,7 +6,7 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
-from flare.http.client.kept_fields import KeptFields
+from flare.http.client.kept_fields import InterimResponse
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -107,17 +107,17 @@ struct ProxyWorker(Movable):
         self._parsers = []
         self._outputs = []
 
-    def pass_hints(
+    def pass_interim(
         self,
-        mut hints: List[KeptFields],
+        mut interim: List[InterimResponse],
         place: Placement,
         host: StringSpan,
         completion: Optional[Completion],
     ) raises:
-        """Passes 103 (Early Hints) on.
+        """Passes interim responses on (RFC 9110 section 15.2).
 
         Args:
-            hints: The fields of each; none afterwards.
+            interim: The responses; none afterwards.
             place: Which upstream it is.
             host: The Host that it was asked for.
             completion: Takes them, unless the client has gone.
@@ -125,12 +125,12 @@ struct ProxyWorker(Movable):
         Raises:
             Error: If the fields are longer than a header block may be.
         """
-        while len(hints) > 0:
-            var received = hints.pop(0)
+        while len(interim) > 0:
+            var received = interim.pop(0)
             if completion:
                 var fields = HeaderMap()
-                self.forward_fields(received.fields(), place, host, fields)
-                completion.held().send_hints(fields^)
+                self.forward_fields(received.kept.fields(), place, host, fields)
+                completion.held().send_interim(received.status, fields^)
 
     def forward_fields(
         self,

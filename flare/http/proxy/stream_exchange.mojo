@@ -47,6 +47,7 @@ from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.placement import (
     gateway_failure,
     log_failure,
+    outcome_of_failure,
     outcome_of_refusal,
     reason_of_refusal,
 )
@@ -395,8 +396,7 @@ def _go_plain(e: ArcPointer[StreamExchange]):
     x.request.write_plain(plain[].output, plain[].is_chunked)
     plain[].has_all = x.request.has_all
     x.request.content = Buffer(0)
-    var completion = x._completion.take()
-    Exchange.begin(plain, completion^)
+    Exchange.begin(plain, x._completion.take())
 
 
 def _open(e: ArcPointer[StreamExchange]):
@@ -443,14 +443,16 @@ def _open(e: ArcPointer[StreamExchange]):
 
 def _may_tunnel(e: ArcPointer[StreamExchange]) -> Bool:
     """Tells whether the upstream takes a WebSocket on a stream; where it does not,
-    or has not said so yet (RFC 8441 section 3), the request goes on by itself."""
+    or has not said so yet (RFC 8441 section 3), the request goes on by itself.
+    """
     ref x = e[]
     var upstream = x.upstream.held().copy()
     ref link = upstream[].http2.held()[]
     ref worker = x.plain[].worker[]
     if not link.session.state.has_settings:
         if link.failure:
-            _fail(e, Outcome.RESET, link.failure.held().reason)
+            ref failure = link.failure.held()
+            _fail(e, outcome_of_failure(failure), failure.reason)
         else:
             link.wait(x._number)
             _set_deadline(e, worker.shared[].config.connect_timeout_ms)
@@ -519,12 +521,12 @@ def _go_on(e: ArcPointer[StreamExchange]):
     if x.phase == ExchangePhase.CONTENT:
         _send_on(e)
         if x.waker:
-            x.plain[].loop[].woken.append(x.waker.held().token())
+            x.plain[].loop[].woken.append(x.waker.held().place())
         return
     try:
         ref plain = x.plain[]
-        plain.worker[].pass_hints(
-            flight[].hints, plain.place, plain.host, x._completion
+        plain.worker[].pass_interim(
+            flight[].interim, plain.place, plain.host, x._completion
         )
         if flight[].status > 0:
             return _respond(e)
@@ -554,7 +556,8 @@ def _on_failure(e: ArcPointer[StreamExchange], flight: ArcPointer[Http2Flight]):
         if x.request.is_kept and x.plain[].place.is_idempotent():
             return _again(e)
         _ = x.plain[].place.report(Outcome.CANCELLED)
-    _fail(e, Outcome.RESET, flight[].failure.held().reason)
+    ref failure = flight[].failure.held()
+    _fail(e, outcome_of_failure(failure), failure.reason)
 
 
 def _forward_fields(
@@ -697,8 +700,7 @@ def _finish(e: ArcPointer[StreamExchange], var response: Response):
     ref x = e[]
     _drop(e)
     if x._completion:
-        var completion = x._completion.take()
-        completion^.finish(response^)
+        x._completion.take().finish(response^)
 
 
 def _fail(e: ArcPointer[StreamExchange], outcome: Outcome, reason: String):
@@ -707,10 +709,9 @@ def _fail(e: ArcPointer[StreamExchange], outcome: Outcome, reason: String):
     ref x = e[]
     if x.phase == ExchangePhase.OVER:
         return
-    var was_sent = x.flight.__bool__()
     _ = x.plain[].place.report(outcome)
     var decision = x.plain[].place.decide(
-        outcome, was_sent=was_sent, content_is_kept=x.request.is_kept
+        outcome, was_sent=Bool(x.flight), content_is_kept=x.request.is_kept
     )
     if decision.is_again() and _start_elsewhere(e):
         return

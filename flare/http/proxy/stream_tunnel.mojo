@@ -148,7 +148,7 @@ struct TunnelStream(StreamUser):
         """
         user[].flight[].has_news = False
         if user[].waker:
-            user[].loop[].woken.append(user[].waker.held().token())
+            user[].loop[].woken.append(user[].waker.held().place())
 
     def send(mut self):
         """Sends what windows and connection take. What goes wrong is said when the

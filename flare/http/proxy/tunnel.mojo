@@ -132,7 +132,7 @@ struct TunnelEnd(LinkUser):
         """
         var has_unsent = len(user[].unsent) > 0 or user[].link[].wants_write()
         if user[].waker and (event.is_readable or has_unsent):
-            user[].loop[].woken.append(user[].waker.held().token())
+            user[].loop[].woken.append(user[].waker.held().place())
 
     @staticmethod
     def on_late(user: ArcPointer[Self]):

@@ -491,7 +491,8 @@ struct UpstreamGroup(Movable):
 
     def may_retry(mut self, attempt: Attempt, now_ms: Int) -> RetryDecision:
         """Decides what follows on an attempt without a good end. What is not
-        sent once more counts as a request that failed, and why.
+        sent once more counts as a request that failed, and why. An attempt of
+        which nothing has left was no load, and takes nothing of the budget.
 
         Args:
             attempt: How it ended.
@@ -502,7 +503,7 @@ struct UpstreamGroup(Movable):
         """
         var decision = decide_retry(attempt, self.config)
         if decision.is_again():
-            if self._budget.take(self.config, now_ms):
+            if not attempt.was_sent or self._budget.take(self.config, now_ms):
                 self._retry_count += 1
                 return decision
             decision = RetryDecision.NO_BUDGET

@@ -8,9 +8,10 @@ on when its sockets are ready.
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.bytes.text import Text
-from flare.http.message.early_hints import EARLY_HINTS
+from flare.http.h1.framing import CONTINUE
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.outcome import ResponseOutcome
+from flare.http.message.request import Version
 from flare.http.message.response import Response
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.failure import refusal
@@ -33,6 +34,7 @@ from flare.runtime.worker_loop import (
     NO_DEADLINE_MS,
     TASK_TOKEN,
     WorkerLoop,
+    Woken,
     run_event,
     run_expired,
 )
@@ -148,7 +150,7 @@ struct DeferredJobs(Movable):
             or len(inbox.finished) > 0
             or len(inbox.rung) > 0
             or len(inbox.rung_tasks) > 0
-            or len(inbox.hints) > 0
+            or len(inbox.interim) > 0
             or len(self.loop[].woken) > 0
         )
 
@@ -179,13 +181,13 @@ struct DeferredJobs(Movable):
             self._armed_ms = next_ms
             _ = wheel.insert(next_ms, TASK_TOKEN)
 
-    def take_woken(self) -> List[UInt64]:
-        """Takes the connections whose content has news.
+    def take_woken(self) -> List[Woken]:
+        """Takes those whose content has news.
 
         Returns:
-            Their tokens.
+            Their connections and streams.
         """
-        var woken = List[UInt64]()
+        var woken = List[Woken]()
         swap(woken, self.loop[].woken)
         return woken^
 
@@ -269,7 +271,7 @@ struct DeferredJobs(Movable):
             handler: Answers them.
 
         Returns:
-            The jobs with their responses, and notes of hints before them.
+            The jobs with their responses, and notes of interim ones before them.
         """
         swap(self._fresh, pool.deferred)
         self._fresh.reverse()
@@ -278,11 +280,11 @@ struct DeferredJobs(Movable):
         if len(self._gone[]) > 0:
             self._drop_gone()
         self._ring()
-        if len(self._inbox[].hints) > 0:
-            var hints = List[FinishedErrand]()
-            swap(hints, self._inbox[].hints)
-            while len(hints) > 0:
-                self._note_hints(hints.pop(0))
+        if len(self._inbox[].interim) > 0:
+            var interim = List[FinishedErrand]()
+            swap(interim, self._inbox[].interim)
+            while len(interim) > 0:
+                self._note_interim(interim.pop(0))
         swap(self._finished, self._inbox[].finished)
         # Their order does not matter: each has a connection of its own.
         while len(self._finished) > 0:
@@ -308,15 +310,23 @@ struct DeferredJobs(Movable):
             for token in tasks:
                 run_event(self.loop, Event(token, False, True, False))
 
-    def _note_hints(mut self, var hints: FinishedErrand):
-        var index = self._find(hints.number)
+    def _note_interim(mut self, var interim: FinishedErrand):
+        var index = self._find(interim.number)
         if index < 0:
             return
         ref job = self._slots.at(index).job.held()[]
+        # SAFETY: the job stays in its slot for the length of this call.
+        var request = job.unsafe_request()
+        # RFC 9110 section 15.2: never to a client of HTTP/1.0; and 100 that it
+        # has asked for comes when its content is taken.
+        var is_owed = interim.response.status == CONTINUE and (
+            "expect" in request.headers
+        )
+        if is_owed or request.version < Version.HTTP_1_1:
+            return
         var note = OwnedPointer(Job(job.token, job.peer, job.cancel))
         note[].stream_id = job.stream_id
-        note[].response = hints^.take()
-        note[].response.status = EARLY_HINTS
+        note[].response = interim^.take()
         self._done.append(note^)
 
     def end(mut self):

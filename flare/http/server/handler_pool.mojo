@@ -107,7 +107,8 @@ struct Job(Movable):
     var memo: Optional[OwnedPointer[RouteMemo]]
     """The route that was found for it, if the handler was asked about it."""
     var response: Response
-    """The answer, when there is one; or a 103, of a job that only says so."""
+    """The answer, when there is one; or an interim one, of a job that only says
+    so."""
     # SAFETY: set by the thread that has the job, for the length of the call.
     var _lane: OptionalPointer[_Lane, ImmUntrackedOrigin]
 
@@ -174,7 +175,7 @@ struct Job(Movable):
         Returns:
             True if the job itself is still to come.
         """
-        return self.response.status == EARLY_HINTS
+        return self.response.status.is_interim()
 
     def run(mut self, handler: AnyHandler, lane: _Lane):
         """Lets the handler answer.
@@ -197,7 +198,7 @@ struct Job(Movable):
         # SAFETY: parser, storage and flag belong to this job, which does not
         # move and outlives the call; the handler's own signature keeps it from
         # holding on to a part of the request.
-        var request = self._request()
+        var request = self.unsafe_request()
         var timer = HandlerTimer()
         set_crash_note(
             Pointer(to=self.params.record)
@@ -223,7 +224,7 @@ struct Job(Movable):
         if self.memo:
             self.params.route_memo = erase_memo(self.memo.held()[])
         # SAFETY: as in `run`.
-        var request = self._request()
+        var request = self.unsafe_request()
         # SAFETY: this job is in its box until the errand has given its response
         # or was cancelled, and nobody changes the request meanwhile.
         call.unsafe_lend(request.body, self.response)
@@ -231,7 +232,13 @@ struct Job(Movable):
         self.response = call_rarely(handler, request)
         scope^.end()
 
-    def _request(mut self) -> Request[ImmUntrackedOrigin]:
+    def unsafe_request(mut self) -> Request[ImmUntrackedOrigin]:
+        """Lends the request.
+
+        Returns:
+            A view, good as long as this job keeps its parser and stays where it
+            is.
+        """
         # SAFETY: as in `run`.
         comptime o = ImmUntrackedOrigin
         var params = Pointer(to=self.params).unsafe_origin_cast[

@@ -209,7 +209,8 @@ struct HttpServer(Movable):
 
         Args:
             address: Where; port 0 lets the kernel choose one.
-            tls: Certificates and rules. An empty `alpn` becomes "http/1.1".
+            tls: Certificates and rules. An empty `alpn` becomes "h2" and
+                "http/1.1", or the latter alone if HTTP/2 is off.
             config: Limits and times.
 
         Returns:
@@ -491,6 +492,37 @@ struct HttpServer(Movable):
 
     def serve_prefork[
         H: Handler
+    ](self, var handler: H, var prefork: PreforkConfig) raises:
+        """Answers requests in several worker processes under a supervisor.
+
+        Parameters:
+            H: The handler's type.
+
+        Args:
+            handler: Answers requests; each process has a copy.
+            prefork: How many workers, and how they are treated.
+
+        Raises:
+            Error: As the form with hooks does.
+        """
+        self.serve_prefork(handler^, prefork^, NoHooks())
+
+    def serve_prefork(
+        self, function: HandlerFunction, var prefork: PreforkConfig
+    ) raises:
+        """Answers requests with a plain function, in worker processes.
+
+        Args:
+            function: `def f(req: Request) raises -> Response`.
+            prefork: How many workers, and how they are treated.
+
+        Raises:
+            Error: As the form with hooks does.
+        """
+        self.serve_prefork(FnHandler(function), prefork^, NoHooks())
+
+    def serve_prefork[
+        H: Handler
     ](self, var handler: H, *, workers: Optional[Int] = None) raises:
         """Answers requests in several worker processes under a supervisor.
 
@@ -505,7 +537,7 @@ struct HttpServer(Movable):
             Error: As the other form does.
         """
         var count = workers.held() if workers else default_worker_count()
-        self.serve_prefork(handler^, PreforkConfig(workers=count), NoHooks())
+        self.serve_prefork(handler^, PreforkConfig(workers=count))
 
     def serve_prefork(
         self,

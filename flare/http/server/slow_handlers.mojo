@@ -1,17 +1,19 @@
 """Routes whose handlers hold the loop: found, named in the log, and moved to
 handler threads where their number is automatic.
 
-The coarse clock is read at the end of a round, and within one that has many
-events. If it has moved on, which it
-does every few milliseconds, the handlers of the next few requests are timed
-each. So what is slow is found soon, and what is quick pays for the look at a
-clock some thousand times a second at most, whatever its rate.
+The coarse clock is read at the end of a round, and within one that has several
+events. If it has moved on, which it does every few milliseconds, the handlers of
+the next few requests are timed each. So what is slow is found soon, and what is
+quick pays for the look at a clock some thousand times a second at most, whatever
+its rate. If a turn was long, handlers are timed until the one is called that was
+called last in it; so are the first ones of connections that had to give way.
 """
 
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
+from flare.http.message.request import no_route
 from flare.sys.clock import coarse_monotonic_ms, monotonic_ns, thread_cpu_ns
 from flare.sys.log import log_line
 from flare.sys.usage import thread_wait_count
@@ -30,8 +32,10 @@ comptime _TIMED_COUNT = 8
 # Requests that are timed when the coarse clock has moved on.
 comptime _FIRST_COUNT = 64
 # Requests that are timed when a worker begins, or a round seems to be long.
-comptime _WITHIN_MS = 10
-# A round that has lasted so long is not waited for: clocks step by up to 4 ms.
+comptime _LONG_ROUND_MS = 8
+# So long is no mere step of the coarse clock, of which some are 4 ms.
+comptime _SUSPECTED_COUNT = 1_024
+# Requests that are timed at most until one is of the route that is suspected.
 
 
 struct HandlerTimer(TrivialRegisterPassable):
@@ -85,8 +89,10 @@ struct SlowHandlers(Movable):
     var _limit_ms: Int
     # From how much on a round is looked into.
     var _look_ms: Int
-    var _within_ms: Int
     var _last_ms: Int
+    # SAFETY: as for `_SlowRoute`.
+    var _suspect: StringSpan[ImmUntrackedOrigin]
+    var _suspected_left: Int
     var _count: Int
     var _timed_left: Int
     var _timer: HandlerTimer
@@ -103,13 +109,14 @@ struct SlowHandlers(Movable):
         self._is_automatic = config.handler_threads == AUTOMATIC_THREADS
         self._timed_left = _FIRST_COUNT if self._is_automatic else 0
         self.is_timing = self._is_automatic
-        self._within_ms = _WITHIN_MS if self._is_automatic else Int.MAX
         self._has_threads = config.handler_threads > 0
         self._limit_ms = config.slow_handler_ms
         if self._limit_ms == 0 or not config.logs_errors:
             self._limit_ms = Int.MAX
         self._look_ms = 1 if self._is_automatic else self._limit_ms
         self._last_ms = 0
+        self._suspect = no_route()
+        self._suspected_left = 0
         self._count = 0
         self._timer = HandlerTimer()
         self._routes = []
@@ -126,12 +133,24 @@ struct SlowHandlers(Movable):
         self._last_ms = now_ms
         self._count = request_count
 
-    @always_inline
-    def look_within_round(mut self):
-        """Looks at the clock between two events, so that many clients of a slow
-        handler do not wait for each other."""
-        if coarse_monotonic_ms() - self._last_ms >= self._within_ms:
-            self._time(_FIRST_COUNT)
+    def note_long_turn(mut self, route: StringSpan[ImmUntrackedOrigin]):
+        """Times handlers until the next call of one that may have held the loop,
+        and those of the other clients that wait for it now.
+
+        Args:
+            route: That of the request answered last.
+        """
+        if not self._is_automatic:
+            return
+        self._time(_FIRST_COUNT)
+        if self._suspected_left == 0 and self._find(route) < 0:
+            self._suspect = route
+            self._suspected_left = _SUSPECTED_COUNT
+
+    def time_next(mut self):
+        """Times the next handler."""
+        if self._is_automatic:
+            self._time(1)
 
     @always_inline
     def is_late(self) -> Bool:
@@ -173,6 +192,8 @@ struct SlowHandlers(Movable):
         else:
             # What is slow is found again where it is looked for all the time.
             self._time(_FIRST_COUNT if self._is_automatic else Int.MAX)
+        if elapsed_ms >= _LONG_ROUND_MS and count > 0:
+            self.note_long_turn(route)
 
     def _time(mut self, count: Int):
         self._timed_left = max(self._timed_left, count)
@@ -189,8 +210,12 @@ struct SlowHandlers(Movable):
             route: The one whose handler has just answered.
         """
         if self._timed_left != Int.MAX:
-            self._timed_left -= 1
-            self.is_timing = self._timed_left > 0
+            self._timed_left = max(0, self._timed_left - 1)
+            if self._suspected_left > 0:
+                self._suspected_left -= 1
+                if same_octets(route.as_bytes(), self._suspect.as_bytes()):
+                    self._suspected_left = 0
+            self.is_timing = self._timed_left + self._suspected_left > 0
         var elapsed_ns = self._timer.elapsed_ns()
         if elapsed_ns >= HELD_LONG_NS and self._is_automatic:
             self._move(route)
@@ -257,6 +282,8 @@ struct SlowHandlers(Movable):
     def _move(mut self, route: StringSpan[ImmUntrackedOrigin]):
         if self._find(route) < 0:
             self._routes.append(_SlowRoute(route, 0, 0))
+        if same_octets(route.as_bytes(), self._suspect.as_bytes()):
+            self._suspected_left = 0
 
     def _warn(mut self, route: StringSpan, elapsed_ms: Int):
         var line = Text().add("the handler of route ")

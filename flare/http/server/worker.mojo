@@ -40,6 +40,7 @@ from flare.http.server.connection_table import (
 from flare.http.server.deferred_jobs import DeferredJobs
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.listen import Listeners
+from flare.http.server.ready_list import ReadyList
 from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (
     READ_BUFFER_LEN,
@@ -50,8 +51,8 @@ from flare.runtime.event import Event, Interest
 from flare.runtime.prefork.orders import MasterLine, NEWS_LEAVING
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
-from flare.runtime.worker_loop import TASK_TOKEN
-from flare.sys.clock import coarse_monotonic_ms, unix_seconds
+from flare.runtime.worker_loop import TASK_TOKEN, Woken
+from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
 from std.memory import ArcPointer, OwnedPointer
@@ -78,7 +79,7 @@ struct Worker(Movable):
     var _pool: HandlerPool
     var _deferred: DeferredJobs
     var _stats: StatsRow
-    var _ready: List[UInt64]
+    var _ready: ReadyList
     var _drain_end_ms: Int
     var _master: Optional[MasterLine]
 
@@ -112,7 +113,7 @@ struct Worker(Movable):
         self._pool = HandlerPool(context.config)
         self._deferred = DeferredJobs()
         self._stats = stats^
-        self._ready = []
+        self._ready = ReadyList()
         self._drain_end_ms = NEVER_MS
         self._master = None
 
@@ -145,7 +146,7 @@ struct Worker(Movable):
         self._selector.register(
             self._state.wake_queue.fd(), WAKE_TOKEN, Interest.READ
         )
-        self._tick()
+        self._state.begin_round()
         self._listeners.start(self._selector, LISTENER_TOKEN)
 
     def obey(mut self, var master: Optional[MasterLine]) raises OsError:
@@ -184,13 +185,11 @@ struct Worker(Movable):
     def _serve(mut self) raises OsError:
         while not self._is_over():
             var count = self._selector.wait(self._wait_ms())
-            self._tick()
-            self._state.slow.begin_round(
-                self._state.now_ms, self._state.request_count
-            )
+            self._state.begin_round()
+            self._ready.begin_round()
             for index in range(count):
-                if unlikely(index & 7 == 1):
-                    self._state.slow.look_within_round()
+                if index & 1 == 1:
+                    self._state.begin_turn()
                 var event = self._selector.event(index)
                 var slot = self._table.find(event.token)
                 if unlikely(slot < 0):
@@ -210,10 +209,6 @@ struct Worker(Movable):
         for slot in range(self._table.slot_count()):
             self._table.at(slot).request.cancel()
         self._pool.close()
-
-    def _tick(mut self):
-        self._state.now_ms = coarse_monotonic_ms()
-        self._state.date.refresh(unix_seconds())
 
     def _wait_ms(self) -> Int:
         if len(self._ready) > 0:
@@ -339,7 +334,7 @@ struct Worker(Movable):
         ref connection = self._table.at(slot)
         if unlikely(next == NextAction.YIELD and not connection.is_ready):
             connection.is_ready = True
-            self._ready.append(self._table.token(slot))
+            self._ready.add(self._table.token(slot))
         if unlikely(connection.deadline_ms < connection.armed_ms):
             self._arm(slot)
 
@@ -376,10 +371,13 @@ struct Worker(Movable):
     def _send_done(mut self, var done: List[OwnedPointer[Job]]):
         for index in range(len(done)):
             ref job = done.at(index)[]
-            self._state.note_elsewhere(job.params.record.route, job.elapsed_ns)
+            self._state.note_elsewhere(
+                job.params.record.route, job.elapsed_ns, job.response
+            )
             var slot = self._table.find(job.token)
             if slot < 0 or not waits_for(self._table.at(slot), job):
                 continue
+            self._state.begin_turn()
             var action = on_job_done(self._table.at(slot), job, self._state)
             self._carry_out(slot, action)
         self._pool.give_jobs(done^)
@@ -388,12 +386,25 @@ struct Worker(Movable):
         """Asks sources again that say they have something."""
         self._wake(self._state.wake_queue.take())
 
-    def _wake(mut self, tokens: List[UInt64]):
+    def _wake(mut self, woken: List[Woken]):
+        """Takes note of all that has rung, and then goes on with each connection
+        once."""
+        var tokens = List[UInt64]()
+        for one in woken:
+            var slot = self._table.find(one.token)
+            if slot < 0:
+                continue
+            ref connection = self._table.at(slot)
+            if on_wake(connection, one.stream_id) == NextAction.CLOSE:
+                self._close(slot)
+            elif not connection.is_woken:
+                connection.is_woken = True
+                tokens.append(one.token)
         for token in tokens:
             var slot = self._table.find(token)
-            if slot >= 0 and on_wake(self._table.at(slot)) == NextAction.CLOSE:
-                self._close(slot)
-            elif slot >= 0:
+            if slot >= 0:
+                self._table.at(slot).is_woken = False
+                self._state.begin_turn()
                 self._resume(slot)
 
     def _resume(mut self, slot: Int):
@@ -418,15 +429,16 @@ struct Worker(Movable):
             self._settle()
 
     def _on_ready_list(mut self):
-        """Drives those that gave way, each once."""
+        """Drives those that gave way before this round, each once."""
         if len(self._ready) == 0:
             return
-        var ready = List[UInt64]()
-        swap(ready, self._ready)
-        for token in ready:
+        for token in self._ready.take():
             var slot = self._table.find(token)
             if slot >= 0:
                 self._table.at(slot).is_ready = False
+                self._state.begin_turn()
+                # It may be one of those whose turns are long.
+                self._state.slow.time_next()
                 self._on_connection(slot, Event(token, True, True, True))
 
     def _on_timers(mut self):

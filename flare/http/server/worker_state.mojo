@@ -22,9 +22,11 @@ from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
     NEVER_MS,
 )
+from flare.http.server.connection.send_order import SendOrder
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
 from flare.http.server.errors import report_crash
+from flare.http.server.response_lengths import ResponseLengths
 from flare.http.server.slow_handlers import SlowHandlers
 from flare.runtime.prefork.config import Jitter
 from flare.runtime.stats_board import (
@@ -34,35 +36,42 @@ from flare.runtime.stats_board import (
     SharedStats,
 )
 from flare.runtime.event import Waker
-from flare.sys.clock import monotonic_ns
+from flare.runtime.worker_loop import Woken
+from flare.sys.clock import (
+    coarse_monotonic_ms,
+    monotonic_ns,
+    unix_seconds,
+)
 from flare.sys.crash import report_crashes, set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line, tell_lost_lines
 from flare.sys.mutex import Mutex
 from std.atomic import Atomic
 from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import unlikely
 
 
 @fieldwise_init
 struct _WakeSide(WakeTarget):
     """The side of a wake_queue that anybody reaches."""
 
-    var tokens: Mutex[List[UInt64]]
+    var woken: Mutex[List[Woken]]
     var waker: Waker
+    var stream_id: Int
 
     def wake(self, token: UInt64):
-        var tokens = self.tokens.lock()
-        tokens[].append(token)
-        var is_first = len(tokens[]) == 1
-        deinit(tokens^)
+        var woken = self.woken.lock()
+        woken[].append(Woken(token, self.stream_id))
+        var is_first = len(woken[]) == 1
+        deinit(woken^)
         if is_first:
             self.waker.wake()
 
 
 struct WakeQueue(Movable):
-    """Tokens of connections whose sources have something, for one worker."""
+    """Whose sources have something, for one worker."""
 
-    var _tokens: Mutex[List[UInt64]]
+    var _woken: Mutex[List[Woken]]
     var _waker: Waker
 
     def __init__(out self) raises OsError:
@@ -71,7 +80,7 @@ struct WakeQueue(Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self._tokens = Mutex(List[UInt64]())
+        self._woken = Mutex(List[Woken]())
         self._waker = Waker()
 
     def fd(self) -> Int32:
@@ -82,27 +91,29 @@ struct WakeQueue(Movable):
         """
         return self._waker.fd()
 
-    def waker_for(self, token: UInt64) -> StreamWaker:
+    def waker_for(self, token: UInt64, stream_id: Int = 0) -> StreamWaker:
         """Makes what a source rings.
 
         Args:
             token: The connection's.
+            stream_id: The stream's over HTTP/2.
 
         Returns:
             A waker, which may outlive the connection and this wake_queue.
         """
-        return StreamWaker(_WakeSide(self._tokens, self._waker.copy()), token)
+        var side = _WakeSide(self._woken, self._waker.copy(), stream_id)
+        return StreamWaker(side^, token, stream_id)
 
-    def take(mut self) -> List[UInt64]:
+    def take(mut self) -> List[Woken]:
         """Takes what has come.
 
         Returns:
-            Tokens; some may be there twice, or of connections that are gone.
+            Some may be there twice, or of connections that are gone.
         """
         _ = self._waker.drain()
-        var tokens = List[UInt64]()
-        swap(tokens, self._tokens.lock()[])
-        return tokens^
+        var woken = List[Woken]()
+        swap(woken, self._woken.lock()[])
+        return woken^
 
 
 struct StatsRow(Movable):
@@ -152,6 +163,10 @@ comptime _HEAD_BUFFER_LEN = 1_024
 comptime FLUSH_LEN = 65_536
 """Output that is sent without waiting for the rest of a batch, in bytes."""
 
+comptime TURN_MS = 5
+"""How long one connection has the loop before others have their turns, in
+milliseconds; what it has begun it ends, and the coarse clock may be some late."""
+
 comptime AGE_JITTER_PERCENT = 20
 """By how much the ages of connections differ at most."""
 
@@ -169,6 +184,8 @@ struct WorkerState(Movable):
     """Its bounds for the parser."""
     var now_ms: Int
     """The time of this round of the loop."""
+    var turn_start_ms: Int
+    """When the turn of the connection at hand began, or that of one before."""
     var date: DateLine
     """The Date of this round."""
     var out: Buffer
@@ -189,6 +206,8 @@ struct WorkerState(Movable):
     """
     var slow: SlowHandlers
     """Warns of handlers that hold the loop."""
+    var lengths: ResponseLengths
+    """What answers of threads, and of those that were moved there, take."""
     var piece: Buffer
     """What a source has just made."""
     var wake_queue: WakeQueue
@@ -205,6 +224,8 @@ struct WorkerState(Movable):
     """What descriptors connections may take."""
     var streams: StreamPool
     """Boxes for streams of HTTP/2 that have more than a head."""
+    var send_order: SendOrder
+    """Those of the connection at hand that may send; empty between calls."""
     var _jitter: Jitter
     var _body_sum: ArcPointer[Atomic[Int64]]
     var _memos: List[OwnedPointer[RouteMemo]]
@@ -226,6 +247,7 @@ struct WorkerState(Movable):
         self.config = context.config.copy()
         self.limits = context.config.head_limits()
         self.now_ms = 0
+        self.turn_start_ms = 0
         self.date = DateLine()
         self.out = Buffer(FLUSH_LEN)
         self.params = OwnedPointer(PathParams())
@@ -235,6 +257,7 @@ struct WorkerState(Movable):
         self.asks_policies = self.config.handler_threads > 0
         self.has_streamed = False
         self.slow = SlowHandlers(self.config)
+        self.lengths = ResponseLengths()
         self.request_count = 0
         self.piece = Buffer(0)
         self.wake_queue = WakeQueue()
@@ -244,11 +267,38 @@ struct WorkerState(Movable):
         self.tls_output = Buffer(READ_BUFFER_LEN if self.tls else 0)
         self.descriptors = context.descriptors
         self.streams = StreamPool()
+        self.send_order = SendOrder()
         self._jitter = Jitter(UInt64(monotonic_ns()))
         self._body_sum = ArcPointer(Atomic[Int64](0))
         self._pool = []
         self._memos = []
         self._ready = context.ready
+
+    @always_inline
+    def begin_round(mut self):
+        """Reads the clocks when events are there."""
+        self.now_ms = coarse_monotonic_ms()
+        self.turn_start_ms = self.now_ms
+        self.date.refresh(unix_seconds())
+        self.slow.begin_round(self.now_ms, self.request_count)
+
+    @always_inline
+    def begin_turn(mut self):
+        """Looks at the clock between two connections: it is the next one's turn,
+        and that of the last one may have been long."""
+        var now_ms = coarse_monotonic_ms()
+        if unlikely(now_ms - self.turn_start_ms >= TURN_MS):
+            self.slow.note_long_turn(self.params[].record.route)
+        self.turn_start_ms = now_ms
+
+    @always_inline
+    def is_turn_over(self) -> Bool:
+        """Tells whether the connection at hand is to give way to others.
+
+        Returns:
+            True if it has had the loop for `TURN_MS`.
+        """
+        return coarse_monotonic_ms() - self.turn_start_ms >= TURN_MS
 
     def body_time_ms(self, received_len: Int) -> Int:
         """Tells how long a client may take for content.
@@ -273,10 +323,17 @@ struct WorkerState(Movable):
         self._decide()
 
     @no_inline
-    def end_handler(mut self):
-        """Looks at the clock behind a handler that was timed."""
-        self.slow.end_handler(self.params[].record.route)
+    def end_handler(mut self, response: Response):
+        """Looks at the clock behind a handler that was timed.
+
+        Args:
+            response: What it has answered.
+        """
+        var route = self.params[].record.route
+        self.slow.end_handler(route)
         self._decide()
+        if self.slow.is_moved(route):
+            self.lengths.note(route, len(response.body), self.now_ms)
 
     @no_inline
     def end_late_round(mut self):
@@ -285,14 +342,21 @@ struct WorkerState(Movable):
         self._decide()
 
     def note_elsewhere(
-        mut self, job_route: StringSpan[ImmUntrackedOrigin], elapsed_ns: Int
+        mut self,
+        job_route: StringSpan[ImmUntrackedOrigin],
+        elapsed_ns: Int,
+        response: Response,
     ):
-        """Notes how long a handler on another thread took.
+        """Notes how long a handler on another thread took, and how much it has
+        made.
 
         Args:
             job_route: Its route, as the router lends it.
             elapsed_ns: How long, in nanoseconds; negative if none was called.
+            response: What it has answered.
         """
+        if elapsed_ns >= 0:
+            self.lengths.note(job_route, len(response.body), self.now_ms)
         if self.config.handler_threads < 0 and elapsed_ns >= 0:
             self.slow.note_elsewhere(job_route, elapsed_ns, self.now_ms)
             self._decide()

@@ -58,15 +58,18 @@ struct _Subscriber(Movable):
         if self.is_cut:
             return
         var message_len = len(message[].octets)
+        # Who has something waiting is asked again without being woken.
+        var wakes = self.taken_count == len(self.waiting)
         if self.waiting_len > 0 and self.waiting_len + message_len > len_max:
             self.is_cut = True
+            wakes = True
             self.waiting = []
             self.taken_count = 0
             self.waiting_len = 0
         else:
             self.waiting.append(message.copy())
             self.waiting_len += message_len
-        if self.waker:
+        if wakes and self.waker:
             self.waker.value().wake()
 
     def take(mut self, mut out: Buffer):

@@ -86,7 +86,7 @@ def test_accepts() raises:
         ),
         _Accepted(
             "9110-5.5 empty value, whitespace, obs-text",
-            "GET / HTTP/1.1\r\nHost:\r\nA: \t\r\nB:\tc d\t \r\nC: \xc3\xa4\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nA: \t\r\nB:\tc d\t \r\nC: \xc3\xa4\r\n\r\n",
             "/",
             4,
             1,
@@ -209,6 +209,12 @@ def test_refuses_with_rule_and_offset_however_it_is_cut() raises:
             "GET / HTTP/1.1\r\nHost: a\r\nhOST: a\r\n\r\n",
             Rule.HOST_REPEATED.number,
             25,
+        ),
+        _Refused(
+            "9110-4.2.1 an empty host",
+            "GET / HTTP/1.1\r\nHost: \r\n\r\n",
+            Rule.HOST_VALUE.number,
+            22,
         ),
         _Refused(
             "9110-7.2",
@@ -344,7 +350,8 @@ def test_host_is_a_host_with_an_optional_port() raises:
     comptime GOOD = UInt8(0)
     comptime BAD = Rule.HOST_VALUE.number
     var rows: List[_Value] = [
-        _Value("9110-7.2 no authority", "", GOOD),
+        _Value("9110-4.2.1 an empty host", "", BAD),
+        _Value("9110-4.2.1 an empty host with a port", ":80", BAD),
         _Value("3986-3.2.2 reg-name", "a-b_c.d~e", GOOD),
         _Value("3986-3.2.2 sub-delims", "a!$&'()*+,;=b", GOOD),
         _Value("3986-3.2.2 numbers that are no IPv4", "999.1.1", GOOD),

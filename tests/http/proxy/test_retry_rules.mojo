@@ -217,6 +217,19 @@ def test_a_budget_of_retries() raises:
         assert_equal(group.may_retry(failed, 4_000).is_again(), wanted)
 
 
+def test_what_has_never_left_takes_nothing_of_the_budget() raises:
+    var config = quiet_config()
+    config.retry_min = 1
+    config.retry_share_percent = 0
+    var group = group_of(config^, [1])
+    var unsent = Attempt("POST", Outcome.CONNECT_TIMEOUT, False, True, 1)
+    for _ in range(20):
+        assert_true(group.may_retry(unsent, 0).is_again())
+    var sent = Attempt("GET", Outcome.RESET, True, True, 1)
+    assert_true(group.may_retry(sent, 0).is_again())
+    assert_false(group.may_retry(sent, 0).is_again())
+
+
 def test_bad_rules() raises:
     var config = GroupConfig()
     config.ejection_max_ms = 1

@@ -128,19 +128,76 @@ def test_few_are_timed_while_all_are_quick() raises:
     assert_false(slow.is_timing)
 
 
-def test_a_long_round_is_not_waited_for() raises:
-    var slow = _watch(0, AUTOMATIC_THREADS)
+def _found_quick(mut slow: SlowHandlers):
+    """Times what is to be timed at first."""
     while slow.is_timing:
         slow.end_handler(_route("/quick"))
-    slow.begin_round(coarse_monotonic_ms(), 0)
-    slow.look_within_round()
+
+
+def test_a_route_of_a_long_turn_is_timed_when_it_is_called_again() raises:
+    # However many others are called before.
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    _found_quick(slow)
+    slow.note_long_turn(_route("/a"))
+    for _ in range(1_000):
+        assert_true(slow.is_timing)
+        slow.begin_handler()
+        slow.end_handler(_route("/quick"))
+    slow.begin_handler()
+    sleep(0.005)
+    slow.end_handler(_route("/a"))
+    assert_true(slow.is_moved(_route("/a")))
     assert_false(slow.is_timing)
+    # It is no suspect any more.
+    slow.note_long_turn(_route("/a"))
+    var timed_count = 0
+    while slow.is_timing and timed_count < 10_000:
+        slow.end_handler(_route("/quick"))
+        timed_count += 1
+    assert_equal(timed_count, 64)
+
+
+def test_one_that_is_not_called_again_is_not_waited_for_long() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    _found_quick(slow)
+    slow.note_long_turn(_route("/a"))
+    slow.note_long_turn(_route("/b"))
+    var timed_count = 0
+    while slow.is_timing and timed_count < 10_000:
+        slow.end_handler(_route("/quick"))
+        timed_count += 1
+    assert_equal(timed_count, 1_024)
+    slow.note_long_turn(_route("/a"))
+    _found_quick(slow)
+    assert_false(slow.has_moved_any())
+
+
+def test_a_long_round_has_a_suspect() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    _found_quick(slow)
     slow.begin_round(coarse_monotonic_ms() - 20, 0)
-    slow.look_within_round()
+    slow.end_late_round(_route("/a"), 3)
+    for _ in range(500):
+        slow.begin_handler()
+        slow.end_handler(_route("/quick"))
+    slow.begin_handler()
+    sleep(0.005)
+    slow.end_handler(_route("/a"))
+    assert_true(slow.is_moved(_route("/a")))
+
+
+def test_who_had_to_give_way_is_timed_first() raises:
+    var slow = _watch(0, AUTOMATIC_THREADS)
+    _found_quick(slow)
+    slow.time_next()
     assert_true(slow.is_timing)
+    slow.begin_handler()
+    slow.end_handler(_route("/quick"))
+    assert_false(slow.is_timing)
+    # Where nothing is moved, nothing is timed for that.
     var fixed = _watch(0)
-    fixed.begin_round(coarse_monotonic_ms() - 20, 0)
-    fixed.look_within_round()
+    fixed.time_next()
+    fixed.note_long_turn(_route("/a"))
     assert_false(fixed.is_timing)
 
 

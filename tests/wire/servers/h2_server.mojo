@@ -73,6 +73,12 @@ def long(req: Request) raises -> Response:
     return ok("all work and no play " * 200)
 
 
+def heavy(req: Request) raises -> Response:
+    """Takes its time, and makes much."""
+    sleep(0.005)
+    return ok(String("x") * Int(req.param("size")))
+
+
 def add_plain(mut router: Router) raises:
     """Adds what answers from memory."""
     router.get("/", root)
@@ -106,6 +112,7 @@ def add_plain(mut router: Router) raises:
 def add_slow(mut router: Router, has_threads: Bool) raises:
     """Adds what takes its time, or ends the process."""
     router.get("/slow/:ms", slow)
+    router.get("/heavy/:size", heavy)
     router.all("/holding/:ms", slow, may_block=False)
     router.get("/patient", patient)
     router.get("/spinning", spinning)

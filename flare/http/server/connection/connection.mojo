@@ -315,8 +315,8 @@ struct RequestState(Movable):
     var is_head: Bool
     """True if that handler's request is a HEAD."""
     var outlasts_end: Bool
-    """True if it stands in a row of requests that came together: a client that
-    ends its side behind them may well wait for the answers."""
+    """True if it stands in a row of requests that came together, or is answered
+    later: a client that ends its side behind it may well wait for the answer."""
     var has_followers: Bool
     """True if others of the row stand behind it."""
     var memo: Optional[OwnedPointer[RouteMemo]]
@@ -405,12 +405,17 @@ struct Connection(Movable):
     """True if the connection ends when the pending write is sent."""
     var lingers: Bool
     """True if the client may not have been read to the end when it closes."""
+    var has_unanswered: Bool
+    """True if its turn was over before all requests in its parser were answered.
+    """
     var has_unread: Bool
     """True if octets may wait in the socket that no event will announce."""
     var peer_has_ended: Bool
     """True if the client has closed its side, or the connection failed."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
+    var is_woken: Bool
+    """True if a source of it has rung, and the worker is about to look at it."""
     var request_count: UInt64
     """Requests answered."""
     var phase_request: UInt64
@@ -446,9 +451,11 @@ struct Connection(Movable):
         self.phase = Phase.CLOSED
         self.closes = False
         self.lingers = False
+        self.has_unanswered = False
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_woken = False
         self.request_count = 0
         self.phase_request = 0
         self.phase_start_ms = 0
@@ -473,9 +480,11 @@ struct Connection(Movable):
         self.enter[Event.ACCEPTED]()
         self.closes = False
         self.lingers = False
+        self.has_unanswered = False
         self.has_unread = False
         self.peer_has_ended = False
         self.is_ready = False
+        self.is_woken = False
         self.request_count = 0
         self.phase_request = 0
         self.retire_ms = NEVER_MS

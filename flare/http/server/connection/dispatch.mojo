@@ -18,10 +18,11 @@ from flare.http.h1.serialiser import (
     ends_with_close,
     is_chunked,
     sends_content,
-    write_early_hints,
+    write_interim,
     write_response_head,
 )
 from flare.http.message.body import Body
+from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
@@ -168,7 +169,7 @@ def answer(
         state.slow.begin_handler()
     var response = call_handler(state.handler[], request)
     if unlikely(state.slow.is_timing):
-        state.end_handler()
+        state.end_handler(response)
     var action = queue_response(parser, connection, state, response)
     response^.drop()
     return action
@@ -225,7 +226,7 @@ def answer_by_head(
     var response = call_handler(state.handler[], request)
     scope^.end()
     if state.slow.is_timing:
-        state.end_handler()
+        state.end_handler(response)
     var result = queue_rare_response(parser, connection, state, response)
     if result == NextAction.WAIT:
         parser.skip(rest_len)
@@ -313,7 +314,7 @@ def queue_response[
 @no_inline
 def _write_early_hints(mut state: WorkerState):
     var fields = state.params[].early_hints.fields.take()
-    write_early_hints(state.out, fields[])
+    write_interim(state.out, EARLY_HINTS, fields[])
 
 
 @no_inline

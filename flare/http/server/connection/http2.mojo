@@ -22,7 +22,7 @@ from flare.http.server.connection.http2_request import (
     on_content,
     on_request_end,
     on_reset,
-    take_back_windows,
+    take_back_window,
 )
 from flare.http.server.connection.http2_response import (
     earned_end_ms,
@@ -136,22 +136,39 @@ def on_writable_http2(
     if not write_pending(connection, state):
         return NextAction.CLOSE
     var link = connection.http2.take()
-    take_back_windows(link[], state)
-    _ask_sources(link[], state)
+    while len(link[].woken) > 0:
+        var index = link[].find(link[].woken.pop())
+        if index >= 0:
+            _on_news(link[], index, state)
     var action = continue_http2(connection, link[], state)
     connection.http2 = link^
     return action
 
 
-def _ask_sources(mut link: Http2Link, mut state: WorkerState):
-    """Lets sources be asked that had nothing, and ends streams that theirs give
+def _on_news(mut link: Http2Link, index: Int, mut state: WorkerState):
+    """Lets a source be asked that has something, or ends the stream if it gives
+    up; notes what a handler has read."""
+    ref task = link.tasks.at(index)[]
+    task.is_woken = False
+    if task.pipe:
+        take_back_window(link, index, state)
+    _ask_source(link, index, state)
+
+
+def _ask_source(mut link: Http2Link, index: Int, mut state: WorkerState):
+    """Lets a source be asked that had nothing, or ends the stream if it gives
     up."""
+    ref task = link.tasks.at(index)[]
+    task.waits_for_source = False
+    if task.source and task.source.held()[].has_given_up():
+        link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
+        _ = link.drop(index, state.out)
+
+
+def _ask_all(mut link: Http2Link, mut state: WorkerState):
+    """Lets all sources be asked that had nothing."""
     for index in range(len(link.tasks) - 1, -1, -1):
-        ref task = link.tasks.at(index)[]
-        task.waits_for_source = False
-        if task.source and task.source.held()[].has_given_up():
-            link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
-            _ = link.drop(index, state.out)
+        _ask_source(link, index, state)
 
 
 def continue_http2(
@@ -207,7 +224,7 @@ def _read(
             return _end_round(connection, link, input, state, action)
     if unlikely(state.is_draining):
         # Those without an end have one now.
-        _ask_sources(link, state)
+        _ask_all(link, state)
     if unlikely(
         not link.is_ending
         and (state.is_draining or state.now_ms >= connection.retire_ms)
@@ -278,9 +295,8 @@ def _take_events(
     mut input: Buffer,
     mut state: WorkerState,
 ) -> NextAction:
-    """Takes all whole frames; SHUTDOWN if the connection is over, YIELD after as
-    many requests as may be under way at once: others have their turn."""
-    var request_count = 0
+    """Takes all whole frames; SHUTDOWN if the connection is over, YIELD if its
+    turn is."""
     while True:
         var event: Http2Event
         try:
@@ -292,9 +308,6 @@ def _take_events(
             return NextAction.WAIT
         if likely(kind == EventKind.HEADERS):
             answer_request(connection, link, event, state)
-            request_count += 1
-            if unlikely(request_count == state.config.http2_limits.max_streams):
-                return NextAction.YIELD
         elif kind == EventKind.DATA:
             on_content(connection, link, event, input, state)
         elif kind == EventKind.TRAILERS:
@@ -314,6 +327,9 @@ def _take_events(
                 link.session.let_go(input)
                 connection.has_unread = True
                 return NextAction.WAIT
+        if unlikely(len(input) > 0 and state.is_turn_over()):
+            link.session.let_go(input)
+            return NextAction.YIELD
 
 
 @no_inline
@@ -450,6 +466,8 @@ def _send(
             not link.has_parked or next_parked(link, state) < 0
         ):
             return NextAction.WAIT
+        if state.is_turn_over():
+            break
     return NextAction.YIELD
 
 

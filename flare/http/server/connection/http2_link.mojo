@@ -7,9 +7,17 @@ from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
 from flare.http.server.connection.phase import NEVER_MS
-from flare.http.server.connection.stream_task import StreamTask
+from flare.http.server.connection.stream_task import StreamPool, StreamTask
 from flare.http.server.worker_state import WorkerState
 from std.memory import OwnedPointer
+
+
+@fieldwise_init
+struct _LostCall(TrivialRegisterPassable):
+    """A call of a handler that outlives its stream."""
+
+    var stream_id: Int
+    var length: Int
 
 
 struct Http2Link(Movable):
@@ -21,9 +29,12 @@ struct Http2Link(Movable):
     """A part of a frame, or more while the client does not take what it is
     sent."""
     var tasks: List[OwnedPointer[StreamTask]]
-    """What is under way, in the order in which it began."""
-    var turn: Int
-    """Which of them follows the one that has sent content last."""
+    """What is under way, by the numbers of the streams."""
+    var turn_count: Int
+    """How often it was said whose turn it is to send content."""
+    var woken: List[Int]
+    """Streams of sources, or of handlers that read content, which have news,
+    each once."""
     var partial_end_ms: Int
     """When a frame or a field block that has begun must be complete."""
     var partial_frame: Int
@@ -52,6 +63,9 @@ struct Http2Link(Movable):
     """True if no more streams are taken."""
     var has_cancelled: Bool
     """True if the pool is to look for requests that nobody waits for."""
+    var lost_len: Int
+    """How much content handlers are expected to make whose streams are over, in
+    bytes: it is dropped when it is there, and takes memory until then."""
     var sent_len: Int
     """Content of responses that did not go at once and was sent since, in
     bytes."""
@@ -61,6 +75,7 @@ struct Http2Link(Movable):
     """Streams whose content is complete, which the pool does not know yet."""
     var name: Buffer
     """Room for the name of a field."""
+    var _lost_calls: List[_LostCall]
 
     def __init__(out self, limits: Http2Limits, now_ms: Int):
         """Makes the link of a connection that begins.
@@ -72,7 +87,8 @@ struct Http2Link(Movable):
         self.session = Http2Session(Http2Role.SERVER, limits, now_ms)
         self.input = Buffer(0)
         self.tasks = []
-        self.turn = 0
+        self.turn_count = 0
+        self.woken = []
         self.partial_end_ms = NEVER_MS
         self.partial_frame = 0
         self.settings_end_ms = NEVER_MS
@@ -86,10 +102,12 @@ struct Http2Link(Movable):
         self.is_ending = False
         self.is_over = False
         self.has_cancelled = False
+        self.lost_len = 0
         self.sent_len = 0
         self.has_parked = False
         self.completed = []
         self.name = Buffer(0)
+        self._lost_calls = []
 
     @staticmethod
     def begin(mut state: WorkerState) -> OwnedPointer[Self]:
@@ -138,10 +156,72 @@ struct Http2Link(Movable):
         Returns:
             Its index, or -1.
         """
-        for index in range(len(self.tasks)):
-            if self.tasks.at(index)[].id == id:
-                return index
+        var index = self._place_of(id)
+        if index < len(self.tasks) and self.tasks.at(index)[].id == id:
+            return index
         return -1
+
+    def _place_of(self, id: Int) -> Int:
+        """Counts the tasks of lower streams."""
+        var start = 0
+        var end = len(self.tasks)
+        while start < end:
+            var middle = (start + end) // 2
+            if self.tasks.at(middle)[].id < id:
+                start = middle + 1
+            else:
+                end = middle
+        return start
+
+    def add(mut self, var task: OwnedPointer[StreamTask]) -> Int:
+        """Adds the task of a stream that has none.
+
+        Args:
+            task: The task.
+
+        Returns:
+            Its index.
+        """
+        var index = self._place_of(task[].id)
+        self.tasks.insert(index, task^)
+        return index
+
+    def next_turn(mut self) -> Int:
+        """Makes the number of a turn to send content.
+
+        Returns:
+            A number that is higher than all before.
+        """
+        self.turn_count += 1
+        return self.turn_count
+
+    def note_woken(mut self, id: Int):
+        """Takes note that the source of a stream, or the handler that reads its
+        content, has news.
+
+        Args:
+            id: The stream's number; it may be over.
+        """
+        var index = self.find(id)
+        if index >= 0 and not self.tasks.at(index)[].is_woken:
+            self.tasks.at(index)[].is_woken = True
+            self.woken.append(id)
+
+    def sweep(mut self, mut pool: StreamPool):
+        """Drops the tasks of streams that have sent all, or failed.
+
+        Args:
+            pool: Gets their boxes.
+        """
+        var count = 0
+        for index in range(len(self.tasks)):
+            if self.tasks.at(index)[].is_over:
+                continue
+            if count < index:
+                self.tasks.swap_elements(count, index)
+            count += 1
+        while len(self.tasks) > count:
+            pool.give(self.tasks.pop())
 
     def drop_all(mut self):
         """Gives up all that is under way."""
@@ -165,4 +245,18 @@ struct Http2Link(Movable):
         if task[].job:
             self.session.foreign_count += 1
             self.has_cancelled = True
+            self.lost_len += task[].call_len
+            self._lost_calls.append(_LostCall(task[].id, task[].call_len))
         return task^
+
+    def end_lost_call(mut self, id: Int):
+        """Counts no more what a handler has answered whose stream is over.
+
+        Args:
+            id: The stream's number.
+        """
+        self.session.foreign_count -= 1
+        for index in range(len(self._lost_calls)):
+            if self._lost_calls.at(index).stream_id == id:
+                self.lost_len -= self._lost_calls.pop(index).length
+                return

@@ -13,9 +13,8 @@ from flare.http.server.connection.http2_request import (
     offload_task,
     refuse_task,
     share_time,
-    take_back_windows,
 )
-from flare.http.server.connection.http2_response import send_early_hints
+from flare.http.server.connection.http2_response import send_interim
 from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.handler_pool import HandlerPool, Job
@@ -94,7 +93,7 @@ def _submit(
             _ = task.pipe.held().put(content.span(), rings=True)
             content.clear()
         job.outlet = task.pipe.held().outlet(
-            state.wake_queue.waker_for(connection.token), pool.pace()
+            state.wake_queue.waker_for(connection.token, task.id), pool.pace()
         )
         job.is_late = True
     else:
@@ -127,12 +126,13 @@ def on_stream_done(
     if unlikely(job.is_interim()):
         if is_its:
             var id = job.stream_id
-            send_early_hints(link[], id, job.response.headers, state)
+            ref response = job.response
+            send_interim(link[], id, response.status, response.headers, state)
     elif is_its:
         _answer(connection, link[], index, job, state)
     else:
         # The stream is over; only now it counts no more.
-        link[].session.foreign_count -= 1
+        link[].end_lost_call(job.stream_id)
         if job.memo:
             state.give_memo(job.memo.take())
     var action = continue_http2(connection, link[], state)

@@ -35,6 +35,7 @@ from flare.http.server.connection.http2_response import (
 )
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import Http2Request, StreamTask
+from flare.http.server.response_lengths import UNKNOWN_LEN
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely
@@ -98,7 +99,7 @@ def _call(
         state.slow.begin_handler()
     var response = call_rarely(state.handler[], request)
     if unlikely(state.slow.is_timing):
-        state.end_handler()
+        state.end_handler(response)
     return response^
 
 
@@ -168,24 +169,43 @@ def _answer_later(
     task[].policy = policy
     var length = head.content_length
     var runs_elsewhere = policy.streams or policy.blocks
-    link.tasks.append(task^)
-    ref added = link.tasks.at(len(link.tasks) - 1)[]
+    var index = link.add(task^)
+    ref added = link.tasks.at(index)[]
     if length > policy.max_body_size:
-        refuse_task(connection, link, len(link.tasks) - 1, 413, state)
+        refuse_task(connection, link, index, 413, state)
         return
     if not is_whole and not policy.needs_content:
-        _answer_task(connection, link, len(link.tasks) - 1, state, by_head=True)
+        _answer_task(connection, link, index, state, by_head=True)
         return
+    if runs_elsewhere:
+        added.call_len = _expected_len(policy, state)
     if runs_elsewhere and (is_whole or policy.streams):
         added.is_offloading = True
         return
     if is_whole:
-        if not _park(link, len(link.tasks) - 1, state):
-            _answer_task(connection, link, len(link.tasks) - 1, state)
+        if not _park(link, index, state):
+            _answer_task(connection, link, index, state)
         return
     _await_content(added, state)
     if added.owes_continue:
         _send_continue(link.session, added, state)
+
+
+comptime _UNKNOWN_SHARE = 16
+# So many calls of routes that have not answered yet are begun at once.
+
+
+def _expected_len(policy: RequestPolicy, state: WorkerState) -> Int:
+    """Tells how much memory the answer to a request may take, in bytes."""
+    var route = state.params[].record.route
+    var length = state.lengths.expected(route, state.now_ms)
+    if length != UNKNOWN_LEN:
+        return length
+    # What answers later takes no thread, and mostly hands a stream on.
+    if policy.defers:
+        return 0
+    var limit = state.config.http2_limits.max_pending_response_size
+    return limit // _UNKNOWN_SHARE
 
 
 def _await_content(mut task: StreamTask, state: WorkerState):
@@ -441,9 +461,11 @@ def on_request_end(
 
 def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
     """Lets a complete request wait if it has to; what has no content to be sent
-    does not."""
+    does not, unless a handler elsewhere makes it all the same."""
     ref task = link.tasks.at(index)[]
-    if task.is_head or task.is_tunnel or not has_to_wait(link, task.id, state):
+    if task.is_tunnel or (task.is_head and task.call_len == 0):
+        return False
+    if not has_to_wait(link, task.id, state):
         return False
     task.is_parked = True
     # All of it has come.
@@ -509,7 +531,7 @@ def answer_parked(
         link: Has them.
         state: The worker's state.
     """
-    while len(state.out) < FLUSH_LEN:
+    while len(state.out) < FLUSH_LEN and not state.is_turn_over():
         var index = next_parked(link, state)
         if index < 0:
             return
@@ -563,23 +585,21 @@ def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
     task.deadline_ms -= task.client_ms
 
 
-def take_back_windows(mut link: Http2Link, mut state: WorkerState):
-    """Gives the room of content that handlers have read back to the client.
+def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):
+    """Gives the room of content that a handler has read back to the client.
 
     Args:
-        link: Has their streams.
+        link: Has the stream.
+        index: Its task, which has a pipe.
         state: The worker's state.
     """
-    for index in range(len(link.tasks)):
-        ref task = link.tasks.at(index)[]
-        if not task.pipe:
-            continue
-        if task.owes_continue and not task.pipe.held().is_paused():
-            _send_continue(link.session, task, state)
-            share_time(task, state, True)
-        var waiting = task.pipe.held().waiting_len()
-        var taken = task.piped_len - waiting
-        if taken > 0:
-            task.piped_len = waiting
-            link.session.state.consume(state.out, task.id, taken)
-            share_time(task, state, False)
+    ref task = link.tasks.at(index)[]
+    if task.owes_continue and not task.pipe.held().is_paused():
+        _send_continue(link.session, task, state)
+        share_time(task, state, True)
+    var waiting = task.pipe.held().waiting_len()
+    var taken = task.piped_len - waiting
+    if taken > 0:
+        task.piped_len = waiting
+        link.session.state.consume(state.out, task.id, taken)
+        share_time(task, state, False)

@@ -22,6 +22,7 @@ from flare.http.message.body import Poll
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
+from flare.http.message.status import Status
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     LATE_ANSWER,
@@ -30,6 +31,7 @@ from flare.http.server.connection.dispatch import (
 )
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.send_order import send_rank
 from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.memory import OwnedPointer
@@ -68,7 +70,7 @@ def begin_response(
         return
     if unlikely(state.params[].early_hints.fields.__bool__()):
         var fields = state.params[].early_hints.fields.take()
-        send_early_hints(link, id, fields[], state)
+        send_interim(link, id, EARLY_HINTS, fields[], state)
     connection.request_count += 1
     state.request_count += 1
     var framing = ResponseFraming(is_head, True, 1)
@@ -111,20 +113,24 @@ def begin_response(
 
 
 @no_inline
-def send_early_hints(
-    mut link: Http2Link, id: Int, fields: HeaderMap, mut state: WorkerState
+def send_interim(
+    mut link: Http2Link,
+    id: Int,
+    status: Status,
+    fields: HeaderMap,
+    mut state: WorkerState,
 ):
-    """Writes an interim response that says what the final one will need (RFC
-    8297).
+    """Writes an interim response (RFC 9110 section 15.2).
 
     Args:
-        link: Has the stream, on which nothing is sent yet.
+        link: Has the stream, on which nothing final is sent yet.
         id: The stream.
+        status: Its status, 100 to 199, but 101.
         fields: The fields.
         state: The worker's state.
     """
     link.session.begin_block()
-    link.session.encoder.add_status(link.session.fields, EARLY_HINTS)
+    link.session.encoder.add_status(link.session.fields, status.code)
     add_fields(link.session, fields, link.name)
     link.session.end_block(state.out, id, False)
 
@@ -141,7 +147,7 @@ def _begin_content(
     task[].has_response = True
     if response.body.is_stream():
         var stream = response.body.stream()
-        stream[].begin(state.wake_queue.waker_for(connection.token))
+        stream[].begin(state.wake_queue.waker_for(connection.token, id))
         task[].is_tunnel = stream[].listens()
         if stream[].length:
             task[].missing_len = stream[].length.held()
@@ -152,7 +158,8 @@ def _begin_content(
         task[].source = stream^
     else:
         task[].body = response.body.copy()
-    link.tasks.append(task^)
+    task[].turn = link.next_turn()
+    _ = link.add(task^)
 
 
 def _end_unread(mut link: Http2Link, id: Int, mut state: WorkerState):
@@ -174,47 +181,70 @@ def send_content(mut link: Http2Link, mut state: WorkerState) -> Bool:
     Returns:
         True if there may be more to send.
     """
-    for _ in range(_FRAME_COUNT_MAX):
-        if len(state.out) >= FLUSH_LEN:
-            return True
-        var index = _most_urgent(link)
-        if index < 0:
-            return False
-        var count = len(link.tasks)
+    if len(link.tasks) == 0:
+        return False
+    for index in range(len(link.tasks)):
+        var rank = _rank(link, index)
+        if rank != _WAITS:
+            state.send_order.add(rank, index)
+    var frame_count = 0
+    while (
+        len(state.send_order) > 0
+        and frame_count < _FRAME_COUNT_MAX
+        and len(state.out) < FLUSH_LEN
+        and (frame_count == 0 or not state.is_turn_over())
+    ):
+        var index = state.send_order.first()
+        if _rank(link, index) == _WAITS:
+            # Others have shut the connection's window meanwhile.
+            state.send_order.drop_first()
+            continue
         _send_frame(link, index, state)
-        # If it is over, the next one stands in its place.
-        link.turn = index + 1 + len(link.tasks) - count
-    return True
-
-
-def _most_urgent(link: Http2Link) -> Int:
-    """Finds the task that may send and comes first; -1 if there is none."""
-    var best = -1
-    var best_rank = 1 << 30
-    var count = len(link.tasks)
-    var turn = min(link.turn, count)
-    for index in range(count):
+        frame_count += 1
         ref task = link.tasks.at(index)[]
-        if not task.has_content() and not _owes_end(task):
-            continue
-        var slot = link.session.state.table.find(task.id)
-        if slot < 0:
-            continue
-        ref stream = link.session.state.table.at(slot)
-        var window = min(stream.send_window, link.session.state.send_window)
-        if window <= 0 and not _owes_end(task) and not task.may_turn():
-            continue
-        var rank = Int(stream.priority.urgency) * 2 * (count + 1)
-        if stream.priority.is_incremental:
-            # By turns: those behind the last one before those up to it.
-            rank += count + 1
-            rank += index - turn if index >= turn else index - turn + count
+        # Those that share have their turns.
+        if not task.is_over and _is_incremental(link, task.id):
+            task.turn = link.next_turn()
+        var rank = _rank(link, index)
+        if rank == _WAITS:
+            state.send_order.drop_first()
         else:
-            rank += index
-        if rank < best_rank:
-            best_rank = rank
-            best = index
-    return best
+            state.send_order.move_first(rank)
+    var has_more = len(state.send_order) > 0
+    state.send_order.clear()
+    link.sweep(state.streams)
+    return has_more
+
+
+comptime _WAITS = -1
+# The rank of a task that may send nothing now.
+
+
+def _rank(link: Http2Link, index: Int) -> Int:
+    """Gives the place of a task in the order of sending; `_WAITS` if it may send
+    nothing now."""
+    ref task = link.tasks.at(index)[]
+    if task.is_over:
+        return _WAITS
+    var owes_end = _owes_end(task)
+    if not task.has_content() and not owes_end:
+        return _WAITS
+    var slot = link.session.state.table.find(task.id)
+    if slot < 0:
+        return _WAITS
+    ref stream = link.session.state.table.at(slot)
+    var window = min(stream.send_window, link.session.state.send_window)
+    if window <= 0 and not owes_end and not task.may_turn():
+        return _WAITS
+    return send_rank(stream.priority, task.turn)
+
+
+def _is_incremental(link: Http2Link, id: Int) -> Bool:
+    """Tells whether a stream shares with others of its urgency."""
+    var slot = link.session.state.table.find(id)
+    return slot >= 0 and (
+        link.session.state.table.at(slot).priority.is_incremental
+    )
 
 
 comptime _CREDIT_FACTOR = 4
@@ -226,7 +256,8 @@ comptime _CREDIT_MAX = 15
 @no_inline
 def has_to_wait(link: Http2Link, id: Int, state: WorkerState) -> Bool:
     """Tells whether a request is better answered later: much content that was
-    made for this client waits, and some of it is as urgent.
+    made for this client waits, or handlers elsewhere are about to make it, and
+    some of it is as urgent.
 
     Args:
         link: Has the streams.
@@ -238,11 +269,19 @@ def has_to_wait(link: Http2Link, id: Int, state: WorkerState) -> Bool:
     """
     var limit = state.config.http2_limits.max_pending_response_size
     var most = limit + min(_CREDIT_FACTOR * link.sent_len, _CREDIT_MAX * limit)
+    var called_len = link.lost_len
     var pending_len = 0
     for index in range(len(link.tasks)):
-        pending_len += link.tasks.at(index)[].unsent_len()
-    if likely(pending_len <= most) or _distinct_len(link) <= most:
+        ref task = link.tasks.at(index)[]
+        called_len += task.called_len()
+        pending_len += task.unsent_len()
+    if (
+        likely(called_len + pending_len <= most)
+        or called_len + _distinct_len(link) <= most
+    ):
         return False
+    if link.lost_len > most:
+        return True
     ref table = link.session.state.table
     var slot = table.find(id)
     if slot < 0:
@@ -253,7 +292,7 @@ def has_to_wait(link: Http2Link, id: Int, state: WorkerState) -> Bool:
         slot = table.find(task.id)
         if (
             slot >= 0
-            and task.unsent_len() > 0
+            and task.unsent_len() + task.called_len() > 0
             and table.at(slot).priority.urgency <= urgency
         ):
             return True
@@ -301,15 +340,16 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
                 code = ErrorCode.CANCEL
             link.session.state.owe(task.piped_len, state.out)
             link.session.state.reset(state.out, task.id, code)
-            _ = link.tasks.pop(index)
+            task.is_over = True
             return
         if unlikely(task.is_tunnel and len(task.unheard) == 0):
             # What was heard is the client's room again.
             link.session.state.consume(state.out, task.id, task.piped_len)
             task.piped_len = 0
-        if state.config.min_send_rate == 0:
-            # Each piece has a time of its own.
+        if not task.is_shut or state.config.min_send_rate == 0:
+            # Each piece has a time of its own, and so has each wait for one.
             task.is_shut = False
+            task.deadline_ms = NEVER_MS
     var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
     var before_len = link.session.state.send_window
     var ends: Bool
@@ -339,16 +379,15 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     link.window_sent_len += sent_len
     link.sent_len += sent_len
     if ends:
-        var box = link.tasks.pop(index)
-        if unlikely(box[].pipe.__bool__()):
-            link.session.state.owe(box[].piped_len, state.out)
-            box[].cancel(503, "the response is complete")
-        if unlikely(box[].is_tunnel):
+        task.is_over = True
+        if unlikely(task.pipe.__bool__()):
+            link.session.state.owe(task.piped_len, state.out)
+            task.cancel(503, "the response is complete")
+        if unlikely(task.is_tunnel):
             # The other direction is the client's to end.
-            link.session.state.owe(box[].piped_len, state.out)
+            link.session.state.owe(task.piped_len, state.out)
         else:
-            _end_unread(link, box[].id, state)
-        state.streams.give(box^)
+            _end_unread(link, task.id, state)
     elif unlikely(task.is_tunnel and task.waits_for_source):
         if len(task.piece) == 0:
             task.piece = Buffer(0)
@@ -525,8 +564,9 @@ def set_send_deadlines(mut link: Http2Link, state: WorkerState):
         if not task.has_response:
             continue
         if not task.has_content():
+            var begins = task.is_shut or task.deadline_ms == NEVER_MS
             task.is_shut = False
-            if task.source:
+            if begins and task.source:
                 task.deadline_ms = state.now_ms + max(
                     1, task.source.held()[].poll_interval_ms()
                 )

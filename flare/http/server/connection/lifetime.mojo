@@ -142,10 +142,10 @@ def read_proxy_header(
 
 
 comptime LINGER_LEN_MAX = 1 << 20
-"""Most octets dropped at one event behind the last response, in bytes.
+"""Octets dropped behind the last response before others have their turn, in bytes.
 
-A client that sends more in one go is cut off; what comes in all is bounded by
-`linger_timeout_ms`.
+What comes in all is bounded by `linger_timeout_ms` alone: a client that sends much
+in one go has to read its answer, too.
 """
 
 
@@ -187,7 +187,8 @@ def discard_input(
         scratch: The worker's own parser, idle; idle again afterwards.
 
     Returns:
-        CLOSE at the end of the stream, or if the client sends too much.
+        WAIT for more, YIELD if there is more already, CLOSE at the end of the
+        stream.
     """
     var total = 0
     while total < LINGER_LEN_MAX:
@@ -197,7 +198,7 @@ def discard_input(
         if count <= 0 and count != -EINTR:
             return NextAction.CLOSE
         total += max(count, 0)
-    return NextAction.CLOSE
+    return NextAction.YIELD
 
 
 def on_timeout(

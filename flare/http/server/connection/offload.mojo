@@ -3,8 +3,7 @@
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
-from flare.http.h1.serialiser import write_early_hints
-from flare.http.message.header_map import HeaderMap
+from flare.http.h1.serialiser import write_interim
 from flare.http.message.method import Method
 from flare.http.message.request import CancelFlag
 from flare.http.message.response import Response
@@ -29,7 +28,7 @@ from flare.http.server.connection.request_body import (
     take_content,
 )
 from flare.http.server.connection.transport import deliver
-from flare.http.server.connection.write import await_pending, has_left
+from flare.http.server.connection.write import await_pending, note_end
 from flare.http.server.handler_pool import HandlerPool, Job
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
@@ -119,8 +118,8 @@ def _submit(
     var has_more = defers and box[].has_more()
     request.outlasts_end = defers and (has_more or request.has_followers)
     request.has_followers = has_more
-    if connection.peer_has_ended and not request.outlasts_end:
-        job[].cancel[].set()
+    if connection.peer_has_ended and (not defers or request.has_all_content()):
+        note_end(connection, state)
     job[].box = box^
     if connection.tls:
         job[].tls = connection.tls.held()[].peer
@@ -173,10 +172,8 @@ def on_event_while_offloaded(
     connection.has_unread = True
     if not connection.request.has_all_content():
         return take_content(connection, state)
-    if connection.peer_has_ended and (
-        not connection.request.policy.defers or has_left(connection)
-    ):
-        connection.request.job.held()[].set()
+    if connection.peer_has_ended:
+        note_end(connection, state)
     return NextAction.WAIT
 
 
@@ -198,7 +195,7 @@ def on_job_done(
     if job.stream_id > 0:
         return on_stream_done(connection, job, state)
     if unlikely(job.is_interim()):
-        return _send_early_hints(connection, job.response.headers, state)
+        return _send_interim(connection, job.response, state)
     connection.request.job = None
     if job.charge:
         swap(connection.request.charge, job.charge)
@@ -225,8 +222,8 @@ comptime _UNTAKEN_LEN_MAX = 16_384
 
 
 @no_inline
-def _send_early_hints(
-    mut connection: Connection, fields: HeaderMap, mut state: WorkerState
+def _send_interim(
+    mut connection: Connection, response: Response, mut state: WorkerState
 ) -> NextAction:
     """Sends what a handler says before it answers, unless that would have to
     wait for the client: it is of use at once, or not at all."""
@@ -235,7 +232,7 @@ def _send_early_hints(
         or connection.socket.undelivered_len() > _UNTAKEN_LEN_MAX
     ):
         return NextAction.WAIT
-    write_early_hints(state.out, fields)
+    write_interim(state.out, response.status, response.headers)
     return NextAction.WAIT if deliver(connection, state) else NextAction.CLOSE
 
 

@@ -37,7 +37,11 @@ from flare.http.server.connection.transport import (
     deliver_last,
     receive,
 )
-from flare.http.server.connection.write import await_pending, write_pending
+from flare.http.server.connection.write import (
+    await_pending,
+    note_end,
+    write_pending,
+)
 from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import ArcPointer, OwnedPointer
@@ -112,11 +116,11 @@ def take_content(
         box[].pipe.fail(BodyError(400, "the client broke it off"))
         connection.request.cancel()
         return action
-    if connection.peer_has_ended and box[].intake.is_complete():
-        if not connection.request.outlasts_end:
-            connection.request.job.held()[].set()
     _share_time(connection, box[], state)
+    var is_complete = box[].intake.is_complete()
     connection.request.content = box^
+    if connection.peer_has_ended and is_complete:
+        note_end(connection, state)
     return action
 
 

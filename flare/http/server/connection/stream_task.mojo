@@ -108,6 +108,8 @@ struct StreamTask(Movable):
     """True if its handler is called when more of other responses has left."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the handler that has it."""
+    var call_len: Int
+    """How much content that is expected to make, in bytes."""
     var pipe: Optional[BodyPipe]
     """Where its content goes, if that handler reads it while it arrives."""
     var piped_len: Int
@@ -136,6 +138,12 @@ struct StreamTask(Movable):
     """What it has still to make, if that is known, in bytes."""
     var waits_for_source: Bool
     """True if it has nothing yet."""
+    var is_woken: Bool
+    """True if the link has noted that there is news."""
+    var turn: Int
+    """When it has sent last, or begun: the lowest goes first."""
+    var is_over: Bool
+    """True if all is sent, or the source has failed."""
     var is_tunnel: Bool
     """True if the request is an extended CONNECT (RFC 8441)."""
     var unheard: Buffer
@@ -174,6 +182,7 @@ struct StreamTask(Movable):
         self.is_offloading = False
         self.is_parked = False
         self.job = None
+        self.call_len = 0
         self.pipe = None
         self.piped_len = 0
         self.received_len = 0
@@ -188,6 +197,9 @@ struct StreamTask(Movable):
         self.trailers = Trailers()
         self.missing_len = -1
         self.waits_for_source = False
+        self.is_woken = False
+        self.turn = 0
+        self.is_over = False
         self.is_tunnel = False
         self.unheard = Buffer(0)
         self.deadline_ms = NEVER_MS
@@ -218,6 +230,7 @@ struct StreamTask(Movable):
         self.is_offloading = False
         self.is_parked = False
         self.job = None
+        self.call_len = 0
         self.pipe = None
         self.piped_len = 0
         self.received_len = 0
@@ -232,6 +245,9 @@ struct StreamTask(Movable):
         self.trailers = Trailers()
         self.missing_len = -1
         self.waits_for_source = False
+        self.is_woken = False
+        self.turn = 0
+        self.is_over = False
         self.is_tunnel = False
         self.unheard.clear()
         self.deadline_ms = NEVER_MS
@@ -267,6 +283,14 @@ struct StreamTask(Movable):
         if not self.has_response:
             return 0
         return len(self.body) - self.body_offset + len(self.piece)
+
+    def called_len(self) -> Int:
+        """Counts the content that a handler elsewhere is about to make.
+
+        Returns:
+            Bytes; 0 if none has the request.
+        """
+        return self.call_len if self.job else 0
 
     @always_inline
     def hears(self) -> Bool:

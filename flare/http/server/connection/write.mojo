@@ -107,8 +107,11 @@ def write_pending(
             return True
         if not _fill(connection, state):
             return False
-        if count > 0 and connection.request.pending.held()[].has_more_to_say():
+        if count > 0 and (
             # What a conversation does takes longer than to make a piece.
+            connection.request.pending.held()[].has_more_to_say()
+            or state.is_turn_over()
+        ):
             break
     connection.request.pending.held()[].gives_way = True
     return True
@@ -167,6 +170,32 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     connection.deadline_ms = state.now_ms + wait_ms
     connection.enter[Event.SOURCE_EMPTY]()
     return NextAction.WAIT
+
+
+comptime _HALF_CLOSED_MS = 2_000
+# How long one who has ended its own side behind a single request may wait for
+# the head of a deferred answer. Those who leave look the same until something is
+# sent to them, and an upstream works for them meanwhile.
+
+
+@no_inline
+def note_end(mut connection: Connection, state: WorkerState):
+    """Takes note that a client has ended its side behind all of its request, for
+    which a handler elsewhere is under way.
+
+    Args:
+        connection: Has a job.
+        state: The worker's state.
+    """
+    ref request = connection.request
+    if not request.policy.defers:
+        return request.job.held()[].set()
+    if not request.outlasts_end:
+        request.outlasts_end = True
+        var end_ms = state.now_ms + _HALF_CLOSED_MS
+        connection.deadline_ms = min(connection.deadline_ms, end_ms)
+    if has_left(connection):
+        connection.request.job.held()[].set()
 
 
 @no_inline
@@ -306,15 +335,19 @@ def has_to_write(connection: Connection) -> Bool:
     )
 
 
-def on_wake(mut connection: Connection) -> NextAction:
-    """Looks at a connection whose source has rung.
+def on_wake(mut connection: Connection, stream_id: Int) -> NextAction:
+    """Takes note that a source has rung, or a handler that reads content.
 
     Args:
         connection: Whose it is.
+        stream_id: The stream over HTTP/2.
 
     Returns:
         CLOSE if the source gives the client up, YIELD otherwise.
     """
+    if connection.http2:
+        connection.http2.held()[].note_woken(stream_id)
+        return NextAction.YIELD
     ask_again(connection)
     if connection.request.pending:
         ref pending = connection.request.pending.held()[]
@@ -490,6 +523,21 @@ def _shrink_piece(mut state: WorkerState):
         state.piece = Buffer(0)
 
 
+@no_inline
+def _tell_of_break(mut connection: Connection):
+    """Has a client see that content breaks off: where the end of the connection
+    is that of the content (RFC 9112 section 6.3), only a reset tells so."""
+    ref pending = connection.request.pending.held()[]
+    ref stream = pending.stream.held()[]
+    if pending.is_chunked or stream.length or stream.listens():
+        return
+    try:
+        connection.socket.reset_on_close()
+    except:
+        # Then it ends as it would have.
+        pass
+
+
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Has the source make a piece, and sends it; False if it cannot."""
     ref pending = connection.request.pending.held()[]
@@ -518,6 +566,7 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
                 Text().add("a stream failed: ").add(error).end(),
             )
             _shrink_piece(state)
+            _tell_of_break(connection)
             return False
     if stream[].length:
         pending.missing_len -= len(state.piece)
