@@ -44,7 +44,9 @@ def _check(mut input: Buffer) raises -> WsAgreement:
     var client = ClientHandshake("the sample nonce".as_bytes())
     client.subprotocols = ["chat"]
     client.deflate = DeflateAgreement(False, False, 13, 14)
-    var agreement = client.check(head.status, head.section.fields(input.span()))
+    var agreement = client.check(
+        head.status, head.minor_version, head.section.fields(input.span())
+    )
     _ = head^
     return agreement^
 

@@ -302,7 +302,9 @@ def _check(
     parser: ResponseParser, handshake: ClientHandshake
 ) raises WsError -> WsAgreement:
     try:
-        return handshake.check(parser.head.status, parser.fields())
+        return handshake.check(
+            parser.head.status, parser.head.minor_version, parser.fields()
+        )
     except error:
         var failure = WsError(error)
         failure.status = parser.head.status

@@ -232,7 +232,7 @@ struct ClientHandshake(Movable):
             headers.set("Sec-WebSocket-Extensions", self.deflate.held().offer())
 
     def check(
-        self, status: Int, fields: Fields
+        self, status: Int, minor_version: UInt8, fields: Fields
     ) raises WsHandshakeError -> WsAgreement:
         """Checks the response.
 
@@ -240,6 +240,7 @@ struct ClientHandshake(Movable):
 
         Args:
             status: The status code.
+            minor_version: What follows `HTTP/1.`.
             fields: The header fields.
 
         Returns:
@@ -252,6 +253,11 @@ struct ClientHandshake(Movable):
         if status != SWITCHING_PROTOCOLS:
             raise _refused(
                 materialize[HandshakeRule.STATUS](), String(status).as_bytes()
+            )
+        if minor_version == 0:
+            raise _refused(
+                materialize[HandshakeRule.RESPONSE_VERSION](),
+                "HTTP/1.0".as_bytes(),
             )
         var upgrade = only_value(fields, "upgrade")
         if not equals_ignore_case(upgrade, "websocket".as_bytes()):
@@ -509,6 +515,8 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
     """
     comptime STREAM_END = HandshakeRule(15, 0)
     """The response does not end its stream (RFC 8441 section 5)."""
+    comptime RESPONSE_VERSION = HandshakeRule(16, 0)
+    """The response is of HTTP/1.1 (RFC 9110 section 15.2: HTTP/1.0 has no 101)."""
 
     @always_inline
     def __init__(out self, number: UInt8, status: Int):
@@ -570,8 +578,10 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
                 return "the server may only choose a subprotocol it was offered"
             case 14:
                 return "the server must open the stream with a status of 2xx"
-            case _:
+            case 15:
                 return "the server must not end the stream with its answer"
+            case _:
+                return "the server must answer in HTTP/1.1"
 
 
 struct WsHandshakeError(Copyable, Movable, Writable):

@@ -59,7 +59,7 @@ def _check(text: StringSpan, handshake: ClientHandshake) raises -> WsAgreement:
     var head = ResponseHead()
     assert_true(head.parse(input.terminate(), materialize[_LIMITS]()))
     var agreement = handshake.check(
-        head.status, head.section.fields(input.span())
+        head.status, head.minor_version, head.section.fields(input.span())
     )
     _ = head^
     return agreement^
@@ -73,7 +73,9 @@ def _refused_by_client(
     var head = ResponseHead()
     assert_true(head.parse(input.terminate(), materialize[_LIMITS]()))
     try:
-        _ = handshake.check(head.status, head.section.fields(input.span()))
+        _ = handshake.check(
+            head.status, head.minor_version, head.section.fields(input.span())
+        )
         _ = head^
         return 0
     except error:
@@ -293,6 +295,9 @@ def test_responses() raises:
         assert_equal(rule, row.rule, row.name)
     # Nothing was offered, so nothing may be agreed to.
     var plain = _handshake()
+    # RFC 9110 section 15.2: HTTP/1.0 has no 101.
+    var old = _response("X: y").replace("HTTP/1.1", "HTTP/1.0")
+    assert_equal(_refused_by_client(old, plain), 16)
     assert_equal(_refused_by_client(_response("X: y"), plain), 12)
     assert_equal(
         _refused_by_client(_response("Sec-WebSocket-Extensions:"), plain), 13
