@@ -1,10 +1,11 @@
 """Checks the documents: links, the map, code blocks, docstrings (H6, H9).
 
 Every relative link and anchor leads somewhere; every `file: symbol` of
-ARCHITECTURE.md exists; every name that a code block imports from flare is
-there; every block of Mojo code compiles (`doc_blocks.py`), and so does every
-example of a docstring (`doc_examples.py`); every name in prose is there, and every
-page is in the navigation (`doc_names.py`); no public name is without a docstring.
+ARCHITECTURE.md exists; the pages for newcomers name all that there is
+(`doc_features.py`); every name that a code block imports from flare is there; every
+block of Mojo code compiles (`doc_blocks.py`), and so does every example of a
+docstring (`doc_examples.py`); every name in prose is there, and every page is in the
+navigation (`doc_names.py`); no public name is without a docstring.
 """
 
 import json
@@ -24,7 +25,8 @@ from doc_blocks import (
 )
 from doc_blocks import run_programs as build_programs
 from doc_examples import docstring_snippets, unmarked_code
-from doc_names import check_names, check_navigation, is_generated
+from doc_features import check_features
+from doc_names import check_names, check_navigation
 from docs_reference import Reference
 from mojo_source import DEFINITION, Problem, Source, conclude
 from report import Report
@@ -68,14 +70,18 @@ def pages(root: Path) -> Iterator[Page]:
 
 
 def check_links(root: Path, page: Page) -> Iterator[Problem]:
-    """Follows the links that stay in the repository."""
+    """Follows the links that stay in the repository.
+
+    A page that is made when the site is (`reference/...`) is no place to lead to:
+    who reads the files of the repository would not find it.
+    """
     for number, line in enumerate(page.prose, 1):
         for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
             if re.match(r"[a-z][a-z0-9+.-]*:", target):
                 continue
             name, _, anchor = target.partition("#")
             place = root / page.path.parent / name if name else root / page.path
-            if not place.exists() and not is_generated(root, place):
+            if not place.exists():
                 yield Problem(page.path, number, f"broken link: no {target}")
             elif anchor and place.suffix == ".md" and place.exists():
                 other = place.resolve().relative_to(root.resolve())
@@ -151,6 +157,7 @@ def problems(root: Path) -> list[str]:
     """Checks all that needs no compiler."""
     found = list(check_map(root))
     found += check_navigation(root)
+    found += check_features(root)
     for page in pages(root):
         found += check_links(root, page)
         if is_for_users(page):

@@ -142,15 +142,6 @@ def site_settings(root: Path) -> dict[str, Any]:
     return yaml.load((root / SITE).read_text(), _Loader)
 
 
-def is_generated(root: Path, path: Path) -> bool:
-    """Tells whether a page is made when the site is; MkDocs checks links to it."""
-    docs = (root / DOCS).resolve()
-    if not (root / SITE).exists() or not path.resolve().is_relative_to(docs):
-        return False
-    generated = tuple(site_settings(root)["extra"]["generated"])
-    return str(path.resolve().relative_to(docs)).startswith(generated)
-
-
 def nav_entries(nav: list[Any]) -> Iterator[str]:
     """Gives the pages of the navigation, patterns included, in order."""
     for entry in nav:

@@ -41,6 +41,13 @@ REFUSED = {
         {"docs/b.md": "[a](docs/guide.md)"},
         "docs/b.md:1: broken link",
     ),
+    "page that only the site has": (
+        {
+            "mkdocs.yml": "extra: {generated: [reference/]}\nnav: [guide.md]\n",
+            "docs/guide.md": "[a](reference/index.md)",
+        },
+        "docs/guide.md:1: broken link",
+    ),
     "anchor": ({"README.md": "[a](docs/guide.md#none)"}, "no heading #none"),
     "anchor here": ({"README.md": "# A\n\n[a](#b)"}, "no heading #b"),
     "file of the map": (

@@ -7,6 +7,7 @@ from flare.http import (
     Input,
     InputError,
     KnownUsers,
+    Middleware,
     Operation,
     RateLimit,
     Request,
@@ -20,6 +21,8 @@ from flare.http import (
 
 comptime REALM = "{{name}}"
 """What browsers say the password is for."""
+comptime CHALLENGE = 'Cookie realm="{{name}}"'
+"""What requests without a session are told."""
 comptime TRIES_PER_SECOND = 0.2
 """How often one address may try a password in the long run."""
 comptime TRIES_AT_ONCE = 10
@@ -44,6 +47,26 @@ struct SignedIn(Input):
     @staticmethod
     def describe(mut operation: Operation):
         operation.answers(401)
+
+
+@fieldwise_init
+struct LoginChallenge[H: Handler](Middleware):
+    """Says in each 401 what is asked for, as RFC 9110 section 15.5.2 wants it.
+
+    Sessions in cookies have no scheme that is registered. Browsers pass over one
+    that they do not know; by `Basic` they would ask people for a password, which
+    the routes inside do not take.
+    """
+
+    comptime Inner = Self.H
+    var handler: Self.H
+
+    def serve(self, req: Request) raises -> Response:
+        var response = self.handler.serve(req)
+        if response.status == 401:
+            if "WWW-Authenticate" not in response.headers:
+                response.headers.set("WWW-Authenticate", CHALLENGE)
+        return response^
 
 
 @fieldwise_init

@@ -2,7 +2,7 @@
 
 from app.item_routes import item_routes
 from app.items import Items
-from app.login import login_routes
+from app.login import LoginChallenge, login_routes
 from app.settings import Settings, made_up_secrets
 from flare.http import (
     AnyHandler,
@@ -57,7 +57,7 @@ def service(settings: Settings) raises -> AnyHandler:
     var metrics = Metrics()
     var keys = SigningKeys(settings.key.value().reveal())
     var sessions = Sessions(
-        all_routes(settings, metrics),
+        LoginChallenge(all_routes(settings, metrics)),
         keys^,
         SessionConfig(is_secure=settings.https),
     )
