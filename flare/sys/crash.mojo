@@ -45,13 +45,18 @@ struct _Crash(Movable):
     """What belongs to the process."""
 
     var is_installed: Int64
+    # Made with this, so that a thread notes while another one installs.
     var key: UInt32
+    var key_result: Int32
     var report: Optional[CrashReport]
     var saved: List[SavedAction]
 
     def __init__(out self):
         self.is_installed = 0
         self.key = 0
+        self.key_result = external_call["pthread_key_create", Int32](
+            Pointer(to=self.key), Int(0)
+        )
         self.report = None
         self.saved = []
 
@@ -101,11 +106,8 @@ def report_crashes(report: CrashReport) raises:
         Pointer(to=crash.is_installed), free, 1
     ):
         return
-    var result = external_call["pthread_key_create", Int32](
-        Pointer(to=crash.key), Int(0)
-    )
-    if result != 0:
-        raise OsError("pthread_key_create", Int(result))
+    if crash.key_result != 0:
+        raise OsError("pthread_key_create", Int(crash.key_result))
     crash.report = report
     # All are saved before one of them can be needed.
     var faults = materialize[_FAULTS]()
@@ -123,7 +125,7 @@ def set_crash_note(note: Optional[Note]):
     """
     try:
         ref crash = _CRASH.get_or_create_ptr()[]
-        if not crash.report:
+        if crash.key_result != 0:
             return
         var address = Int(note.held()) if note else 0
         _ = external_call["pthread_setspecific", Int32](crash.key, address)
