@@ -27,7 +27,8 @@ from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.tls import ServerTls, TlsLink
 from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import has_to_write, on_wake
-from flare.http.server.handler_pool import HandlerPool, _Lane
+from flare.http.server.handler_pool import _Lane, run_job
+from flare.http.server.request_jobs import RequestJobs
 from flare.http.server.worker_state import (
     READ_BUFFER_LEN,
     WorkerState,
@@ -68,7 +69,7 @@ struct ServedConnection(Movable):
     var _connection: Connection
     var _scratch: RequestParser
     var _state: WorkerState
-    var _pool: HandlerPool
+    var _jobs: RequestJobs
 
     def __init__(
         out self,
@@ -111,7 +112,7 @@ struct ServedConnection(Movable):
             connection.enter[Event.TLS_BEGUN]()
         self._connection = connection^
         self._scratch = RequestParser(READ_BUFFER_LEN)
-        self._pool = HandlerPool(config)
+        self._jobs = RequestJobs(config)
         var context = ServerContext(config^)
         if tls:
             context.tls = ServerTls(tls.value().copy())
@@ -142,7 +143,7 @@ struct ServedConnection(Movable):
             action = on_readable_http2(
                 self._connection, self._scratch, self._state, False
             )
-            settle_jobs(self._connection, self._pool)
+            settle_jobs(self._connection, self._jobs.threads)
             return action
         if self._connection.phase == Phase.LINGER:
             return discard_input(self._connection, self._scratch)
@@ -167,7 +168,7 @@ struct ServedConnection(Movable):
             next = offload(
                 self._connection,
                 _TOKEN,
-                self._pool,
+                self._jobs,
                 self._state,
             )
         if next == NextAction.SHUTDOWN:
@@ -175,7 +176,7 @@ struct ServedConnection(Movable):
         if next == NextAction.CLOSE:
             self._connection.close()
             self.is_open = False
-            self._pool.drop_gone()
+            self._jobs.threads.drop_gone()
         return next
 
     def _ask_sources(mut self) raises -> Bool:
@@ -195,14 +196,17 @@ struct ServedConnection(Movable):
 
     def run_job(mut self) raises -> Bool:
         """Lets a handler answer that may block; False if none has a request."""
-        var job = self._pool._queue.jobs.lock()[].pick()
+        var job = self._jobs.threads._queue.jobs.lock()[].pick()
         if job:
-            self._pool._queue.jobs.lock()[].begin_job()
+            self._jobs.threads._queue.jobs.lock()[].begin_job()
             var owned = job.take()
-            var lane = _Lane(self._pool._queue.copy(), self._pool._waker.copy())
-            owned[].run(self._state.handler[], lane)
-            _ = self._pool._queue.jobs.lock()[].put_done(owned^)
-        var done = self._pool.take_done()
+            var lane = _Lane(
+                self._jobs.threads._queue.copy(),
+                self._jobs.threads._waker.copy(),
+            )
+            run_job(owned[], self._state.handler[], lane)
+            _ = self._jobs.threads._queue.jobs.lock()[].put_done(owned^)
+        var done = self._jobs.threads.take_done(self._jobs.spare)
         for index in range(len(done)):
             ref answered = done[index][]
             if self.is_open and waits_for(self._connection, answered):

@@ -1,8 +1,8 @@
 """Requests whose handlers answer later, on the worker's own loop.
 
-They come as the jobs of handler threads do, and go back so, but no thread has
-them: a handler is called at once, and what it answers with, an `Errand`, goes
-on when its sockets are ready.
+They go back as the jobs of handler threads do, but no thread has them: a handler
+is called when its worker settles, and what it answers with, an `Errand`, goes on
+when its sockets are ready.
 """
 
 from flare.bytes.checked import *
@@ -26,7 +26,7 @@ from flare.http.handler.later import (
     RequestContent,
 )
 from flare.http.server.connection.dispatch import status_problem
-from flare.http.server.handler_pool import HandlerPool, Job
+from flare.http.server.job import Job, SpareJobs
 from flare.runtime.event import Event
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerWheel
@@ -70,6 +70,8 @@ struct DeferredJobs(Movable):
 
     var loop: ArcPointer[WorkerLoop]
     """What the errands go on with."""
+    # Those whose handlers were not called yet.
+    var _new: List[OwnedPointer[Job]]
     var _inbox: ArcPointer[LaterInbox]
     var _slots: List[_Waiting]
     var _free: List[Int]
@@ -89,6 +91,7 @@ struct DeferredJobs(Movable):
     def __init__(out self):
         """Makes one without requests."""
         self.loop = ArcPointer(WorkerLoop())
+        self._new = []
         self._inbox = ArcPointer(LaterInbox())
         self._slots = []
         self._free = []
@@ -133,18 +136,24 @@ struct DeferredJobs(Movable):
         self.loop[].now_ms = now_ms
         run_expired(self.loop)
 
-    def has_news(self, pool: HandlerPool) -> Bool:
-        """Tells whether there is something to settle.
+    def put(mut self, var job: OwnedPointer[Job]):
+        """Takes a request, whose handler is called when the worker settles.
 
         Args:
-            pool: Has new requests, or not.
+            job: The request.
+        """
+        job[].defers = True
+        self._new.append(job^)
+
+    def has_news(self) -> Bool:
+        """Tells whether there is something to settle.
 
         Returns:
             True if so.
         """
         ref inbox = self._inbox[]
         return (
-            len(pool.deferred) > 0
+            len(self._new) > 0
             or len(self._gone[]) > 0
             or len(self._done) > 0
             or len(inbox.finished) > 0
@@ -261,19 +270,19 @@ struct DeferredJobs(Movable):
         self._done.append(job^)
 
     def take_done(
-        mut self, mut pool: HandlerPool, handler: AnyHandler
+        mut self, mut spare: SpareJobs, handler: AnyHandler
     ) -> List[OwnedPointer[Job]]:
         """Begins what is new, ends what nobody waits for, and takes the
         requests that have been answered.
 
         Args:
-            pool: Has new requests.
-            handler: Answers them.
+            spare: Has the room for a list.
+            handler: Answers new requests.
 
         Returns:
             The jobs with their responses, and notes of interim ones before them.
         """
-        swap(self._fresh, pool.deferred)
+        swap(self._fresh, self._new)
         self._fresh.reverse()
         while len(self._fresh) > 0:
             self._start(self._fresh.pop(), handler)
@@ -292,7 +301,7 @@ struct DeferredJobs(Movable):
             var index = self._find(last.number)
             if index >= 0:
                 self._end(index, last^.take())
-        var done = pool.take_room()
+        var done = spare.take_list()
         swap(done, self._done)
         return done^
 
@@ -324,10 +333,10 @@ struct DeferredJobs(Movable):
         )
         if is_owed or request.version < Version.HTTP_1_1:
             return
-        var note = OwnedPointer(Job(job.token, job.peer, job.cancel))
-        note[].stream_id = job.stream_id
-        note[].response = interim^.take()
-        self._done.append(note^)
+        var response = interim^.take()
+        var fields = HeaderMap()
+        swap(fields, response.headers)
+        self._done.append(job.note(response.status, fields^))
 
     def end(mut self):
         """Ends all errands, since the worker ends."""

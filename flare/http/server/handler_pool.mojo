@@ -13,40 +13,21 @@ becomes complete while it waits for a thread waits like any other from then on.
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from flare.http.h1.request_parser import RequestParser
-from flare.http.message.body_reader import LentFeed
+from flare.http.handler.any_handler import AnyHandler, SharedHandler
+from flare.http.handler.failure import refusal
 from flare.http.message.body import Erased
 from flare.http.message.early_hints import EARLY_HINTS
-from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.request import CancelFlag, PathParams, Request, TlsPeer
-from flare.http.message.response import Response
-from flare.http.handler.any_handler import AnyHandler, SharedHandler
-from flare.http.handler.later import DeferredCall
-from flare.http.handler.route_memo import RouteMemo, erase_memo
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
-from flare.http.server.connection.body_pipe import (
-    BodyCharge,
-    BodyOutlet,
-    BodyPipe,
-    ClientPace,
-)
-from flare.http.handler.failure import refusal
-from flare.http.server.connection.dispatch import (
-    BUSY,
-    call_rarely,
-    call_while_arriving,
-)
-from flare.http.server.connection.stream_task import Http2Request
-from flare.http.server.slow_handlers import HandlerTimer
-from flare.net.socket_addr import SocketAddr
+from flare.http.server.connection.body_pipe import ClientPace
+from flare.http.server.connection.dispatch import BUSY
+from flare.http.server.job import Job, SpareJobs
 from flare.runtime.event import Waker
-from flare.sys.process import restrict_thread, usable_cpus
 from flare.sys.clock import coarse_monotonic_ms, monotonic_ns
-from flare.sys.crash import set_crash_note
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.sys.mutex import Condvar, Mutex
+from flare.sys.process import restrict_thread, usable_cpus
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
@@ -60,235 +41,9 @@ comptime _WINDOW_MS = 10_000
 # Threads that were not needed for one to two of them end.
 
 
-comptime _SPARE_COUNT_MAX = 1_024
-# About 1 KB each.
-
-
 comptime _LEAVE_MS = 1_000
 # How long a worker that ends waits for handlers which were told that nobody
 # waits for them.
-
-
-struct Job(Movable):
-    """A request on its way to a handler and back."""
-
-    var token: UInt64
-    """Of the connection."""
-    var box: Optional[OwnedPointer[RequestParser]]
-    """Has the request, first; complete, but for content that is a stream."""
-    var http2: Optional[OwnedPointer[Http2Request]]
-    """Has it instead, if it came over HTTP/2."""
-    var stream_id: Int
-    """The stream on which it came then, else 0."""
-    var peer: SocketAddr
-    """Where it came from."""
-    var tls: Optional[ArcPointer[TlsPeer]]
-    """What TLS tells about the client; nothing without TLS."""
-    var cancel: ArcPointer[CancelFlag]
-    """Set when the answer is no longer wanted."""
-    var outlet: Optional[BodyOutlet]
-    """Where its content is read from while it arrives."""
-    var charge: Optional[BodyCharge]
-    """The memory that its content takes, if it is here."""
-    var number: UInt64
-    """Counts the jobs of a pool."""
-    var is_late: Bool
-    """True if its content is still to arrive."""
-    var defers: Bool
-    """True if its handler runs on the worker's own thread, and may answer
-    later."""
-    var elapsed_ns: Int
-    """How long the handler took, in nanoseconds; see `HandlerTimer`. -1 if none was
-    called: the job was refused, or is an interim answer."""
-    var had_to_wait: Bool
-    """True if no thread was free for it."""
-    var params: PathParams
-    """Storage for path parameters."""
-    var memo: Optional[OwnedPointer[RouteMemo]]
-    """The route that was found for it, if the handler was asked about it."""
-    var response: Response
-    """The answer, when there is one; or an interim one, of a job that only says
-    so."""
-    # SAFETY: set by the thread that has the job, for the length of the call.
-    var _lane: OptionalPointer[_Lane, ImmUntrackedOrigin]
-
-    def __init__(
-        out self,
-        token: UInt64,
-        peer: SocketAddr,
-        cancel: ArcPointer[CancelFlag],
-    ):
-        """Makes a job that waits.
-
-        Args:
-            token: Of the connection.
-            peer: Where it came from.
-            cancel: The connection's flag.
-        """
-        self.token = token
-        self.box = None
-        self.http2 = None
-        self.stream_id = 0
-        self.peer = peer
-        self.tls = None
-        self.cancel = cancel.copy()
-        self.outlet = None
-        self.charge = None
-        self.number = 0
-        self.is_late = False
-        self.defers = False
-        self.elapsed_ns = -1
-        self.had_to_wait = False
-        self.params = PathParams()
-        self.memo = None
-        self.response = Response(500)
-        self._lane = None
-
-    def forget(mut self):
-        """Makes a job that waits of one that is over: drops all that belongs to
-        its request, and keeps what room of usual size it has."""
-        if (
-            self.cancel[].is_set()
-            or self.cancel[].is_watched()
-            or self.cancel.count() > 1
-        ):
-            # Somebody holds or watches the one of the old request.
-            self.cancel = ArcPointer(CancelFlag())
-        self.response.reuse()
-        self.box = None
-        self.http2 = None
-        self.stream_id = 0
-        self.tls = None
-        self.outlet = None
-        self.charge = None
-        self.is_late = False
-        self.defers = False
-        self.elapsed_ns = -1
-        self.had_to_wait = False
-        self.params.clear()
-        self.memo = None
-        self._lane = None
-
-    def is_interim(self) -> Bool:
-        """Tells whether this is what a handler says before it answers.
-
-        Returns:
-            True if the job itself is still to come.
-        """
-        return self.response.status.is_interim()
-
-    def run(mut self, handler: AnyHandler, lane: _Lane):
-        """Lets the handler answer.
-
-        Args:
-            handler: Answers.
-            lane: The way back to the worker.
-        """
-        # SAFETY: the lane outlives this call, and so the handler's; the job
-        # does not move meanwhile.
-        self._lane = Pointer(to=lane).unsafe_origin_cast[ImmUntrackedOrigin]()
-        self.params.early_hints.unsafe_set_sender(
-            Pointer(to=self)
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType](),
-            _send_early_hints,
-        )
-        if self.memo:
-            self.params.route_memo = erase_memo(self.memo.held()[])
-        # SAFETY: parser, storage and flag belong to this job, which does not
-        # move and outlives the call; the handler's own signature keeps it from
-        # holding on to a part of the request.
-        var request = self.unsafe_request()
-        var timer = HandlerTimer()
-        set_crash_note(
-            Pointer(to=self.params.record)
-            .unsafe_mut_cast[True]()
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType]()
-        )
-        if self.outlet:
-            self._run_streamed(handler, request)
-        else:
-            self.response = call_rarely(handler, request)
-        self.elapsed_ns = timer.elapsed_ns()
-        set_crash_note(None)
-
-    def run_deferred(mut self, handler: AnyHandler, mut call: DeferredCall):
-        """Lets a handler answer on the worker's own thread, or say that it will
-        later.
-
-        Args:
-            handler: Answers.
-            call: What it is lent.
-        """
-        if self.memo:
-            self.params.route_memo = erase_memo(self.memo.held()[])
-        # SAFETY: as in `run`.
-        var request = self.unsafe_request()
-        # SAFETY: this job is in its box until the errand has given its response
-        # or was cancelled, and nobody changes the request meanwhile.
-        call.unsafe_lend(request.body, self.response)
-        var scope = ExtensionScope(request.extensions(), call)
-        self.response = call_rarely(handler, request)
-        scope^.end()
-
-    def unsafe_request(mut self) -> Request[ImmUntrackedOrigin]:
-        """Lends the request.
-
-        Returns:
-            A view, good as long as this job keeps its parser and stays where it
-            is.
-        """
-        # SAFETY: as in `run`.
-        comptime o = ImmUntrackedOrigin
-        var params = Pointer(to=self.params).unsafe_origin_cast[
-            MutUntrackedOrigin
-        ]()
-        var cancel = (
-            Pointer(to=self.cancel[])
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[o]()
-        )
-        if self.http2:
-            return self.http2.held()[].unsafe_request[o](
-                self.peer, params, cancel, self._tls_pointer()
-            )
-        return self.box.held()[].unsafe_request[o](
-            self.peer, params, cancel, self._tls_pointer()
-        )
-
-    def _run_streamed(
-        mut self, handler: AnyHandler, request: Request[ImmUntrackedOrigin]
-    ):
-        # SAFETY: the outlet belongs to this job; the loan ends with the call.
-        ref outlet = self.outlet.held()
-        # Not on the stack: the request finds it by an address of no known origin.
-        var feed = OwnedPointer(LentFeed(outlet))
-        var scope = ExtensionScope(request.extensions(), feed[])
-        self.response = call_while_arriving(handler, request, outlet)
-        scope^.end()
-        _ = feed^
-
-    def _tls_pointer(self) -> OptionalPointer[TlsPeer, ImmUntrackedOrigin]:
-        # SAFETY: as in `run`.
-        if not self.tls:
-            return None
-        return (
-            Pointer(to=self.tls.held()[])
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmUntrackedOrigin]()
-        )
-
-
-def _send_early_hints(job: Erased, var fields: HeaderMap):
-    """Lets the worker send hints of a handler that still runs."""
-    # SAFETY: the job calls this while its handler runs, see `run`.
-    ref sender = job.unsafe_bitcast[Job]()[]
-    var note = OwnedPointer(Job(sender.token, sender.peer, sender.cancel))
-    note[].stream_id = sender.stream_id
-    note[].response.status = EARLY_HINTS
-    note[].response.headers = fields^
-    sender._lane.held()[].tell(note^)
 
 
 struct _Jobs(Movable):
@@ -526,12 +281,51 @@ struct _Lane(Movable):
 
 
 @fieldwise_init
+struct _Speaker:
+    """A job whose handler may say something before it answers."""
+
+    # SAFETY: both outlive the handler's call, and do not move meanwhile.
+    var job: Pointer[Job, MutUntrackedOrigin]
+    var lane: Pointer[_Lane, ImmUntrackedOrigin]
+
+
+def run_job(mut job: Job, handler: AnyHandler, lane: _Lane):
+    """Lets a handler answer on this thread.
+
+    Args:
+        job: The request; its response is there afterwards.
+        handler: Answers.
+        lane: The way back to the worker.
+    """
+    # SAFETY: job and lane are the caller's for the length of this call.
+    var speaker = _Speaker(
+        Pointer(to=job).unsafe_origin_cast[MutUntrackedOrigin](),
+        Pointer(to=lane).unsafe_origin_cast[ImmUntrackedOrigin](),
+    )
+    job.params.early_hints.unsafe_set_sender(
+        # SAFETY: the speaker stays until the handler has answered.
+        Pointer(to=speaker)
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_bitcast[NoneType](),
+        _send_early_hints,
+    )
+    job.run(handler)
+    _ = speaker^
+
+
+def _send_early_hints(speaker: Erased, var fields: HeaderMap):
+    """Lets the worker send hints of a handler that still runs."""
+    # SAFETY: the job calls this while its handler runs, see `run_job`.
+    ref sender = speaker.unsafe_bitcast[_Speaker]()[]
+    sender.lane[].tell(sender.job[].note(EARLY_HINTS, fields^))
+
+
+@fieldwise_init
 struct _HandlerThread(Task):
     """One thread of a pool."""
 
     var handler: SharedHandler
     var lane: _Lane
-    var logs_errors: Bool
 
     def run(mut self) raises:
         self._unpin()
@@ -540,8 +334,7 @@ struct _HandlerThread(Task):
             if not job:
                 return
             var owned = job.take()
-            owned[].params.record.logs_errors = self.logs_errors
-            owned[].run(self.handler[], self.lane)
+            run_job(owned[], self.handler[], self.lane)
             if self.lane.queue.jobs.lock()[].put_done(owned^):
                 self.lane.waker.wake()
 
@@ -572,11 +365,6 @@ struct HandlerPool(Movable):
     There are none before `grow`.
     """
 
-    var deferred: List[OwnedPointer[Job]]
-    """Requests that no thread is to have: the worker takes them."""
-    # Jobs that are over, and a list's room.
-    var _spare: List[OwnedPointer[Job]]
-    var _room: List[OwnedPointer[Job]]
     var _queue: _Queue
     var _waker: Waker
     # Those of an automatic pool end by themselves, and nobody joins them.
@@ -597,9 +385,6 @@ struct HandlerPool(Movable):
         Raises:
             OsError: If the process has no more descriptors.
         """
-        self.deferred = []
-        self._spare = []
-        self._room = []
         var is_automatic = config.handler_threads == AUTOMATIC_THREADS
         self._thread_max = config.handler_threads
         if is_automatic:
@@ -641,7 +426,6 @@ struct HandlerPool(Movable):
                     _HandlerThread(
                         handler.copy(),
                         _Lane(self._queue.copy(), self._waker.copy()),
-                        self._logs_errors,
                     )
                 )
                 if not self._is_automatic:
@@ -688,59 +472,13 @@ struct HandlerPool(Movable):
             free_count = jobs[].late_max
         return count >= free_count + self._waiting_max
 
-    def take_job(
-        mut self, token: UInt64, peer: SocketAddr
-    ) -> OwnedPointer[Job]:
-        """Makes the job of a request.
-
-        Args:
-            token: Of the connection.
-            peer: Where it came from.
-
-        Returns:
-            The job, whose flag is not set.
-        """
-        if len(self._spare) == 0:
-            return OwnedPointer(Job(token, peer, ArcPointer(CancelFlag())))
-        var job = self._spare.pop()
-        job[].token = token
-        job[].peer = peer
-        return job^
-
-    def give_jobs(mut self, var done: List[OwnedPointer[Job]]):
-        """Takes jobs and their list back, for later requests.
-
-        Args:
-            done: Jobs that are over; those that no thread has had are used
-                again.
-        """
-        while len(done) > 0:
-            var job = done.pop()
-            if job[].defers and len(self._spare) < _SPARE_COUNT_MAX:
-                job[].forget()
-                self._spare.append(job^)
-        self._room = done^
-
-    def take_room(mut self) -> List[OwnedPointer[Job]]:
-        """Gives an empty list, with the room of the last one if it is there.
-
-        Returns:
-            The list.
-        """
-        var room = List[OwnedPointer[Job]]()
-        swap(room, self._room)
-        return room^
-
     def submit(mut self, var job: OwnedPointer[Job]):
         """Hands a request over.
 
         Args:
             job: The request.
         """
-        if job[].defers:
-            job[].params.record.logs_errors = self._logs_errors
-            self.deferred.append(job^)
-        elif self._queue.put(job^) and self._is_automatic:
+        if self._queue.put(job^) and self._is_automatic:
             self._missing_count += 1
 
     def note_complete(self, token: UInt64, stream_id: Int = 0):
@@ -767,14 +505,17 @@ struct HandlerPool(Movable):
         """
         return ClientPace(self._queue.demand, self._min_body_rate)
 
-    def take_done(mut self) -> List[OwnedPointer[Job]]:
+    def take_done(mut self, mut spare: SpareJobs) -> List[OwnedPointer[Job]]:
         """Takes the requests that have been answered.
+
+        Args:
+            spare: Has the room for a list.
 
         Returns:
             The jobs, with their responses.
         """
         _ = self._waker.drain()
-        var done = self.take_room()
+        var done = spare.take_list()
         swap(done, self._queue.jobs.lock()[].done)
         return done^
 

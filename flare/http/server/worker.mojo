@@ -37,10 +37,10 @@ from flare.http.server.connection_table import (
     WAKE_TOKEN,
     SLOT_MASK,
 )
-from flare.http.server.deferred_jobs import DeferredJobs
-from flare.http.server.handler_pool import HandlerPool, Job
+from flare.http.server.job import Job
 from flare.http.server.listen import Listeners
 from flare.http.server.ready_list import ReadyList
+from flare.http.server.request_jobs import RequestJobs
 from flare.http.server.shutdown import ShutdownSignal
 from flare.http.server.worker_state import (
     READ_BUFFER_LEN,
@@ -76,8 +76,7 @@ struct Worker(Movable):
     var _scratch: RequestParser
     var _state: WorkerState
     var _stop: ShutdownSignal
-    var _pool: HandlerPool
-    var _deferred: DeferredJobs
+    var _jobs: RequestJobs
     var _stats: StatsRow
     var _ready: ReadyList
     var _drain_end_ms: Int
@@ -110,8 +109,7 @@ struct Worker(Movable):
         self._scratch = RequestParser(READ_BUFFER_LEN)
         self._state = WorkerState(context, handler^)
         self._stop = stop^
-        self._pool = HandlerPool(context.config)
-        self._deferred = DeferredJobs()
+        self._jobs = RequestJobs(context.config)
         self._stats = stats^
         self._ready = ReadyList()
         self._drain_end_ms = NEVER_MS
@@ -129,9 +127,11 @@ struct Worker(Movable):
         Raises:
             OsError: If the selector fails, or the system has no more threads.
         """
-        self._selector.register(self._pool.fd(), DONE_TOKEN, Interest.READ)
+        self._selector.register(
+            self._jobs.threads.fd(), DONE_TOKEN, Interest.READ
+        )
         self._state.ask_claims()
-        self._pool.grow(self._state.handler)
+        self._jobs.threads.grow(self._state.handler)
         self._selector.register(
             self._stop.waker_fd(), STOP_TOKEN, Interest.READ
         )
@@ -172,12 +172,12 @@ struct Worker(Movable):
         """
         self._state.note_for_crashes()
         # SAFETY: the worker does not move while it runs.
-        self._deferred.unsafe_begin(self._selector)
+        self._jobs.deferred.unsafe_begin(self._selector)
         try:
             self._serve()
         finally:
             set_crash_note(None)
-            self._deferred.end()
+            self._jobs.deferred.end()
         self._state.tell_lost_lines()
         self._stats.publish(self._state.request_count, 0)
         self._end_pool()
@@ -208,7 +208,7 @@ struct Worker(Movable):
         """Tells handlers on other threads that nobody waits any more."""
         for slot in range(self._table.slot_count()):
             self._table.at(slot).request.cancel()
-        self._pool.close()
+        self._jobs.threads.close()
 
     def _wait_ms(self) -> Int:
         if len(self._ready) > 0:
@@ -230,7 +230,7 @@ struct Worker(Movable):
         one that has gone."""
         var token = event.token
         if token & SLOT_MASK == TASK_TOKEN:
-            self._deferred.on_event(event, self._state.now_ms)
+            self._jobs.deferred.on_event(event, self._state.now_ms)
             self._settle()
         elif token == LISTENER_TOKEN:
             self._accept(self._listeners.batch_len())
@@ -268,8 +268,8 @@ struct Worker(Movable):
                         self._state,
                         event.is_closed,
                     )
-                    settle_jobs(connection, self._pool)
-                    if unlikely(self._deferred.has_news(self._pool)):
+                    settle_jobs(connection, self._jobs.threads)
+                    if unlikely(self._jobs.has_news()):
                         self._carry_out(slot, action)
                         self._settle()
                         return
@@ -302,7 +302,7 @@ struct Worker(Movable):
         if connection.request.goes_both_ways():
             return self._resume(slot)
         var action = on_event_while_offloaded(connection, self._state)
-        note_job(connection, self._pool)
+        note_job(connection, self._jobs.threads)
         self._carry_out(slot, action)
         self._settle()
 
@@ -310,14 +310,16 @@ struct Worker(Movable):
     def _settle(mut self):
         """Goes on with requests that are answered later: begins them, ends them
         if their clients have gone, and sends what they are answered with."""
-        if not self._deferred.begin_settling(self._state.now_ms):
+        if not self._jobs.deferred.begin_settling(self._state.now_ms):
             return
-        while self._deferred.has_news(self._pool):
+        while self._jobs.has_news():
             self._send_done(
-                self._deferred.take_done(self._pool, self._state.handler[])
+                self._jobs.deferred.take_done(
+                    self._jobs.spare, self._state.handler[]
+                )
             )
-            self._wake(self._deferred.take_woken())
-        self._deferred.end_settling(self._wheel)
+            self._wake(self._jobs.deferred.take_woken())
+        self._jobs.deferred.end_settling(self._wheel)
 
     @always_inline
     def _carry_out(mut self, slot: Int, action: NextAction):
@@ -346,10 +348,10 @@ struct Worker(Movable):
             next = offload(
                 self._table.at(slot),
                 self._table.token(slot),
-                self._pool,
+                self._jobs,
                 self._state,
             )
-            if self._pool.wants_thread():
+            if self._jobs.threads.wants_thread():
                 self._add_threads()
         self._carry_out(slot, next)
         self._settle()
@@ -358,7 +360,7 @@ struct Worker(Movable):
     def _add_threads(mut self):
         """Lets the pool have what its queue needs, as far as the system has it."""
         try:
-            self._pool.grow(self._state.handler)
+            self._jobs.threads.grow(self._state.handler)
         except error:
             # Those that run take one after the other; without any, requests
             # are answered 503 when their time is over.
@@ -366,7 +368,7 @@ struct Worker(Movable):
 
     def _on_done(mut self):
         """Sends what handlers on other threads have answered."""
-        self._send_done(self._pool.take_done())
+        self._send_done(self._jobs.threads.take_done(self._jobs.spare))
 
     def _send_done(mut self, var done: List[OwnedPointer[Job]]):
         for index in range(len(done)):
@@ -380,7 +382,7 @@ struct Worker(Movable):
             self._state.begin_turn()
             var action = on_job_done(self._table.at(slot), job, self._state)
             self._carry_out(slot, action)
-        self._pool.give_jobs(done^)
+        self._jobs.spare.give(done^)
 
     def _on_wake(mut self):
         """Asks sources again that say they have something."""
@@ -425,7 +427,7 @@ struct Worker(Movable):
         var had_job = connection.may_have_job()
         self._table.close(slot)
         if unlikely(had_job):
-            self._pool.drop_gone()
+            self._jobs.threads.drop_gone()
             self._settle()
 
     def _on_ready_list(mut self):
@@ -452,7 +454,7 @@ struct Worker(Movable):
             elif token.held() == LISTENER_TOKEN:
                 self._resume_accepting()
             elif token.held() == TASK_TOKEN:
-                self._deferred.on_timer(self._state.now_ms)
+                self._jobs.deferred.on_timer(self._state.now_ms)
                 self._settle()
 
     def _on_timer(mut self, slot: Int):
@@ -466,7 +468,7 @@ struct Worker(Movable):
         var had_job = connection.request.job.__bool__()
         self._carry_out(slot, on_timeout(connection, self._state))
         if had_job:
-            self._pool.drop_gone()
+            self._jobs.threads.drop_gone()
             self._settle()
 
     def _accept(mut self, count_max: Int):

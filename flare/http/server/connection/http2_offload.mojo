@@ -1,4 +1,5 @@
-"""Requests of HTTP/2 that handlers on other threads have."""
+"""Requests of HTTP/2 that handlers on other threads have, or that are answered
+later."""
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
@@ -17,20 +18,23 @@ from flare.http.server.connection.http2_request import (
 from flare.http.server.connection.http2_response import send_interim
 from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.stream_task import StreamTask
-from flare.http.server.handler_pool import HandlerPool, Job
+from flare.http.server.handler_pool import HandlerPool
+from flare.http.server.job import Job
+from flare.http.server.request_jobs import RequestJobs
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import unlikely
 
 
 def offload_streams(
-    mut connection: Connection, mut pool: HandlerPool, mut state: WorkerState
+    mut connection: Connection, mut jobs: RequestJobs, mut state: WorkerState
 ) -> NextAction:
-    """Gives requests to the handler threads, or refuses them.
+    """Gives requests to the handler threads, or to what answers later, or refuses
+    them.
 
     Args:
         connection: Speaks HTTP/2, and has such requests.
-        pool: The threads.
+        jobs: Where they go.
         state: The worker's state.
 
     Returns:
@@ -45,7 +49,7 @@ def offload_streams(
         if not offload_task(link[], index, state):
             index += 1
             continue
-        if _submit(connection, link[], index, pool, state):
+        if _submit(connection, link[], index, jobs, state):
             index += 1
         else:
             refuse_task(connection, link[], index, 503, state)
@@ -58,14 +62,14 @@ def _submit(
     mut connection: Connection,
     mut link: Http2Link,
     index: Int,
-    mut pool: HandlerPool,
+    mut jobs: RequestJobs,
     mut state: WorkerState,
 ) -> Bool:
-    """Gives a request to the pool; False if there is no room for it."""
+    """Hands a request over; False if there is no room for it."""
     ref task = link.tasks.at(index)[]
     var is_late = not task.has_all and not task.is_tunnel
     try:
-        if not task.policy.defers and pool.is_full(is_late):
+        if not task.policy.defers and jobs.threads.is_full(is_late):
             return False
         if is_late:
             task.pipe = BodyPipe(waits_to_be_asked=task.owes_continue)
@@ -80,7 +84,7 @@ def _submit(
             task.piped_len = 0
         if not state.charge(task.charge, content.capacity()):
             return False
-    var box = pool.take_job(connection.token, connection.peer)
+    var box = jobs.take_job(connection.token, connection.peer)
     ref job = box[]
     task.job = job.cancel.copy()
     job.stream_id = task.id
@@ -93,15 +97,15 @@ def _submit(
             _ = task.pipe.held().put(content.span(), rings=True)
             content.clear()
         job.outlet = task.pipe.held().outlet(
-            state.wake_queue.waker_for(connection.token, task.id), pool.pace()
+            state.wake_queue.waker_for(connection.token, task.id),
+            jobs.threads.pace(),
         )
         job.is_late = True
     else:
         swap(job.charge, task.charge)
-    job.defers = task.policy.defers
     job.http2 = task.request.take()
     swap(job.memo, task.memo)
-    pool.submit(box^)
+    jobs.submit(box^, defers=task.policy.defers)
     share_time(task, state, True)
     return True
 

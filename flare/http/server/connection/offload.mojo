@@ -1,4 +1,5 @@
-"""Connections whose request is with a handler on another thread."""
+"""Connections whose request is with a handler on another thread, or is answered
+later."""
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
@@ -29,7 +30,9 @@ from flare.http.server.connection.request_body import (
 )
 from flare.http.server.connection.transport import deliver
 from flare.http.server.connection.write import await_pending, note_end
-from flare.http.server.handler_pool import HandlerPool, Job
+from flare.http.server.handler_pool import HandlerPool
+from flare.http.server.job import Job
+from flare.http.server.request_jobs import RequestJobs
 from flare.http.server.worker_state import WorkerState
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import unlikely
@@ -38,24 +41,25 @@ from std.sys.intrinsics import unlikely
 def offload(
     mut connection: Connection,
     token: UInt64,
-    mut pool: HandlerPool,
+    mut jobs: RequestJobs,
     mut state: WorkerState,
 ) -> NextAction:
-    """Gives a request to the handler threads, or refuses it.
+    """Gives a request to the handler threads, or to what answers later, or
+    refuses it.
 
     Its content may still be arriving; then the handler reads it meanwhile.
 
     Args:
         connection: Has the request in its parser.
         token: The connection's.
-        pool: The threads.
+        jobs: Where it goes.
         state: The worker's state.
 
     Returns:
         WAIT, or what follows a refusal.
     """
     if connection.http2:
-        return offload_streams(connection, pool, state)
+        return offload_streams(connection, jobs, state)
     var box = connection.request.take_parser()
     connection.request.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
@@ -70,8 +74,9 @@ def offload(
     try:
         if is_late:
             pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
-        is_admitted = connection.request.policy.defers or not pool.is_full(
-            is_late
+        is_admitted = (
+            connection.request.policy.defers
+            or not jobs.threads.is_full(is_late)
         )
     except error:
         state.log(Text().add("handler threads: ").add(error).end())
@@ -80,7 +85,7 @@ def offload(
         connection.begin[Event.OFFLOADED](state.now_ms, timeout_ms)
         if pipe:
             start_content(connection, box[], pipe.held(), timeout_ms)
-        return _submit(connection, token, box^, pipe^, pool, state)
+        return _submit(connection, token, box^, pipe^, jobs, state)
     return _answer_busy(connection, box^, is_late, state)
 
 
@@ -106,12 +111,12 @@ def _submit(
     token: UInt64,
     var box: OwnedPointer[RequestParser],
     var pipe: Optional[BodyPipe],
-    mut pool: HandlerPool,
+    mut jobs: RequestJobs,
     mut state: WorkerState,
 ) -> NextAction:
     """Parks a connection while a handler has its request."""
     var defers = connection.request.policy.defers
-    var job = pool.take_job(token, connection.peer)
+    var job = jobs.take_job(token, connection.peer)
     connection.request.job = job[].cancel.copy()
     ref request = connection.request
     # The one behind the last that has followers is of the row, too.
@@ -125,19 +130,18 @@ def _submit(
         job[].tls = connection.tls.held()[].peer
     if pipe:
         job[].outlet = pipe.held().outlet(
-            state.wake_queue.waker_for(token), pool.pace()
+            state.wake_queue.waker_for(token), jobs.threads.pace()
         )
     else:
         swap(job[].charge, connection.request.charge)
     swap(job[].memo, connection.request.memo)
     job[].is_late = connection.request.content.__bool__()
-    job[].defers = defers
-    pool.submit(job^)
+    jobs.submit(job^, defers=defers)
     var action = NextAction.WAIT
     if connection.request.content:
         action = take_content(connection, state)
     if not defers:
-        note_job(connection, pool)
+        note_job(connection, jobs.threads)
     return action
 
 
