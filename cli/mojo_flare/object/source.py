@@ -190,6 +190,9 @@ def _definition(code: list[str], at: int, indent: int) -> Definition:
     kind, line = found["kind"], at
     body = bracket_end(code, at)
     if kind in ("comptime", "var"):
+        # A string may go on over lines; what follows it may be a docstring.
+        while sum(x.count('"""') for x in code[line:body]) % 2 and body < len(code):
+            body += 1
         end = docs_end(code, body)
         header = " ".join(code[line:body])
         return Definition(kind, found["name"], indent, start, line, body, end, decorators, header)

@@ -157,7 +157,7 @@ struct Rule(Equatable, ImplicitlyCopyable):
             case 15:
                 return "Host must be a host with an optional port"
             case 16:
-                return "Content-Length must be decimal digits"
+                return "Content-Length must be decimal digits, 18 at most"
             case 17:
                 return "Content-Length must not be repeated"
             case 18:
@@ -174,7 +174,8 @@ struct Rule(Equatable, ImplicitlyCopyable):
                 return "a chunk-size must be one to 15 hex digits"
             case 24:
                 return (
-                    "chunk extensions must be ;name or ;name=value, and short"
+                    "chunk extensions must be ;name or ;name=value, and short,"
+                    " up to CRLF"
                 )
             case 25:
                 return "CRLF must follow a chunk's data"

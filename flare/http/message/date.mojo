@@ -149,6 +149,41 @@ def parse_http_date(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
     return _parse_rfc850(text, now_s)
 
 
+def parse_http_date_in_cache(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
+    """Reads a date as `parse_http_date` does, whatever the case of its names.
+
+    Source: RFC 9111 section 4.2: a cache should match them so.
+
+    Args:
+        text: The field's value, without whitespace around it.
+        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
+
+    Returns:
+        Seconds since 1970-01-01 00:00:00 UTC; nothing if the text is no date.
+    """
+    var found = parse_http_date(text, now_s)
+    if found or len(text) > _DATE_LEN_MAX:
+        return found
+    var named = List[UInt8](capacity=len(text))
+    var is_within = False
+    for octet in text:
+        var lower = octet | 32
+        var is_letter = lower >= UInt8(ord("a")) and lower <= UInt8(ord("z"))
+        if is_letter:
+            named.append(lower if is_within else lower & ~UInt8(32))
+        else:
+            named.append(octet)
+        is_within = is_letter
+    var end = len(named) - 3
+    if end > 0 and Span(named)[end:] == "Gmt".as_bytes():
+        named.shrink(end)
+        named.extend("GMT".as_bytes())
+    return parse_http_date(named, now_s)
+
+
+comptime _DATE_LEN_MAX = 33
+# `Wednesday, 06-Nov-94 08:49:37 GMT`.
+
 comptime _DELAY_S_MAX = 999_999_999
 
 

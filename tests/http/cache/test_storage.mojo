@@ -301,6 +301,12 @@ def test_lifetime_and_age() raises:
             70,
             10,
         ),
+        _Life(
+            "4.2 names in any case",
+            "Expires: SUN, 06 nov 1994 08:50:37 gmt\nDate: Sun, 06 Nov 1994 08:49:27 GMT",
+            70,
+            10,
+        ),
         _Life("5.3 no date", "Expires: 0", 0, 0),
         _Life(
             "5.3 two of them",

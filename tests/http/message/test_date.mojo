@@ -9,6 +9,7 @@ from flare.http.message.date import (
     day_number,
     parse_cookie_date,
     parse_http_date,
+    parse_http_date_in_cache,
     write_timestamp,
 )
 from std.testing import assert_equal, assert_false, assert_true
@@ -252,3 +253,30 @@ def test_timestamps() raises:
         var text = String()
         write_timestamp(row.unix_ms, text)
         assert_equal(text, row.text, row.rule)
+
+
+def test_a_cache_reads_names_in_any_case() raises:
+    """RFC 9111 section 4.2."""
+    var rows: List[StaticString] = [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "THU, 18 AUG 2050 02:01:18 GMT",
+        "sun, 06 nov 1994 08:49:37 gmt",
+        "Sun, 06 NOV 1994 08:49:37 Gmt",
+        "SUNDAY, 06-nov-94 08:49:37 gMT",
+        "sun nov  6 08:49:37 1994",
+    ]
+    for row in rows:
+        assert_true(parse_http_date_in_cache(row.as_bytes(), 0), row)
+    var wrong: List[StaticString] = [
+        "",
+        "gmt",
+        "Sun, 06 Nov 1994 08:49:37 UTC",
+        "Sun, 06 Nov 1994 08:49:37",
+        "SUNNYDAY, 06-nov-94 08:49:37 gmt and more than any date has",
+    ]
+    for row in wrong:
+        assert_false(parse_http_date_in_cache(row.as_bytes(), 0), row)
+    assert_equal(
+        parse_http_date_in_cache("sun, 06 nov 1994 08:49:37 gmt".as_bytes(), 0),
+        Optional(784_111_777),
+    )

@@ -9,7 +9,7 @@ from flare.http.cache.core.cache_control import (
 )
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.targeted import is_targeted
-from flare.http.message.date import parse_http_date
+from flare.http.message.date import parse_http_date_in_cache
 from flare.http.message.fields import ListElements
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
@@ -170,4 +170,4 @@ def _date(headers: HeaderMap, name: StaticString, now_s: Int) -> Optional[Int]:
     var value = headers.get(name)
     if not value:
         return None
-    return parse_http_date(value.held().as_bytes(), now_s)
+    return parse_http_date_in_cache(value.held().as_bytes(), now_s)
