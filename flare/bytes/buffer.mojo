@@ -298,29 +298,6 @@ struct Buffer(Movable, Sized, Writer):
         """
         self.append(text.as_bytes())
 
-    @deprecated("use unsafe_base")
-    def base(ref self) -> BytePtr:
-        """Lends the address of the first byte under its name until 0.2.
-
-        Returns:
-            What `unsafe_base` returns.
-        """
-        return self.unsafe_base()
-
-    @deprecated("use spare")
-    def room(mut self) -> Span[UInt8, MutUntrackedOrigin]:
-        """Lends the free space under its name until 0.2.
-
-        Returns:
-            What `spare` returns.
-        """
-        return self.spare()
-
-    @deprecated("use terminate")
-    def seal(mut self):
-        """Puts the stop octet behind the content, as `terminate` does."""
-        _ = self.terminate()
-
 
 comptime _ASSERTS = get_defined_string["ASSERT", "safe"]() == "all"
 # Asked before the condition is made, since this code is inlined everywhere.

@@ -175,10 +175,8 @@ from flare.http.h1.field_section import HeadLimits
 from flare.http.message.body import (
     Body,
     BodySource,
-    Conversation,
     Poll,
     StreamWaker,
-    Supply,
     UpgradedProtocol,
 )
 from flare.http.message.body_reader import BodyError, BodyReader
@@ -196,8 +194,6 @@ from flare.http.message.media_type import MediaType, MediaTypeError
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Version
 from flare.http.middleware.authentication import (
-    BasicGuard,
-    BearerGuard,
     KnownToken,
     KnownUsers,
     PasswordCheck,
@@ -208,7 +204,6 @@ from flare.http.middleware.error_handler import ErrorFormat, ErrorHook, Problem
 from flare.http.middleware.health import Health, Readiness
 from flare.http.handler.ready_switch import ReadySwitch
 from flare.http.middleware.metrics import (
-    Measured,
     MetricPair,
     Metrics,
     MetricsEndpoint,

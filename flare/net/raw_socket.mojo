@@ -155,15 +155,6 @@ struct RawSocket(Movable):
         """
         return self._descriptor.fd()
 
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()
-
     def release(mut self) -> Int32:
         """Gives the socket away.
 

@@ -11,7 +11,7 @@ from flare.runtime.prefork.program import (
 )
 from flare.runtime.reactor import Reactor
 from flare.runtime.scheduler import Scheduler
-from flare.runtime.stats_board import SharedStats, StatsBoard, WorkerStats
+from flare.runtime.stats_board import SharedStats, WorkerStats
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.runtime.event import Waker
 from flare.runtime.worker_count import default_worker_count

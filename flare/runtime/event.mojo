@@ -183,15 +183,6 @@ struct Waker(Copyable, Movable):
         """
         return self._pipe[].reading_fd()
 
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()
-
     def wake(self):
         """Makes the descriptor readable until `drain` is called."""
         self._pipe[].notify()

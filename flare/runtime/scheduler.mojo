@@ -153,15 +153,6 @@ struct Scheduler(Movable):
         """
         return self._shared.ended.fd()
 
-    @deprecated("use ended_fd")
-    def ended_number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `ended_fd` returns.
-        """
-        return self.ended_fd()
-
     def running_count(self) -> Int:
         """Counts the workers that have not ended.
 

@@ -162,8 +162,3 @@ struct SharedStats(Movable):
             sum.open_connections += row.open_connections
             sum.restarts += row.restarts
         return sum
-
-
-@deprecated("`StatsBoard` is `SharedStats`; the old name goes in 0.2")
-comptime StatsBoard = SharedStats
-"""The old name of `SharedStats`."""

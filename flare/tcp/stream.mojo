@@ -204,15 +204,6 @@ struct TcpStream(Readable, SocketStream, Writable):
         """
         return self._socket.raw.local_addr()
 
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()
-
     def take_socket(deinit self) -> RawSocket:
         """Takes the socket out, for a reactor.
 
@@ -340,12 +331,3 @@ struct TcpListener(Movable):
             The number, good while this listener lives; -1 if closed.
         """
         return self._socket.raw.fd()
-
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()

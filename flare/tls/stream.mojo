@@ -550,12 +550,3 @@ struct TlsStream(Readable, Writable):
             The number, good while this stream lives; -1 if closed.
         """
         return self._transport.tcp.fd()
-
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()

@@ -304,15 +304,6 @@ struct UdpSocket(SocketOwner):
         """
         return self._socket.raw.peer_addr()
 
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()
-
     def _check_family(
         self, ip: IpAddr, operation: StaticString
     ) raises NetworkError:

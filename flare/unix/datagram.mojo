@@ -178,15 +178,6 @@ struct UnixDatagram(SocketOwner):
         ref socket = self._socket
         return Pointer(to=socket).unsafe_origin_cast[origin_of(self)]()[]
 
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()
-
     def close(mut self):
         """Closes the socket and removes its file; once."""
         self._file.remove()

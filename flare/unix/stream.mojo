@@ -104,15 +104,6 @@ struct UnixStream(Readable, SocketStream, Writable):
         """
         return UnixAddr.from_kernel(local_address(self._socket.raw.fd()))
 
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()
-
     def take_socket(deinit self) -> RawSocket:
         """Takes the socket out, for a reactor.
 
@@ -233,12 +224,3 @@ struct UnixListener(Movable):
             The number, good while this listener lives; -1 if closed.
         """
         return self._socket.raw.fd()
-
-    @deprecated("use fd")
-    def number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `fd` returns.
-        """
-        return self.fd()

@@ -238,18 +238,6 @@ struct Poll(Equatable, ImplicitlyCopyable):
     comptime DONE = Poll(2)
     """This was all."""
 
-    @deprecated("`MORE` is `READY`; the old name goes in 0.2")
-    comptime MORE = Self.READY
-    """The old name of `READY`."""
-
-    @deprecated("`LATER` is `PENDING`; the old name goes in 0.2")
-    comptime LATER = Self.PENDING
-    """The old name of `PENDING`."""
-
-    @deprecated("`END` is `DONE`; the old name goes in 0.2")
-    comptime END = Self.DONE
-    """The old name of `DONE`."""
-
     @always_inline
     def __init__(out self, number: UInt8):
         """Makes a case.
@@ -258,11 +246,6 @@ struct Poll(Equatable, ImplicitlyCopyable):
             number: The case.
         """
         self.number = number
-
-
-@deprecated("`Supply` is `Poll`; the old name goes in 0.2")
-comptime Supply = Poll
-"""The old name of `Poll`."""
 
 
 trait BodySource(Deinitable, Movable):
@@ -355,7 +338,7 @@ trait BodySource(Deinitable, Movable):
             out: Where to append last octets.
 
         Returns:
-            END, or LATER to wait for the other side, up to
+            DONE, or PENDING to wait for the other side, up to
             `ServerConfig.shutdown_timeout_ms`.
         """
         return Poll.DONE
@@ -366,14 +349,6 @@ trait BodySource(Deinitable, Movable):
         Returns:
             Milliseconds after which it is asked even if nobody rings its
             waker.
-        """
-        return self.patience_ms()
-
-    def patience_ms(self) -> Int:
-        """Has become `poll_interval_ms`; works until 0.2.
-
-        Returns:
-            Milliseconds.
         """
         return 3_600_000
 
@@ -456,11 +431,6 @@ trait UpgradedProtocol(BodySource):
             Milliseconds; without end, unless the conversation knows better.
         """
         return Int.MAX
-
-
-@deprecated("`Conversation` is `UpgradedProtocol`; the old name goes in 0.2")
-comptime Conversation = UpgradedProtocol
-"""The old name of `UpgradedProtocol`."""
 
 
 def _receive[

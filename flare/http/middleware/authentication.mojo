@@ -251,10 +251,6 @@ def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:
     return String(scheme, ' realm="', realm, '"')
 
 
-comptime BasicGuard = RequireBasicAuth
-"""The name that `RequireBasicAuth` had; gone with 0.2."""
-
-
 trait TokenCheck(Deinitable, Movable):
     """Knows tokens; asked by several threads at once."""
 
@@ -424,10 +420,6 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
             value.write(', error="', code, '"')
         refusal.headers.set("WWW-Authenticate", value)
         return refusal^
-
-
-comptime BearerGuard = RequireBearerAuth
-"""The name that `RequireBearerAuth` had; gone with 0.2."""
 
 
 struct Principal(Copyable, Movable):

@@ -475,9 +475,6 @@ struct MetricsEndpoint[M: MetricSource](Handler):
         )
 
 
-comptime Measured = RequestMetrics
-"""The name that `RequestMetrics` had; gone with 0.2."""
-
 comptime NAME_COUNT_MAX = 256
 """Most names; what comes beyond shares the last one."""
 

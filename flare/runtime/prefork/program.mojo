@@ -177,15 +177,6 @@ struct ChildProcess(Movable):
         """
         return self._lifeline.fd()
 
-    @deprecated("use lifeline_fd")
-    def lifeline_number(self) -> Int32:
-        """Lends the descriptor under its name until 0.2.
-
-        Returns:
-            What `lifeline_fd` returns.
-        """
-        return self.lifeline_fd()
-
     def is_orphan(self) -> Bool:
         """Tells whether the master has ended.
 

@@ -8,8 +8,6 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.authentication import (
-    BasicGuard,
-    BearerGuard,
     KnownToken,
     KnownUsers,
     PasswordCheck,
@@ -225,12 +223,3 @@ def _by_head[H: Handler](handler: H, field: StringSpan) raises -> Int:
     var status = handler.serve(request).status.code
     scope^.end()
     return Int(status)
-
-
-def test_the_former_names_still_work() raises:
-    var router = Router()
-    router.get("/b", BasicGuard(FnHandler(_who), KnownUsers("ann", "x")))
-    router.get("/t", BearerGuard(FnHandler(_who), KnownToken("t", "ci")))
-    var client = TestClient(router^)
-    assert_equal(client.get("/b").status.code, 401)
-    assert_equal(client.get("/t").status.code, 401)
