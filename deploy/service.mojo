@@ -30,6 +30,7 @@ from flare.http import (
 )
 from flare.net import IpNetwork, SocketAddr
 from flare.runtime import NoHooks, PreforkConfig
+from flare.settings import exit_refusing
 from flare.ws import WsHandler, WsIncoming, WsSender
 from std.sys import argv
 
@@ -114,7 +115,12 @@ def routes(server: HttpServer, metrics: Metrics) raises -> Router:
 
 
 def main() raises:
-    var options = read_options()
+    var options: Options
+    try:
+        options = read_options()
+    except error:
+        # One line and exit code 2, not a stack trace.
+        exit_refusing([String(error)])
     var server = HttpServer.bind(options.address, options.config.copy())
     var metrics = Metrics()
     var handler = TrustedProxies(

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from mojo_flare import building, bundle, project, terminal, toolchain
+from mojo_flare import building, bundle, include, project, terminal, toolchain
 from mojo_flare.building import Program
+from mojo_flare.include import Include
 from mojo_flare.outcome import CommandError
 
 
@@ -52,6 +53,7 @@ def build(
             help="Put a release and the libraries it needs into a new folder.",
         ),
     ] = None,
+    includes: Include = None,
 ) -> None:
     """Build a program.
 
@@ -68,17 +70,18 @@ def build(
       flare build --target-cpu x86-64-v2 --bundle dist
     """
     source = project.source_file(file)
+    folders = include.checked(includes)
     found = toolchain.find()
     if bundle_folder is None:
         binary = output or Path(source.stem)
         _check_output(binary)
         chosen = _options(release, target_cpu)
-        building.build(found, Program(source, binary, chosen, whole))
+        building.build(found, Program(source, binary, chosen, whole, folders))
         return
     name = _bundled_name(source, output)
     folder = bundle.new_folder(bundle_folder)
     options = _options(True, target_cpu)
-    building.build(found, Program(source, folder / name, options, whole))
+    building.build(found, Program(source, folder / name, options, whole, folders))
     bundle.complete(folder / name, found.libraries)
     _tell(folder, folder / name)
 

@@ -33,6 +33,8 @@ class Program:
     options: tuple[str, ...] = ()
     whole: bool = False
     """Whether the library is compiled with it."""
+    includes: tuple[Path, ...] = ()
+    """Folders of packages that it imports, beside its own and the library."""
 
 
 def release_options(cpu: str | None) -> tuple[str, ...]:
@@ -61,7 +63,11 @@ def build(
     made = None if program.whole else toolchain.object_for(program.options)
     with terminal.progress(f"{doing[0]} {what}") as done:
         result = toolchain.build(
-            program.source, program.output, *program.options, made=made
+            program.source,
+            program.output,
+            *program.options,
+            made=made,
+            includes=program.includes,
         )
         if result.returncode == 0:
             done(f"{doing[1]} {what}")
@@ -77,9 +83,10 @@ def build(
 def build_if_changed(toolchain: Toolchain, program: Program, name: str = "") -> None:
     """Builds a program unless neither it nor the library has changed since."""
     stamp = program.output.with_suffix(".inputs")
-    folders = [program.source.resolve().parent, toolchain.flare]
+    folders = [program.source.resolve().parent, toolchain.flare, *program.includes]
     kind = "whole" if program.whole else "with the object"
-    words = (str(program.source), str(toolchain.root), kind, *program.options)
+    places = map(str, (program.source, toolchain.root, *program.includes))
+    words = (*places, kind, *program.options)
     wanted = project.fingerprint(folders, *words)
     if wanted and program.output.exists() and stamp.exists():
         if stamp.read_text() == wanted:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mojo_flare import building, project, toolchain
+from mojo_flare import building, include, project, toolchain
 from mojo_flare.building import Program
+from mojo_flare.include import Include
 
 
 def check(
@@ -15,6 +16,7 @@ def check(
         Path | None,
         typer.Argument(help="The program's file.", show_default="main.mojo"),
     ] = None,
+    includes: Include = None,
 ) -> None:
     """Report what is wrong with a program, and leave nothing behind.
 
@@ -31,5 +33,6 @@ def check(
     source = project.source_file(file)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "checked.o"
-        program = Program(source, output, ("--emit", "object"))
+        found = include.checked(includes)
+        program = Program(source, output, ("--emit", "object"), includes=found)
         building.build(toolchain.find(), program, doing=("checking", "checked"))

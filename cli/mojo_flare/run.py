@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mojo_flare import building, project, toolchain
+from mojo_flare import building, include, project, toolchain
 from mojo_flare.building import Program
+from mojo_flare.include import Include
 
 
 def run(
@@ -18,6 +19,7 @@ def run(
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Arguments of the program.")
     ] = None,
+    includes: Include = None,
 ) -> None:
     """Build a program and run it.
 
@@ -29,10 +31,13 @@ def run(
       flare run
 
       flare run tools/load.mojo --users 100
+
+      flare run -I ../shared
     """
     source = project.source_file(file)
     found = toolchain.find()
     folder = project.work_folder(source.parent)
-    program = Program(source, folder / "run" / source.stem)
+    output = folder / "run" / source.stem
+    program = Program(source, output, includes=include.checked(includes))
     building.build_if_changed(found, program)
     os.execv(program.output, [str(program.output), *(arguments or [])])

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mojo_flare import building, project, terminal, toolchain
+from mojo_flare import building, include, project, terminal, toolchain
 from mojo_flare.building import Program
+from mojo_flare.include import Include
 from mojo_flare.outcome import CommandError, ExitCode
 from mojo_flare.testing import Outcome, Result, find_tests, run_program, write_program
 
@@ -30,6 +31,7 @@ def test(
             "--timeout", metavar="SECONDS", min=0.1, help="How long a test may take."
         ),
     ] = 60.0,
+    includes: Include = None,
 ) -> None:
     """Find and run tests.
 
@@ -48,6 +50,7 @@ def test(
       flare test tests/test_users.mojo -k login
     """
     began = time.monotonic()
+    folders = include.checked(includes)
     root = Path.cwd()
     wanted = paths or [Path("tests")]
     tests = [x for x in find_tests(root, wanted) if only in x.name]
@@ -64,7 +67,7 @@ def test(
     options = ("-D", "ASSERT=all", "-I", str(root))
     building.build(
         found,
-        Program(source, folder / "run_tests", options),
+        Program(source, folder / "run_tests", options, includes=folders),
         f"{len(tests)} {'test' if len(tests) == 1 else 'tests'}",
     )
     results = []

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mojo_flare import terminal
+from mojo_flare import include, terminal
 from mojo_flare.compiler import IMPORT_PATH, Compiler
 from mojo_flare.object import store
 from mojo_flare.outcome import CommandError, ExitCode
@@ -124,6 +124,7 @@ class Toolchain:
         output: Path,
         *options: str,
         made: store.FlareObject | None = None,
+        includes: tuple[Path, ...] = (),
     ) -> subprocess.CompletedProcess[str]:
         """Builds a program; what the compiler says is in `stdout`.
 
@@ -133,6 +134,7 @@ class Toolchain:
             options: More options of the compiler.
             made: The object it is built beside; none to compile the library with
                 the program.
+            includes: Where the program's packages are, behind the library.
         """
         if shutil.which("cc") is None:
             raise CommandError(
@@ -142,7 +144,7 @@ class Toolchain:
                 ExitCode.NO_TOOLCHAIN,
             )
         output.parent.mkdir(parents=True, exist_ok=True)
-        found = self.options(made)
+        found = (*self.options(made), *include.options(includes))
         return self.call(
             *("build", *options, *found, str(source), "-o", str(output)), made=made
         )

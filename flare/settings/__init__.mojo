@@ -11,3 +11,8 @@ from flare.settings.settings import (
     Settings,
     SettingsError,
 )
+from flare.settings.start import (
+    REFUSED_EXIT_CODE,
+    exit_refusing,
+    settings_or_exit,
+)

@@ -140,13 +140,17 @@ def _padded(text: String, length: Int) -> String:
     return padded^
 
 
+def program_name() -> String:
+    """The name of the program's file."""
+    if len(argv()) == 0:
+        return String("program")
+    var path = String(argv()[0])
+    return String(path[byte = path.rfind("/") + 1 :])
+
+
 def help_text(fields: List[SettingField], prefix: Optional[String]) -> String:
     """Lists the options: name, form, meaning, default and variable."""
-    var program = String("program")
-    if len(argv()) > 0:
-        var path = String(argv()[0])
-        program = String(path[byte = path.rfind("/") + 1 :])
-    var text = Text().add("Usage: ").add(program).add(" [options]\n")
+    var text = Text().add("Usage: ").add(program_name()).add(" [options]\n")
     if prefix:
         text = text^.add("\nEach option may also be a variable of the")
         text = text^.add(" environment; the option wins.\n")

@@ -1,6 +1,6 @@
 """Runs a session of `flare dev` with a given toolchain.
 
-Usage: run_dev.py TOOLCHAIN_ROOT SOURCE [ready_s=N] [stable_s=N]
+Usage: run_dev.py TOOLCHAIN_ROOT SOURCE [ready_s=N] [stable_s=N] [include=DIR]
 """
 
 import sys
@@ -20,6 +20,7 @@ settings = session.Settings(
     source,
     [source.parent],
     addresses=guess_addresses(source),
+    includes=(Path(options["include"]),) if "include" in options else (),
     ready_s=float(options.get("ready_s", 30)),
 )
 session.run_session(settings, Toolchain(root, has_objects=False))

@@ -289,3 +289,73 @@ def test_check_leaves_nothing_behind(flare, tmp_path: Path) -> None:
     done = flare(tmp_path, "check", "main.mojo")
     assert (done.returncode, done.stdout[:21]) == (0, "checked main.mojo in ")
     assert [path.name for path in tmp_path.iterdir()] == ["main.mojo"]
+
+
+LIBRARY = """def greeting() -> String:
+    return "hello from elsewhere"
+"""
+USES_LIBRARY = """from elsewhere.words import greeting
+
+
+def main():
+    print(greeting())
+"""
+TESTS_LIBRARY = """from elsewhere.words import greeting
+from std.testing import assert_equal
+
+
+def test_greets() raises:
+    assert_equal(greeting(), "hello from elsewhere")
+"""
+
+
+@pytest.fixture
+def with_library(tmp_path: Path) -> Path:
+    """A project whose program imports a package that lies beside the project."""
+    folder = tmp_path / "shared" / "elsewhere"
+    folder.mkdir(parents=True)
+    (folder / "words.mojo").write_text(LIBRARY)
+    # What the library itself needs is found before what -I names.
+    (tmp_path / "shared" / "flare").mkdir()
+    (tmp_path / "shared" / "flare" / "__init__.mojo").write_text("broken(\n")
+    project_folder = tmp_path / "project"
+    (project_folder / "tests").mkdir(parents=True)
+    (project_folder / "main.mojo").write_text(USES_LIBRARY)
+    (project_folder / "tests" / "test_words.mojo").write_text(TESTS_LIBRARY)
+    return project_folder
+
+
+def test_packages_are_looked_for_where_the_option_says(flare, with_library: Path) -> None:
+    without = flare(with_library, "check")
+    assert without.returncode == 4
+    assert "elsewhere" in without.stdout
+    assert flare(with_library, "check", "-I", "../shared").returncode == 0
+    ran = flare(with_library, "run", "--include", "../shared")
+    assert ran.stdout.splitlines()[-1] == "hello from elsewhere"
+    # A change of the package is one of the program.
+    words = with_library.parent / "shared" / "elsewhere" / "words.mojo"
+    words.write_text(LIBRARY.replace("elsewhere", "nearby"))
+    ran = flare(with_library, "run", "-I", "../shared")
+    assert ran.stdout.splitlines()[-1] == "hello from nearby"
+    words.write_text(LIBRARY)
+    built = flare(with_library, "build", "-I", "../shared", "-o", "made")
+    assert built.returncode == 0, built.stdout
+    assert subprocess.check_output([with_library / "made"]) == b"hello from elsewhere\n"
+    tested = flare(with_library, "test", "-I", "../shared")
+    assert tested.returncode == 0, tested.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["run"], ["build"], ["check"], ["dev"], ["routes"], ["openapi"], ["test"],
+     ["bench", "http://127.0.0.1:1/"]],
+)
+def test_a_folder_of_packages_that_is_none_is_refused(
+    flare, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    (tmp_path / "file").touch()
+    for folder in ("nowhere", "file"):
+        done = flare(tmp_path, command[0], "-I", ".", "-I", folder, *command[1:])
+        assert done.returncode == 2, done.stdout
+        assert f"-I {folder} is no folder" in done.stdout

@@ -28,6 +28,7 @@ COMPILER = """#!{python}
 import pathlib, sys
 source, output = sys.argv[-3], pathlib.Path(sys.argv[-1])
 assert sys.argv[1] == "build" and "FLARE_DEV=1" in sys.argv, sys.argv
+pathlib.Path(sys.argv[0]).with_name("arguments").write_text("\\n".join(sys.argv))
 text = pathlib.Path(source).read_text()
 if "broken" in text:
     print(source + ":3:5: error: use of unknown declaration 'broken'")
@@ -166,6 +167,16 @@ def test_a_request_under_way_is_finished_by_the_old_version(dev, server):
     assert connection.getresponse().read() == b"v0"
     running.served(2)
     wait(lambda: get(f"{host}:{port}")[1] == "v1", running.text)
+
+
+def test_packages_of_the_program_are_looked_for_behind_the_library(dev, server, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    running = dev(program(server, "v0"), f"include={folder}")
+    running.served()
+    words = (tmp_path / "modular" / "bin" / "arguments").read_text().splitlines()
+    places = [words[at + 1] for at, word in enumerate(words) if word == "-I"]
+    assert places == [str(ROOT), str(folder)]
 
 
 def test_a_broken_edit_is_shown_and_the_old_version_goes_on(dev, server):
@@ -344,9 +355,10 @@ def test_addresses_are_found_in_the_source(tmp_path, line, addresses):
         (["--port", "many"], {}, []),
     ],
 )
-def test_addresses_that_settings_give(tmp_path, arguments, environment, addresses):
+@pytest.mark.parametrize("reader", ["read_settings", "settings_or_exit"])
+def test_addresses_that_settings_give(tmp_path, reader, arguments, environment, addresses):
     source = tmp_path / "main.mojo"
-    source.write_text('var settings = read_settings[Settings]("APP_").take()')
+    source.write_text(f'var settings = {reader}[Settings]("APP_").take()')
     assert guess_addresses(source, arguments, environment) == []
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "settings.mojo").write_text("var server: ServerSettings")

@@ -11,6 +11,10 @@ from flare.settings.settings import (
     read_env,
     settings_of,
 )
+from flare.settings.start import (
+    REFUSED_EXIT_CODE,
+    refusal_lines,
+)
 from std.os import setenv
 from std.testing import assert_equal, assert_false, assert_true
 
@@ -348,3 +352,14 @@ def test_what_was_made_is_destroyed_once_when_something_is_bad() raises:
 def test_the_environment_of_the_process_is_read_when_asked_for() raises:
     assert_true(setenv("FLARE_TEST_SETTINGS_PORT", "77"))
     assert_equal(read_env[_Admin]("FLARE_TEST_SETTINGS_").port, 77)
+
+
+def test_a_program_that_is_refused_says_a_line_for_each_problem() raises:
+    assert_equal(REFUSED_EXIT_CODE, 2)
+    assert_equal(
+        refusal_lines("shop", ["S_PORT is 'x'; it takes an integer"]),
+        "shop: S_PORT is 'x'; it takes an integer\n",
+    )
+    assert_equal(
+        refusal_lines("shop", ["one", "two"]), "shop: one\nshop: two\n"
+    )

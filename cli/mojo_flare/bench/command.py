@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 import typer
 from rich.live import Live
 
-from mojo_flare import terminal, toolchain
+from mojo_flare import include, terminal, toolchain
 from mojo_flare.bench.figures import Moment
 from mojo_flare.bench.generator import Load, built_generator, run_load
 from mojo_flare.bench.report import headline, histogram, live_table, summary
+from mojo_flare.include import Include
 from mojo_flare.outcome import CommandError, ExitCode
 
 _TOKEN = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
@@ -62,6 +63,7 @@ def bench(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one line of JSON in place of text.")
     ] = False,
+    includes: Include = None,
 ) -> None:
     """Load a server at a constant rate, and show how long answers took.
 
@@ -98,7 +100,7 @@ def bench(
             f"-t {threads} is more than -c {connections} or -r {rate} can be dealt out to",
             "lower -t",
         )
-    binary = built_generator(toolchain.find())
+    binary = built_generator(toolchain.find(), include.checked(includes))
     terminal.say(headline(load))
     figures = _run_shown(load, binary)
     if as_json:

@@ -67,12 +67,17 @@ def cache_folder() -> Path:
     return base / "flare"
 
 
-def built_generator(toolchain: Toolchain) -> Path:
-    """Builds the generator unless it is there already."""
+def built_generator(toolchain: Toolchain, includes: tuple[Path, ...] = ()) -> Path:
+    """Builds the generator unless it is there already.
+
+    Args:
+        toolchain: Builds it.
+        includes: Folders of packages that the compiler may take, too.
+    """
     name = hashlib.sha256(str(toolchain.root).encode()).hexdigest()[:16]
     folder = cache_folder() / "bench" / name
     folder.mkdir(parents=True, exist_ok=True)
-    program = Program(SOURCE, folder / SOURCE.stem)
+    program = Program(SOURCE, folder / SOURCE.stem, includes=includes)
     building.build_if_changed(toolchain, program, "the load generator")
     return program.output
 

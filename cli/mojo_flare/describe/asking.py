@@ -100,8 +100,14 @@ def check_convention(source: Path) -> None:
     raise CommandError(f"{what} `def routes() raises -> Router`", _EXAMPLE)
 
 
-def ask(source: Path, *question: str) -> str:
-    """Builds the program that asks, unless it is built, and gives its answer."""
+def ask(source: Path, includes: tuple[Path, ...], *question: str) -> str:
+    """Builds the program that asks, unless it is built, and gives its answer.
+
+    Args:
+        source: Has the routes.
+        includes: Folders of packages that it imports, too.
+        question: Arguments of the program that asks.
+    """
     check_convention(source)
     found = toolchain.find()
     home = source.resolve().parent
@@ -110,9 +116,10 @@ def ask(source: Path, *question: str) -> str:
     generated = folder / f"ask_{source.stem}.mojo"
     # The generated text names what it was made of, so a change builds it anew;
     # where there is too much to look at, each call does.
-    inputs = project.fingerprint([home]) or secrets.token_hex()
+    inputs = project.fingerprint([home, *includes]) or secrets.token_hex()
     generated.write_text(_MAIN.format(module=source.stem, inputs=inputs))
-    program = Program(generated, folder / generated.stem, ("-I", str(home)))
+    own = ("-I", str(home))
+    program = Program(generated, folder / generated.stem, own, includes=includes)
     building.build_if_changed(found, program, f"the routes of {source}")
     result = subprocess.run(
         [program.output, *question],

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from mojo_flare import project, terminal
+from mojo_flare import include, project, terminal
 from mojo_flare.describe.asking import ask
 from mojo_flare.describe.handlers import Registration, handler_of, registrations
+from mojo_flare.include import Include
 from mojo_flare.outcome import CommandError, ExitCode
 
 File = Annotated[
@@ -22,6 +23,7 @@ def routes(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON in place of a table.")
     ] = False,
+    includes: Include = None,
 ) -> None:
     """List the routes of a program.
 
@@ -37,7 +39,7 @@ def routes(
       flare routes service.mojo --json
     """
     source = project.source_file(file)
-    rows = json.loads(ask(source, "routes"))
+    rows = json.loads(ask(source, include.checked(includes), "routes"))
     home = source.resolve().parent
     known = registrations(project.mojo_files(home), home)
     found = [handler_of(row["method"], row["pattern"], known) for row in rows]
@@ -94,6 +96,7 @@ def openapi(
     api_version: Annotated[
         str, typer.Option(help="The API's version, if the program serves no document.")
     ] = "0.1.0",
+    includes: Include = None,
 ) -> None:
     """Write the OpenAPI document of a program.
 
@@ -109,7 +112,8 @@ def openapi(
     """
     source = project.source_file(file)
     name = title or source.resolve().parent.name
-    text = ask(source, "openapi", path, name, api_version)
+    folders = include.checked(includes)
+    text = ask(source, folders, "openapi", path, name, api_version)
     try:
         document = json.loads(text)
     except ValueError:

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mojo_flare import instantiation
+from mojo_flare import include, instantiation
 from mojo_flare.toolchain import Toolchain
 
 # For a server that was compiled before; see flare/runtime/dev_handover.mojo.
@@ -55,12 +55,16 @@ class Builder:
     """Builds one program, again and again, each time to a file of its own."""
 
     def __init__(
-        self, toolchain: Toolchain, source: Path, folder: Path, options: list[str]
+        self,
+        toolchain: Toolchain,
+        source: Path,
+        folder: Path,
+        includes: tuple[Path, ...] = (),
     ) -> None:
         self._toolchain = toolchain
         self._source = source
         self._folder = folder
-        self._options = options
+        self._includes = include.options(includes)
         self._count = 0
 
     async def build(self) -> BuildResult:
@@ -68,12 +72,12 @@ class Builder:
         self._count += 1
         binary = self._folder / f"{self._source.stem}-{self._count}"
         began = asyncio.get_running_loop().time()
-        made = await asyncio.to_thread(self._toolchain.object_for, tuple(self._options))
+        made = await asyncio.to_thread(self._toolchain.object_for, ())
         process = await asyncio.create_subprocess_exec(
             str(self._toolchain.mojo),
             "build",
             *self._toolchain.options(made),
-            *self._options,
+            *self._includes,
             *_DEV_OPTIONS,
             str(self._source),
             "-o",

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from mojo_flare import project, toolchain
+from mojo_flare import include, project, toolchain
 from mojo_flare.dev.guess import guess_addresses, parse_address
 from mojo_flare.dev.session import Settings, run_session
+from mojo_flare.include import Include
 from mojo_flare.outcome import CommandError
 
 PAGE_PORT = 7007
@@ -50,6 +51,7 @@ def dev(
             help="How long a new version may take before it serves.",
         ),
     ] = 30.0,
+    includes: Include = None,
 ) -> None:
     """Run a program, and replace it whenever one of its files changes.
 
@@ -66,14 +68,18 @@ def dev(
 
       flare dev server.mojo --watch ../shared
 
+      flare dev -I ../shared
+
       flare dev --address 127.0.0.1:8080 server.mojo 8080
     """
     source = project.source_file(file)
+    packages = include.checked(includes)
     settings = Settings(
         source=source,
-        folders=_folders(source, watch or []),
+        folders=_folders(source, [*(watch or []), *packages]),
         arguments=arguments or [],
         addresses=guess_addresses(source, arguments or []),
+        includes=packages,
         page_port=page_port,
         ready_s=ready_timeout,
     )

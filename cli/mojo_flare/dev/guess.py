@@ -17,7 +17,7 @@ _CALL = re.compile(
     )""",
     re.VERBOSE,
 )
-_PREFIX = re.compile(r'\bread_settings\[[^\]]*\]\(\s*"([A-Z0-9_]*)"')
+_PREFIX = re.compile(r'\b(?:read_settings|settings_or_exit)\[[^\]]*\]\(\s*"([A-Z0-9_]*)"')
 _HOSTS = {"localhost": "127.0.0.1", "any": "0.0.0.0"}
 
 

@@ -35,7 +35,7 @@ class Settings:
     source: Path
     folders: list[Path]
     arguments: list[str] = field(default_factory=list)
-    options: list[str] = field(default_factory=list)
+    includes: tuple[Path, ...] = ()
     addresses: list[Address] = field(default_factory=list)
     page_port: int = 0
     ready_s: float = 30.0
@@ -57,7 +57,7 @@ class Session:
         self._settings = settings
         self._folder = Path(tempfile.mkdtemp(prefix="flare-dev-"))
         self._builder = Builder(
-            toolchain, settings.source, self._folder, settings.options
+            toolchain, settings.source, self._folder, settings.includes
         )
         self._state = State()
         self._pages = PageServer(lambda: self._state)

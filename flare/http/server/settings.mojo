@@ -8,13 +8,14 @@ from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
 from flare.settings.fields import SettingsGroup
+from flare.settings.start import exit_refusing
 
 
 struct ServerSettings(Copyable, Defaultable, SettingsGroup):
     """Where a server listens, with how many workers, and its limits.
 
-        var settings = read_settings[ServerSettings]("APP_").take()
-        var server = settings.bind()
+        var settings = settings_or_exit[ServerSettings]("APP_").take()
+        var server = settings.bind_or_exit()
         server.serve(router^, num_workers=settings.worker_count())
 
     reads `APP_PORT`, `APP_MAX_BODY_SIZE`, `--port` and so on. As a field of a
@@ -91,6 +92,19 @@ struct ServerSettings(Copyable, Defaultable, SettingsGroup):
             Error: As `HttpServer.bind`.
         """
         return HttpServer.bind(self.socket_addr(), self.config.copy())
+
+    def bind_or_exit(self) -> HttpServer:
+        """Makes a server that listens there; if that cannot be, ends the program
+        with a line on standard error and exit code 2: the address is not this
+        machine's, or the port is taken, or needs rights.
+
+        Returns:
+            The server.
+        """
+        try:
+            return self.bind()
+        except error:
+            exit_refusing([String("cannot listen: ", error)])
 
     def socket_addr(self) -> SocketAddr:
         """Gives address and port, such as for `HttpServer.bind_tls`.
