@@ -84,6 +84,15 @@ def test_the_unit_is_one_for_systemd(projects: dict[str, Path], template: str) -
     assert done.returncode == 0 and done.stderr == "", done.stderr
 
 
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_user_of_an_image_is_a_number(projects: dict[str, Path], template: str) -> None:
+    """Kubernetes refuses a name under runAsNonRoot: it cannot see whose it is."""
+    text = (projects[template] / "Dockerfile").read_text()
+    users = re.findall(r"^USER (.*)$", text, re.MULTILINE)
+    assert len(users) == 1
+    assert re.fullmatch(r"[1-9]\d*(:[1-9]\d*)?", users[0]), users
+
+
 REFUSED = {
     "capital": ("Shop", "is made of a-z, 0-9 and single hyphens"),
     "space": ("my shop", "is made of a-z"),
