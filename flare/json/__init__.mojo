@@ -3,6 +3,7 @@
 from flare.json.error import JsonError, JsonErrorKind
 from flare.json.error import JsonKind
 from flare.json.error import JsonLimits
+from flare.json.rules import FieldRule, FieldRules, Ruled
 from flare.json.schema import JsonDescribed, SchemaBook
 from flare.json.struct_reader import JsonReadable, read_json
 from flare.json.struct_writer import JsonWritable, json_text, write_json

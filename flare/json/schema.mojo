@@ -5,6 +5,7 @@ from flare.json.field_types import (
     is_plain_struct,
     json_field_problem,
 )
+from flare.json.rules import FieldRules, Ruled, ruled_schema, rules_problem
 from flare.json.struct_reader import JsonMaybe, JsonReadable
 from flare.json.struct_writer import JsonWritable
 from std.reflection import reflect
@@ -146,6 +147,11 @@ def _struct_schema[T: AnyType](mut book: SchemaBook) -> String:
     var id = schema_id(materialize[reflect[T].name()]())
     if book.begin(id, String(materialize[reflect[T].base_name()]())):
         var fields = _Fields()
+        var rules = FieldRules()
+        comptime if conforms_to(T, Ruled):
+            comptime PROBLEM = rules_problem[T]()
+            comptime assert PROBLEM.byte_length() == 0, PROBLEM
+            T.rules(rules)
         comptime for index in range(reflect[T].field_count()):
             comptime F = reflect[T].field_types()[index]
             comptime PROBLEM = json_field_problem[
@@ -155,7 +161,7 @@ def _struct_schema[T: AnyType](mut book: SchemaBook) -> String:
             comptime NAME = reflect[T].field_names()[index]
             fields.add(
                 materialize[NAME](),
-                schema_of[F](book),
+                ruled_schema(rules, materialize[NAME](), schema_of[F](book)),
                 conforms_to(F, JsonMaybe),
             )
         book.finish(id, fields.schema())

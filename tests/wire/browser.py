@@ -118,6 +118,11 @@ class Page:
         """Gives what a reader sees."""
         return self.evaluate("document.body ? document.body.innerText : ''")
 
+    def prefer(self, colour_scheme: str) -> None:
+        """Has the reader prefer `light` or `dark`."""
+        feature = {"name": "prefers-color-scheme", "value": colour_scheme}
+        self._call("Emulation.setEmulatedMedia", CALL_TIMEOUT_S, features=[feature])
+
     def close(self) -> None:
         """Closes the tab, as its user would."""
         self._call("Page.close", CALL_TIMEOUT_S)

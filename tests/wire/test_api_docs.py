@@ -123,3 +123,64 @@ def test_requests_are_sent_from_the_page(app):
             'form.elements.name.value = "tea"; form.elements.price.value = "2";',
         )
         assert status == "200" and '"price": 2' in text, text
+
+
+def test_credentials_are_sent_as_their_schemes_say(app):
+    """RFC 7617, RFC 6750, and a field of a guard of the program's own."""
+    forms = {
+        "/who": ('form.elements.user.value = "ann"; form.elements.password.value = "pw";', "ann"),
+        "/token": ('form.elements.token.value = "t0k";', "robot"),
+        "/keyed": ('form.elements["X-Api-Key"].value = "k1";', "k1"),
+    }
+    with Browser() as browser:
+        page = browser.open(f"http://127.0.0.1:{app.port}/docs")
+        page.wait_for("document.documentElement.dataset.ready")
+        for path, (script, answer) in forms.items():
+            # To Basic a browser asks its reader, in a window of its own.
+            if path != "/who":
+                status, text = send(page, path, "")
+                assert status == "401", text
+            status, text = send(page, path, script)
+            assert status == "200" and text.endswith(answer), text
+
+
+def test_links_lead_to_what_is_there(app):
+    page = fetched(app, "/docs")[1]
+    places = set(re.findall(r'href="#([^"]+)"', page))
+    assert {"schema-Item", "schema-Problem", "credentials-X-Api-Key"} <= places
+    assert places <= set(re.findall(r'id="([^"]+)"', page))
+    assert "422</code><td>Unprocessable" in page
+
+
+def luminance(colour):
+    """WCAG 2.2, relative luminance."""
+    red, green, blue = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (int(number) / 255 for number in re.findall(r"\d+", colour)[:3])
+    ]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+COLOURS = """[...document.querySelectorAll("h1, h3, td, a, small, code, summary, input, button")]
+    .map(each => {
+        const text = getComputedStyle(each).color;
+        let back = each;
+        while (back && getComputedStyle(back).backgroundColor === "rgba(0, 0, 0, 0)")
+            back = back.parentElement;
+        return [each.tagName, text, back ? getComputedStyle(back).backgroundColor : "none"];
+    })"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_can_be_read_in_both_colour_schemes(app, scheme):
+    """WCAG 2.2, contrast (minimum): 4.5 to 1, forms included."""
+    with Browser() as browser:
+        page = browser.open(f"http://127.0.0.1:{app.port}/docs")
+        page.prefer(scheme)
+        page.wait_for("document.documentElement.dataset.ready")
+        page.evaluate("document.querySelectorAll('details').forEach(x => x.open = true)")
+        body = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (luminance(body) < 0.1) is (scheme == "dark")
+        for tag, text, back in page.evaluate(COLOURS):
+            brighter, darker = sorted((luminance(text), luminance(back)), reverse=True)
+            assert (brighter + 0.05) / (darker + 0.05) >= 4.5, (tag, text, back)

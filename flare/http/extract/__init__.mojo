@@ -29,5 +29,11 @@ from flare.http.extract.upload import (
     UploadedPart,
     UploadError,
 )
-from flare.http.handler.operation import Input, InputError, Operation
+from flare.http.handler.operation import (
+    Input,
+    InputError,
+    Operation,
+    SecurityScheme,
+)
+from flare.json.rules import FieldRules
 from flare.json.text_value import FromTexts

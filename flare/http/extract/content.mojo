@@ -10,6 +10,7 @@ from flare.http.handler.operation import (
     Operation,
 )
 from flare.json.error import JsonError, JsonErrorKind, JsonErrors
+from flare.json.rules import BrokenRule, FieldRules, Ruled, broken_rules
 from flare.json.struct_reader import (
     Erased,
     FieldSource,
@@ -69,7 +70,7 @@ struct Json[T: Movable & Deinitable](Input):
         var value = place.unsafe_take_pointee()
         comptime if conforms_to(Self.T, Checked):
             try:
-                value.check()
+                _check(value)
             except error:
                 raise _pointed(error^)
         return Self(value^)
@@ -136,7 +137,7 @@ struct Form[T: Movable & Deinitable](Input):
             raise source.error.take()
         var value = place.unsafe_take_pointee()
         comptime if conforms_to(Self.T, Checked):
-            value.check()
+            _check(value)
         return Self(value^)
 
     @staticmethod
@@ -328,24 +329,50 @@ def _pointer_of_name(name: String) -> String:
     return String("/", text)
 
 
-trait Checked(Deinitable, Movable):
-    """Is asked, once it was read as `Json` or `Form`, whether it is good.
+def _check[T: Checked](value: T) raises InputError:
+    """Holds content to its rules; then it is asked itself."""
+    var broken = broken_rules(value)
+    if len(broken) > 0:
+        raise _error_of_rules(broken)
+    value.check()
+
+
+@no_inline
+def _error_of_rules(broken: List[BrokenRule]) -> InputError:
+    var error = InputError.of_content(String(broken[0].field), broken[0].reason)
+    for index in range(1, len(broken)):
+        ref rule = broken[index]
+        error.add(InputError.of_content(String(rule.field), rule.reason))
+    return error^
+
+
+trait Checked(Deinitable, Movable, Ruled):
+    """Is held to rules, once it was read as `Json` or `Form`.
 
         @fieldwise_init
         struct NewTask(Checked):
             var title: String
+            var hours: Int
+
+            @staticmethod
+            def rules(mut rules: FieldRules):
+                rules.length("title", 1, 200)
+                rules.between("hours", 1, 40)
 
             def check(self) raises InputError:
-                if self.title == "":
-                    raise InputError.of_content("title", "must not be empty")
+                if self.title.strip() == "":
+                    raise InputError.of_content("title", "must not be blank")
 
-    An endpoint that is called has content that has passed.
+    What `rules` says of fields is checked, and stands in the OpenAPI document;
+    `check` says what else must hold. Either may be left out. An endpoint that
+    is called has content that has passed both.
     """
 
     def check(self) raises InputError:
-        """Checks the fields, alone and together.
+        """Checks what no rule says, such as fields that must fit together. It is
+        asked only if all rules are kept. By default nothing is wrong.
 
         Raises:
             InputError: What is wrong, for the client to read.
         """
-        ...
+        return

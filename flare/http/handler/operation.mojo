@@ -6,7 +6,7 @@ from flare.bytes.utf8 import is_valid_utf8
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.json.writer import append_json_string
-from flare.json.schema import SchemaBook, schema_of
+from flare.json.schema import SchemaBook, schema_id, schema_of
 
 
 @fieldwise_init
@@ -36,6 +36,83 @@ struct ContentDescription(Copyable, Movable):
     `Operation.book`."""
 
 
+@fieldwise_init
+struct SecurityScheme(Copyable, Movable):
+    """What a guard wants to be shown (OpenAPI 3.1, Security Scheme Object)."""
+
+    var id: String
+    """Its name in a document, the same for the same credentials."""
+    var kind: StaticString
+    """`http` for what goes into Authorization, else `apiKey`."""
+    var place: StaticString
+    """Of `http` the scheme, such as `bearer`; of `apiKey` where it stands:
+    `header`, `query` or `cookie`."""
+    var name: String
+    """Of `apiKey` the name of the field, parameter or cookie; else empty."""
+    var about: String
+    """How one comes by it, in a few words; may be empty."""
+
+    @staticmethod
+    def basic() -> Self:
+        """Describes a name and a password (RFC 7617).
+
+        Returns:
+            The scheme `basic`.
+        """
+        return Self(String("basic"), "http", "basic", String(), String())
+
+    @staticmethod
+    def bearer(var about: String = String()) -> Self:
+        """Describes a token in Authorization (RFC 6750).
+
+        Args:
+            about: How one comes by it.
+
+        Returns:
+            The scheme `bearer`.
+        """
+        return Self(String("bearer"), "http", "bearer", String(), about^)
+
+    @staticmethod
+    def header(var name: String, var about: String = String()) -> Self:
+        """Describes a token in a header field of its own.
+
+        Args:
+            name: The field's name, such as `X-Api-Key`.
+            about: How one comes by it.
+
+        Returns:
+            The scheme.
+        """
+        return Self(schema_id(name), "apiKey", "header", name^, about^)
+
+    @staticmethod
+    def query(var name: String, var about: String = String()) -> Self:
+        """Describes a token in a parameter of the query.
+
+        Args:
+            name: The parameter's name.
+            about: How one comes by it.
+
+        Returns:
+            The scheme.
+        """
+        return Self(schema_id(name), "apiKey", "query", name^, about^)
+
+    @staticmethod
+    def cookie(var name: String, var about: String = String()) -> Self:
+        """Describes a token in a cookie, such as that of a session.
+
+        Args:
+            name: The cookie's name.
+            about: How one comes by it.
+
+        Returns:
+            The scheme.
+        """
+        return Self(schema_id(name), "apiKey", "cookie", name^, about^)
+
+
 struct Operation(Copyable, Movable):
     """A method and a pattern, with what its handler says of itself."""
 
@@ -51,8 +128,8 @@ struct Operation(Copyable, Movable):
     """What it takes beside content."""
     var contents: List[ContentDescription]
     """What it takes and gives as content."""
-    var guards: List[StaticString]
-    """The schemes of the guards around it: `basic` and `bearer`."""
+    var guards: List[SecurityScheme]
+    """What the guards around it want to be shown, all of it."""
     var book: SchemaBook
     """The schemas of the structs that contents name."""
 
@@ -93,6 +170,23 @@ struct Operation(Copyable, Movable):
             status: The response's status.
         """
         self._add(status, "application/json", schema_of[T](self.book))
+
+    @no_inline
+    def wants(mut self, var scheme: SecurityScheme):
+        """Says that a guard wants credentials; it answers 401 without them.
+
+            @staticmethod
+            def describe(mut operation: Operation):
+                operation.wants(SecurityScheme.header("X-Api-Key"))
+
+        Args:
+            scheme: What it wants to be shown; one that is there by its id is
+                left out.
+        """
+        for ref known in self.guards:
+            if known.id == scheme.id:
+                return
+        self.guards.append(scheme^)
 
     def answers(mut self, status: Int):
         """Says that there is a response without content to speak of, such as

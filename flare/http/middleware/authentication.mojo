@@ -12,7 +12,7 @@ from flare.http.message.header_map import check_field
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, unauthorized
 from flare.http.handler.handler import Handler, RequestPolicy, refuses_by_head
-from flare.http.handler.operation import Operation
+from flare.http.handler.operation import Operation, SecurityScheme
 from flare.http.routing.stack import Layer
 
 
@@ -196,7 +196,7 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
             operation: What is known of the route.
         """
         self.handler.describe(operation)
-        operation.guards.append("basic")
+        operation.wants(SecurityScheme.basic())
 
 
 def policy_behind[
@@ -409,7 +409,7 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
             operation: What is known of the route.
         """
         self.handler.describe(operation)
-        operation.guards.append("bearer")
+        operation.wants(SecurityScheme.bearer())
 
     @no_inline
     def _refuse(

@@ -5,6 +5,7 @@ from flare.http.handler.operation import (
     ContentDescription,
     Operation,
     ParameterDescription,
+    SecurityScheme,
 )
 from flare.http.routing.route_tree import (
     SEGMENT_PARAM,
@@ -22,7 +23,7 @@ comptime _PROBLEM_REF = StaticString(
     '{"$ref":"#/components/schemas/flare.http.Problem"}'
 )
 comptime _PROBLEM = StaticString(
-    '{"type":"object","description":"RFC 9457","properties":{'
+    '{"type":"object","description":"What is wrong with a request (RFC 9457)","properties":{'
     '"title":{"type":"string"},"status":{"type":"integer"},'
     '"in":{"type":"string"},"name":{"type":"string"},'
     '"detail":{"type":"string"},"errors":{"type":"array","items":{'
@@ -69,7 +70,7 @@ def openapi_document(
     """
     var components = components_of(operations)
     var named = with_names(
-        _with_all_responses(with_one_template(_with_own_ids(operations))),
+        with_all_responses(with_one_template(_with_own_ids(operations))),
         components,
     )
     var writer = JsonComposer()
@@ -244,7 +245,7 @@ def _write_operation(
         writer.text("operationId", id)
     if operation.summary.byte_length() > 0:
         writer.text("summary", operation.summary)
-    var parameters = _parameters(operation)
+    var parameters = parameters_of(operation)
     if len(parameters) > 0:
         writer.begin_array("parameters")
         for ref parameter in parameters:
@@ -261,17 +262,29 @@ def _write_operation(
     if len(operation.guards) > 0:
         writer.begin_array("security")
         writer.begin_object()
-        for guard in operation.guards:
-            writer.begin_array(guard)
+        for ref guard in operation.guards:
+            writer.begin_array(guard.id)
             writer.end_array()
         writer.end_object()
         writer.end_array()
     writer.end_object()
 
 
-def _parameters(operation: Operation) raises -> List[ParameterDescription]:
+def parameters_of(
+    operation: Operation,
+) raises -> List[ParameterDescription]:
     """Lists the parameters; those of the pattern that no input tells of are
-    text."""
+    text.
+
+    Args:
+        operation: What is known of the route.
+
+    Returns:
+        The parameters.
+
+    Raises:
+        Error: If the pattern is malformed.
+    """
     var parameters = operation.parameters.copy()
     for segment in parse_pattern(operation.pattern):
         if segment.kind == SEGMENT_STATIC:
@@ -311,9 +324,16 @@ def _write_responses(mut writer: JsonComposer, operation: Operation):
     writer.end_object()
 
 
-def _with_all_responses(var operations: List[Operation]) -> List[Operation]:
+def with_all_responses(var operations: List[Operation]) -> List[Operation]:
     """Adds the responses that handlers say nothing of: 200 if they say nothing
-    at all, and those to bad inputs."""
+    at all, and those to bad inputs.
+
+    Args:
+        operations: What `Router.operations` gives.
+
+    Returns:
+        The operations.
+    """
     for ref operation in operations:
         var takes_content = False
         var told = List[Int]()
@@ -384,11 +404,7 @@ def _write_components(
     components: List[NamedSchema],
 ):
     """Writes structs and the schemes of guards, if there are any."""
-    var schemes = List[StaticString]()
-    for scheme in [StaticString("basic"), StaticString("bearer")]:
-        for ref operation in operations:
-            if scheme in operation.guards and scheme not in schemes:
-                schemes.append(scheme)
+    var schemes = schemes_of(operations)
     if len(components) + len(schemes) == 0:
         return
     writer.begin_object("components")
@@ -399,13 +415,43 @@ def _write_components(
         writer.end_object()
     if len(schemes) > 0:
         writer.begin_object("securitySchemes")
-        for scheme in schemes:
-            writer.begin_object(scheme)
-            writer.text("type", "http")
-            writer.text("scheme", scheme)
-            writer.end_object()
+        for ref scheme in schemes:
+            _write_scheme(writer, scheme)
         writer.end_object()
     writer.end_object()
+
+
+def _write_scheme(mut writer: JsonComposer, scheme: SecurityScheme):
+    writer.begin_object(scheme.id)
+    writer.text("type", scheme.kind)
+    if scheme.kind == "http":
+        writer.text("scheme", scheme.place)
+    else:
+        writer.text("in", scheme.place)
+        writer.text("name", scheme.name)
+    if scheme.about.byte_length() > 0:
+        writer.text("description", scheme.about)
+    writer.end_object()
+
+
+def schemes_of(operations: List[Operation]) -> List[SecurityScheme]:
+    """Lists what the guards of all operations want to be shown, each once.
+
+    Args:
+        operations: What `Router.operations` gives.
+
+    Returns:
+        The schemes.
+    """
+    var schemes = List[SecurityScheme]()
+    for ref operation in operations:
+        for ref guard in operation.guards:
+            var is_known = False
+            for ref known in schemes:
+                is_known = is_known or known.id == guard.id
+            if not is_known:
+                schemes.append(guard.copy())
+    return schemes^
 
 
 def components_of(operations: List[Operation]) -> List[NamedSchema]:

@@ -2,32 +2,28 @@
 
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok_html, ok_json
+from flare.http.message.status import Status
 from flare.http.openapi.document import (
     ApiInfo,
     components_of,
     openapi_document,
+    parameters_of,
+    schemes_of,
     template,
+    with_all_responses,
     with_names,
     with_one_template,
 )
+from flare.http.openapi.html import write_escaped_html
+from flare.http.openapi.page_schema import write_schema
 from flare.http.openapi.page_script import PAGE_SCRIPT, PAGE_SCRIPT_DIGEST
+from flare.http.openapi.page_style import PAGE_STYLE
 from flare.http.handler.handler import Handler, RequestPolicy
-from flare.http.handler.operation import Operation
+from flare.http.handler.operation import Operation, SecurityScheme
 from flare.http.routing.router import Router
 
-comptime _STYLE = StaticString(
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;"
-    "padding:0 1rem}code,pre{font:14px/1.4 ui-monospace,monospace}"
-    "section{border-top:1px solid #ccc;padding:.5rem 0}"
-    "h2{font-size:1rem;margin:.5rem 0}h2 b{display:inline-block;min-width:4rem}"
-    "table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;"
-    "text-align:left;vertical-align:top}td:last-child{overflow-wrap:anywhere}"
-    "pre{overflow:auto;margin:.2rem 0}"
-    "label{display:block;margin:.4rem 0}input,textarea{width:100%;"
-    "box-sizing:border-box;font:14px ui-monospace,monospace}"
-    "@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}"
-    "a{color:#8bf}section{border-color:#444}}"
-)
+comptime _CONTENTS_LEN_MIN = 5
+# So many operations are seen without a list of them.
 
 
 def openapi_page(
@@ -48,102 +44,156 @@ def openapi_page(
         Error: If a pattern is malformed.
     """
     var page = String("<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n")
-    page.write('<meta name=viewport content="width=device-width">\n<title>')
-    _escape(info.title, page)
-    page.write("</title>\n<style>", _STYLE, "</style>\n<h1>")
-    _escape(info.title, page)
+    page.write('<meta name=viewport content="width=device-width">\n')
+    page.write('<meta name=color-scheme content="light dark">\n<title>')
+    write_escaped_html(info.title, page)
+    page.write("</title>\n<style>", PAGE_STYLE, "</style>\n<h1>")
+    write_escaped_html(info.title, page)
     page.write(" <small>")
-    _escape(info.version, page)
+    write_escaped_html(info.version, page)
     page.write('</small></h1>\n<p><a href="')
-    _escape(document_path, page)
+    write_escaped_html(document_path, page)
     page.write('">OpenAPI document</a>\n')
     var components = components_of(operations)
-    for ref operation in with_names(
-        with_one_template(operations.copy()), components
-    ):
-        _write_operation(operation, page)
+    var named = with_names(
+        with_all_responses(with_one_template(operations.copy())), components
+    )
+    _write_contents(named, page)
+    for index in range(len(named)):
+        _write_operation(named[index], index, page)
+    _write_credentials(schemes_of(operations), page)
+    if len(components) > 0:
+        page.write("<h2>Schemas</h2>\n")
     for ref component in components:
-        page.write("<h2>Schema ")
-        _escape(component.name, page)
-        page.write("</h2>\n<pre>")
-        _escape(component.schema, page)
-        page.write("</pre>\n")
+        page.write('<section class="schema" id="schema-')
+        write_escaped_html(component.name, page)
+        page.write('">\n<h3>')
+        write_escaped_html(component.name, page)
+        page.write("</h3>\n")
+        write_schema(component.schema, page)
+        page.write("</section>\n")
     page.write('<script data-document="')
-    _escape(document_path, page)
+    write_escaped_html(document_path, page)
     page.write('">', PAGE_SCRIPT, "</script>\n</html>\n")
     return page^
 
 
-def _write_operation(operation: Operation, mut page: String) raises:
-    page.write('<section data-method="')
-    _escape(operation.method.lower(), page)
+def _write_contents(operations: List[Operation], mut page: String) raises:
+    """Writes links to all operations, if they do not fit on a screen."""
+    if len(operations) <= _CONTENTS_LEN_MIN:
+        return
+    page.write("<nav>\n<table>\n")
+    for index in range(len(operations)):
+        ref operation = operations[index]
+        page.write("<tr><td>")
+        _write_method(operation, page)
+        page.write('<td><a href="#operation-', index, '"><code>')
+        write_escaped_html(template(operation.pattern), page)
+        page.write("</code></a><td>")
+        write_escaped_html(operation.summary, page)
+        page.write("\n")
+    page.write("</table>\n</nav>\n")
+
+
+def _write_method(operation: Operation, mut page: String):
+    page.write("<b>")
+    write_escaped_html(
+        "any" if operation.method == "*" else operation.method, page
+    )
+    page.write("</b>")
+
+
+def _write_operation(operation: Operation, index: Int, mut page: String) raises:
+    page.write('<section id="operation-', index, '" data-method="')
+    write_escaped_html(operation.method.lower(), page)
     page.write('" data-path="')
-    _escape(template(operation.pattern), page)
+    write_escaped_html(template(operation.pattern), page)
     page.write('" data-pattern="')
-    _escape(operation.pattern, page)
-    page.write('">\n<h2><b>')
-    _escape("any" if operation.method == "*" else operation.method, page)
-    page.write("</b> <code>")
-    _escape(template(operation.pattern), page)
+    write_escaped_html(operation.pattern, page)
+    page.write('">\n<h2>')
+    _write_method(operation, page)
+    page.write(" <code>")
+    write_escaped_html(template(operation.pattern), page)
     page.write("</code>")
     if operation.id.byte_length() > 0:
-        page.write(" ")
-        _escape(operation.id, page)
+        page.write(" <small>")
+        write_escaped_html(operation.id, page)
+        page.write("</small>")
     page.write("</h2>\n")
     if operation.summary.byte_length() > 0:
         page.write("<p>")
-        _escape(operation.summary, page)
+        write_escaped_html(operation.summary, page)
         page.write("\n")
-    for guard in operation.guards:
-        page.write("<p>Needs credentials: ", guard, "\n")
-    if len(operation.parameters) > 0:
-        page.write("<table>\n")
-        for ref parameter in operation.parameters:
-            page.write("<tr><td><code>")
-            _escape(parameter.name, page)
-            page.write("</code><td>", parameter.place, "<td>")
-            page.write("required" if parameter.is_required else "optional")
-            page.write("<td><code>")
-            _escape(parameter.schema, page)
-            page.write("</code>\n")
-        page.write("</table>\n")
-    for ref content in operation.contents:
-        page.write("<p>")
-        if content.status == 0:
-            page.write("Takes ")
-        else:
-            page.write("Gives ", content.status, " ")
-        if content.media_type.byte_length() == 0:
-            page.write("without content\n")
-            continue
-        _escape(content.media_type, page)
-        page.write("<pre>")
-        _escape(content.schema, page)
-        page.write("</pre>\n")
+    for ref guard in operation.guards:
+        page.write('<p>Needs credentials: <a href="#credentials-')
+        write_escaped_html(guard.id, page)
+        page.write('">')
+        write_escaped_html(guard.id, page)
+        page.write("</a>\n")
+    _write_inputs(operation, page)
+    _write_answers(operation, page)
     page.write("</section>\n")
 
 
-def _escape(text: StringSpan, mut page: String):
-    """Writes text so that HTML takes it for text, also within quotes."""
-    var start = 0
-    var octets = text.as_bytes()
-    for index in range(len(octets)):
-        var octet = octets[index]
-        var name = StaticString("")
-        if octet == 38:
-            name = "&amp;"
-        elif octet == 60:
-            name = "&lt;"
-        elif octet == 62:
-            name = "&gt;"
-        elif octet == 34:
-            name = "&quot;"
-        elif octet == 39:
-            name = "&#39;"
-        if name.byte_length() > 0:
-            page.write(StringSpan(unsafe_from_utf8=octets[start:index]), name)
-            start = index + 1
-    page.write(StringSpan(unsafe_from_utf8=octets[start:]))
+def _write_inputs(operation: Operation, mut page: String) raises:
+    """Writes parameters and content of requests as one table."""
+    var table = String()
+    for ref parameter in parameters_of(operation):
+        table.write("<tr><td><code>")
+        write_escaped_html(parameter.name, table)
+        table.write("</code><td>", parameter.place, "<td>")
+        table.write("required" if parameter.is_required else "optional")
+        table.write("<td>")
+        write_schema(parameter.schema, table)
+        table.write("\n")
+    for ref content in operation.contents:
+        if content.status == 0:
+            table.write("<tr><td>content<td>")
+            write_escaped_html(content.media_type, table)
+            table.write("<td>required<td>")
+            write_schema(content.schema, table)
+            table.write("\n")
+    if table.byte_length() > 0:
+        page.write("<h3>Takes</h3>\n<table>\n", table, "</table>\n")
+
+
+def _write_answers(operation: Operation, mut page: String):
+    page.write("<h3>Answers</h3>\n<table>\n")
+    for ref content in operation.contents:
+        if content.status == 0:
+            continue
+        page.write("<tr><td><code>", content.status, "</code><td>")
+        page.write(Status(content.status).reason(), "<td>")
+        write_escaped_html(content.media_type, page)
+        page.write("<td>")
+        if content.media_type.byte_length() > 0:
+            write_schema(content.schema, page)
+        page.write("\n")
+    page.write("</table>\n")
+
+
+def _write_credentials(schemes: List[SecurityScheme], mut page: String):
+    if len(schemes) == 0:
+        return
+    page.write("<h2>Credentials</h2>\n<table>\n")
+    for ref scheme in schemes:
+        page.write('<tr id="credentials-')
+        write_escaped_html(scheme.id, page)
+        page.write('"><td><code>')
+        write_escaped_html(scheme.id, page)
+        page.write("</code><td>")
+        if scheme.place == "basic":
+            page.write("a name and a password, in <code>Authorization</code>")
+        elif scheme.kind == "apiKey":
+            page.write(scheme.place, " <code>")
+            write_escaped_html(scheme.name, page)
+            page.write("</code>")
+        else:
+            page.write("<code>Authorization</code>, ", scheme.place)
+        page.write("<td>")
+        write_escaped_html(scheme.about, page)
+        page.write("\n")
+    page.write("</table>\n")
 
 
 @fieldwise_init

@@ -1,7 +1,7 @@
 """The script of the page about an API: a form for each operation."""
 
 comptime PAGE_SCRIPT_DIGEST = StaticString(
-    "sha256-RBAy77DxTdBx2/lmfa+5fJN0zObKHdM0nSQ9MIT0tN4="
+    "sha256-iF/EKn5Ajk5Be3QM99Jy5HL8LFOAYBuTBNO4NLll9Vs="
 )
 """What `Content-Security-Policy` names the script by."""
 
@@ -26,6 +26,7 @@ function resolve(api, schema) {
 function example(api, schema, depth) {
   schema = resolve(api, schema);
   if (schema.anyOf) return example(api, schema.anyOf[0], depth);
+  if (schema.enum) return schema.enum[0];
   if (schema.type === "object") {
     const value = {};
     for (const name in depth < 5 ? schema.properties : {})
@@ -34,7 +35,8 @@ function example(api, schema, depth) {
   }
   if (schema.type === "array")
     return depth < 5 && schema.items ? [example(api, schema.items, depth + 1)] : [];
-  const plain = {integer: 0, number: 0, boolean: false, string: ""};
+  const least = Math.max(schema.minimum || 0, 0);
+  const plain = {integer: least, number: least, boolean: false, string: ""};
   return schema.type in plain ? plain[schema.type] : null;
 }
 
@@ -91,8 +93,54 @@ function lines(entry) {
   return values.filter(value => value !== "");
 }
 
-function target(section, entries) {
-  const query = new URLSearchParams();
+// What was typed once is there in all forms that want the same.
+const shared = new Map();
+
+function credential(form, id, scheme) {
+  const add = (name, note, type) => {
+    const told = note + (scheme.description ? ", " + scheme.description : "");
+    const entry = field(form, name, told, false, "input", type);
+    entry.autocomplete = "off";
+    const key = id + " " + name;
+    const all = shared.get(key) || [];
+    shared.set(key, all);
+    all.push(entry);
+    entry.addEventListener("input", () => {
+      for (const other of all) other.value = entry.value;
+    });
+    return entry;
+  };
+  if (scheme.type === "apiKey") {
+    const entry = add(scheme.name, scheme.in);
+    return (headers, query) => {
+      if (!entry.value) return;
+      if (scheme.in === "header") headers[scheme.name] = entry.value;
+      else if (scheme.in === "query") query.append(scheme.name, entry.value);
+      else setCookie(scheme.name, entry.value);
+    };
+  }
+  if (scheme.scheme === "basic") {
+    const user = add("user", "name");
+    const password = add("password", "password", "password");
+    return headers => {
+      if (!user.value && !password.value) return;
+      const octets = new TextEncoder().encode(user.value + ":" + password.value);
+      headers.Authorization = "Basic " + btoa(String.fromCharCode(...octets));
+    };
+  }
+  const isBearer = scheme.scheme === "bearer";
+  const entry = isBearer ? add("token", "Bearer") : add("Authorization", scheme.scheme);
+  return headers => {
+    if (entry.value)
+      headers.Authorization = (isBearer ? "Bearer " : "") + entry.value;
+  };
+}
+
+function setCookie(name, value) {
+  document.cookie = name + "=" + value + ";path=/;SameSite=Strict";
+}
+
+function target(section, entries, query) {
   let path = section.dataset.pattern;
   for (const [parameter, entry] of entries) {
     if (parameter.in === "path")
@@ -108,18 +156,17 @@ function target(section, entries) {
 
 async function send(section, method, entries, content, credentials, output) {
   const request = content ? content() : {headers: {}};
+  const query = new URLSearchParams();
   request.method = method.toUpperCase();
-  if (credentials && credentials.value)
-    request.headers.Authorization = credentials.value;
+  for (const show of credentials) show(request.headers, query);
   for (const [parameter, entry] of entries) {
     const value = lines(entry)[0];
     if (value === undefined) continue;
     if (parameter.in === "header") request.headers[parameter.name] = value;
-    if (parameter.in === "cookie")
-      document.cookie = parameter.name + "=" + value + ";path=/;SameSite=Strict";
+    if (parameter.in === "cookie") setCookie(parameter.name, value);
   }
   const began = performance.now();
-  const where = target(section, entries);
+  const where = target(section, entries, query);
   output.textContent = request.method + " " + where;
   delete output.dataset.status;
   const end = String.fromCharCode(10);
@@ -152,8 +199,8 @@ function addForm(api, section) {
     const note = parameter.in + ", " + kind(parameter.schema);
     return [parameter, field(form, parameter.name, note, parameter.required, isMany ? "textarea" : "input")];
   });
-  const credentials = operation.security
-    && field(form, "Authorization", "such as Bearer and a token", false, "input");
+  const credentials = Object.keys((operation.security || [{}])[0]).map(id =>
+    credential(form, id, api.components.securitySchemes[id]));
   const content = operation.requestBody
     && addContent(api, form, operation.requestBody.content);
   make(form, "button", "Send " + method.toUpperCase());
@@ -165,7 +212,7 @@ function addForm(api, section) {
 }
 
 fetch(source).then(answer => answer.json()).then(api => {
-  for (const section of document.querySelectorAll("section")) addForm(api, section);
+  for (const section of document.querySelectorAll("section[data-path]")) addForm(api, section);
   document.documentElement.dataset.ready = "yes";
 });
 """

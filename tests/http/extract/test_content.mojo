@@ -2,6 +2,7 @@
 
 from flare.http.client.request import RequestBody
 from flare.http.extract.content import Checked, Form, Json
+from flare.json.rules import FieldRules
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.message.body import Body
 from flare.http.message.response import Response, ok
@@ -117,3 +118,58 @@ def test_content_is_checked() raises:
             assert_equal(problem["name"].string_value(), row.name)
             if row.detail != "":
                 assert_equal(problem["detail"].string_value(), row.detail)
+
+
+@fieldwise_init
+struct _NewItem(Checked):
+    var name: String
+    var price: Int
+
+    @staticmethod
+    def rules(mut rules: FieldRules):
+        rules.length("name", 1, 3)
+        rules.at_least("price", 0)
+
+    def check(self) raises InputError:
+        # Asked only when the rules are kept.
+        if self.name == "bad":
+            raise InputError.of_content("name", "is bad")
+
+
+@fieldwise_init
+struct _AddJson(Endpoint):
+    var item: Json[_NewItem]
+
+    def serve(self) raises -> Response:
+        return ok(self.item.value.name)
+
+
+@fieldwise_init
+struct _AddForm(Endpoint):
+    var item: Form[_NewItem]
+
+    def serve(self) raises -> Response:
+        return ok(self.item.value.name)
+
+
+def test_content_is_held_to_its_rules() raises:
+    var router = Router()
+    router.post("/json", Extracted[_AddJson]())
+    router.post("/form", Extracted[_AddForm]())
+    var client = TestClient(router^)
+    assert_equal(client.post("/json", '{"name":"tea","price":0}').text(), "tea")
+    var answer = client.post("/json", '{"name":"","price":-1}')
+    assert_equal(answer.status.code, 422)
+    var problem = answer.json()
+    assert_equal(len(problem["errors"]), 2)
+    var first = problem["errors"][0]
+    assert_equal(first["pointer"].string_value(), "#/name")
+    assert_equal(first["detail"].string_value(), "must have 1 to 3 characters")
+    var second = problem["errors"][1]
+    assert_equal(second["pointer"].string_value(), "#/price")
+    assert_equal(second["detail"].string_value(), "must be at least 0")
+    var checked = client.post("/json", '{"name":"bad","price":1}').json()
+    assert_equal(checked["detail"].string_value(), "is bad")
+    var form = client.post("/form", form={"name": "long", "price": "-1"})
+    assert_equal(form.status.code, 422)
+    assert_equal(len(form.json()["errors"]), 2)

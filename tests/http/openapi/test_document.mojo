@@ -1,6 +1,6 @@
 """OpenAPI documents and the page about them."""
 
-from flare.http.extract.content import Json
+from flare.http.extract.content import Checked, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import OptQueryInt, PathInt, QueryParam
 from flare.http.message.request import Request
@@ -13,9 +13,16 @@ from flare.http.openapi.document import (
     template,
 )
 from flare.http.openapi.page import add_api_docs, openapi_page
+from flare.http.openapi.page_schema import write_schema
 from flare.http.handler.handler import FnHandler
-from flare.http.handler.operation import Operation
+from flare.http.handler.operation import (
+    Input,
+    InputError,
+    Operation,
+    SecurityScheme,
+)
 from flare.http.routing.router import Router
+from flare.json.rules import FieldRules
 from flare.json.schema import NamedSchema
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
@@ -254,6 +261,149 @@ def test_plain_functions_and_guards() raises:
     var schemes = api["components"]["securitySchemes"]
     assert_equal(schemes["basic"]["scheme"].string_value(), "basic")
     assert_true(not schemes.contains("bearer"))
+
+
+@fieldwise_init
+struct _Keyed(Input):
+    """A guard of a program's own: a key in a field of its own."""
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        return Self()
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        operation.wants(SecurityScheme.header("X-Api-Key", "from <the> desk"))
+
+
+@fieldwise_init
+struct _Locked(Endpoint):
+    var key: _Keyed
+    var again: _Keyed
+    var item: Json[_Ruled]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+@fieldwise_init
+struct _Ruled(Checked):
+    var title: String
+    var item: _Item
+    var hours: Optional[UInt8]
+
+    @staticmethod
+    def rules(mut rules: FieldRules):
+        rules.length("title", 1, 20)
+        rules.at_most("hours", 40)
+
+
+@fieldwise_init
+struct _Session(Endpoint):
+    var id: PathInt["id"]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        operation.wants(SecurityScheme.cookie("sid"))
+        operation.wants(SecurityScheme.query("token"))
+        operation.wants(SecurityScheme.bearer("from POST /login"))
+
+
+def test_guards_of_ones_own_are_declared() raises:
+    # OpenAPI 3.1, Security Scheme Object and Security Requirement Object: what
+    # is required has to be declared, under the same name.
+    var router = Router()
+    router.post("/locked", Extracted[_Locked]())
+    router.get("/session/:id", Extracted[_Session]())
+    var api = parse(openapi_document(router.operations(), ApiInfo("T", "1")))
+    var schemes = api["components"]["securitySchemes"]
+    assert_equal(len(schemes), 4)
+    var key = schemes["X-Api-Key"]
+    assert_equal(key["type"].string_value(), "apiKey")
+    assert_equal(key["in"].string_value(), "header")
+    assert_equal(key["name"].string_value(), "X-Api-Key")
+    assert_equal(key["description"].string_value(), "from <the> desk")
+    assert_equal(schemes["sid"]["in"].string_value(), "cookie")
+    assert_equal(schemes["token"]["in"].string_value(), "query")
+    assert_equal(schemes["bearer"]["type"].string_value(), "http")
+    assert_equal(schemes["bearer"]["scheme"].string_value(), "bearer")
+    # Two inputs that want the same want it once.
+    var locked = api["paths"]["/locked"]["post"]
+    assert_equal(len(locked["security"]), 1)
+    assert_equal(len(locked["security"][0]), 1)
+    assert_true(locked["security"][0].contains("X-Api-Key"))
+    assert_true(locked["responses"].contains("401"))
+    var session = api["paths"]["/session/{id}"]["get"]["security"][0]
+    assert_equal(len(session), 3)
+    # Rules of the content stand in its schema.
+    var ruled = api["components"]["schemas"]["_Ruled"]["properties"]
+    assert_equal(ruled["title"]["maxLength"].int_value(), 20)
+    assert_equal(ruled["hours"]["maximum"].int_value(), 40)
+
+
+def test_the_page_lays_schemas_out() raises:
+    var router = Router()
+    router.post("/locked", Extracted[_Locked]())
+    router.get("/session/:id", Extracted[_Session]())
+    router.get("/items/:id", Extracted[_Show]())
+    var page = openapi_page(router.operations(), ApiInfo("T", "1"), "/o")
+    # A reference leads to where its schema stands.
+    assert_true('<a href="#schema-_Ruled">_Ruled</a>' in page)
+    assert_true('id="schema-_Ruled"' in page)
+    assert_true('<a href="#schema-_Item">_Item</a>' in page)
+    assert_true('id="schema-_Item"' in page)
+    assert_true("$ref" not in String(page.split("<script")[0]))
+    assert_true("string, 1 to 20 characters" in page)
+    assert_true("integer or null, at least 0, at most 40" in page)
+    assert_true("list of integer" in page)
+    # What bad inputs are answered with is named, and laid out.
+    assert_true("<code>422</code><td>Unprocessable" in page)
+    assert_true(
+        'application/problem+json<td><a href="#schema-Problem">Problem</a>'
+        in page
+    )
+    assert_true("What is wrong with a request (RFC 9457)" in page)
+    # Credentials of guards, also of a program's own.
+    assert_true('<a href="#credentials-X-Api-Key">X-Api-Key</a>' in page)
+    assert_true('<tr id="credentials-X-Api-Key">' in page)
+    assert_true("from &lt;the&gt; desk" in page)
+    # Its own parts and those of the browser follow the reader's choice.
+    assert_true("color-scheme:light dark" in page)
+
+
+def test_schemas_that_describe_themselves() raises:
+    comptime ROWS: List[_Shown] = [
+        _Shown("{}", "anything"),
+        _Shown("true", "<code>true</code>"),
+        _Shown('{"enum":["a",1]}', "<code>&quot;a&quot;</code> or <code>1</"),
+        _Shown('{"type":"string","format":"binary"}', "string (binary)"),
+        _Shown('{"type":"string","pattern":"<a>"}', "<code>&lt;a&gt;</code>"),
+        _Shown('{"oneOf":[]}', "<code>{&quot;oneOf&quot;:[]}</code>"),
+        _Shown('{"type":["string","null"]}', "<code>[&quot;string&quot;"),
+        _Shown('{"type":"number","minimum":0.5}', "number, at least 0.5"),
+        _Shown('{"type":"array","items":{},"minItems":1}', "list of anything"),
+        _Shown(
+            '{"type":"object","additionalProperties":{"type":"boolean"}}',
+            "object of any names, each boolean",
+        ),
+        _Shown('{"type":"object","properties":{}}', "object without members"),
+        # No schema at all, and no JSON.
+        _Shown('{"$ref":7}', "<code>{&quot;$ref&quot;:7}</code>"),
+        _Shown("<b>", "<code>&lt;b&gt;</code>"),
+    ]
+    for row in materialize[ROWS]():
+        var page = String()
+        write_schema(row.schema, page)
+        assert_true(row.html in page, page)
+
+
+@fieldwise_init
+struct _Shown(Copyable, Movable):
+    var schema: StaticString
+    var html: StaticString
 
 
 def test_page_and_routes() raises:

@@ -24,6 +24,8 @@ from flare.http import (
     HeaderStr,
     Health,
     HttpServer,
+    Input,
+    InputError,
     Json,
     KnownToken,
     KnownUsers,
@@ -32,6 +34,7 @@ from flare.http import (
     MetricPair,
     Metrics,
     MetricsEndpoint,
+    Operation,
     OptQueryInt,
     PathInt,
     PathStr,
@@ -64,6 +67,7 @@ from flare.http import (
     problem_json,
     request_id,
 )
+from flare.http.openapi import SecurityScheme
 from flare.net import IpNetwork, SocketAddr
 from std.sys import argv
 
@@ -126,6 +130,34 @@ struct LogIn(Endpoint):
 
     def serve(self) raises -> Response:
         return ok_json(self.form.value)
+
+
+@fieldwise_init
+struct ApiKey(Input):
+    """A guard of the program's own."""
+
+    var value: String
+
+    @staticmethod
+    def extract(req: Request) raises InputError -> Self:
+        var key = String(req.header("X-Api-Key"))
+        if key == "":
+            raise InputError(401, "header", "X-Api-Key", "is required")
+        return Self(key^)
+
+    @staticmethod
+    def describe(mut operation: Operation):
+        operation.wants(SecurityScheme.header("X-Api-Key", "from the desk"))
+
+
+@fieldwise_init
+struct Keyed(Endpoint):
+    """Tells which key was shown."""
+
+    var key: ApiKey
+
+    def serve(self) raises -> Response:
+        return ok(self.key.value)
 
 
 def hit(req: Request, state: State[Counters]) raises -> Response:
@@ -227,6 +259,7 @@ def main() raises:
     router.get("/find/:kind", Extracted[Find]())
     router.post("/form", Extracted[LogIn]())
     router.post("/items/:id", Extracted[Add]())
+    router.get("/keyed", Extracted[Keyed]())
     router.get("/note", Conditional(FnHandler(show_note), current_note))
     router.put("/note", Conditional(FnHandler(save_note), current_note))
     router.post("/login", login)
