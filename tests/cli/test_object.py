@@ -17,13 +17,14 @@ from mojo_flare.object.library import Library  # noqa: E402
 from toolchain import CACHE, COMPILER, build, environment, flare_object, mojo  # noqa: E402
 
 LIBRARY = {
-    "flare/__init__.mojo": "from flare.shop.till import EMPTY, Till, count_coins\n",
+    "flare/__init__.mojo": "from flare.shop.till import EMPTY, Till, count_coins, shut\n",
     "flare/sys/__init__.mojo": "",
     "flare/sys/weak_symbol.mojo": "def weak_symbol() -> Int:\n    return 0\n",
     "flare/shop/__init__.mojo": "",
     "flare/shop/till.mojo": '''"""A till."""
 
 from flare.shop.drawer import Drawer, open_drawer
+from std.os import abort
 
 comptime EMPTY = count_nothing()
 
@@ -81,6 +82,14 @@ def count_coins(var tills: List[Till]) -> Int:
     for index in range(len(tills)):
         sum += tills[index].drawer.count
     return sum
+
+
+def shut(var tills: List[Till]) -> Never:
+    """Ends."""
+    var sum = 0
+    for index in range(len(tills)):
+        sum += tills[index].drawer.count
+    abort()
 ''',
     "flare/shop/drawer.mojo": '''"""A drawer."""
 
@@ -127,6 +136,9 @@ def test_a_function_of_known_types_is_a_call(interface: Interface, tmp_path: Pat
     assert "return _object().f" in text
     for gone in ("for coin in coins", "sum += tills", "def _sum", '"""'):
         assert gone not in text, gone
+    # The compiler warns of what stands behind a call that never returns.
+    never = text.split("def shut(")[1].split("\n\n")[0]
+    assert "_object().f" in never and "return" not in never
 
 
 def test_what_depends_on_the_program_stays(interface: Interface, tmp_path: Path) -> None:
@@ -148,6 +160,7 @@ def test_rows_of_the_table(interface: Interface) -> None:
         "def(Int) thin raises -> Till",
         "def[o0_: ImmOrigin](mut Till, Span[UInt8, o0_], Bool) thin raises -> Int",
         "def(var List[Till]) thin -> Int",
+        "def(var List[Till]) thin -> Never",
     ]
 
 

@@ -107,9 +107,11 @@ class Border:
             call = f"{taken[0][2]}.{known.name}({', '.join(r[2] for r in taken[1:])})"
         else:
             call = f"{known.name}({', '.join(r[2] for r in taken)})"
-        wrapper = ["@no_inline", head, f"    return {call}" if result else f"    {call}"]
+        # Behind a call that never returns there is nothing to return.
+        gives = bool(result) and result != "Never"
+        wrapper = ["@no_inline", head, f"    return {call}" if gives else f"    {call}"]
         inner = f"_object().f{{N}}({', '.join(given)})"
-        body = f"self = {inner}" if makes else f"return {inner}" if result else inner
+        body = f"self = {inner}" if makes else f"return {inner}" if gives else inner
         return Row(-1, type_, wrapper, [body])
 
     def _result(self, own: str) -> str:
