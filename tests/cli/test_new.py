@@ -1,9 +1,14 @@
 """`flare new`: which names are taken, what a project has, and that nothing is lost."""
 
+import http.client
 import json
+import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 import package
@@ -12,6 +17,7 @@ from mojo_flare import testing
 from mojo_flare.new import Template
 from mojo_flare.toolchain import Toolchain, find
 
+DEADLINE_S = 60
 TEMPLATES = [template.value for template in Template]
 EVERYWHERE = {
     ".dockerignore", ".gitignore", ".vscode/tasks.json", "Dockerfile", "README.md",
@@ -168,12 +174,15 @@ def test_every_template_builds_and_passes_its_tests(
     assert {test.file.parts[0] for test in tests} == set(TEMPLATES)
     source = tmp_path / "together.mojo"
     testing.write_program(source, tests)
+    # With TEMPLATE in its environment the program is that template's own.
     calls = "".join(
-        f"    if first == -{number}:\n        main_{template}()\n"
-        for number, template in enumerate(TEMPLATES, 1)
+        f'    if getenv("TEMPLATE") == "{template}":\n        return main_{template}()\n'
+        for template in TEMPLATES
     )
-    text = source.read_text().replace("\n\n\ndef _run[", "\n" + "\n".join(mains) + "\n\n\ndef _run[")
-    place = "argv()[2])\n"
+    imports = "\n".join(["from std.os import getenv", *mains])
+    text = source.read_text().replace("\n\n\ndef _run[", f"\n{imports}\n\n\ndef _run[")
+    place = "def main() raises:\n"
+    assert text.count(place) == 1
     source.write_text(text.replace(place, place + calls))
     built = toolchain().build(
         source, tmp_path / "together", "--Werror", "-D", "ASSERT=all", "-I", str(tmp_path)
@@ -187,6 +196,78 @@ def test_every_template_builds_and_passes_its_tests(
     bad = [r for r in results if r.outcome is not testing.Outcome.PASSED]
     assert bad == []
     assert len(results) == len(tests)
+    for template in TEMPLATES:
+        refuses_bad_settings(tmp_path / "together", template)
+        outlives_a_crash(tmp_path / "together", template, projects[template])
+
+
+def refuses_bad_settings(program: Path, template: str) -> None:
+    """Each line says what was found and what is allowed; there is no trace of
+    Mojo's own report of an error that leaves `main`."""
+    environment = {
+        **os.environ, "TEMPLATE": template, "APP_PORT": "many", "APP_WORKER": "2",
+    }
+    done = subprocess.run(
+        [str(program), "--address=nowhere"], env=environment, capture_output=True,
+        text=True, timeout=DEADLINE_S,
+    )
+    assert done.returncode == 2, (template, done.stderr)
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert "together: APP_PORT is 'many'; it takes an integer" in lines, lines
+    told = "together: APP_WORKER names no setting; did you mean APP_WORKERS?"
+    assert any(line.startswith(told) for line in lines), lines
+    assert any(line.startswith("together: --address is 'nowhere'") for line in lines), lines
+    assert len(lines) == 3, lines
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        environment = {
+            **os.environ, "TEMPLATE": template, "APP_PORT": str(taken.getsockname()[1]),
+        }
+        done = subprocess.run(
+            [str(program)], env=environment, capture_output=True, text=True,
+            timeout=DEADLINE_S,
+        )
+    assert done.returncode == 2, (template, done.stderr)
+    assert re.fullmatch(r"together: cannot listen: .* in use.*\n", done.stderr), done.stderr
+
+
+def outlives_a_crash(program: Path, template: str, project: Path) -> None:
+    """A worker process that dies is started anew, and the program serves on."""
+    process = subprocess.Popen(
+        [str(program), "--port=0"], cwd=project, text=True,
+        env={**os.environ, "TEMPLATE": template}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        place = re.search(r"http://(\S+)", process.stdout.readline())[1]
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wanted = 1 if template == "api" else 2
+        until = time.monotonic() + DEADLINE_S
+        while len(before := children.read_text().split()) < wanted or status(place) != 200:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        os.kill(int(before[0]), signal.SIGILL)
+        while not (set(now := children.read_text().split()) - set(before)) or before[0] in now:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert status(place) == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_S) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def status(place: str) -> int:
+    """Asks whether a program lives; 0 if it does not answer yet."""
+    connection = http.client.HTTPConnection(place, timeout=DEADLINE_S)
+    try:
+        connection.request("GET", "/live", headers={"Connection": "close"})
+        return connection.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        connection.close()
 
 
 def toolchain() -> Toolchain:

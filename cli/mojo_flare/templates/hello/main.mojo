@@ -2,13 +2,16 @@
 
 from app.service import routes, service
 from flare.http import AccessLog, ServerSettings
-from flare.settings import read_settings
+from flare.settings import settings_or_exit
 
 
 def main() raises:
     # Variables such as APP_PORT, and options such as --port 9000; see --help.
-    var settings = read_settings[ServerSettings]("APP_").take()
-    var server = settings.bind()
+    var defaults = ServerSettings()
+    defaults.workers = 2
+    var settings = settings_or_exit[ServerSettings]("APP_", defaults^).take()
+    var server = settings.bind_or_exit()
     print("http://", server.local_addr(), sep="", flush=True)
-    # Ctrl-C and SIGTERM let requests under way finish.
-    server.serve(AccessLog(service()), num_workers=settings.worker_count())
+    # Processes: one that crashes is started anew while the others serve. Ctrl-C
+    # and SIGTERM let requests under way finish.
+    server.serve_prefork(AccessLog(service()), workers=settings.worker_count())

@@ -1,11 +1,13 @@
 """What is kept: items, in memory. Put a database behind the same methods."""
 
-from flare.http import Checked, InputError
+from flare.http.extract import Checked, FieldRules, InputError
 
 comptime ITEM_COUNT_MAX = 10_000
 """Most items, so that nobody fills the memory."""
 comptime NAME_LEN_MAX = 100
 """Longest name, in characters."""
+comptime TAG_COUNT_MAX = 20
+"""Most tags of an item."""
 
 
 @fieldwise_init
@@ -26,22 +28,17 @@ struct NewItem(Checked):
     var price_cents: Int
     var tags: Optional[List[String]]
 
+    @staticmethod
+    def rules(mut rules: FieldRules):
+        """Says what each field must be; the description of the API has it."""
+        rules.length("name", 1, NAME_LEN_MAX)
+        rules.at_least("price_cents", 0)
+        rules.count("tags", 0, TAG_COUNT_MAX)
+
     def check(self) raises InputError:
-        """Refuses what can be read, but is no item; tells of all at once."""
-        var length = self.name.strip().count_codepoints()
-        var is_named = 0 < length <= NAME_LEN_MAX
-        var is_priced = self.price_cents >= 0
-        if is_named and is_priced:
-            return
-        var name = InputError.of_content(
-            "name", String("must have 1 to ", NAME_LEN_MAX, " characters")
-        )
-        var price = InputError.of_content("price_cents", "must be 0 or more")
-        if is_named:
-            raise price^
-        if not is_priced:
-            name.add(price^)
-        raise name^
+        """Refuses what keeps the rules, and is no item all the same."""
+        if self.name.strip().byte_length() == 0:
+            raise InputError.of_content("name", "must not be blank")
 
 
 @fieldwise_init

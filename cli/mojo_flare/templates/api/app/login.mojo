@@ -18,6 +18,7 @@ from flare.http import (
     ok_json,
     principal,
 )
+from flare.http.openapi import SecurityScheme
 
 comptime REALM = "{{name}}"
 """What browsers say the password is for."""
@@ -46,7 +47,9 @@ struct SignedIn(Input):
 
     @staticmethod
     def describe(mut operation: Operation):
-        operation.answers(401)
+        operation.wants(
+            SecurityScheme.cookie("session", "from POST /api/login")
+        )
 
 
 @fieldwise_init

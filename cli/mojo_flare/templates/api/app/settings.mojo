@@ -35,7 +35,14 @@ struct Settings(Copyable, Defaultable, SettingsGroup):
         return "Whether browsers come by HTTPS; cookies go that way alone then."
 
     def problem(self) -> String:
-        """Says what is wrong with the secrets; empty if all is well."""
+        """Says what is wrong with workers or secrets; empty if all is well."""
+        # Each process would have items of its own.
+        if self.server.workers != 1:
+            return String(
+                "workers is ",
+                self.server.workers,
+                "; allowed is 1 while the items are in memory",
+            )
         if self.key and self.key.value().reveal().byte_length() < KEY_LEN_MIN:
             return String(
                 "key is too short; allowed are ",

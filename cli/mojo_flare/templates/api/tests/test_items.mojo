@@ -52,13 +52,15 @@ def test_an_item_is_replaced_and_removed() raises:
 
 def test_all_that_is_wrong_is_told_at_once() raises:
     var client = signed_in_client()
-    var answer = client.post("/api/items", '{"name": " ", "price_cents": -1}')
+    var answer = client.post("/api/items", '{"name": "", "price_cents": -1}')
     assert_equal(answer.status, 422)
     var problem = answer.json()
     var errors = problem["errors"]
     assert_equal(len(errors), 2)
     assert_equal(errors[0]["pointer"].string_value(), "#/name")
     assert_equal(errors[1]["pointer"].string_value(), "#/price_cents")
+    var blank = client.post("/api/items", '{"name": " ", "price_cents": 1}')
+    assert_equal(blank.status, 422)
 
 
 def test_pages_have_bounds() raises:
@@ -76,3 +78,15 @@ def test_the_api_describes_itself() raises:
         paths["/api/items"]["post"]["operationId"].string_value(), "addItem"
     )
     assert_true(client.get("/docs").text().startswith("<!doctype html>"))
+
+
+def test_the_description_tells_of_rules_and_credentials() raises:
+    var client = new_client()
+    var api = client.get("/openapi.json").json()
+    var item = api["components"]["schemas"]["NewItem"]["properties"]
+    assert_equal(item["price_cents"]["minimum"].int_value(), 0)
+    assert_equal(item["name"]["maxLength"].int_value(), 100)
+    var add = api["paths"]["/api/items"]["post"]
+    assert_true(add["security"][0].contains("session"))
+    var session = api["components"]["securitySchemes"]["session"]
+    assert_equal(session["in"].string_value(), "cookie")

@@ -1,7 +1,6 @@
 """The whole gateway as one handler."""
 
 from app.settings import Settings, made_up_token
-from app.upstream import Upstream
 from flare.http import (
     AnyHandler,
     ErrorHandler,
@@ -38,7 +37,7 @@ def all_routes(settings: Settings, metrics: Metrics) raises -> Router:
     router.all(
         "/api/*path",
         RequireBearerAuth(
-            Upstream(settings.upstream, "/api/"),
+            settings.proxy(),
             KnownToken(settings.token.value().reveal(), "client"),
             REALM,
         ),

@@ -1,11 +1,15 @@
 """A room: what one visitor says, all others hear."""
 
+from flare.backplane import Presence, SharedMemoryBackplane
 from flare.http import EventHub, Request, ServerSentEvent, State
 from flare.json import json_text
+from flare.runtime import process_id
 from flare.ws import WsHandler, WsHub, WsIncoming, WsSender
 
 comptime NAME_LEN_MAX = 30
 """Longest name, in characters."""
+comptime EVENTS_KEPT = 100
+"""How many events a listener that was gone for a while can catch up on."""
 
 
 @fieldwise_init
@@ -17,11 +21,11 @@ struct Notice(Copyable, Movable):
     var name: String
     var text: String
     var present: Int
-    """How many visitors there are now."""
+    """How many visitors there are now, at all workers."""
 
 
 struct Visitors(Movable):
-    """Who is there: names by connection."""
+    """Who is at this worker: names by connection."""
 
     var names: Dict[UInt64, String]
     var notice_count: Int
@@ -32,24 +36,24 @@ struct Visitors(Movable):
 
 
 struct Room(WsHandler):
-    """Serves all connections of all workers.
+    """One room, whose visitors may be at any worker.
 
-    A notice is made and sent under the lock, so that everybody hears the same
-    in the same order.
+    What is said goes through memory that the worker processes share, so make it
+    before they begin. For several machines, `RedisBackplane` takes its place.
     """
 
+    var events: EventHub
+    """Where notices are published, too."""
+    var presence: Presence
+    """Who is there, at all workers."""
     var _hub: WsHub
-    var _events: EventHub
     var _visitors: State[Visitors]
 
-    def __init__(out self, var events: EventHub) raises:
-        """Makes an empty room.
-
-        Args:
-            events: Where its notices are published, too.
-        """
-        self._hub = WsHub()
-        self._events = events^
+    def __init__(out self) raises:
+        """Makes an empty room."""
+        self.events = EventHub(SharedMemoryBackplane(), history=EVENTS_KEPT)
+        self.presence = Presence(SharedMemoryBackplane())
+        self._hub = WsHub(SharedMemoryBackplane())
         self._visitors = State(Visitors())
 
     def on_open(self, req: Request, sender: WsSender) raises:
@@ -59,6 +63,7 @@ struct Room(WsHandler):
         var visitors = self._visitors.lock()
         visitors[].names[sender.id()] = name
         self._hub.join(sender)
+        self.presence.enter("", name, sender.id())
         self._tell(visitors[], "join", name, "")
 
     def on_message(self, message: WsIncoming, sender: WsSender) raises:
@@ -69,6 +74,7 @@ struct Room(WsHandler):
 
     def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
         self._hub.leave(sender)
+        self.presence.leave("", sender.id())
         var visitors = self._visitors.lock()
         var name = visitors[].names.pop(sender.id(), String())
         try:
@@ -81,12 +87,10 @@ struct Room(WsHandler):
         self, mut visitors: Visitors, kind: String, name: String, text: String
     ) raises:
         """Sends a notice to visitors and listeners."""
-        var notice = Notice(kind, name, text, len(visitors.names))
-        var written = json_text(notice)
+        var present = len(self.presence.names(""))
+        var written = json_text(Notice(kind, name, text, present))
         visitors.notice_count += 1
+        # No other event has it, of whatever worker.
+        var id = String(process_id(), ".", visitors.notice_count)
         _ = self._hub.send_text(written)
-        self._events.publish(
-            ServerSentEvent(
-                written, name=kind, id=String(visitors.notice_count)
-            )
-        )
+        self.events.publish(ServerSentEvent(written, name=kind, id=id))

@@ -17,36 +17,35 @@ from flare.ws import WsConfig
 
 comptime MESSAGE_LEN_MAX = 4_096
 """Longest message of a visitor, in bytes."""
-comptime EVENTS_KEPT = 100
-"""How many events a listener that was gone for a while can catch up on."""
 
 
 def routes() raises -> Router:
     """Gives the routes without a service; `flare routes` lists them."""
-    return all_routes("site")
+    return all_routes("site", Room())
 
 
-def all_routes(site: StringSpan) raises -> Router:
+def all_routes(site: StringSpan, var room: Room) raises -> Router:
     """Puts the routes together."""
-    var events = EventHub(history=EVENTS_KEPT)
+    var events = Events(room.events.copy())
     var limits = WsConfig()
     limits.max_message_size = MESSAGE_LEN_MAX
     limits.max_frame_size = MESSAGE_LEN_MAX
     var router = Router()
-    router.ws("/room", Room(events.copy()), limits^)
-    router.get("/events", Events(events.copy()))
+    router.ws("/room", room^, limits^)
+    router.get("/events", events^)
     router.get("/live", Health())
     router.get("/*file", FileServer(site))
     return router^
 
 
-def service(site: StringSpan) raises -> AnyHandler:
+def service(site: StringSpan, var room: Room) raises -> AnyHandler:
     """Puts middleware around the routes, for the server and for tests alike.
 
     Args:
         site: The folder of the page.
+        room: The room, of this server alone.
     """
-    return SecurityHeaders(Compress(all_routes(site)))
+    return SecurityHeaders(Compress(all_routes(site, room^)))
 
 
 @fieldwise_init

@@ -1,5 +1,6 @@
 """The room with real visitors, on a server of its own."""
 
+from app.room import Room
 from app.service import service
 from flare.http import HttpServer, ShutdownHandle
 from flare.json import parse
@@ -14,7 +15,7 @@ struct Serving(Task):
     var server: HttpServer
 
     def run(mut self) raises:
-        self.server.serve(service("site"))
+        self.server.serve(service("site", Room()))
 
 
 struct TestServer(Movable):
