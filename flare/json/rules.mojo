@@ -15,6 +15,7 @@ struct FieldRule(Copyable, Movable):
     """What holds for one field."""
 
     var field: StaticString
+    """The field's name."""
     var kind: Int
     """What a field has to be: a number, a text or a list."""
     var least: Int
@@ -25,7 +26,14 @@ struct FieldRule(Copyable, Movable):
     """Of a text; empty if the rule is no pattern."""
 
     def misfit(self, kind: Int) -> StaticString:
-        """Says why a field of another kind cannot have the rule."""
+        """Says why a field of another kind cannot have the rule.
+
+        Args:
+            kind: What the field is.
+
+        Returns:
+            The rest of a sentence; empty if it can.
+        """
         if self.kind == kind:
             return ""
         if self.kind == _NUMBER:
@@ -35,6 +43,15 @@ struct FieldRule(Copyable, Movable):
         return "is no List, and has no count of elements"
 
     def is_kept_by(self, measured: _Measured) -> Bool:
+        """Tells whether a value keeps the rule.
+
+        Args:
+            measured: What rules look at of the value.
+
+        Returns:
+            True also for a value that is not there, and for every text of a
+            pattern.
+        """
         if self.pattern.byte_length() > 0 or measured.kind == _NOTHING:
             return True
         if measured.is_real:
@@ -48,7 +65,11 @@ struct FieldRule(Copyable, Movable):
         return self.least <= measured.whole <= self.most
 
     def reason(self) -> String:
-        """Says what a value must be, to who has sent another."""
+        """Says what a value must be, to who has sent another.
+
+        Returns:
+            Such as `must be 1 to 10`.
+        """
         var text = String("must ")
         text.write("be " if self.kind == _NUMBER else "have ")
         var has_least = self.least > (Int.MIN if self.kind == _NUMBER else 0)
@@ -67,7 +88,14 @@ struct FieldRule(Copyable, Movable):
         return text^
 
     def add_keywords(self, schema: String) -> String:
-        """Adds the keywords of the rule to a field's schema."""
+        """Adds the keywords of the rule to a field's schema.
+
+        Args:
+            schema: JSON text, of an object.
+
+        Returns:
+            JSON text.
+        """
         var text = schema
         if self.pattern.byte_length() > 0:
             var quoted = Buffer(64)
