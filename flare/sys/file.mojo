@@ -45,6 +45,9 @@ comptime _MODIFIED_OFFSET = by_platform(88, 48)
 comptime _KIND_MASK = 0o170000
 comptime _KIND_FOLDER = 0o040000
 comptime _KIND_REGULAR = 0o100000
+comptime _KIND_LINK = 0o120000
+comptime _KIND_SOCKET = 0o140000
+comptime _KIND_PIPE = 0o010000
 
 
 @fieldwise_init
@@ -65,6 +68,90 @@ struct FileStatus(TrivialRegisterPassable):
     """
     var mode: Int
     """Who may do what with it, such as 0o600."""
+
+
+struct PathKind(Equatable, TrivialRegisterPassable, Writable):
+    """What stands at a path."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime NOTHING = PathKind(0)
+    """Nothing."""
+    comptime FILE = PathKind(1)
+    """A file that holds octets."""
+    comptime FOLDER = PathKind(2)
+    """A folder."""
+    comptime LINK = PathKind(3)
+    """A symbolic link."""
+    comptime PIPE = PathKind(4)
+    """A named pipe."""
+    comptime SOCKET = PathKind(5)
+    """A Unix socket."""
+    comptime DEVICE = PathKind(6)
+    """A device."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a case.
+
+        Args:
+            number: The case.
+        """
+        self.number = number
+
+    @staticmethod
+    def of(path: StringSpan, *, follows_links: Bool) raises OsError -> Self:
+        """Looks what stands at a path, and opens nothing.
+
+        Args:
+            path: The path.
+            follows_links: True to look where a symbolic link leads; a link that
+                leads nowhere is NOTHING then. False to find the link.
+
+        Returns:
+            What is there.
+
+        Raises:
+            OsError: If the system does not say, but that there is nothing.
+        """
+        var name = _with_nul(path)
+        var words = Array[Int, _STAT_WORD_COUNT](fill=0)
+        var result: Int32
+        # SAFETY: the name ends with NUL; both outlive the call.
+        if follows_links:
+            result = external_call["stat", Int32](
+                name.unsafe_ptr(), words.unsafe_ptr()
+            )
+        else:
+            result = external_call["lstat", Int32](
+                name.unsafe_ptr(), words.unsafe_ptr()
+            )
+        if result != 0:
+            var number = last_errno()
+            if number == ENOENT:
+                return Self.NOTHING
+            raise OsError("stat", number)
+        var kind = _short[_MODE_OFFSET](words) & _KIND_MASK
+        if kind == _KIND_REGULAR:
+            return Self.FILE
+        if kind == _KIND_FOLDER:
+            return Self.FOLDER
+        if kind == _KIND_LINK:
+            return Self.LINK
+        if kind == _KIND_PIPE:
+            return Self.PIPE
+        return Self.SOCKET if kind == _KIND_SOCKET else Self.DEVICE
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes what it is, with its article.
+
+        Args:
+            writer: Where to.
+        """
+        var texts = StaticString(
+            "nothing,a file,a folder,a symbolic link,a pipe,a socket,a device"
+        )
+        writer.write(texts.split(",")[Int(self.number)])
 
 
 struct File(Movable):

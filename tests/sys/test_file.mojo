@@ -2,8 +2,8 @@
 
 from flare.sys.clock import realtime_ns
 from flare.sys.errno import ENODATA
-from flare.sys.file import File
-from std.os import mkdir, remove
+from flare.sys.file import File, PathKind
+from std.os import mkdir, remove, symlink
 from std.pathlib import Path
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder
@@ -30,6 +30,34 @@ def test_status_tells_kind_length_time_and_name() raises:
         status = folder.open_beneath("sub", follows_links=False).status()
         assert_true(status.is_folder and not status.is_regular)
         assert_true(status.is_linked)
+
+
+def test_what_stands_at_a_path() raises:
+    with TemporaryFolder() as path:
+        mkdir(path + "/folder")
+        Path(path + "/file").write_text("0")
+        for name in ["file", "folder", "nowhere"]:
+            symlink(name, path + "/to_" + name)
+        var expected: List[Tuple[String, PathKind, PathKind]] = [
+            ("file", PathKind.FILE, PathKind.FILE),
+            ("folder", PathKind.FOLDER, PathKind.FOLDER),
+            ("nowhere", PathKind.NOTHING, PathKind.NOTHING),
+            ("to_file", PathKind.LINK, PathKind.FILE),
+            ("to_folder", PathKind.LINK, PathKind.FOLDER),
+            ("to_nowhere", PathKind.LINK, PathKind.NOTHING),
+        ]
+        for index in range(len(expected)):
+            ref row = expected[index]
+            var at = String(path, "/", row[0])
+            assert_equal(
+                String(PathKind.of(at, follows_links=False)), String(row[1]), at
+            )
+            assert_equal(
+                String(PathKind.of(at, follows_links=True)), String(row[2]), at
+            )
+    var device = PathKind.of("/dev/null", follows_links=False)
+    assert_true(device == PathKind.DEVICE)
+    assert_equal(String(device), "a device")
 
 
 def test_a_temporary_file_has_no_name() raises:

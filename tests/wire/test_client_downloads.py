@@ -2,7 +2,9 @@
 sections 13.1.5, 14 and 15.3.7), against servers that do it right and wrong."""
 
 import gzip
+import os
 import re
+import socket
 import subprocess
 
 import pytest
@@ -293,6 +295,81 @@ def test_a_file_that_is_there_may_stay(reader, tmp_path):
     path.unlink()
     assert download(reader, files, path, replaces=0)["size"] == len(CONTENT)
     assert names(tmp_path) == ["file"]
+    files.close()
+
+
+def folder(path) -> None:
+    path.mkdir()
+    (path / "kept").write_bytes(b"mine")
+
+
+def unix_socket(path) -> None:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(path))
+
+
+def device_link(path) -> None:
+    path.symlink_to("/dev/null")
+
+
+def folder_link(path) -> None:
+    folder(path.with_name("there"))
+    path.symlink_to("there")
+
+
+@pytest.mark.parametrize(
+    "make, found",
+    [
+        (folder, "is a folder, and only a file is replaced; name a file in it"),
+        (os.mkfifo, "is a pipe, and only a file is replaced"),
+        (unix_socket, "is a socket, and only a file is replaced"),
+        (device_link, "is a symbolic link to a device, and only a file is replaced"),
+        (folder_link, "is a symbolic link to a folder, and only a file is replaced"),
+    ],
+)
+@pytest.mark.parametrize("replaces", [0, 1])
+def test_what_is_no_file_is_not_replaced(reader, tmp_path, make, found, replaces):
+    """It stays as it is, and nothing is asked for."""
+    files = Files()
+    path = tmp_path / "at"
+    make(path)
+    before, kind = names(tmp_path), path.lstat().st_mode
+    got = download(reader, files, path, replaces=replaces)
+    assert f"at {found}" in got["error"], got
+    assert (names(tmp_path), path.lstat().st_mode) == (before, kind)
+    assert files.ranges == []
+    files.close()
+
+
+def test_what_is_written_to_is_a_file(reader, tmp_path):
+    files = Files()
+    os.mkfifo(tmp_path / "file.part")
+    got = download(reader, files, tmp_path / "file")
+    assert "file.part, which what comes is written to, is a pipe" in got["error"]
+    assert (names(tmp_path), files.ranges) == (["file.part"], [])
+    got = download(reader, files, str(tmp_path) + "/")
+    assert "is a folder" in got["error"], got
+    got = download(reader, files, str(tmp_path / "new") + "/")
+    assert "names no file" in got["error"], got
+    files.close()
+
+
+@pytest.mark.parametrize("leads", ["to a file", "nowhere"])
+def test_a_symbolic_link_gives_way_itself(reader, tmp_path, leads):
+    files = Files()
+    (tmp_path / "other").mkdir()
+    target = tmp_path / "other" / "file"
+    if leads == "to a file":
+        target.write_bytes(b"mine")
+    path = tmp_path / "link"
+    path.symlink_to(target)
+    got = download(reader, files, path, replaces=0)
+    assert "is there already" in got["error"], got
+    assert download(reader, files, path)["size"] == len(CONTENT)
+    assert not path.is_symlink() and path.read_bytes() == CONTENT
+    # Where it led to is as it was.
+    assert names(tmp_path / "other") == (["file"] if leads == "to a file" else [])
+    assert leads == "nowhere" or target.read_bytes() == b"mine"
     files.close()
 
 

@@ -8,6 +8,7 @@ the file's name.
 """
 
 from flare.bytes.checked import *
+from flare.http.client.download_path import check_part, check_path, file_error
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -32,8 +33,8 @@ from flare.http.message.date import parse_http_date
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import Timeout
 from flare.sys.clock import Deadline, monotonic_ns, unix_seconds
-from flare.sys.errno import EAGAIN, EEXIST, ENOENT, OsError
-from flare.sys.file import File, NewFile, folder_of, give_name
+from flare.sys.errno import EAGAIN, EEXIST, OsError
+from flare.sys.file import File, NewFile, PathKind, folder_of, give_name
 from flare.sys.poll import POLL_READ, wait_for
 from flare.url.url import Url
 from std.os import remove
@@ -147,6 +148,16 @@ struct FileDownload(Movable):
                     " download takes other requests"
                 ),
             )
+        if options.max_attempts < 1:
+            raise ClientError(
+                materialize[Phase.REQUEST](),
+                materialize[BadRequest](),
+                String(
+                    "max_attempts: ",
+                    options.max_attempts,
+                    " is none; allow 1 or more",
+                ),
+            )
         self._len_max = opener.config().max_download_size
         self._url = opener.url_of(request)
         self._opener = opener^
@@ -160,24 +171,20 @@ struct FileDownload(Movable):
         self._kept_len = 0
         self._resumed_from = 0
         self._request_count = 0
-        if not options.replaces and _exists(path):
-            raise _file_error(
-                String(
-                    path, " is there already; let it be replaced, or remove it"
-                )
-            )
+        check_path(self._path, options.replaces)
+        check_part(self._part_path)
         try:
             self._file = _part(self._part_path)
             self._kept_len = self._file.status().size
         except error:
             if error.number == EAGAIN:
-                raise _file_error(
+                raise file_error(
                     String(
                         self._part_path,
                         " is being written by another download; wait for it",
                     )
                 )
-            raise _file_error(String(self._part_path, ": ", error))
+            raise file_error(String(self._part_path, ": ", error))
         if not options.resumes or not self._read_info():
             self._start_over()
         self._resumed_from = self._kept_len
@@ -395,7 +402,7 @@ struct FileDownload(Movable):
         try:
             progress.on_progress(transfer)
         except error:
-            raise _file_error(String(error))
+            raise file_error(String(error))
 
     def _write_error(mut self, error: OsError) -> ClientError:
         try:
@@ -411,7 +418,7 @@ struct FileDownload(Movable):
                 self._kept_len,
                 " bytes are kept, and the same call goes on behind them",
             )
-        return _file_error(reason^)
+        return file_error(reason^)
 
     def _may_be_resumed(self) -> Bool:
         return self._options.resumes and self._validator.byte_length() > 0
@@ -422,7 +429,7 @@ struct FileDownload(Movable):
             if self._kept_len > 0:
                 self._file.truncate(0)
         except error:
-            raise _file_error(String(self._part_path, ": ", error))
+            raise file_error(String(self._part_path, ": ", error))
         _remove(self._info_path)
         self._kept_len = 0
         self._resumed_from = 0
@@ -437,6 +444,8 @@ struct FileDownload(Movable):
 
     def _finish(mut self) raises ClientError:
         """Gives the file its name."""
+        # Meanwhile something else may have taken it.
+        check_path(self._path, self._options.replaces)
         try:
             if self._options.syncs:
                 self._file.sync()
@@ -444,7 +453,7 @@ struct FileDownload(Movable):
                 self._part_path, self._path, replaces=self._options.replaces
             )
         except error:
-            raise _file_error(String(self._path, ": ", error))
+            raise file_error(String(self._path, ": ", error))
         if not self._options.replaces:
             _remove(self._part_path)
         _remove(self._info_path)
@@ -453,7 +462,7 @@ struct FileDownload(Movable):
         try:
             File.folder(folder_of(self._path)).sync()
         except error:
-            raise _file_error(String(self._path, ": ", error))
+            raise file_error(String(self._path, ": ", error))
 
     def _read_info(mut self) -> Bool:
         """Reads what the part is a part of; False if that is not known, or
@@ -489,7 +498,7 @@ struct FileDownload(Movable):
             file.append(text.as_bytes())
             file.take_name(replaces=True)
         except error:
-            raise _file_error(String(self._info_path, ": ", error))
+            raise file_error(String(self._info_path, ": ", error))
 
     def _url_text(self) -> String:
         return self._url.copy()
@@ -566,12 +575,6 @@ def _may_pass(error: ClientError) -> Bool:
     return is_transient(error.phase)
 
 
-def _file_error(var reason: String) -> ClientError:
-    return ClientError(
-        materialize[Phase.READ_BODY](), materialize[SinkFailed](), reason^
-    )
-
-
 def _part(path: StringSpan) raises OsError -> File:
     """Opens the part and takes it for this process."""
     while True:
@@ -581,16 +584,10 @@ def _part(path: StringSpan) raises OsError -> File:
         if not status.is_regular:
             raise OsError("open", EEXIST)
         # Between both calls it may have become the whole file.
-        if status.is_linked and _exists(path):
+        if status.is_linked and (
+            PathKind.of(path, follows_links=False) != PathKind.NOTHING
+        ):
             return file^
-
-
-def _exists(path: StringSpan) -> Bool:
-    try:
-        _ = File.open(path)
-        return True
-    except error:
-        return error.number != ENOENT
 
 
 def _remove(path: String):
