@@ -85,6 +85,8 @@ def test_a_response_is_relayed(fetching):
         ("416 R", ["Content-Range: bytes */9"], True),
         ("401 U", ['WWW-Authenticate: Basic realm="a"', 'WWW-Authenticate: X b="c"'], True),
         ("405 M", ["Allow: GET, HEAD"], True),
+        ("201 C", ["Location: /new"], True),
+        ("200 OK", ["Location: /new"], False),
         ("200 OK", ["Set-Cookie: a=b"], False),
         ("200 OK", ["WWW-Authenticate: Basic"], False),
     ],

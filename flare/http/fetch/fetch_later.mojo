@@ -39,9 +39,13 @@ comptime _STATUS_MAX = 599
 def relayed_response(var answer: ClientResponse) raises -> Response:
     """Makes a response of another one: its status, its content, and the fields
     without which these mean nothing: Content-Type, Content-Encoding where the
-    client has not decoded, Content-Range, WWW-Authenticate and Allow (RFC 9110
-    sections 15.3.7, 15.5.2 and 15.5.6). Nothing else is passed on;
-    `ReverseProxy` does that.
+    client has not decoded, Content-Range, WWW-Authenticate, Allow, and Location
+    of a redirection or of what was created (RFC 9110 sections 10.2.2, 15.3.7,
+    15.5.2 and 15.5.6). Nothing else is passed on; `ReverseProxy` does that.
+
+    A Location is passed on as it stands; one without scheme and host is relative
+    to our own URL then. The client follows redirections, so most are seen with
+    `max_redirects` 0 alone.
 
     Args:
         answer: The other response.
@@ -68,6 +72,8 @@ def relayed_response(var answer: ClientResponse) raises -> Response:
         _pass_on("WWW-Authenticate", answer.headers, response.headers)
     elif answer.status == 405:
         _pass_on("Allow", answer.headers, response.headers)
+    elif answer.status == 201 or (answer.status >= 300 and answer.status < 400):
+        _pass_on("Location", answer.headers, response.headers)
     return response^
 
 
