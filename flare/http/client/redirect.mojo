@@ -153,24 +153,50 @@ def location_of(headers: HeaderMap) raises ClientError -> String:
 
 
 def _refused(location: StringSpan, reason: StaticString) -> ClientError:
+    var octets = location.as_bytes().as_imm()
     var text = String("Location '")
-    write_escaped(_without_credentials(location.as_bytes().as_imm()), text)
+    # It may be no URL, but hold a password: that ends with the last `@`.
+    var start = len(octets)
+    while start > 0 and octets[start - 1] != 64:
+        start -= 1
+    if start > 0:
+        write_escaped(octets[: min(_scheme_len(octets), start)], text)
+        text.write("...@")
+    write_escaped(octets[start:], text)
     text.write("': ", reason, "; set max_redirects to 0 to see the response")
     return ClientError(
         materialize[Phase.REDIRECT](), materialize[RedirectRefused](), text^
     )
 
 
-def _without_credentials[
-    o: ImmOrigin
-](location: Span[UInt8, o]) -> Span[UInt8, o]:
-    """Drops all before the last `@`: it may be no URL, but hold a password."""
-    var start = len(location)
-    while start > 0:
-        start -= 1
-        if location[start] == 64:
-            return location[start:]
-    return location
+def _scheme_len(location: Span[UInt8, _]) -> Int:
+    """Finds the end of a scheme and the slashes behind it; 0 without slashes:
+    what looks like a scheme then may be a user name."""
+    var end = 0
+    while end < len(location) and _is_of_scheme(location[end]):
+        end += 1
+    var is_scheme = (
+        end > 0
+        and end + 2 < len(location)
+        and (
+            location[end] == 58
+            and location[end + 1] == 47
+            and location[end + 2] == 47
+        )
+    )
+    return end + 3 if is_scheme else 0
+
+
+def _is_of_scheme(octet: UInt8) -> Bool:
+    """Tells whether a scheme may have an octet (RFC 3986 section 3.1)."""
+    var letter = octet | 32
+    return (
+        (letter >= 97 and letter <= 122)
+        or (octet >= 48 and octet <= 57)
+        or octet == 43
+        or octet == 45
+        or octet == 46
+    )
 
 
 def drop_credentials(mut headers: HeaderMap):
