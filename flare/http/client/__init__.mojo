@@ -30,16 +30,22 @@ from flare.http.client.client import (
     post,
     put,
 )
-from flare.http.client.config import ClientConfig, WHILE_PROGRESSING
+from flare.http.client.config import (
+    ClientConfig,
+    TIME_MAX_MS,
+    WHILE_PROGRESSING,
+)
 from flare.http.client.error import (
     BadContent,
     BadRequest,
     BadUrl,
     Cancelled,
     ClientError,
+    ErrorStatus,
     HookFailed,
     MalformedResponse,
     NoResponse,
+    OtherError,
     Phase,
     PoolExhausted,
     ProxyRefused,

@@ -9,6 +9,7 @@ from flare.http.client.proxy import ProxySettings
 from flare.http.client.retry_policy import RetryPolicy
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
+from flare.sys.clock import NO_TIMEOUT_MS
 from flare.tls.config import TlsConfig
 
 comptime USER_AGENT = StaticString("flare")
@@ -19,6 +20,10 @@ comptime _HEAD_LEN_MAX = 65_000
 comptime WHILE_PROGRESSING = -3
 """A total time for what makes progress: it starts anew with each KiB of content
 that went either way, and is `PROGRESS_TIMEOUT_MS` long."""
+
+comptime TIME_MAX_MS = 24 * 86_400_000
+"""Longest time that can be set, in milliseconds: 24 days, as long as the system
+waits at once. What is to wait longer waits for ever."""
 
 comptime PROGRESS_TIMEOUT_MS = 120_000
 """Time for a request until its content flows, redirections and repetitions
@@ -33,7 +38,7 @@ struct ClientConfig(Copyable, Movable):
     """Times, limits and habits of a client.
 
     Every time is finite by default. A time of -1 (`NO_TIMEOUT_MS`) never
-    comes.
+    comes; what is less, or more than `TIME_MAX_MS`, is refused.
     """
 
     var connect_timeout_ms: Int
@@ -193,15 +198,9 @@ struct ClientConfig(Copyable, Movable):
             )
         if head.max_fields < 1 or head.max_header_size < 1:
             return "head_limits: a response needs some room; allow 1 or more"
-        if self.total_timeout_ms < WHILE_PROGRESSING or (
-            self.total_timeout_ms == -2
-        ):
-            return String(
-                "total_timeout_ms: ",
-                self.total_timeout_ms,
-                " is no time; allow 0 or more, NO_TIMEOUT_MS for ever, or",
-                " WHILE_PROGRESSING",
-            )
+        var problem = self._times_problem()
+        if problem.byte_length() > 0:
+            return problem^
         if self.max_redirects < 0 or self.max_retries < 0:
             return "max_redirects and max_retries must be 0 or more"
         if self.retries:
@@ -210,7 +209,7 @@ struct ClientConfig(Copyable, Movable):
                     "max_retries: retries.max_attempts counts instead; leave"
                     " one of both"
                 )
-            var problem = self.retries.value().problem()
+            problem = self.retries.value().problem()
             if problem.byte_length() > 0:
                 return problem^
         for name in [
@@ -230,15 +229,87 @@ struct ClientConfig(Copyable, Movable):
                 "tls.alpn offers h2, which http2=False turns off; leave one of"
                 " both"
             )
-        if self.http2_ping_timeout_ms < 1 or self.http2_ping_after_ms < -1:
-            return (
-                "http2_ping_timeout_ms must be 1 or more, and"
-                " http2_ping_after_ms -1 (for never) or more"
-            )
         var smallest = min(self.max_response_size, self.max_decoded_size)
         if min(smallest, self.max_download_size) < 0:
             return "the sizes of content allowed must be 0 or more"
         return String()
+
+    def _times_problem(self) -> String:
+        """Looks for times, and counts of the pool, that cannot work."""
+        var problem = time_problem(
+            "connect_timeout_ms", self.connect_timeout_ms
+        )
+        if problem.byte_length() == 0:
+            problem = time_problem("read_timeout_ms", self.read_timeout_ms)
+        if problem.byte_length() == 0:
+            problem = time_problem("write_timeout_ms", self.write_timeout_ms)
+        if problem.byte_length() == 0:
+            problem = total_problem("total_timeout_ms", self.total_timeout_ms)
+        if problem.byte_length() == 0:
+            problem = time_problem(
+                "pool.idle_timeout_ms", self.pool.idle_timeout_ms
+            )
+        if problem.byte_length() == 0:
+            problem = time_problem(
+                "http2_ping_after_ms", self.http2_ping_after_ms
+            )
+        if problem.byte_length() > 0:
+            return problem^
+        if self.pool.max_idle < 0 or self.pool.max_idle_per_host < 0:
+            return "pool: max_idle and max_idle_per_host must be 0 or more"
+        if self.http2_ping_timeout_ms < 1:
+            return String(
+                "http2_ping_timeout_ms: ",
+                self.http2_ping_timeout_ms,
+                " is no time for an answer; allow 1 or more",
+            )
+        if self.retry_base_ms < 0 or self.retry_max_ms < 0:
+            return String(
+                "retry_base_ms and retry_max_ms: ",
+                min(self.retry_base_ms, self.retry_max_ms),
+                " is no pause; allow 0 or more",
+            )
+        return String()
+
+
+def time_problem(name: StaticString, time_ms: Int) -> String:
+    """Looks whether a time can be waited for.
+
+    Args:
+        name: What it is called, for the text.
+        time_ms: The time in milliseconds.
+
+    Returns:
+        What was found and what is allowed; empty if all is well.
+    """
+    if time_ms >= NO_TIMEOUT_MS and time_ms <= TIME_MAX_MS:
+        return String()
+    return String(
+        name,
+        ": ",
+        time_ms,
+        " is no time; allow 0 to ",
+        TIME_MAX_MS,
+        " ms, or NO_TIMEOUT_MS (-1) for ever",
+    )
+
+
+def total_problem(name: StaticString, time_ms: Int) -> String:
+    """Looks whether a time is one for a whole request.
+
+    Args:
+        name: What it is called, for the text.
+        time_ms: The time in milliseconds.
+
+    Returns:
+        What was found and what is allowed; empty if all is well.
+    """
+    if time_ms == WHILE_PROGRESSING:
+        return String()
+    var problem = time_problem(name, time_ms)
+    if problem.byte_length() > 0:
+        problem.write(", or WHILE_PROGRESSING")
+    return problem^
 
 
 def accept_codings(mut config: ClientConfig):

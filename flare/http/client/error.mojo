@@ -2,6 +2,9 @@
 
 from flare.http.h1.error import LocalProtocolError, RemoteProtocolError, Rule
 from flare.http.h2.error import Http2Error, Http2Rule
+from flare.http.message.status import Status
+from flare.json.error import JsonError
+from flare.sys.clock import NO_TIMEOUT_MS
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
 from flare.tls.error import TlsError, TlsErrorKind
 
@@ -35,6 +38,12 @@ comptime TlsFailed = NetworkErrorKind("TlsFailed")
 """TLS has failed; `ClientError.tls_kind` says how."""
 comptime UnexpectedResponse = NetworkErrorKind("UnexpectedResponse")
 """A response is none that the call can go on with: its status, type or range."""
+comptime ErrorStatus = NetworkErrorKind("ErrorStatus")
+"""A response says that the request failed: `ClientError.status` is 400 or
+more. Only `raise_for_status` raises it."""
+comptime OtherError = NetworkErrorKind("OtherError")
+"""What a program has called beside the client has failed, such as `Int(text)`
+in the same `try`."""
 comptime HookFailed = NetworkErrorKind("HookFailed")
 """A hook of the program has refused to send a request."""
 comptime SinkFailed = NetworkErrorKind("SinkFailed")
@@ -52,7 +61,7 @@ struct Phase(Equatable, ImplicitlyCopyable, Writable):
     comptime REQUEST = Phase("request")
     """Making the request; nothing was sent."""
     comptime QUEUE = Phase("queue")
-    """Waiting for a connection of a shared client."""
+    """Waiting for a connection, or for a stream of one (HTTP/2)."""
     comptime RESOLVE = Phase("resolve")
     """Looking up the host's name."""
     comptime CONNECT = Phase("connect")
@@ -73,6 +82,8 @@ struct Phase(Equatable, ImplicitlyCopyable, Writable):
     """Following a redirection."""
     comptime TOTAL = Phase("total")
     """The time for all of it together is over."""
+    comptime RESPONSE = Phase("response")
+    """Using a complete response: its status, its text, its JSON."""
 
     def __init__(out self, name: StaticString):
         """Makes a phase.
@@ -92,10 +103,18 @@ struct Phase(Equatable, ImplicitlyCopyable, Writable):
 
 
 struct ClientError(Copyable, Movable, Writable):
-    """A request failed before its response was complete.
+    """A request failed before its response was complete, or the response is of
+    no use: `raise_for_status`, `text` and `json` raise the same type.
 
-    A response with a status of 400 and more is none of these; see
-    `ClientResponse.raise_for_status`.
+        try:
+            var response = client.get("/items")
+            response.raise_for_status()
+            print(response.json()["count"].int_value())
+        except error:
+            print(error)
+
+    A `try` has the type of its first call that raises. What is called behind a
+    request there, such as `int_value` with its `JsonError`, becomes one of these.
     """
 
     var phase: Phase
@@ -110,6 +129,8 @@ struct ClientError(Copyable, Movable, Writable):
     """The rule that a malformed response breaks."""
     var tls_kind: Optional[TlsErrorKind]
     """How TLS has failed: a kind of `flare.tls`."""
+    var status: Status
+    """The status of a response that `raise_for_status` refuses; else 0."""
     var attempt_count: Int
     """How often the request was sent, but for redirections; 0 if it was not
     begun. With a `RetryPolicy`, `reason` says why it was not sent again."""
@@ -130,6 +151,7 @@ struct ClientError(Copyable, Movable, Writable):
         self.reason = reason^
         self.rule = None
         self.tls_kind = None
+        self.status = 0
         self.attempt_count = 0
 
     def __init__(out self, phase: Phase, error: NetworkError):
@@ -157,12 +179,20 @@ struct ClientError(Copyable, Movable, Writable):
         elif error.rule == Rule.REASON_LEN:
             self.name_setting("head_limits.max_target_size")
 
-    def __init__(out self, phase: Phase, error: Http2Error):
+    def __init__(
+        out self,
+        phase: Phase,
+        error: Http2Error,
+        *,
+        has_all_fields: Bool = False,
+    ):
         """Takes over a breach of the rules of HTTP/2.
 
         Args:
             phase: When it was found.
             error: What was broken.
+            has_all_fields: True if the section has as many fields as it may
+                have, so that there were too many, and not too long ones.
         """
         var is_limit = (
             error.rule == Http2Rule.SECTION_LEN
@@ -172,7 +202,9 @@ struct ClientError(Copyable, Movable, Writable):
         if is_limit:
             kind = materialize[ResponseTooLarge]()
         self = Self(phase, kind, String(error))
-        if is_limit:
+        if is_limit and has_all_fields:
+            self.name_setting("head_limits.max_fields")
+        elif is_limit:
             self.name_setting("head_limits.max_header_size")
 
     def name_setting(mut self, name: StaticString):
@@ -209,13 +241,43 @@ struct ClientError(Copyable, Movable, Writable):
             String(error),
         )
 
+    @implicit
+    def __init__(out self, error: JsonError):
+        """Takes over what is wrong with the JSON of a response.
+
+        Args:
+            error: What is wrong.
+        """
+        self = Self(
+            materialize[Phase.RESPONSE](),
+            materialize[BadContent](),
+            String(error),
+        )
+
+    @implicit
+    def __init__(out self, error: Error):
+        """Takes over what a program calls in one `try` with a request.
+
+        Args:
+            error: What failed.
+        """
+        self = Self(
+            materialize[Phase.RESPONSE](),
+            materialize[OtherError](),
+            String(error),
+        )
+
     @staticmethod
-    def timeout(phase: Phase, timeout_ms: Int) -> Self:
+    def timeout(
+        phase: Phase, timeout_ms: Int, *, idle_ms: Int = NO_TIMEOUT_MS
+    ) -> Self:
         """Makes the error for time that is over.
 
         Args:
             phase: What took so long.
             timeout_ms: How long it had.
+            idle_ms: The `idle_timeout_ms` of the call that reads, if it has
+                set one.
 
         Returns:
             The error.
@@ -230,17 +292,24 @@ struct ClientError(Copyable, Movable, Writable):
             materialize[Timeout](),
             String("nothing within ", timeout_ms, " ms"),
         )
-        error.name_setting(setting)
+        if phase == Phase.READ_BODY and idle_ms >= 0:
+            error.reason.write("; idle_timeout_ms allows more")
+        else:
+            error.name_setting(setting)
         return error^
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes URL, phase, kind and cause.
+        """Writes URL, phase, kind and cause; of a status and of what is not the
+        client's the cause alone behind the URL.
 
         Args:
             writer: Where to.
         """
         if self.url.byte_length() > 0:
             writer.write(self.url, ": ")
+        if self.kind == ErrorStatus or self.kind == OtherError:
+            writer.write(self.reason)
+            return
         writer.write(self.phase, ": ", self.kind, ": ", self.reason)
 
 

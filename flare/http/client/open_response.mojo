@@ -13,6 +13,7 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
+from flare.http.client.error_status import status_error
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
@@ -20,14 +21,13 @@ from flare.http.client.prepared_request import (
 )
 from flare.http.client.progress import NoProgress
 from flare.http.client.request import (
-    CLIENTS_OWN,
     ClientRequest,
+    own_time_problem,
     request_url,
 )
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
-    StatusError,
     url_without_credentials,
 )
 from flare.http.client.exchange_facts import ExchangeFacts
@@ -211,18 +211,25 @@ struct OpenResponse(Readable):
         """
         return self.status < 400
 
-    def raise_for_status(self) raises StatusError:
+    def raise_for_status(self) raises ClientError:
         """Does nothing if the request succeeded.
 
         Raises:
-            StatusError: If the status is 400 or more.
+            ClientError: If the status is 400 or more (`ErrorStatus`): it has
+                the status, but not what the content says, which is not read.
         """
-        if not self.ok():
-            var error = StatusError(
-                self.status, self.reason, self.url, self.headers
-            )
-            error.attempts = self._story.note()
-            raise error^
+        if self.ok():
+            return
+        var error = status_error(
+            self.status,
+            self.reason,
+            url_without_credentials(self.url),
+            self.headers,
+            self._story.note(),
+            List[UInt8](),
+        )
+        error.attempt_count = self._story.attempt_count
+        raise error^
 
     def content_len(self) -> Int:
         """Tells how much content was announced.
@@ -583,6 +590,24 @@ struct OpenTimes(TrivialRegisterPassable):
     total time (`WHILE_PROGRESSING`)."""
 
 
+def check_times(times: OpenTimes) raises ClientError:
+    """Looks for times that cannot work.
+
+    Args:
+        times: The times of an open response.
+
+    Raises:
+        ClientError: If there is one; it says what would be right.
+    """
+    var problem = own_time_problem("head_timeout_ms", times.head_ms)
+    if problem.byte_length() == 0:
+        problem = own_time_problem("idle_timeout_ms", times.idle_ms)
+    if problem.byte_length() > 0:
+        raise ClientError(
+            materialize[Phase.REQUEST](), materialize[BadRequest](), problem^
+        )
+
+
 struct ResponseOpener(Movable):
     """What it takes to open responses, whatever becomes of the client."""
 
@@ -648,9 +673,7 @@ struct ResponseOpener(Movable):
         Raises:
             ClientError: If there is none.
         """
-        var idle_ms = times.idle_ms
-        if idle_ms == CLIENTS_OWN:
-            idle_ms = self._state[].config.read_timeout_ms
+        check_times(times)
         var prepared = prepare_request(
             request^,
             upload,
@@ -659,7 +682,7 @@ struct ResponseOpener(Movable):
             Pointer(to=self._state[].config),
         )
         prepared.content_use = use
-        prepared.timeouts.limit_phases(times.head_ms, idle_ms)
+        prepared.timeouts.limit_phases(times.head_ms, times.idle_ms)
         if times.needs_progress:
             prepared.timeouts.keep_progress()
         return OpenResponse(self._state, prepared^, source^)

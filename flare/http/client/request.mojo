@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.auth import Credentials
 from flare.http.client.cancel import CancelToken
+from flare.http.client.config import time_problem, total_problem
 from flare.http.client.hooks import AnyHook
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.multipart import FormParts, MultipartForm
@@ -363,11 +364,10 @@ def request_url(
     Raises:
         ClientError: If it is no absolute URL, or the request has a `problem`.
     """
-    if request.problem.byte_length() > 0:
+    var problem = _problem_of(request)
+    if problem.byte_length() > 0:
         raise ClientError(
-            materialize[Phase.REQUEST](),
-            materialize[BadRequest](),
-            request.problem.copy(),
+            materialize[Phase.REQUEST](), materialize[BadRequest](), problem^
         )
     var text = request.url
     if base and not _has_scheme(text):
@@ -390,6 +390,36 @@ def request_url(
     with_query.write("&" if url.search().byte_length() > 0 else "?")
     with_query.write(request.query, hash)
     return parse_request_url(with_query)
+
+
+def _problem_of(request: ClientRequest) -> String:
+    """Says why a request cannot be sent; empty if nothing is known against it."""
+    if request.problem.byte_length() > 0:
+        return request.problem.copy()
+    if request.max_redirects < 0 and request.max_redirects != CLIENTS_OWN:
+        return String(
+            "max_redirects: ",
+            request.max_redirects,
+            " is no number; allow 0 or more, or CLIENTS_OWN",
+        )
+    if request.total_timeout_ms == CLIENTS_OWN:
+        return String()
+    return total_problem("total_timeout_ms", request.total_timeout_ms)
+
+
+def own_time_problem(name: StaticString, time_ms: Int) -> String:
+    """Looks whether a time of a call can be waited for.
+
+    Args:
+        name: What it is called, for the text.
+        time_ms: The time in milliseconds, or `CLIENTS_OWN`.
+
+    Returns:
+        What was found and what is allowed; empty if all is well.
+    """
+    if time_ms == CLIENTS_OWN:
+        return String()
+    return time_problem(name, time_ms)
 
 
 def parse_request_url(text: StringSpan) raises ClientError -> Url:

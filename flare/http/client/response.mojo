@@ -3,7 +3,6 @@
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import ContentCoding
 from flare.compress.error import CompressError, CompressErrorKind
-from flare.http.client.auth import challenge_schemes
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
     BadContent,
@@ -11,6 +10,7 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
+from flare.http.client.error_status import status_error
 from flare.http.client.exchange_facts import ExchangeFacts
 from flare.http.client.response_story import RedirectStep, ResponseStory
 from flare.http.h1.response_parser import ResponseParser
@@ -26,77 +26,8 @@ from flare.http.message.media_type import MediaType
 from flare.http.message.status import Status
 from flare.url.url import Url
 from flare.http.message.request import Version
-from flare.json.error import JsonError
 from flare.json.value import JsonValue, parse
 from std.memory import ArcPointer
-
-
-struct StatusError(Copyable, Movable, Writable):
-    """A response's status says that the request failed."""
-
-    var status: Status
-    """The status code, 400 or more."""
-    var reason: String
-    """Its reason phrase."""
-    var url: String
-    """The URL that was asked, without user name and password."""
-    var challenges: String
-    """Of a 401 or 407 the schemes that the server accepts."""
-    var attempts: String
-    """How often the request was sent, and why not again; empty if that was
-    once, and no `RetryPolicy` wanted more."""
-
-    def __init__(out self, response: ClientResponse):
-        """Describes a response.
-
-        Args:
-            response: The response.
-        """
-        self = Self(
-            response.status, response.reason, response.url, response.headers
-        )
-        if response._story:
-            self.attempts = response._story.held()[].note()
-
-    def __init__(
-        out self, status: Status, reason: String, url: Url, headers: HeaderMap
-    ):
-        """Describes the head of a response.
-
-        Args:
-            status: The status code.
-            reason: The reason phrase.
-            url: The URL that answers.
-            headers: The header fields.
-        """
-        self.status = status
-        self.reason = reason
-        self.url = url_without_credentials(url)
-        self.challenges = String()
-        self.attempts = String()
-        if status != 401 and status != 407:
-            return
-        var name = "www-authenticate" if status == 401 else "proxy-authenticate"
-        var index = headers.find(name)
-        while index >= 0:
-            if self.challenges.byte_length() > 0:
-                self.challenges.write(", ")
-            self.challenges.write(challenge_schemes(headers.value(index)))
-            index = headers.find(name, index + 1)
-
-    def write_to(self, mut writer: Some[Writer]):
-        """Writes URL and status.
-
-        Args:
-            writer: Where to.
-        """
-        writer.write(self.url, ": the server answered ", self.status)
-        writer.write(" ", self.reason)
-        if self.attempts.byte_length() > 0:
-            writer.write(" ", self.attempts)
-        if self.challenges.byte_length() > 0:
-            writer.write("; it accepts ", self.challenges)
-            writer.write("; this client has BasicAuth, BearerAuth, DigestAuth")
 
 
 struct ClientResponse(Movable):
@@ -183,7 +114,7 @@ struct ClientResponse(Movable):
         """
         return self.status < 400
 
-    def text(self) raises -> String:
+    def text(self) raises ClientError -> String:
         """Decodes the content as text.
 
         In the charset that Content-Type names (RFC 9110 section 8.3.2), or
@@ -195,9 +126,13 @@ struct ClientResponse(Movable):
             The content.
 
         Raises:
-            Error: If the charset is another one, or the content is not in it.
+            ClientError: If the charset is another one, or the content is not in
+                it (`BadContent`).
         """
-        return decode_text(self.body.as_bytes(), self.charset())
+        try:
+            return decode_text(self.body.as_bytes(), self.charset())
+        except error:
+            raise self._bad_content(String(error))
 
     def charset(self) -> String:
         """Reads the charset of the content.
@@ -219,25 +154,48 @@ struct ClientResponse(Movable):
             return String()
         return String()
 
-    def json(self) raises JsonError -> JsonValue:
-        """Parses the content.
+    def json(self) raises ClientError -> JsonValue:
+        """Parses the content; `flare.json.parse(response.body.as_bytes())` does
+        the same with a `JsonError`.
 
         Returns:
             The value.
 
         Raises:
-            JsonError: If it is no JSON text.
+            ClientError: If it is no JSON text (`BadContent`).
         """
-        return parse(self.body.as_bytes())
+        try:
+            return parse(self.body.as_bytes())
+        except error:
+            raise self._bad_content(String(error))
 
-    def raise_for_status(self) raises StatusError:
+    def _bad_content(self, var reason: String) -> ClientError:
+        var error = ClientError(
+            materialize[Phase.RESPONSE](), materialize[BadContent](), reason^
+        )
+        error.url = self.url_text()
+        return error^
+
+    def raise_for_status(self) raises ClientError:
         """Does nothing if the request succeeded.
 
         Raises:
-            StatusError: If the status is 400 or more.
+            ClientError: If the status is 400 or more (`ErrorStatus`): it has
+                the status, and says what JSON or plain text of the server says.
         """
-        if not self.ok():
-            raise StatusError(self)
+        if self.ok():
+            return
+        var story = self.story()
+        var error = status_error(
+            self.status,
+            self.reason,
+            self.url_text(),
+            self.headers,
+            story.note(),
+            self.body.as_bytes(),
+        )
+        error.attempt_count = story.attempt_count
+        raise error^
 
     def url_text(self) -> String:
         """Writes the URL for messages.
@@ -258,6 +216,11 @@ def url_without_credentials(url: Url) -> String:
         It without user name, password and fragment.
     """
     return String(url.protocol(), "//", url.host(), url.request_target())
+
+
+comptime StatusError = ClientError
+"""What `raise_for_status` raises: the name from before it was the type of all
+errors of the client."""
 
 
 struct SendResult(Movable):

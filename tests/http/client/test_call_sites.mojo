@@ -23,6 +23,7 @@ from flare.http import (
     put,
     unauthorized,
 )
+from flare.http.client import ClientResponse, SharedClient
 from flare.net import SocketAddr
 from flare.sys.thread import Task, Thread
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
@@ -151,4 +152,67 @@ def test_many_at_once() raises:
     with assert_raises(contains="max_parallel must be 1 or more"):
         _ = client.send_all([], max_parallel=0)
     client.close()
+    site^.stop()
+
+
+def _first_of_all(url: String) -> String:
+    """What is chained in one `try`, whatever its errors are."""
+    try:
+        var response = get(url + "/items")
+        response.raise_for_status()
+        var count = response.json()["count"].int_value()
+        post(url + "/post", "1").raise_for_status()
+        print(post(url + "/post", "1").json()["json"].int_value())
+        _ = response.headers["Content-Type"]
+        return String(response.text(), count, Int("7"))
+    except error:
+        return String(error)
+
+
+def _by_client(mut client: HttpClient, path: String) -> String:
+    try:
+        var x = client.get(path)
+        x.raise_for_status()
+        print(x.json()["count"].string_value())
+        return "none"
+    except e:
+        return String(e.kind, " ", e.status)
+
+
+def _by_shared(client: SharedClient, path: String) -> String:
+    var own = client
+    try:
+        own.get(path).raise_for_status()
+        var opened = own.open(ClientRequest("GET", path))
+        opened.raise_for_status()
+        return opened^.to_response().json()["method"].string_value()
+    except e:
+        return String(e)
+
+
+def _without_request(response: ClientResponse) -> String:
+    try:
+        response.raise_for_status()
+        return response.json()["count"].string_value()
+    except e:
+        return String(e.kind)
+
+
+def test_one_try_is_enough() raises:
+    """A `try` has the type of its first call that raises."""
+    var site = Site()
+    var found = _first_of_all(site.url)
+    assert_equal(found, '{"count": 2, "method": "GET"}27')
+    var client = HttpClient(site.url)
+    # A number is no text: what JSON says of it is an error like any other.
+    assert_equal(_by_client(client, "/items"), "BadContent 0")
+    assert_equal(_by_client(client, "/auth"), "ErrorStatus 401")
+    assert_equal(_without_request(client.get("/items")), "BadContent")
+    client.close()
+    var shared = SharedClient(site.url)
+    assert_equal(_by_shared(shared, "/items"), "GET")
+    var refused = _by_shared(shared, "/auth")
+    assert_true("the server answered 401" in refused, refused)
+    assert_true("it says: who are you?" in refused, refused)
+    shared.close()
     site^.stop()

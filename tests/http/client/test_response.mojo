@@ -1,6 +1,7 @@
 """Responses as a caller sees them."""
 
 from flare.http.client.auth import challenge_schemes
+from flare.http.client.error import BadContent, ErrorStatus, Phase
 from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser
@@ -96,3 +97,92 @@ def test_fields_that_are_not_utf8() raises:
     assert_equal(response.reason, "Gr\ufffdn")
     assert_equal(response.headers["a"], "\u00e4")
     assert_equal(response.headers["b"], "\u00e4")
+
+
+def _refusal(type: StaticString, content: String) raises -> String:
+    var response = _response(422)
+    if type.byte_length() > 0:
+        response.headers.set("Content-Type", type)
+    response.body = Body(content)
+    try:
+        response.raise_for_status()
+    except error:
+        assert_true(error.kind == ErrorStatus and error.status == 422)
+        assert_true(error.phase == Phase.RESPONSE)
+        assert_equal(error.url, "http://h/a?b")
+        var start = "http://h/a?b: the server answered 422 Why"
+        var text = String(error)
+        assert_true(text.startswith(start), text)
+        return String(text.removeprefix(start))
+    raise Error("422 was good")
+
+
+@fieldwise_init
+struct _Said(Copyable, Movable):
+    var type: StaticString
+    var content: String
+    var said: String
+
+
+def test_a_refusal_says_what_the_server_says() raises:
+    """RFC 9457, and what others write."""
+    var rows: List[_Said] = [
+        _Said(
+            "application/problem+json",
+            '{"type": "/e", "title": "No tea", "detail": "it is\\ncold"}',
+            "No tea: it is\\x0acold",
+        ),
+        _Said("application/problem+json", '{"title": "No tea"}', "No tea"),
+        _Said("application/json", '{"message": "no tea"}', "no tea"),
+        _Said("application/json", '{"error": "no tea"}', "no tea"),
+        _Said("application/json", '{"error": {"message": "no"}}', "no"),
+        _Said(
+            "application/json; charset=utf-8",
+            '{"error": "invalid_grant", "error_description": "expired"}',
+            "expired",
+        ),
+        _Said("application/json", ' {"code": 7} ', '{"code": 7}'),
+        _Said("application/json", '["a"]', '["a"]'),
+        _Said("application/json", "oops", "oops"),
+        _Said("text/plain", " no tea\r\n", "no tea"),
+        _Said("Text/Plain; charset=x", "a\x1b[1m\nb", "a\\x1b[1m\\x0ab"),
+        # Pages are for eyes, and what has no type is anything.
+        _Said("text/html", "<p>no", ""),
+        _Said("image/png", "no", ""),
+        _Said("", "no", ""),
+        _Said("no type", "no", ""),
+        _Said("text/plain", " \r\n", ""),
+    ]
+    for row in rows:
+        var said = row.said
+        if said.byte_length() > 0:
+            said = String("; it says: ", said)
+        assert_equal(_refusal(row.type, row.content), said, row.content)
+
+
+def test_what_a_server_says_is_bounded() raises:
+    var long = String("tea ") * 500
+    assert_true(_refusal("text/plain", long).byte_length() < 300)
+    var problem = String('{"title": "', long, '", "detail": "', long, '"}')
+    assert_true(
+        _refusal("application/problem+json", problem).byte_length() < 600
+    )
+    # Which is too long to be parsed for a sentence.
+    var much = String('{"message": "no", "more": "', long * 20, '"}')
+    var said = _refusal("application/json", much)
+    assert_true('; it says: {"message": "no"' in said, said)
+    assert_true(said.byte_length() < 300, said)
+
+
+def test_content_that_is_no_json_says_so() raises:
+    var response = _response(200)
+    response.body = Body("<html>")
+    try:
+        _ = response.json()
+    except error:
+        assert_true(error.kind == BadContent and error.status == 0)
+        var text = String(error)
+        assert_true("http://h/a?b: response: BadContent" in text, text)
+        assert_true("line 1, column 1" in text, text)
+        return
+    raise Error("that was JSON")
