@@ -513,12 +513,17 @@ def test_a_server_that_stops_reading(fetcher):
         time.sleep(3)
 
     server = RawServer(handle)
-    fetcher.client(write_timeout_ms=300)
+    fetcher.client(write_timeout_ms=800)
+    began = time.monotonic()
     answer = fetcher.ask(
         do="upload", method="POST", url=server.url, length=50 << 20, announced=50 << 20
     )
+    took = time.monotonic() - began
     server.close()
     assert (answer["phase"], answer["kind"]) == ("write", "Timeout"), answer
+    assert "nothing within 800 ms" in answer["text"], answer
+    # What its kernel takes before it is full is progress, at the beginning.
+    assert 0.7 < took < 1.3
 
 
 @pytest.mark.parametrize("way", ["upload", "parallel"])

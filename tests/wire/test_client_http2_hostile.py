@@ -33,6 +33,7 @@ from raw_http2 import (
     WINDOW_UPDATE,
     Http2Peer,
     answering_all,
+    block,
     frame,
     settings,
     speaking,
@@ -117,7 +118,7 @@ def test_a_server_that_always_says_goaway(fetcher):
     server.close()
     assert failure(answer) == ("read head", "StreamReset")
     assert "ENHANCE_YOUR_CALM" in answer["text"]
-    assert server.connection_count == 7
+    assert server.connection_count == 3
 
 
 @pytest.mark.parametrize("way", ["send", "all"])
@@ -150,7 +151,7 @@ def test_a_server_that_refuses_for_ever(fetcher):
     answer = fetcher.get("/", **POST)
     server.close()
     assert failure(answer) == ("read head", "StreamReset")
-    assert "REFUSED_STREAM" in answer["text"] and len(streams) == 7
+    assert "REFUSED_STREAM" in answer["text"] and len(streams) == 3
 
 
 def test_an_upload_that_was_read_is_not_sent_again(fetcher):
@@ -167,6 +168,16 @@ def test_an_upload_that_was_read_is_not_sent_again(fetcher):
     server.close()
     assert failure(answer) == ("read head", "StreamReset"), answer
     assert server.connection_count == 1
+
+
+def long_head(peer: Http2Peer, stream: int) -> None:
+    """Few fields, which are longer than 32 KiB together."""
+    octets = block((":status", "200"), *[(f"a{n}", "b" * 900) for n in range(43)])
+    peer.send(
+        frame(HEADERS, 0, stream, octets[:16_000])
+        + frame(CONTINUATION, 0, stream, octets[16_000:32_000])
+        + frame(CONTINUATION, END_HEADERS, stream, octets[32_000:])
+    )
 
 
 # (what the server does with a stream, phase, kind, text)
@@ -201,7 +212,9 @@ STREAM_ROWS = [
     (lambda p, s: [p.head(s, status=103) for _ in range(17)], "read head",
      "ResponseTooLarge", "interim"),
     (lambda p, s: p.head(s, *[(f"a{n}", "b") for n in range(201)]), "read head",
-     "ResponseTooLarge", "head_limits"),
+     "ResponseTooLarge", "ClientConfig.head_limits.max_fields allows more"),
+    (lambda p, s: long_head(p, s), "read head", "ResponseTooLarge",
+     "ClientConfig.head_limits.max_header_size allows more"),
     (lambda p, s: p.send(frame(WINDOW_UPDATE, 0, s, bytes(4))), "read head",
      "MalformedResponse", "WINDOW_UPDATE"),
 ]
@@ -296,6 +309,55 @@ def test_few_streams(fetcher, most):
     assert max(counts) <= most
 
 
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("connections", [1, 2])
+def test_few_streams_on_few_connections(fetcher, most, connections):
+    """Requests wait for a stream where there may be no other connection."""
+    counts = []
+
+    def handle(peer: Http2Peer) -> None:
+        done = 0
+        while True:
+            stream = peer.request()
+            opened = {got.stream for got in peer.seen if got.kind == HEADERS}
+            counts.append(len(opened) - done)
+            done += 1
+            peer.answer(stream)
+
+    server = meet(fetcher, handle, (MAX_STREAMS, most), max_idle_per_host=connections)
+    for _ in range(2):
+        many = send_all(fetcher, [{"url": "/"}] * 40, 20)
+        assert {answer.get("status") for answer in many} == {200}, many
+    server.close()
+    assert server.connection_count == connections
+    assert max(counts) <= most
+
+
+def test_who_waits_for_a_stream_takes_one_of_another_connection(fetcher):
+    """A connection that is held by one request does not hold the others."""
+    held = threading.Event()
+
+    def handle(peer: Http2Peer) -> None:
+        stream = peer.request()
+        if is_first(peer):
+            held.wait(5)
+        peer.answer(stream)
+        if not is_first(peer):
+            handle.count += 1
+        while True:
+            peer.answer(peer.request())
+            handle.count += not is_first(peer)
+            if handle.count == 9:
+                held.set()
+
+    handle.count = 0
+    server = meet(fetcher, handle, (MAX_STREAMS, 1), max_idle_per_host=2)
+    many = send_all(fetcher, [{"url": "/"}] * 10, 10)
+    server.close()
+    assert {answer.get("status") for answer in many} == {200}, many
+    assert held.is_set() and server.connection_count == 2
+
+
 def test_many_streams_are_waited_for(fetcher):
     """Twelve at once, and the others wait: no second connection."""
     waves = []
@@ -325,9 +387,30 @@ def test_no_streams_at_all(fetcher):
 
     server = meet(fetcher, handle, (MAX_STREAMS, 0), write_timeout_ms=300)
     for answer in [fetcher.get("/", **POST), *send_all(fetcher, [{"url": "/"}] * 3)]:
-        assert failure(answer) == ("write", "Timeout"), answer
-        assert "takes no requests now" in answer["text"]
+        assert failure(answer) == ("queue", "Timeout"), answer
+        assert "no stream within 300 ms" in answer["text"], answer
+        assert "SETTINGS_MAX_CONCURRENT_STREAMS is 0" in answer["text"], answer
+        assert "write_timeout_ms allows more" in answer["text"], answer
+    began = time.monotonic()
+    answer = fetcher.get("/", timeout_ms=100, **POST)
+    assert time.monotonic() - began < 0.28
+    assert failure(answer) == ("total", "Timeout"), answer
+    assert "it was at: queue" in answer["text"], answer
+    assert "SETTINGS_MAX_CONCURRENT_STREAMS is 0" in answer["text"], answer
     server.close()
+
+
+def test_who_waits_for_the_connection_of_another_waits_in_a_queue(fetcher):
+    """A server that never shakes hands: one opens the connection for both."""
+    server = RawServer(lambda connection: connection.take(1 << 20))
+    fetcher.client(total_timeout_ms=1_500)
+    url = f"https://127.0.0.1:{server.port}/"
+    answers = send_all(fetcher, [{"url": url}, {"url": url, "timeout_ms": 300}])
+    assert server.connection_count == 1
+    server.close()
+    assert {failure(answer) for answer in answers} == {("total", "Timeout")}, answers
+    told = [answer["text"].rpartition("it was at: ")[2] for answer in answers]
+    assert told == ["tls)", "queue)"], answers
 
 
 def test_streams_that_are_allowed_later(fetcher):
@@ -603,7 +686,10 @@ def test_a_large_request_is_not_sent(fetcher):
 
     server = meet(fetcher, handle, (MAX_HEADER_LIST_SIZE, 1_000))
     for length in [9_000, 1_000]:
+        began = time.monotonic()
         answer = fetcher.get("/", headers={"A": "x" * length})
+        # It is our own error, which no server makes good.
+        assert time.monotonic() - began < 1, answer
         assert failure(answer) == ("request", "BadRequest"), answer
         assert "no more than 1000" in answer["text"]
         assert fetcher.get("/").get("status") == 200

@@ -365,7 +365,7 @@ def test_silence_ends_a_response_and_dripping_does_not(reader):
     began = time.monotonic()
     got = on(reader, "read", answer)
     assert 0.3 < time.monotonic() - began < 3
-    assert "nothing within 400 ms" in got["error"], got
+    assert "nothing within 400 ms; idle_timeout_ms allows more" in got["error"], got
     server.close()
 
 

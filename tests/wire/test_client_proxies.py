@@ -56,6 +56,36 @@ def test_names_are_looked_up_by_the_proxy(fetcher, origin):
     ]
 
 
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5", "socks5h"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "https://127.0.0.1:9/"])
+def test_a_proxy_that_is_not_there_is_named_as_such(fetcher, scheme, url):
+    with socket.socket() as sock:
+        # Bound, and nobody listens.
+        sock.bind(("127.0.0.1", 0))
+        at = f"127.0.0.1:{sock.getsockname()[1]}"
+        fetcher.client(proxy=f"{scheme}://{at}")
+        answer = fetcher.get(url)
+    assert (answer["phase"], answer["kind"]) == ("connect", "ConnectionRefused")
+    name = at if scheme == "http" else f"{scheme}://{at}"
+    assert f"the proxy {name}: " in answer["text"], answer
+
+
+def test_a_proxy_without_an_address_is_named_as_such(fetcher):
+    fetcher.client(proxy="http://no-such.invalid:3128", pins={"a.test:80": "127.0.0.1"})
+    answer = fetcher.get("http://a.test/")
+    assert answer["phase"] == "resolve", answer
+    assert "the proxy no-such.invalid:3128: " in answer["text"], answer
+
+
+def test_a_proxy_that_says_nothing_is_named_as_such(fetcher):
+    proxy = RawServer(lambda connection: connection.take(1 << 20))
+    fetcher.client(proxy=f"http://127.0.0.1:{proxy.port}", connect_timeout_ms=300)
+    answer = fetcher.get("https://127.0.0.1:9/")
+    proxy.close()
+    assert (answer["phase"], answer["kind"]) == ("proxy", "Timeout"), answer
+    assert f"the proxy 127.0.0.1:{proxy.port}: nothing within" in answer["text"]
+
+
 def test_names_are_looked_up_here(fetcher, origin):
     """`socks5`: the proxy sees addresses alone."""
     proxy = SocksProxy()

@@ -264,8 +264,10 @@ def test_a_redirection_leads_to_a_refusal_that_is_repeated(asker):
     assert script.count == 3
 
 
-def test_streams_that_are_refused_are_no_attempts_of_the_policy(asker):
-    """9113-8.7: what no server has begun with is sent again in any case."""
+@pytest.mark.parametrize("most, attempts", [(1, 1), (2, 2)])
+def test_streams_that_are_refused_are_attempts_of_the_policy(asker, most, attempts):
+    """9113-8.7: what no server has begun with may be sent again, whatever its
+    method; how often is the program's choice."""
 
     def handle(peer: Http2Peer) -> None:
         peer.reset(peer.request(), REFUSED_STREAM)
@@ -273,7 +275,55 @@ def test_streams_that_are_refused_are_no_attempts_of_the_policy(asker):
             peer.answer(peer.request())
 
     server = RawServer(speaking(handle))
-    meet(asker, True, {"max_attempts": 1})
+    meet(asker, True, {"max_attempts": most})
     answer = asker.get(server.url, method="POST", octets="x")
     server.close()
-    assert answer["status"] == 200, answer
+    assert answer["attempts"] == attempts, answer
+    if most == 2:
+        assert answer["status"] == 200, answer
+    else:
+        assert "RetryPolicy.max_attempts allows no more" in answer["text"], answer
+
+
+@pytest.mark.parametrize("way", ["refused", "goaway"])
+def test_a_budget_binds_what_servers_do_not_begin_with(asker, way):
+    """50 requests, the four of the reserve, and one for five requests."""
+    streams = []
+
+    def handle(peer: Http2Peer) -> None:
+        while True:
+            streams.append(peer.request())
+            if way == "goaway":
+                peer.goaway(0)
+                peer.drain()
+                return
+            peer.reset(streams[-1], REFUSED_STREAM)
+
+    server = RawServer(speaking(handle))
+    meet(asker, True, {"max_attempts": 7, "reserve": 4, "share_percent": 20})
+    answers = [asker.get(server.url, by="shared") for _ in range(50)]
+    server.close()
+    assert {answer["kind"] for answer in answers} == {"StreamReset"}
+    assert 60 <= len(streams) <= 64
+    assert sum(answer["attempts"] for answer in answers) == len(streams)
+    assert "RetryPolicy.budget has no repetition left" in answers[-1]["text"]
+
+
+def test_a_connection_that_goes_away_costs_no_attempt(asker):
+    """9113-6.8: as one that went stale in the pool, it is replaced at once."""
+
+    def handle(peer: Http2Peer) -> None:
+        peer.answer(first := peer.request())
+        second = peer.request()
+        if peer.connection.number == 1:
+            peer.goaway(first)
+            peer.drain()
+        peer.answer(second)
+
+    server = RawServer(speaking(handle))
+    meet(asker, True, {"max_attempts": 1, "reserve": 0})
+    for _ in range(2):
+        answer = asker.get(server.url, method="POST", octets="x")
+        assert answer["status"] == 200, answer
+    server.close()
+    assert server.connection_count == 2

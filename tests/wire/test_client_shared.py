@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from conftest import wait_until
 from processes import next_line
+from raw_http2 import MAX_STREAMS, Http2Peer, speaking
 from raw_server import PIPE_LEN, Connection, RawServer, answering
 from test_client_hostile import sized
 from toolchain import environment
@@ -208,7 +209,7 @@ def test_a_token_ends_its_requests(sharer):
     assert {"cancelled": 4} in lines
     lines.remove({"cancelled": 4})
     phases = sorted(line["phase"] for line in lines)
-    assert phases == ["connect", "read head", "read head"], lines
+    assert phases == ["queue", "read head", "read head"], lines
     assert {line["kind"] for line in lines} == {"Cancelled"}
     figures = sharer.figures()
     assert (figures["busy"], figures["waiting"]) == (1, 0)
@@ -352,6 +353,38 @@ def test_many_threads_lose_nothing(sharer, probe, h2c):
     assert figures["opened"] <= 4
     assert (figures["busy"], figures["waiting"]) == (0, 0)
     assert figures["idle"] == figures["opened"]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("per_host", [1, 2])
+def test_a_batch_waits_for_streams_within_the_bounds(sharer, most, per_host):
+    """RFC 9113 section 9.1, and SETTINGS_MAX_CONCURRENT_STREAMS of few: what
+    may have no other connection waits for a stream, and not for the end of all.
+    """
+    at_once = []
+
+    def handle(peer: Http2Peer) -> None:
+        streams = []
+        while True:
+            streams.append(peer.request())
+            if len(streams) < most and 40 - handle.count > len(streams) + 6:
+                # Until all streams are in use.
+                continue
+            at_once.append(len(streams))
+            for stream in streams:
+                handle.count += 1
+                peer.answer(stream)
+            streams = []
+
+    handle.count = 0
+    server = RawServer(speaking(handle, (MAX_STREAMS, most)))
+    sharer.client(per_host=per_host, h2c=1)
+    assert sharer.tell(do="all", url=server.url, count=40, parallel=20)["all"] == 40
+    figures = sharer.figures()
+    server.close()
+    assert server.connection_count <= per_host
+    assert max(at_once) == most
+    assert (figures["busy"], figures["waiting"]) == (0, 0)
 
 
 def test_tls_contexts_and_tickets_are_in_common(sharer, probe_tls, certs):

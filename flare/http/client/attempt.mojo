@@ -21,7 +21,7 @@ from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.method import Method
 from flare.net.error import Timeout
-from flare.sys.clock import NO_TIMEOUT_MS, Deadline
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline, coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from flare.tls.error import ClosedEarly
@@ -95,7 +95,12 @@ struct Attempt(Movable):
     var _expects_continue: Bool
     var _has_all_content: Bool
     var _write_failure: Optional[ClientError]
+    # What was on its way when it was last looked at, and since when the server
+    # has taken nothing of it.
     var _undelivered_len: Int
+    var _delivery_ms: Int
+    # True while the caller gives more content.
+    var _is_fed: Bool
 
     def __init__(out self):
         """Makes an attempt without a request."""
@@ -113,6 +118,8 @@ struct Attempt(Movable):
         self._has_all_content = False
         self._write_failure = None
         self._undelivered_len = 0
+        self._delivery_ms = 0
+        self._is_fed = False
 
     def begin(
         mut self,
@@ -143,6 +150,7 @@ struct Attempt(Movable):
         self._has_all_content = False
         self._write_failure = None
         self._undelivered_len = 0
+        self._is_fed = False
         try:
             self.parser.begin(Method(method), is_strict=is_strict)
         except error:
@@ -217,15 +225,55 @@ struct Attempt(Movable):
         var left = connection.transport.undelivered_len()
         var is_progress = left < self._undelivered_len
         self._undelivered_len = left
+        if is_progress:
+            self._delivery_ms = coarse_monotonic_ms()
         return is_progress
 
-    def note_delivery(mut self, connection: ClientConnection):
+    def note_delivery(
+        mut self, connection: ClientConnection, has_sent: Bool = False
+    ):
         """Notes how much is on its way, for `delivers`.
 
         Args:
             connection: The connection, which takes no more.
+            has_sent: True if it has just taken some.
         """
-        self._undelivered_len = connection.transport.undelivered_len()
+        var was_idle = not self.is_delivering()
+        if not self.delivers(connection) and (has_sent or was_idle):
+            self._delivery_ms = coarse_monotonic_ms()
+
+    def is_delivering(self) -> Bool:
+        """Tells whether octets are on their way to the server, for all that is
+        known.
+
+        Returns:
+            True to look again before all of the time is over: what the server
+            takes now is seen only then.
+        """
+        return self._undelivered_len > 0
+
+    def stalled_ms(self) -> Int:
+        """Tells how long the server has taken nothing of what is on its way.
+
+        Returns:
+            Milliseconds, as far as was looked.
+        """
+        return coarse_monotonic_ms() - self._delivery_ms
+
+    def look_again_ms(self, timeout_ms: Int) -> Int:
+        """Tells when to look what the server has taken.
+
+        Args:
+            timeout_ms: How long it may take nothing, in milliseconds; negative
+                for ever.
+
+        Returns:
+            Milliseconds from now: an eighth of that, or what is left of it.
+        """
+        if timeout_ms < 0:
+            return timeout_ms
+        var left_ms = max(timeout_ms - self.stalled_ms(), 0)
+        return min(left_ms, max(timeout_ms // 8, 1))
 
     def moved_len(self) -> Int:
         """Counts the content that went either way.
@@ -323,26 +371,34 @@ struct Attempt(Movable):
     def _send(
         mut self, mut connection: OwnedPointer[ClientConnection]
     ) raises ClientError -> Step:
+        # What the caller's source has taken is not the server's time.
+        var has_sent = self._is_fed
+        self._is_fed = False
         while len(self.output) > 0:
             var count = connection[].transport.send(self.output.span())
             if count >= 0:
                 self.was_sent = True
+                has_sent = has_sent or count > 0
                 self.output.consume(count)
             elif count == -EAGAIN:
-                self._undelivered_len = connection[].transport.undelivered_len()
+                self.note_delivery(connection[], has_sent)
                 return Step.WAIT
             elif count != -EINTR:
                 return self._note_write_failure(connection, count)
         var flushed = connection[].transport.flush()
         if flushed == -EAGAIN:
-            self._undelivered_len = connection[].transport.undelivered_len()
+            self.note_delivery(connection[], has_sent)
             return Step.WAIT
         if flushed < 0:
             return self._note_write_failure(connection, flushed)
         if self.start_asking():
             return Step.WAIT
         if not self._has_all_content:
+            self._is_fed = True
             return Step.NEEDS_CONTENT
+        if self.is_delivering():
+            # From now on silence counts from when all of it has arrived.
+            self.note_delivery(connection[], has_sent=True)
         self.parser.end_request()
         self._state = _RECEIVING
         return Step.WAIT
@@ -390,6 +446,9 @@ struct Attempt(Movable):
         var count = connection[].transport.receive(room)
         self._may_have_more = count == len(room)
         if count > 0:
+            if self._state == _RECEIVING and self.is_delivering():
+                # Whoever answers is there: from now on its silence counts.
+                self._delivery_ms = coarse_monotonic_ms()
             self.parser.input.commit(count)
             return True
         if count == 0:
@@ -453,6 +512,8 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     var _is_by_progress: Bool
     # The times once the head of a response that the caller reads has come.
     var _idle_ms: Int
+    # The same if the call that reads has set it, else `NO_TIMEOUT_MS`.
+    var _own_idle_ms: Int
     var _content_total: Deadline
     var _keeps_progress: Bool
     var _is_for_head: Bool
@@ -479,6 +540,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         )
         self.start_ns = self.total.start_ns()
         self._idle_ms = read_timeout_ms
+        self._own_idle_ms = NO_TIMEOUT_MS
         # What progresses has no total time once the caller reads.
         self._content_total = self.total
         if self._is_by_progress:
@@ -499,9 +561,12 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         Args:
             head_ms: Time until its head is there; less than -1 to leave that to
                 the other times.
-            idle_ms: Longest silence behind the head; negative for ever.
+            idle_ms: Longest silence behind the head; -1 for ever, less than
+                that for the time of reading.
         """
-        self._idle_ms = idle_ms
+        if idle_ms >= NO_TIMEOUT_MS:
+            self._idle_ms = idle_ms
+            self._own_idle_ms = idle_ms
         if head_ms < NO_TIMEOUT_MS:
             return
         self.read_timeout_ms = head_ms
@@ -545,7 +610,10 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         Returns:
             Milliseconds; negative for ever.
         """
-        return shorter(self.phase_ms(attempt), self.total.left_ms())
+        var phase_ms = self.phase_ms(attempt)
+        if attempt.is_delivering() and not attempt.is_asking():
+            phase_ms = attempt.look_again_ms(phase_ms)
+        return shorter(phase_ms, self.total.left_ms())
 
     def phase_ms(self, attempt: Attempt) -> Int:
         """Tells how long there may be no progress.
@@ -581,25 +649,34 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         if attempt.is_asking():
             attempt.stop_asking()
             return
-        if attempt.delivers(connection):
+        var phase_ms = self.phase_ms(attempt)
+        if attempt.is_delivering() and (
+            attempt.delivers(connection) or attempt.stalled_ms() < phase_ms
+        ):
             return
-        raise ClientError.timeout(attempt.phase(), self.phase_ms(attempt))
+        raise self.silence_error(attempt)
 
-    def check_queue(self, is_of_pool: Bool) raises ClientError:
-        """Decides whether a request without a connection may still wait.
+    def silence_error(self, attempt: Attempt) -> ClientError:
+        """Makes the error for a server that has not moved for too long.
 
         Args:
-            is_of_pool: True if it waits for its turn, False if another request
-                opens a connection for it, too.
+            attempt: What was waited for.
+
+        Returns:
+            The error, which names the setting that allows more.
+        """
+        return ClientError.timeout(
+            attempt.phase(), self.phase_ms(attempt), idle_ms=self._own_idle_ms
+        )
+
+    def check_queue(self) raises ClientError:
+        """Decides whether a request without a connection may still wait.
 
         Raises:
             ClientError: If it may wait no longer.
         """
-        if self.total.left_ms() != 0:
-            return
-        if is_of_pool:
+        if self.total.left_ms() == 0:
             raise total_error(self.total, materialize[Phase.QUEUE]())
-        raise total_error(self.total, materialize[Phase.CONNECT]())
 
     def makes_progress(mut self, moved_len: Int) -> Bool:
         """Starts the total time anew if enough content went since its start.

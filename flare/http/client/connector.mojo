@@ -15,11 +15,13 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 
 from flare.dns.resolve import Resolving
 from flare.http.client.attempt import shorter, total_error
+from flare.http.client.config import ClientConfig
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.digest import DigestTurn
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange_facts import ConnectionInfo, ConnectTimes
 from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.proxy import Proxy, ProxyScheme
 from flare.http.client.socks import (
     SOCKS_STEP_LEN_MAX,
@@ -30,7 +32,7 @@ from flare.http.client.socks import (
 )
 from flare.http.client.transport import Transport
 from flare.http.client.tunnel import Tunnel, tunnel_authority
-from flare.net.error import ConnectionTimeout
+from flare.net.error import ConnectionTimeout, Timeout
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
@@ -77,6 +79,8 @@ struct Connector(Movable):
     var _targets: List[IpAddr]
     # How many challenges of the proxy were answered.
     var _answer_count: Int
+    # The answer to the last of them, for the next tunnel that is asked for.
+    var _answer: String
     # True if the proxy has refused a tunnel on this connection.
     var _asks_again: Bool
     var _connection: Optional[OwnedPointer[ClientConnection]]
@@ -111,6 +115,7 @@ struct Connector(Movable):
         self._socks = None
         self._targets = []
         self._answer_count = 0
+        self._answer = String()
         self._asks_again = False
         self._resolving = None
         self._race = None
@@ -138,20 +143,34 @@ struct Connector(Movable):
         except error:
             if self._total.left_ms() == 0:
                 raise total_error(self._total, error.phase)
+            if self._proxy and self._is_about_proxy(error):
+                error.reason = String(
+                    "the proxy ", self._name(), ": ", error.reason
+                )
             raise error^
+
+    def _is_about_proxy(self, error: ClientError) -> Bool:
+        """Tells whether the proxy has failed, and the error does not say so."""
+        if self._stage == _TARGET:
+            return False
+        return (
+            error.phase == Phase.RESOLVE
+            or error.phase == Phase.CONNECT
+            or (error.phase == Phase.PROXY and error.kind == Timeout)
+        )
 
     def _advance(
         mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
         while self._stage != _READY:
-            var phase = self._phase()
+            var phase = self.phase()
             if self._advance_stage(context):
                 self._times.end(phase)
                 continue
             # A race has an error of its own for its end.
             if self._stage != _RACING and self._deadline.left_ms() == 0:
                 raise ClientError.timeout(
-                    self._phase(), self._deadline.timeout_ms
+                    self.phase(), self._deadline.timeout_ms
                 )
             return False
         return True
@@ -178,7 +197,8 @@ struct Connector(Movable):
             return self._shake_hands_with_proxy(context)
         return self._ask_socks()
 
-    def _phase(self) -> Phase:
+    def phase(self) -> Phase:
+        """Names what is going on, for errors."""
         if self._stage == _RESOLVING or self._stage == _TARGET:
             return materialize[Phase.RESOLVE]()
         if (
@@ -305,7 +325,8 @@ struct Connector(Movable):
             return
         ref proxy = self._proxy.value()[]
         var answer = String()
-        if proxy.credentials.is_digest():
+        swap(answer, self._answer)
+        if answer.byte_length() == 0 and proxy.credentials.is_digest():
             answer = context.challenges.answer(
                 proxy.name(),
                 proxy.credentials.login().value(),
@@ -347,10 +368,10 @@ struct Connector(Movable):
             return True
         if self._stage == _HANDSHAKE:
             raise transport.failure(
-                self._phase(), result, "TLS handshake", self._endpoint.host
+                self.phase(), result, "TLS handshake", self._endpoint.host
             )
         raise transport.failure(
-            self._phase(),
+            self.phase(),
             result,
             "TLS handshake with the proxy",
             self._name(),
@@ -449,7 +470,13 @@ struct Connector(Movable):
             context.challenges.refuse(name, login.user)
             return False
         self._answer_count += 1
-        _ = context.challenges.keep(name^, login, found.take())
+        self._answer = context.challenges.keep(
+            name^,
+            login,
+            found.take(),
+            "CONNECT",
+            tunnel_authority(self._endpoint),
+        )
         return True
 
     def _start_over(mut self):
@@ -556,3 +583,23 @@ struct Connector(Movable):
             # Whatever comes of it, `advance` looks for itself.
             _ = poll_descriptors(entries, self.wait_ms())
         return self.take()
+
+
+def connector_for(request: PreparedRequest, config: ClientConfig) -> Connector:
+    """Makes ready to open a connection for a request; the time starts.
+
+    Args:
+        request: The request.
+        config: The client's configuration.
+
+    Returns:
+        The connection that is being opened.
+    """
+    return Connector(
+        request.endpoint,
+        request.proxy,
+        config.connect_timeout_ms,
+        request.timeouts.total,
+        # What a proxy passes on by itself is HTTP/1.1.
+        tunnels_plain=request.endpoint.offers_http2,
+    )

@@ -197,10 +197,7 @@ def check_cancelled(
     """Ends a request that its caller wants no more."""
     if not task.request.is_cancelled():
         return
-    var phase = materialize[Phase.CONNECT]()
-    if task.is_exchanging() or task.is_streaming():
-        phase = task.phase()
-    raise task.named(state, task.request.cancel.value().error(phase))
+    raise task.named(state, task.request.cancel.value().error(task.phase()))
 
 
 def _wait_or_end(

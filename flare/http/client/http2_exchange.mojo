@@ -25,6 +25,7 @@ from flare.http.client.response import ContentUse, ResponseBuilder
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.message.request import Version
 from flare.http.message.status import Status
+from flare.net.error import Timeout
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from std.memory import ArcPointer
@@ -118,9 +119,17 @@ struct Http2Exchange(Movable):
             or coarse_monotonic_ms() - self._start_ms < timeout_ms
         ):
             return
-        var error = ClientError.timeout(materialize[Phase.WRITE](), timeout_ms)
-        error.reason.write("; the server takes no requests now")
-        raise error^
+        raise ClientError(
+            materialize[Phase.QUEUE](),
+            materialize[Timeout](),
+            String(
+                "no stream within ",
+                timeout_ms,
+                " ms: ",
+                link.stall_reason(),
+                "; ClientConfig.write_timeout_ms allows more time",
+            ),
+        )
 
     def step(mut self, mut attempt: Attempt) raises ClientError -> Step:
         """Goes on with what is there.
@@ -296,13 +305,17 @@ struct Http2Exchange(Movable):
         Returns:
             What its end says of it.
         """
+        ref link = self.link[]
+        var fate = StreamFate.UNTOUCHED
         if self.flight:
-            return self.flight.held()[].fate
-        # Nothing of it was sent. But a server that has never begun to speak
-        # HTTP/2 is not asked again.
-        if self.link[].session.state.has_settings:
-            return StreamFate.UNTOUCHED
-        return StreamFate.OPEN
+            fate = self.flight.held()[].fate
+        elif not link.is_closing or not link.session.state.has_settings:
+            # It was not the connection that failed, or a server that has never
+            # begun to speak HTTP/2, which is not asked again.
+            return StreamFate.OPEN
+        if fate == StreamFate.UNTOUCHED and link.is_closing and link.has_served:
+            return StreamFate.LEFT_BEHIND
+        return fate
 
     def end(mut self):
         """Gives the stream back, complete or not; the request has no part in the
@@ -365,6 +378,8 @@ struct Http2Exchange(Movable):
             phase_ms = timeouts.phase_ms(attempt)
         if phase_ms < 0:
             return wait_ms
+        if self.flight and attempt.is_delivering():
+            wait_ms = shorter(wait_ms, attempt.look_again_ms(phase_ms))
         var left_ms = start_ms + phase_ms - coarse_monotonic_ms()
         if left_ms <= 0 and not self.flight and self.link[].is_lent():
             # It waits for others, which have times of their own.
@@ -386,12 +401,21 @@ struct Http2Exchange(Movable):
         self.link[].check_time()
         if not self.flight:
             if timeouts.total.left_ms() == 0:
-                raise total_error(timeouts.total, materialize[Phase.WRITE]())
+                var error = total_error(
+                    timeouts.total, materialize[Phase.QUEUE]()
+                )
+                error.reason.write("; ", self.link[].stall_reason())
+                raise error^
             return
         ref flight = self.flight.held()[]
         if flight.has_news:
             return
         var now_ms = coarse_monotonic_ms()
+        if attempt.is_delivering():
+            _ = attempt.delivers(self.link[].connection[])
+            flight.progress_ms = max(
+                flight.progress_ms, now_ms - attempt.stalled_ms()
+            )
         var phase_ms = timeouts.phase_ms(attempt)
         var is_silent = (
             phase_ms >= 0 and now_ms - flight.progress_ms >= phase_ms

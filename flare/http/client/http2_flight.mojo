@@ -28,6 +28,9 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
     """The server wants it over HTTP/1.1, and has done nothing with it."""
     comptime RESET = StreamFate(3)
     """The server knows of it, and will not answer."""
+    comptime LEFT_BEHIND = StreamFate(4)
+    """The server has done nothing with it, and has ended a connection on which
+    it had begun with others."""
 
     def __init__(out self, number: UInt8):
         """Makes a case."""
@@ -48,6 +51,19 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
         if code == ErrorCode.HTTP_1_1_REQUIRED:
             return StreamFate.NEEDS_HTTP_1_1
         return StreamFate.RESET
+
+    def is_safe(self) -> Bool:
+        """Tells whether the request may be sent again whatever its method (RFC
+        9113 section 8.7).
+
+        Returns:
+            True if no server has begun with it.
+        """
+        return (
+            self == Self.UNTOUCHED
+            or self == Self.LEFT_BEHIND
+            or self == Self.NEEDS_HTTP_1_1
+        )
 
 
 struct Http2Flight(Movable):

@@ -21,21 +21,18 @@ from flare.http.client.error import (
 from flare.http.client.http2_fields import Http2RequestFields
 from flare.http.client.kept_fields import KeptFields
 from flare.http.client.http2_flight import Http2Flight, StreamFate, reset_error
+from flare.http.client.http2_limits import client_limits
 from flare.http.client.pool import ClientConnection
 from flare.http.client.response import copy_fields
 from flare.http.h1.response_parser import INTERIM_COUNT_MAX
 from flare.http.h2.connection_state import (
     EventKind,
     Http2Event,
-    Http2Limits,
     Http2Role,
 )
 from flare.http.h2.error import ErrorCode, Http2Error
-from flare.http.h2.field_section import SectionLimits
 from flare.http.h2.frame import write_ping
-from flare.http.h2.hpack_table import ENTRY_OVERHEAD
 from flare.http.h2.message_fields import add_fields
-from flare.http.h2.priority import AbuseLimits
 from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import coarse_monotonic_ms
@@ -45,10 +42,6 @@ from std.memory import ArcPointer, OwnedPointer
 comptime STREAM_WINDOW_LEN = 1 << 20
 """How much content of a response may wait here, in bytes: 80 Mbit/s over 100 ms.
 """
-
-comptime CONNECTION_WINDOW_LEN = 4 << 20
-"""The same of all responses of a connection together: one that nobody takes does
-not stop the others."""
 
 comptime OUTPUT_LEN_MAX = 128 << 10
 """Most octets that wait to be sent before uploads have to wait, in bytes."""
@@ -60,13 +53,6 @@ are in use, as it would over HTTP/1.1; one that allows more is waited for."""
 comptime STREAM_COUNT_MAX = 500
 """Most requests at once on a connection, whatever a server allows: each frame is
 looked up among them."""
-
-comptime ABUSE_COUNT_MAX = 10_000
-"""Frames of no use that a server may send at once. Those of a few octets are no
-attack on a client, but what a program behind a server has written so."""
-
-comptime ABUSE_PER_SECOND = 1_000
-"""How many more it may send each second."""
 
 comptime UNSETTLED_SIZE_MAX = 8_192
 """Largest field section that is sent before the server has said what it takes,
@@ -91,6 +77,8 @@ struct Http2Link(Movable):
     """True if it takes no more requests; those under way may go on."""
     var user_count: Int
     """How many requests have a part in it."""
+    var has_served: Bool
+    """True once the server has begun with a request, for all that is known."""
     var has_more: Bool
     """True if there is more to read at once, though the descriptor may stay
     silent."""
@@ -130,12 +118,13 @@ struct Http2Link(Movable):
         """
         var now_ms = coarse_monotonic_ms()
         self.connection = connection^
-        var limits = _limits(config)
+        var limits = client_limits(config)
         limits.stream_window = stream_window
         self.session = Http2Session(Http2Role.CLIENT, limits, now_ms)
         self.fields = Http2RequestFields()
         self.is_closing = False
         self.user_count = 0
+        self.has_served = False
         self.has_more = False
         self.reads_to_end = False
         self.woken = []
@@ -211,9 +200,32 @@ struct Http2Link(Movable):
             return False
         return self.room() > 0
 
+    def stall_reason(self) -> String:
+        """Says why a request has no stream.
+
+        Returns:
+            What the server allows, in words.
+        """
+        ref state = self.session.state
+        if not state.has_settings:
+            return "the server has not said what it takes (SETTINGS)"
+        var most = state.remote.max_concurrent_streams
+        if most == 0:
+            return (
+                "the server allows no requests now (its"
+                " SETTINGS_MAX_CONCURRENT_STREAMS is 0)"
+            )
+        if self.room() > 0:
+            return "it is not known if the server is still there (PING)"
+        return String(
+            "the server allows ",
+            min(most, STREAM_COUNT_MAX),
+            " at once (SETTINGS_MAX_CONCURRENT_STREAMS), which are under way",
+        )
+
     def wants_another(self) -> Bool:
         """Tells whether the next request is better off on a connection of its
-        own.
+        own, if it may have one.
 
         Returns:
             True if all of few streams are in use.
@@ -252,6 +264,19 @@ struct Http2Link(Movable):
             if self._waiting[index] == owner:
                 _ = self._waiting.pop(index)
                 return
+
+    def has_waiting(self) -> Bool:
+        """Tells whether requests wait for a stream.
+
+        Returns:
+            True if there is one that a driver wakes.
+        """
+        return len(self._waiting) > 0
+
+    def wake_first(mut self):
+        """Wakes the request that has waited longest: it may go elsewhere."""
+        if len(self._waiting) > 0:
+            self.woken.append(self._waiting.pop(0))
 
     def forget_buffers(mut self):
         """Gives the memory back that only requests under way need."""
@@ -641,6 +666,7 @@ struct Http2Link(Movable):
 
     def _note_head(mut self, mut flight: Http2Flight):
         ref section = self.session.section
+        self.has_served = True
         if section.response_status >= 200:
             flight.status = section.response_status
             flight.content_length = section.content_length
@@ -669,10 +695,14 @@ struct Http2Link(Movable):
         flight.has_sent_end = True
         if self.session.broken_rule:
             var rule = self.session.broken_rule.value()
+            ref limits = self.session.state.limits.section
             flight.fail(
                 ClientError(
                     materialize[Phase.READ_HEAD](),
                     Http2Error(rule, flight.stream_id),
+                    # A section that is cut has kept all that it may have.
+                    has_all_fields=self.session.section.__len__()
+                    >= limits.field_count_max,
                 ),
                 StreamFate.RESET,
             )
@@ -692,6 +722,8 @@ struct Http2Link(Movable):
             if flight[].stream_id > event.stream_id:
                 flight[].fail(reset_error(event.code), fate)
                 self._wake(flight[])
+            else:
+                self.has_served = True
         self._wake_waiting()
 
     def _wake(mut self, mut flight: Http2Flight):
@@ -717,46 +749,3 @@ struct Http2Link(Movable):
             count = min(count, self.room())
         for _ in range(count):
             self.woken.append(self._waiting.pop(0))
-
-
-def _limits(config: ClientConfig) -> Http2Limits:
-    ref head = config.head_limits
-    var limits = Http2Limits()
-    # As many fields, and as long ones, as over HTTP/1.1.
-    limits.section = SectionLimits(
-        head.max_header_size + ENTRY_OVERHEAD * head.max_fields,
-        head.max_fields,
-        head.max_target_size,
-    )
-    # Nothing is pushed.
-    limits.stream_count_max = 0
-    limits.abuse = AbuseLimits(ABUSE_COUNT_MAX, ABUSE_PER_SECOND)
-    limits.connection_window = CONNECTION_WINDOW_LEN
-    return limits
-
-
-struct IdleConnection(Movable):
-    """What waits in the pool: a connection of either version."""
-
-    var connection: Optional[OwnedPointer[ClientConnection]]
-    """One that speaks HTTP/1.1."""
-    var link: Optional[ArcPointer[Http2Link]]
-    """One that speaks HTTP/2."""
-
-    def __init__(out self, var connection: OwnedPointer[ClientConnection]):
-        """Takes one of HTTP/1.1.
-
-        Args:
-            connection: The connection.
-        """
-        self.connection = connection^
-        self.link = None
-
-    def __init__(out self, var link: ArcPointer[Http2Link]):
-        """Takes one of HTTP/2.
-
-        Args:
-            link: The connection.
-        """
-        self.connection = None
-        self.link = link^

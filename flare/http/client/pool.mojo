@@ -24,9 +24,10 @@ struct PoolLimits(ImplicitlyCopyable):
     var max_idle: Int
     """Most connections that wait, to all hosts together."""
     var max_idle_per_host: Int
-    """Most connections that wait to one endpoint."""
+    """Most connections that wait to one endpoint; and of a batch, most that are
+    open to a server which allows few requests at once on each (HTTP/2)."""
     var idle_timeout_ms: Int
-    """How long one may wait; negative for ever. Most servers close after 5 s to 75 s. A server
+    """How long one may wait; -1 for ever. Most servers close after 5 s to 75 s. A server
     that says less with `Keep-Alive: timeout=` is believed."""
 
 
@@ -138,6 +139,20 @@ struct Pool[C: Movable & Deinitable](Movable, Sized):
             if self._idle[index].endpoint == endpoint:
                 return self._idle.pop(index).take()
         return None
+
+    def has(self, endpoint: Endpoint) -> Bool:
+        """Tells whether a connection waits, which may have expired.
+
+        Args:
+            endpoint: Where it has to lead.
+
+        Returns:
+            True if there is one.
+        """
+        for index in range(len(self._idle)):
+            if self._idle[index].endpoint == endpoint:
+                return True
+        return False
 
     def put(
         mut self,

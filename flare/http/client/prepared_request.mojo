@@ -48,19 +48,14 @@ from flare.http.client.response_story import (
     ResponseStory,
     describe_attempts,
 )
-from flare.http.client.retry import FailedAttempt, backoff_ms, is_idempotent
+from flare.http.client.retry import FailedAttempt, is_idempotent
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap
 from flare.trace.core.propagation import set_trace_fields
 from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanKind
 from flare.url.url import Url
-from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer, OwnedPointer
-
-comptime REFUSAL_COUNT_MAX = 6
-"""Most repetitions of a request with which servers do not begin: the first at
-once, and then with growing pauses."""
 
 comptime UNKNOWN_LEN = -1
 """Length of streamed content that is not known."""
@@ -111,7 +106,12 @@ struct PreparedRequest(Movable):
     var retry_count: Int
     """How often the request was repeated after a failure."""
     var refusal_count: Int
-    """How often it was repeated because a server has not begun with it."""
+    """How often it was repeated because a server has not begun with it, and no
+    policy was asked."""
+    var was_left_behind: Bool
+    """True once a connection has gone away with it, and nothing was done."""
+    var was_refused: Bool
+    """True once a server has not begun with it for another reason."""
     var expects_continue: Bool
     """True to ask whether the content is wanted."""
     var minor_version: UInt8
@@ -166,6 +166,8 @@ struct PreparedRequest(Movable):
         self.retry_count = 0
         self.expects_continue = request.expects_continue
         self.refusal_count = 0
+        self.was_left_behind = False
+        self.was_refused = False
         var total_ms = request.total_timeout_ms
         if total_ms == CLIENTS_OWN:
             total_ms = config.total_timeout_ms
@@ -307,7 +309,7 @@ struct PreparedRequest(Movable):
             self.extras.held()[].fail_trace(error, self._resend_count())
 
     def _resend_count(self) -> Int:
-        return self.redirect_count + self.retry_count
+        return self.redirect_count + self.retry_count + self.refusal_count
 
     def run_hooks(mut self) raises ClientError:
         """Lets the hooks change the fields of an attempt that begins, unless
@@ -640,6 +642,22 @@ struct PreparedRequest(Movable):
             .after_failure(failed, error, self.timeouts.total.left_ms())
         )
 
+    def plan_after_refusal(mut self, is_lost: Bool, is_first: Bool) -> Bool:
+        """Has the policy decide on a request that no server has begun with.
+
+        Args:
+            is_lost: True if its content is not there any more.
+            is_first: True to send it at once.
+
+        Returns:
+            True if another attempt is planned.
+        """
+        return (
+            self.extras.held()[]
+            .retry.held()
+            .after_refusal(is_lost, is_first, self.timeouts.total.left_ms())
+        )
+
     def plans_retry(mut self, response: ClientResponse, sent_len: Int) -> Bool:
         """Has the policy, if there is one, decide on a request that was
         answered.
@@ -696,7 +714,7 @@ struct PreparedRequest(Movable):
         Args:
             response: The response.
         """
-        if self.extras or self.retry_count > 0:
+        if self.extras or self.retry_count > 0 or self.refusal_count > 0:
             response.set_story(self.story())
 
     def story(self) -> ResponseStory:
@@ -706,65 +724,12 @@ struct PreparedRequest(Movable):
             What few responses have to tell.
         """
         var story = ResponseStory()
-        story.attempt_count = self.retry_count + 1
+        story.attempt_count = self.retry_count + self.refusal_count + 1
         if self.extras:
             story.history = self.extras.held()[].history.copy()
         if self.has_policy():
             story.retry_end = self.extras.held()[].retry.held().end
         return story^
-
-    def plan_refused(mut self, config: ClientConfig, sent_len: Int) -> Int:
-        """Decides whether a request with which a server has not begun is sent
-        again, and when (RFC 9113 section 8.7).
-
-        Args:
-            config: The client's configuration.
-            sent_len: How much of the content the attempt has taken, in bytes.
-
-        Returns:
-            How long to wait before that in milliseconds; -1 if it is not.
-        """
-        if self.upload.is_streamed and sent_len > 0:
-            return -1
-        if self.refusal_count >= REFUSAL_COUNT_MAX:
-            return -1
-        self.refusal_count += 1
-        if self.refusal_count == 1:
-            return 0
-        var pause_ms = backoff_ms(
-            self.refusal_count - 1,
-            config.retry_base_ms,
-            config.retry_max_ms,
-            _random_bits(),
-        )
-        var left_ms = self.timeouts.total.left_ms()
-        return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
-
-    def plan_retry(mut self, config: ClientConfig) -> Int:
-        """Decides whether the request is sent once more, and when.
-
-        Args:
-            config: The client's configuration.
-
-        Returns:
-            How long to wait before that in milliseconds; -1 if it is not.
-        """
-        if self.retry_count >= config.max_retries:
-            return -1
-        self.retry_count += 1
-        var pause_ms = backoff_ms(
-            self.retry_count,
-            config.retry_base_ms,
-            config.retry_max_ms,
-            _random_bits(),
-        )
-        var left_ms = self.timeouts.total.left_ms()
-        return -1 if left_ms >= 0 and pause_ms >= left_ms else pause_ms
-
-
-def _random_bits() -> UInt64:
-    """Makes bits that differ from call to call, for jitter and no secrets."""
-    return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
 
 
 def _netrc_login(url: Url, config: ClientConfig) -> Credentials:

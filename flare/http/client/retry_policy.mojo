@@ -155,7 +155,13 @@ struct RetryPolicy(Copyable, Movable):
         config.retries = RetryPolicy(max_attempts=4)
         var client = SharedClient("https://api.example.com", config=config^)
 
-    Whatever the numbers say: a request is repeated only if its method is
+    A request with which a server has not begun (REFUSED_STREAM, or beyond the last
+    stream of a GOAWAY: RFC 9113 section 8.7) is repeated whatever its method, the
+    first time at once; that counts as an attempt and in the budget. Where a
+    connection goes away on which others were served, a request is sent anew
+    once without that, as one on a connection that went stale in the pool.
+
+    Whatever the numbers say: else a request is repeated only if its method is
     idempotent (RFC 9110 section 9.2.2), or nothing of it was sent, or
     `ClientRequest.is_repeatable` says that twice means once; never when its
     content came from a source that has been read from, nor once the caller has
@@ -402,6 +408,24 @@ struct RetryPlan(Movable):
             return self._ends(RetryEnd.FAILURE)
         return self._plan(failed, 0, left_ms)
 
+    def after_refusal(
+        mut self, is_lost: Bool, is_first: Bool, left_ms: Int
+    ) -> Bool:
+        """Decides whether a request is sent again with which a server has not
+        begun (RFC 9113 section 8.7): that is safe, but counts.
+
+        Args:
+            is_lost: True if its content is not there any more.
+            is_first: True to send it at once, without a pause.
+            left_ms: What is left of the request's total time, in milliseconds;
+                negative for ever.
+
+        Returns:
+            True if an attempt is planned.
+        """
+        var failed = FailedAttempt(False, False, True, not is_lost)
+        return self._plan(failed, 0, left_ms, at_once=is_first)
+
     def after_response(
         mut self,
         failed: FailedAttempt,
@@ -456,7 +480,12 @@ struct RetryPlan(Movable):
         return self.policy.retries_losses
 
     def _plan(
-        mut self, failed: FailedAttempt, least_ms: Int, left_ms: Int
+        mut self,
+        failed: FailedAttempt,
+        least_ms: Int,
+        left_ms: Int,
+        *,
+        at_once: Bool = False,
     ) -> Bool:
         if not failed.is_replayable:
             return self._ends(RetryEnd.CONTENT)
@@ -470,6 +499,8 @@ struct RetryPlan(Movable):
             self.policy.max_pause_ms,
             self.policy.jitter.next(),
         )
+        if at_once:
+            pause_ms = 0
         if left_ms >= 0 and pause_ms >= left_ms:
             return self._ends(RetryEnd.TIME)
         if not self.policy.budget.take():

@@ -3,7 +3,7 @@ bookkeeping alone: never while a connection is looked at, opened or closed."""
 
 from flare.http.client.attempt import shorter
 from flare.http.client.error import ClientError, Phase, PoolExhausted
-from flare.http.client.http2_link import IdleConnection
+from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.pool import Endpoint, PoolLimits
 from flare.http.client.shared_pool import (
     ConnectionLimits,
@@ -101,6 +101,10 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         deinit(guard^)
         news^.tell()
         return grant^
+
+    def has_some(self, endpoint: Endpoint) -> Bool:
+        """Tells whether `take` would give something now."""
+        return self._pool.lock()[].has_some(endpoint)
 
     def wait(
         self, endpoint: Endpoint, var waker: Waker, wants_new: Bool
@@ -238,6 +242,25 @@ struct ConnectionClaim(Movable):
         var grant = self._ask(may_reuse)
         if not grant:
             return None
+        return self._use(grant^)
+
+    def take_at_once(mut self, may_reuse: Bool) -> Optional[IdleConnection]:
+        """Asks for a connection, and does not queue.
+
+        Args:
+            may_reuse: False for one that was not used before.
+
+        Returns:
+            As `take`.
+        """
+        var grant = self._connections.take(self._endpoint, not may_reuse)
+        if not grant:
+            return None
+        return self._use(grant^)
+
+    def _use(
+        mut self, var grant: Optional[Grant[IdleConnection]]
+    ) -> Optional[IdleConnection]:
         var slot = ConnectionSlot(self._connections, grant.value().host)
         var idle = grant.take().take()
         if not idle:

@@ -241,6 +241,25 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._forget_unused(index)
         return None
 
+    def has_some(self, endpoint: Endpoint) -> Bool:
+        """Tells whether `take` would give something.
+
+        Args:
+            endpoint: Where it has to lead.
+
+        Returns:
+            False if a request would have to wait.
+        """
+        var index = self._find(endpoint)
+        if index >= 0:
+            return len(self._hosts[index].waiting) == 0 and (
+                self._can_grant(index, False)
+            )
+        return (
+            self._open_count < self.limits.max_connections
+            or self._figures.idle > 0
+        )
+
     def wait(
         mut self, endpoint: Endpoint, var waker: Self.W, wants_new: Bool = False
     ) -> Int:

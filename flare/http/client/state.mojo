@@ -7,7 +7,8 @@ from flare.http.client.common_tls import CommonTls
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.error import ClientError
-from flare.http.client.http2_link import Http2Link, IdleConnection
+from flare.http.client.http2_link import Http2Link
+from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.pool import (
     ClientConnection,
     Endpoint,
@@ -125,6 +126,73 @@ struct ClientState(Movable):
             elif idle.connection.value()[].is_quiet():
                 return idle^
 
+    def take_any(
+        mut self,
+        mut claim: Optional[OwnedPointer[ConnectionClaim]],
+        endpoint: Endpoint,
+        may_reuse: Bool,
+    ) raises ClientError -> Optional[IdleConnection]:
+        """Takes a connection of the pool, its own or the one that threads share.
+
+        Args:
+            claim: The request's, as `claim`.
+            endpoint: Where the connection has to lead.
+            may_reuse: False for one that was not used before.
+
+        Returns:
+            The connection, or nothing.
+
+        Raises:
+            ClientError: If the request has waited too long, or too many wait.
+        """
+        if self.shared:
+            return self.claim(claim, endpoint, may_reuse)
+        if not may_reuse:
+            return None
+        return self.take_idle(endpoint)
+
+    def find_shared(
+        mut self,
+        mut claim: Optional[OwnedPointer[ConnectionClaim]],
+        endpoint: Endpoint,
+        may_reuse: Bool,
+        *,
+        waits: Bool,
+    ) raises ClientError -> Optional[IdleConnection]:
+        """Finds a connection for a request that may go over HTTP/2: one in use
+        that takes one more, or else of the pool.
+
+        Args:
+            claim: The request's, as `claim`.
+            endpoint: Where the connection has to lead.
+            may_reuse: False for one of the pool that was not used before.
+            waits: True for who may wait for a stream of a connection, if there
+                may be no other.
+
+        Returns:
+            The connection; nothing to open one, or to wait with the claim.
+
+        Raises:
+            ClientError: If the request has waited too long, or too many wait.
+        """
+        var link = self.find_link(endpoint)
+        if link:
+            return IdleConnection(link.take())
+        if waits:
+            link = self.find_full_link(endpoint)
+        if not link:
+            if not may_reuse:
+                return None
+            return self.take_any(claim, endpoint, may_reuse)
+        var other: Optional[IdleConnection]
+        if self.shared:
+            other = self.claim_at_once(claim, endpoint, may_reuse)
+        else:
+            other = self.take_any(claim, endpoint, may_reuse)
+        if other or claim or (not self.shared and self.may_dial(endpoint)):
+            return other^
+        return IdleConnection(link.take())
+
     def claim(
         mut self,
         mut claim: Optional[OwnedPointer[ConnectionClaim]],
@@ -160,6 +228,38 @@ struct ClientState(Movable):
                 self.links.append(idle.value().link.value())
         return idle^
 
+    def claim_at_once(
+        mut self,
+        mut claim: Optional[OwnedPointer[ConnectionClaim]],
+        endpoint: Endpoint,
+        may_reuse: Bool,
+    ) -> Optional[IdleConnection]:
+        """Takes a connection of the pool that threads share, as `claim`, but
+        does not queue for one.
+
+        Args:
+            claim: The request's; it has the slot to open a connection, or is
+                none behind this.
+            endpoint: Where the connection has to lead.
+            may_reuse: False for one that was not used before.
+
+        Returns:
+            The connection, or nothing.
+        """
+        ref shared = self.shared.value()
+        var own = OwnedPointer(
+            ConnectionClaim(
+                shared.connections, endpoint, shared.queue_timeout_ms
+            )
+        )
+        var idle = own[].take_at_once(may_reuse)
+        if idle and idle.value().link:
+            self.links.append(idle.value().link.value())
+        claim = None
+        if own[].slot:
+            claim = own^
+        return idle^
+
     def find_link(
         mut self, endpoint: Endpoint
     ) -> Optional[ArcPointer[Http2Link]]:
@@ -180,6 +280,68 @@ struct ClientState(Movable):
             ):
                 return self.links[index]
         return None
+
+    def find_full_link(
+        self, endpoint: Endpoint
+    ) -> Optional[ArcPointer[Http2Link]]:
+        """Finds a connection whose few streams are all in use.
+
+        Args:
+            endpoint: Where it has to lead.
+
+        Returns:
+            The connection, or nothing.
+        """
+        for index in range(len(self.links)):
+            ref link = self.links[index][]
+            if (
+                not link.is_closing
+                and link.wants_another()
+                and link.connection[].endpoint == endpoint
+            ):
+                return self.links[index]
+        return None
+
+    def may_dial(self, endpoint: Endpoint) -> Bool:
+        """Tells whether one more connection may be opened for requests that
+        could also wait for a stream.
+
+        Args:
+            endpoint: Where it leads.
+
+        Returns:
+            False if there are as many as may wait there later
+            (`PoolLimits.max_idle_per_host`), or as `ConnectionLimits` allow.
+        """
+        if self.shared:
+            return self.shared.value().connections.has_some(endpoint)
+        var count = 0
+        for index in range(len(self.links)):
+            ref link = self.links[index][]
+            count += Int(
+                not link.is_closing and link.connection[].endpoint == endpoint
+            )
+        for index in range(len(self._dials)):
+            count += Int(self._dials[index].endpoint == endpoint)
+        return count < max(self.pool.limits.max_idle_per_host, 1)
+
+    def offers_another(self, endpoint: Endpoint) -> Bool:
+        """Tells whether a request that waits for a stream is better off
+        elsewhere now.
+
+        Args:
+            endpoint: Where it leads.
+
+        Returns:
+            True if there is another connection to be had.
+        """
+        for index in range(len(self.links)):
+            ref link = self.links[index][]
+            if link.room() > 0 and link.connection[].endpoint == endpoint:
+                return True
+        if not self.shared and self.pool.has(endpoint):
+            return True
+        return self.may_dial(endpoint)
 
     def add_link(
         mut self, var connection: OwnedPointer[ClientConnection]
@@ -202,8 +364,13 @@ struct ClientState(Movable):
         Args:
             link: One of the `links`.
         """
-        if link[].is_in_use():
-            return
+        # Other threads may have it once it is retired.
+        if len(self.links) > 1 and not link[].has_waiting():
+            self._wake_elsewhere(link)
+        if not link[].is_in_use():
+            self._retire(link)
+
+    def _retire(mut self, link: ArcPointer[Http2Link]):
         for index in range(len(self.links)):
             if self.links[index][].fd() == link[].fd():
                 _ = self.links.pop(index)
@@ -212,6 +379,20 @@ struct ClientState(Movable):
             return
         link[].forget_buffers()
         self._put(link[].connection[].endpoint.copy(), IdleConnection(link), -1)
+
+    def _wake_elsewhere(mut self, link: ArcPointer[Http2Link]):
+        """Wakes a request that waits for a stream of another connection to the
+        same host, where nobody waits for what has come free here."""
+        for index in range(len(self.links)):
+            var other = self.links[index]
+            if (
+                not (other is link)
+                and other[].has_waiting()
+                and other[].connection[].endpoint
+                == link[].connection[].endpoint
+            ):
+                other[].wake_first()
+                return
 
     def _put(
         mut self,
@@ -288,30 +469,24 @@ struct ClientState(Movable):
             # By now a server of TLS 1.3 has sent its ticket.
             self.context.keep_ticket(connection)
 
-    def begin_dial(mut self, endpoint: Endpoint):
-        """Notes that a connection is being opened.
-
-        Args:
-            endpoint: Where it leads.
-        """
-        self._dials.append(_Dial(endpoint.copy()))
-
-    def wait_for_dial(mut self, endpoint: Endpoint, owner: Int) -> Bool:
-        """Waits for a connection that another request opens.
+    def joins_dial(mut self, endpoint: Endpoint, owner: Int) -> Bool:
+        """Decides between waiting for a connection that another request opens,
+        and opening one, which is noted.
 
         Args:
             endpoint: Where it has to lead.
-            owner: Who is woken when it is open, or could not be.
+            owner: Who is woken when it is open, or could not be; negative for
+                who does not wait.
 
         Returns:
-            False if nobody opens one that may speak HTTP/2.
+            True to wait: another one opens one that may speak HTTP/2.
         """
-        if endpoint in self._http1:
-            return False
-        for index in range(len(self._dials)):
-            if self._dials[index].endpoint == endpoint:
-                self._dials[index].waiting.append(owner)
-                return True
+        if owner >= 0 and endpoint not in self._http1:
+            for index in range(len(self._dials)):
+                if self._dials[index].endpoint == endpoint:
+                    self._dials[index].waiting.append(owner)
+                    return True
+        self._dials.append(_Dial(endpoint.copy()))
         return False
 
     def end_dial(mut self, endpoint: Endpoint, is_http1: Bool):

@@ -16,7 +16,7 @@ ever waiting.
 """
 
 from flare.http.client.attempt import Attempt, Step, total_error
-from flare.http.client.connector import Connector
+from flare.http.client.connector import Connector, connector_for
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange import (
     append_content,
@@ -27,7 +27,8 @@ from flare.http.client.exchange import (
 )
 from flare.http.client.http2_exchange import Http2Exchange
 from flare.http.client.http2_flight import StreamFate
-from flare.http.client.http2_link import Http2Link, IdleConnection
+from flare.http.client.http2_link import Http2Link
+from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.pool import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.repetition import EndedAttempt, plan_repetition
@@ -161,6 +162,8 @@ struct RequestTask(Movable):
         self._check_time(event)
         self._gives_way = False
         var may_read = event == TaskEvent.READABLE
+        # What has come to a full connection once waits there.
+        var may_leave = True
         while True:
             if self._stage == _PAUSING:
                 if self._pause.left_ms() > 0:
@@ -182,8 +185,9 @@ struct RequestTask(Movable):
                 if not self._connector.value()[].advance(state.context):
                     return TaskProgress.WAIT
                 self._take_connection(state)
-            if self._stage == _OPENING and not self._open(state):
+            if self._stage == _OPENING and not self._open(state, may_leave):
                 if self._stage == _STARTING:
+                    may_leave = False
                     continue
                 return TaskProgress.WAIT
             var progress: TaskProgress
@@ -210,7 +214,7 @@ struct RequestTask(Movable):
             exchange.check_time(self._attempt[], self.request.timeouts)
             return
         if self._stage == _QUEUED or self._stage == _AWAITING:
-            self.request.timeouts.check_queue(Bool(self._claim))
+            self.request.timeouts.check_queue()
         if self._stage != _EXCHANGING:
             return
         var is_late = event == TaskEvent.TIMEOUT and not self._gives_way
@@ -236,11 +240,12 @@ struct RequestTask(Movable):
                 return
         begin_attempt(self._attempt[], self.request, state.config)
         self._stage = _EXCHANGING
-        if (self._may_reuse or state.shared) and not self._connection:
+        if not self._connection:
             self._take_idle(state)
         if self._connection or self._stream:
             return
-        if endpoint.offers_http2 and self._queues(state):
+        var waiter = self._owner if self._may_queue else -1
+        if endpoint.offers_http2 and state.joins_dial(endpoint, waiter):
             self._claim = None
             self._stage = _QUEUED
             return
@@ -251,44 +256,35 @@ struct RequestTask(Movable):
 
     def _dial(mut self, state: ClientState):
         """Begins to open a connection."""
-        ref endpoint = self.request.endpoint
-        self._connector = OwnedPointer(
-            Connector(
-                endpoint,
-                self.request.proxy,
-                state.config.connect_timeout_ms,
-                self.request.timeouts.total,
-                # What a proxy passes on by itself is HTTP/1.1.
-                tunnels_plain=endpoint.offers_http2,
-            )
-        )
+        var connector = connector_for(self.request, state.config)
+        self._connector = OwnedPointer(connector^)
         self._stage = _CONNECTING
 
     def _find_shared(mut self, mut state: ClientState) raises ClientError:
         """Joins a connection that speaks HTTP/2, if there is one."""
-        var link = state.find_link(self.request.endpoint)
-        if link:
-            self._was_reused = link.value()[].connection[].request_count > 0
-            self._join(link.take())
-        elif self._may_reuse:
-            self._take_idle(state)
+        var found = state.find_shared(
+            self._claim,
+            self.request.endpoint,
+            self._may_reuse,
+            waits=self._owner >= 0,
+        )
+        if found:
+            self._use(found.value())
 
     def _take_idle(mut self, mut state: ClientState) raises ClientError:
         """Takes a connection of the pool, if there is one."""
-        var idle: Optional[IdleConnection]
-        if state.shared:
-            idle = state.claim(
-                self._claim, self.request.endpoint, self._may_reuse
-            )
+        var idle = state.take_any(
+            self._claim, self.request.endpoint, self._may_reuse
+        )
+        if idle:
+            self._use(idle.value())
+
+    def _use(mut self, mut found: IdleConnection):
+        self._was_reused = found.was_used()
+        if found.link:
+            self._join(found.link.value())
         else:
-            idle = state.take_idle(self.request.endpoint)
-        if not idle:
-            return
-        self._was_reused = True
-        if idle.value().link:
-            self._join(idle.value().link.value())
-        else:
-            self._connection = idle.value().connection.take()
+            self._connection = found.connection.take()
 
     def _end_waiting(
         mut self, mut state: ClientState
@@ -304,15 +300,6 @@ struct RequestTask(Movable):
         if not self._stream:
             self._stage = _EXCHANGING
         return True
-
-    def _queues(self, mut state: ClientState) -> Bool:
-        """Decides between waiting for a connection that another request opens,
-        and opening one."""
-        ref endpoint = self.request.endpoint
-        if self._may_queue and state.wait_for_dial(endpoint, self._owner):
-            return True
-        state.begin_dial(endpoint)
-        return False
 
     def _join(mut self, link: ArcPointer[Http2Link]):
         """Shares a connection that speaks HTTP/2."""
@@ -338,13 +325,20 @@ struct RequestTask(Movable):
         self._join(state.add_link(connection^))
         state.end_dial(endpoint, False)
 
-    def _open(mut self, mut state: ClientState) raises ClientError -> Bool:
+    def _open(
+        mut self, mut state: ClientState, may_leave: Bool
+    ) raises ClientError -> Bool:
         """Sends the head on a stream of its own; False if there is none yet."""
         ref exchange = self._stream.value()[]
         if exchange.open(self._attempt[], self.request, state.config):
             self._stage = _STREAMING
             return True
-        if exchange.link[].wants_another():
+        # Who does not wait with others would wait for itself here: for a response
+        # that its caller still reads.
+        if exchange.link[].wants_another() and (
+            self._owner < 0
+            or (may_leave and state.offers_another(self.request.endpoint))
+        ):
             # It goes on with a connection of its own.
             _ = self._let_go(state)
             self._may_queue = False
@@ -506,7 +500,13 @@ struct RequestTask(Movable):
 
     def phase(self) -> Phase:
         """Names what is going on, for errors."""
-        return self._attempt[].phase()
+        if self._connector:
+            return self._connector.value()[].phase()
+        if self._stage == _EXCHANGING or self._stage == _STREAMING:
+            return self._attempt[].phase()
+        if self._stage == _STARTING or self._stage == _PAUSING:
+            return materialize[Phase.CONNECT]()
+        return materialize[Phase.QUEUE]()
 
     def _end_exchange(mut self, mut state: ClientState):
         if not self._has_told:

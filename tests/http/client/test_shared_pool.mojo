@@ -173,6 +173,23 @@ def test_a_new_connection_can_be_asked_for() raises:
     assert_equal(pool.dropped, [7, 8])
 
 
+def test_whether_there_is_something_is_told_without_taking_it() raises:
+    var pool = _pool(most=2, per_host=1)
+    assert_true(pool.has_some(_to("a")))
+    var got = _take(pool, "a")
+    assert_true(not pool.has_some(_to("a")), "max_per_host")
+    assert_true(pool.has_some(_to("b")))
+    var other = _take(pool, "b")
+    assert_true(not pool.has_some(_to("c")), "max_connections")
+    pool.put(other.host, 7, 0, -1)
+    # An idle one is for use, or makes room.
+    assert_true(pool.has_some(_to("b")) and pool.has_some(_to("c")))
+    _ = pool.wait(_to("a"), 1)
+    pool.put(got.host, 8, 0, -1)
+    assert_true(not pool.has_some(_to("a")), "it is another one's")
+    _check(pool, 1, 1, 0)
+
+
 def test_only_so_many_wait() raises:
     var pool = _pool(most=1, max_waiting=1)
     _ = _take(pool, "a")

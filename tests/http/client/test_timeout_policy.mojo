@@ -124,3 +124,21 @@ def test_who_reads_as_it_comes_may_want_progress() raises:
     policy.begin_content()
     assert_equal(policy.total.timeout_ms, 60_000)
     assert_false(policy.makes_progress(1 << 30))
+
+
+def test_silence_names_the_setting_that_ended_it() raises:
+    """The client's `read_timeout_ms`, or the `idle_timeout_ms` of who reads."""
+    var attempt = Attempt()
+    attempt.has_head = True
+    for idle_ms in [-2, 40]:
+        var policy = TimeoutPolicy(60, 1_000, NO_TIMEOUT_MS)
+        policy.limit_phases(-2, idle_ms)
+        policy.begin_content()
+        var own = idle_ms >= 0
+        attempt.stop_sending()
+        assert_equal(policy.phase_ms(attempt), 40 if own else 60)
+        var text = String(policy.silence_error(attempt))
+        assert_equal("idle_timeout_ms allows more" in text, own, text)
+        assert_equal("read_timeout_ms" in text, not own, text)
+        attempt = Attempt()
+        attempt.has_head = True

@@ -1,0 +1,43 @@
+"""A connection of either version of HTTP that waits for a request."""
+
+from flare.http.client.http2_link import Http2Link
+from flare.http.client.pool import ClientConnection
+from std.memory import ArcPointer, OwnedPointer
+
+
+struct IdleConnection(Movable):
+    """What waits in the pool: a connection of either version."""
+
+    var connection: Optional[OwnedPointer[ClientConnection]]
+    """One that speaks HTTP/1.1."""
+    var link: Optional[ArcPointer[Http2Link]]
+    """One that speaks HTTP/2."""
+
+    def __init__(out self, var connection: OwnedPointer[ClientConnection]):
+        """Takes one of HTTP/1.1.
+
+        Args:
+            connection: The connection.
+        """
+        self.connection = connection^
+        self.link = None
+
+    def __init__(out self, var link: ArcPointer[Http2Link]):
+        """Takes one of HTTP/2.
+
+        Args:
+            link: The connection.
+        """
+        self.connection = None
+        self.link = link^
+
+    def was_used(self) -> Bool:
+        """Tells whether it had been used before a request got it.
+
+        Returns:
+            True if it was idle, or has carried a request.
+        """
+        if not self.link:
+            return True
+        ref link = self.link.value()[]
+        return not link.is_in_use() or link.connection[].request_count > 0

@@ -1,0 +1,204 @@
+"""Whether a request is sent once more that an HTTP/2 server has not begun with
+(RFC 9113 section 8.7), without sockets."""
+
+from flare.http.client.attempt import Attempt
+from flare.http.client.auth import Credentials
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import (
+    BadRequest,
+    ClientError,
+    NoResponse,
+    Phase,
+    StreamReset,
+)
+from flare.http.client.http2_flight import StreamFate
+from flare.http.client.prepared_request import (
+    PreparedRequest,
+    Upload,
+    prepare_request,
+)
+from flare.http.client.repetition import (
+    REFUSAL_COUNT_MAX,
+    EndedAttempt,
+    plan_repetition,
+)
+from flare.http.client.request import ClientRequest
+from flare.http.client.retry_policy import (
+    JitterSource,
+    RetryBudget,
+    RetryEnd,
+    RetryPolicy,
+)
+from flare.net.error import Timeout
+from std.testing import assert_equal, assert_false, assert_true
+
+comptime _SAFE_FATES: List[StreamFate] = [
+    StreamFate.UNTOUCHED,
+    StreamFate.LEFT_BEHIND,
+]
+
+
+def _config(max_attempts: Int, reserve: Int = 10) -> ClientConfig:
+    var config = ClientConfig()
+    config.retries = RetryPolicy(
+        max_attempts, budget=RetryBudget(0, reserve), jitter=JitterSource(7)
+    )
+    return config^
+
+
+def _request(
+    config: ClientConfig, method: String = "POST", upload: Upload = Upload()
+) raises -> PreparedRequest:
+    return prepare_request(
+        ClientRequest(method, "http://a/"),
+        upload,
+        None,
+        Credentials(),
+        Pointer(to=config),
+    )
+
+
+def _refused() -> ClientError:
+    return ClientError(Phase.READ_HEAD, StreamReset, "REFUSED_STREAM")
+
+
+def _pause_ms(
+    mut request: PreparedRequest,
+    config: ClientConfig,
+    fate: StreamFate,
+    *,
+    was_sent: Bool = True,
+) -> Int:
+    var attempt = Attempt()
+    attempt.was_sent = was_sent
+    attempt.is_stream = True
+    return plan_repetition(
+        request, attempt, EndedAttempt(fate, False), _refused(), config
+    ).pause_ms
+
+
+def test_a_policy_counts_what_servers_do_not_begin_with() raises:
+    var config = _config(max_attempts=3)
+    ref budget = config.retries.value().budget
+    var request = _request(config)
+    # At once, and then with a pause.
+    assert_equal(_pause_ms(request, config, StreamFate.UNTOUCHED), 0)
+    assert_true(_pause_ms(request, config, StreamFate.UNTOUCHED) >= 0)
+    assert_equal(budget.left(), 8)
+    assert_equal(_pause_ms(request, config, StreamFate.UNTOUCHED), -1)
+    var story = request.story()
+    assert_equal(story.attempt_count, 3)
+    assert_true(story.retry_end == RetryEnd.ATTEMPTS)
+    assert_equal(budget.left(), 8)
+
+
+def test_one_attempt_is_one() raises:
+    var config = _config(max_attempts=1)
+    var request = _request(config)
+    assert_equal(_pause_ms(request, config, StreamFate.UNTOUCHED), -1)
+    assert_true(request.story().retry_end == RetryEnd.ATTEMPTS)
+
+
+def test_a_budget_binds_all_requests_together() raises:
+    var config = _config(max_attempts=7, reserve=10)
+    var sent_count = 0
+    for _ in range(50):
+        var request = _request(config)
+        sent_count += 1
+        while _pause_ms(request, config, StreamFate.UNTOUCHED) >= 0:
+            sent_count += 1
+    assert_equal(sent_count, 60)
+
+
+def test_a_connection_that_goes_away_is_replaced_once() raises:
+    """As one that went stale in the pool: that is no refusal."""
+    var config = _config(max_attempts=1, reserve=0)
+    var request = _request(config)
+    assert_equal(_pause_ms(request, config, StreamFate.LEFT_BEHIND), 0)
+    assert_equal(_pause_ms(request, config, StreamFate.LEFT_BEHIND), -1)
+    assert_equal(request.story().attempt_count, 2)
+    # Of which nothing was sent has only waited, however often.
+    request = _request(config)
+    for _ in range(20):
+        var pause_ms = _pause_ms(
+            request, config, StreamFate.LEFT_BEHIND, was_sent=False
+        )
+        assert_equal(pause_ms, 0)
+    assert_equal(request.story().attempt_count, 1)
+
+
+def test_without_a_policy_there_is_a_small_bound() raises:
+    var config = ClientConfig()
+    for fate in materialize[_SAFE_FATES]():
+        var request = _request(config)
+        var count = 0
+        assert_equal(_pause_ms(request, config, fate), 0)
+        count += 1
+        while count < 10 and _pause_ms(request, config, fate) >= 0:
+            count += 1
+        assert_equal(count, REFUSAL_COUNT_MAX)
+        assert_equal(request.story().attempt_count, REFUSAL_COUNT_MAX + 1)
+    # A program may ask for more.
+    config.max_retries = 5
+    var request = _request(config)
+    var count = 0
+    while _pause_ms(request, config, StreamFate.UNTOUCHED) >= 0:
+        count += 1
+    assert_equal(count, 5)
+
+
+def test_content_that_is_gone_is_not_sent_again() raises:
+    for has_policy in [False, True]:
+        var config = _config(3) if has_policy else ClientConfig()
+        for fate in materialize[_SAFE_FATES]():
+            var request = _request(config, "PUT", Upload(100))
+            var attempt = Attempt()
+            attempt.was_sent = True
+            attempt.content_len = 10
+            var next = plan_repetition(
+                request, attempt, EndedAttempt(fate, False), _refused(), config
+            )
+            assert_false(next.is_planned())
+            if has_policy:
+                assert_true(request.story().retry_end == RetryEnd.CONTENT)
+
+
+def test_an_error_of_our_own_is_not_repeated() raises:
+    """Whatever has become of the connection, and whatever the method."""
+    var config = ClientConfig()
+    config.max_retries = 3
+    var own = ClientError(Phase.REQUEST, BadRequest, "too large")
+    var late = ClientError(Phase.QUEUE, Timeout, "no stream")
+    for fate in [StreamFate.OPEN, StreamFate.UNTOUCHED, StreamFate.LEFT_BEHIND]:
+        var request = _request(config, "GET")
+        assert_false(
+            plan_repetition(
+                request, Attempt(), EndedAttempt(fate, True), own, config
+            ).is_planned()
+        )
+    var request = _request(config, "GET")
+    assert_false(
+        plan_repetition(
+            request,
+            Attempt(),
+            EndedAttempt(StreamFate.OPEN, True),
+            late,
+            config,
+        ).is_planned()
+    )
+
+
+def test_http_1_1_is_asked_for_once() raises:
+    var config = _config(max_attempts=1)
+    var request = _request(config)
+    request.endpoint.offers_http2 = True
+    assert_equal(_pause_ms(request, config, StreamFate.NEEDS_HTTP_1_1), 0)
+    assert_false(request.endpoint.offers_http2)
+
+
+def test_what_has_no_time_left_is_not_sent_again() raises:
+    var config = ClientConfig()
+    config.total_timeout_ms = 0
+    var request = _request(config)
+    for fate in materialize[_SAFE_FATES]():
+        assert_equal(_pause_ms(request, config, fate), -1)
