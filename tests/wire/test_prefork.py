@@ -374,6 +374,46 @@ def test_ten_kills_follow_the_backoff_and_the_budget(prefork):
     assert not workers(master)
 
 
+def test_an_outage_is_no_longer_than_a_first_wait(prefork):
+    """Whoever dies last comes back soon, however often that has happened."""
+    server = prefork(
+        workers=2,
+        delay_first_ms=50,
+        delay_max_ms=60_000,
+        settle_ms=60_000,
+        restarts_max=1_000,
+    )
+    master = server.process.pid
+    waits = []
+    killed = 0
+    for _ in range(8):
+        victims = workers(master)
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        killed += len(victims)
+        assert wait_until(
+            lambda: len(CRASH.findall(server.stderr())) == killed
+        )
+        waits.append(int(CRASH.findall(server.stderr())[-1][4]))
+        assert int(fetch(server, "/pid", 30)) not in victims
+    print("waits of who died last:", waits)
+    assert max(waits) <= 50
+
+
+def test_a_crash_loop_where_nobody_is_left_ends_with_its_error(prefork):
+    server = prefork(
+        workers=1, delay_first_ms=20, settle_ms=60_000, restarts_max=6
+    )
+    for count in range(1, 8):
+        os.kill(workers(server.process.pid)[0], signal.SIGKILL)
+        if count < 7:
+            assert wait_until(
+                lambda: server.stderr().count("hook: recovered") == count
+            )
+    assert server.process.wait(10) == 1
+    assert "crash 7 within 60000 ms and 6 are allowed: giving up" in server.stderr()
+
+
 def test_worker_that_lived_long_enough_is_restarted_soon(prefork):
     server = prefork(
         workers=1, delay_first_ms=20, delay_max_ms=5_000, settle_ms=1

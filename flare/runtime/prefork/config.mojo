@@ -39,13 +39,17 @@ struct RestartPolicy(Copyable, Movable):
 
 
 struct RestartBudget(Movable):
-    """Counts crashes within the sliding window."""
+    """Counts crashes within the sliding window, and starts that came to
+    nothing."""
 
     var _crashes_ms: List[Int]
+    # Processes in a row, of all workers, that ended before they were ready.
+    var _failed_start_count: Int
 
     def __init__(out self):
         """Starts without crashes."""
         self._crashes_ms = []
+        self._failed_start_count = 0
 
     def note(mut self, policy: RestartPolicy, now_ms: Int) -> Int:
         """Counts a crash.
@@ -64,6 +68,44 @@ struct RestartBudget(Movable):
         recent.append(now_ms)
         self._crashes_ms = recent^
         return len(self._crashes_ms)
+
+    def note_start(mut self, *, is_ready: Bool):
+        """Counts what a start has come to.
+
+        Args:
+            is_ready: False if the process ended before it was ready.
+        """
+        self._failed_start_count = (
+            0 if is_ready else self._failed_start_count + 1
+        )
+
+    def delay_ms(
+        self,
+        policy: RestartPolicy,
+        crash_count: Int,
+        random: UInt64,
+        *,
+        is_alone: Bool,
+    ) -> Int:
+        """Chooses the wait before a restart.
+
+        A worker that crashes again and again waits ever longer while others
+        serve. Where none is left nobody serves meanwhile: then only starts
+        that came to nothing make the wait longer.
+
+        Args:
+            policy: Has the waits.
+            crash_count: Crashes of the worker in a row, at least 1.
+            random: Any number; spreads workers that crash together.
+            is_alone: True if no worker has a process.
+
+        Returns:
+            The wait in milliseconds.
+        """
+        if is_alone:
+            var count = min(crash_count, max(self._failed_start_count, 1))
+            return policy.delay_ms(count, random)
+        return policy.delay_ms(crash_count, random)
 
 
 comptime _DAY_MS = 86_400_000
@@ -87,7 +129,9 @@ struct PreforkConfig(Copyable, Movable):
     goes on. Default 60 s."""
     var restart: RestartPolicy
     """What follows a crash. Default: waits of 100 ms to 5 s that double; 5 s of
-    life end a row of crashes; over 30 crashes in 60 s end the program."""
+    life end a row of crashes; over 30 crashes in 60 s end the program. Where
+    no worker is left, the wait is that of a first crash, unless processes end
+    before they are ready."""
     var requests_max: Int
     """Requests after which a worker is replaced. Default 0: never."""
     var memory_max: Int

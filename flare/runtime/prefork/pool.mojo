@@ -217,6 +217,7 @@ struct WorkerPool(Movable):
             ref process = self.roster.slots[index].process.held()
             if process.process_id == process_id:
                 process.is_ready = True
+                self._budget.note_start(is_ready=True)
                 self.roster.slots[index].has_worked = True
                 process.kill_ms = NEVER_MS
                 if process.is_successor:
@@ -367,6 +368,8 @@ struct WorkerPool(Movable):
         if index >= self.roster.worker_count:
             return
         var lived_ms = self._age_ms(process)
+        if not process.is_ready:
+            self._budget.note_start(is_ready=False)
         ref slot = self.roster.slots[index]
         if lived_ms >= self._config.restart.settle_ms:
             slot.crash_count = 0
@@ -392,7 +395,12 @@ struct WorkerPool(Movable):
             self.roster.slots[index].process = next^
         else:
             var crash_count = self.roster.slots[index].crash_count
-            var delay_ms = policy.delay_ms(crash_count, self._jitter.next())
+            var delay_ms = self._budget.delay_ms(
+                policy,
+                crash_count,
+                self._jitter.next(),
+                is_alone=not self.roster.has_process(),
+            )
             self.roster.slots[index].restart_ms = self.now_ms + delay_ms
             line.write(" in ", delay_ms, " ms")
         log_line(line)

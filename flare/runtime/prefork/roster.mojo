@@ -166,6 +166,17 @@ struct WorkerRoster(Movable):
                 return False
         return True
 
+    def has_process(self) -> Bool:
+        """Tells whether any worker has a process that works or starts.
+
+        Returns:
+            False if all are dead, or only finish what they do.
+        """
+        for index in range(len(self.slots)):
+            if self.slots[index].process or self.slots[index].next:
+                return True
+        return False
+
     def process_ids(self) -> List[Int]:
         """Lists the worker processes.
 

@@ -53,3 +53,35 @@ def test_jitter_raises_a_limit_by_so_much_at_most() raises:
     assert_true(least < 1_020 and most > 1_180)
     assert_equal(jitter.raised(1_000, 0), 1_000)
     assert_equal(jitter.raised(0, 100), 0)
+
+
+def test_where_nobody_is_left_only_starts_that_fail_wait_longer() raises:
+    var policy = RestartPolicy(100, 5_000, 5_000, 30, 60_000)
+    var budget = RestartBudget()
+    # While others serve, the row of crashes counts.
+    assert_equal(budget.delay_ms(policy, 6, 0, is_alone=False), 3_200)
+    # Nobody serves: as after a first crash.
+    assert_equal(budget.delay_ms(policy, 6, 0, is_alone=True), 100)
+    assert_equal(budget.delay_ms(policy, 6, 50, is_alone=True), 50)
+    # Starts that come to nothing.
+    var full = [100, 200, 400, 800]
+    for index in range(len(full)):
+        budget.note_start(is_ready=False)
+        assert_equal(budget.delay_ms(policy, 9, 0, is_alone=True), full[index])
+    # No longer than the worker's own row.
+    assert_equal(budget.delay_ms(policy, 1, 0, is_alone=True), 100)
+    budget.note_start(is_ready=True)
+    assert_equal(budget.delay_ms(policy, 9, 0, is_alone=True), 100)
+
+
+def test_a_short_wait_does_not_spare_the_budget() raises:
+    """A loop of crashes where nobody is left still ends."""
+    var policy = RestartPolicy(100, 5_000, 5_000, 30, 60_000)
+    var budget = RestartBudget()
+    var now_ms = 0
+    var count = 0
+    while count <= policy.restarts_max and now_ms < policy.window_ms:
+        count = budget.note(policy, now_ms)
+        now_ms += budget.delay_ms(policy, count, 0, is_alone=True)
+    assert_equal(count, 31)
+    assert_equal(now_ms, 3_100)
