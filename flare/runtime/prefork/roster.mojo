@@ -173,7 +173,8 @@ struct WorkerRoster(Movable):
             False if all are dead, or only finish what they do.
         """
         for index in range(len(self.slots)):
-            if self.slots[index].process or self.slots[index].next:
+            ref slot = self.slots[index]
+            if Bool(slot.process) or Bool(slot.next):
                 return True
         return False
 
