@@ -1,8 +1,16 @@
 """What waits for an engine, and what came from it; pure."""
 
 from flare.backplane.backplane import Handover
+from flare.backplane.message import MESSAGE_HEAD_LEN, load_word
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+
+
+comptime ECHO_MS = 1_000
+"""How long an own message takes at most from its sending to its coming back
+over a channel, before the connection that listens is doubted."""
+
+comptime _NEVER_MS = Int.MAX
 
 
 struct Outbox(Movable, Sized):
@@ -11,6 +19,9 @@ struct Outbox(Movable, Sized):
     Messages that come back are not delivered before they do. If the engine
     fails meanwhile, they arrive from here, and wait on to be sent: receivers
     know by their numbers what they have had.
+
+    Over a channel, every own message comes back to who listens. One that does
+    not is the first sign that nobody is heard any more.
     """
 
     var is_over: Bool
@@ -29,6 +40,11 @@ struct Outbox(Movable, Sized):
     var _is_up: Bool
     var _arrived: List[Buffer]
     var _taken_count: Int
+    # The own message whose coming back is waited for, and from when on the
+    # connection that listens is to be asked.
+    var _echo_origin: UInt64
+    var _echo_sequence: UInt64
+    var _doubt_ms: Int
 
     def __init__(out self, waiting_len_max: Int):
         """Makes empty queues.
@@ -47,6 +63,9 @@ struct Outbox(Movable, Sized):
         self._is_up = True
         self._arrived = []
         self._taken_count = 0
+        self._echo_origin = 0
+        self._echo_sequence = 0
+        self._doubt_ms = _NEVER_MS
 
     def __len__(self) -> Int:
         """Counts what waits to be sent.
@@ -121,12 +140,70 @@ struct Outbox(Movable, Sized):
             self._arrived.append(_copy(self._waiting.at(index).span()))
         self._undelivered = len(self._waiting)
 
+    def doubt(mut self):
+        """Has the connection that listens asked for a sign of life at once:
+        the one that sends has failed."""
+        self._doubt_ms = 0
+
+    def expect_echo(mut self, now_ms: Int):
+        """Waits for the oldest message that is being sent to come back over
+        the channel, unless another one is waited for.
+
+        Args:
+            now_ms: The time.
+        """
+        if self._doubt_ms != _NEVER_MS or len(self) == 0:
+            return
+        ref octets = self.waiting_at(0)
+        if len(octets) < MESSAGE_HEAD_LEN:
+            return
+        self._echo_origin = load_word(octets.span(), 8)
+        self._echo_sequence = load_word(octets.span(), 16)
+        self._doubt_ms = now_ms + ECHO_MS
+
+    def doubt_in_ms(self, now_ms: Int) -> Int:
+        """Tells when the connection that listens is to be asked.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            In how many milliseconds; the largest number if not at all.
+        """
+        if self._doubt_ms == _NEVER_MS:
+            return _NEVER_MS
+        return max(self._doubt_ms - now_ms, 0)
+
+    def take_doubt(mut self, now_ms: Int) -> Bool:
+        """Tells whether the connection that listens is to be asked now.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            True once for each doubt.
+        """
+        if now_ms < self._doubt_ms:
+            return False
+        self._doubt_ms = _NEVER_MS
+        return True
+
+    def _note_echo(mut self, octets: Span[UInt8, _]):
+        if self._doubt_ms == _NEVER_MS or len(octets) < MESSAGE_HEAD_LEN:
+            return
+        if (
+            load_word(octets, 8) == self._echo_origin
+            and load_word(octets, 16) >= self._echo_sequence
+        ):
+            self._doubt_ms = _NEVER_MS
+
     def put_arrived(mut self, octets: Span[UInt8, _]):
         """Adds a message that has come.
 
         Args:
             octets: The message.
         """
+        self._note_echo(octets)
         self._arrived.append(_copy(octets))
 
     def take_arrived(mut self, mut out: Buffer) -> Bool:

@@ -11,7 +11,7 @@ from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.pipeline import Pipeline
 from flare.redis.subscriber import RedisSubscriber
-from flare.sys.clock import Deadline, monotonic_ms
+from flare.sys.clock import Deadline, coarse_monotonic_ms, monotonic_ms
 from flare.sys.log import log_line
 from flare.sys.mutex import Condvar, Mutex
 from flare.sys.poll import wait_for
@@ -276,7 +276,10 @@ struct RedisBackplane(Backplane):
             reader.subscriber = RedisSubscriber(self._way.config.copy())
             reader.subscriber.value().subscribe(self._key)
         ref subscriber = reader.subscriber.value()
-        var wait_ms = timeout_ms
+        var now_ms = coarse_monotonic_ms()
+        if self._outbox.lock()[].take_doubt(now_ms):
+            subscriber.check_connection()
+        var wait_ms = min(timeout_ms, self._outbox.lock()[].doubt_in_ms(now_ms))
         for _ in range(_READ_COUNT):
             var message = subscriber.receive(timeout_ms=wait_ms)
             if not message:
@@ -406,6 +409,8 @@ struct _Writer(Task):
                 continue
             failures += 1
             self._outbox.lock()[].failed()
+            if self._history == 0:
+                self._outbox.lock()[].doubt()
             var wait_ms = min(_PAUSE_MIN_MS << min(failures, 8), _PAUSE_MAX_MS)
             _ = wait_for(-1, 0, Deadline(wait_ms))
 
@@ -432,6 +437,8 @@ struct _Writer(Task):
                 )
             else:
                 pipe.command("PUBLISH", self._key, octets.span())
+        if self._history == 0:
+            guard[].expect_echo(coarse_monotonic_ms())
         return count
 
     def _sends(

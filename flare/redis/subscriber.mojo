@@ -102,9 +102,11 @@ struct RedisSubscriber(Movable):
     var _patterns: List[String]
     var _gap_count: Int
     var _failures: Int
-    # When something was heard last, and whether a sign of life is asked for.
+    # When something was heard last, and whether and when a sign of life was
+    # asked for.
     var _heard_ms: Int
     var _is_asked: Bool
+    var _asked_ms: Int
 
     def __init__(out self, var config: RedisConfig) raises RedisError:
         """Makes a subscriber; the first `receive` or `subscribe` connects.
@@ -122,6 +124,7 @@ struct RedisSubscriber(Movable):
         self._failures = 0
         self._heard_ms = 0
         self._is_asked = False
+        self._asked_ms = 0
 
     def subscribe(mut self, *channels: String) raises RedisError:
         """Listens to channels.
@@ -240,6 +243,20 @@ struct RedisSubscriber(Movable):
         """
         return self._link.connection.is_open()
 
+    def check_connection(mut self):
+        """Asks the server for a sign of life now, and not after 15 s of
+        silence: for whoever has a reason to think that it hears nothing. If
+        none comes within the time for a command, `receive` connects again.
+        Nothing is done without a connection, or if it is asked already.
+        """
+        if not self._link.connection.is_open() or self._is_asked:
+            return
+        try:
+            self._ask()
+        except:
+            # It is closed: `receive` connects again.
+            pass
+
     def close(mut self):
         """Closes the connection; what was subscribed to is kept, and listened
         to again by the next `receive`."""
@@ -277,13 +294,11 @@ struct RedisSubscriber(Movable):
         if unlikely(not self._link.connection.is_open()):
             self._open()
         while True:
-            var quiet_ms = coarse_monotonic_ms() - self._heard_ms
-            var until_ping_ms = max(PING_INTERVAL_MS - quiet_ms, 0)
+            var now_ms = coarse_monotonic_ms()
+            var until_ping_ms = self._heard_ms + PING_INTERVAL_MS - now_ms
             if self._is_asked:
-                until_ping_ms = max(
-                    PING_INTERVAL_MS + self._link.config.timeout_ms - quiet_ms,
-                    0,
-                )
+                until_ping_ms = self._asked_ms + self._patience_ms() - now_ms
+            until_ping_ms = max(until_ping_ms, 0)
             var left_ms = deadline.left_ms()
             var is_last = left_ms >= 0 and left_ms <= until_ping_ms
             var wait_ms = left_ms if is_last else until_ping_ms
@@ -300,10 +315,21 @@ struct RedisSubscriber(Movable):
                     RedisErrorKind.ANSWER_LOST,
                     String("the server gives no sign of life"),
                 )
-            var ping = Command()
-            ping.begin_read["PING"](0)
-            self._link.connection.send_only(ping.octets.span())
-            self._is_asked = True
+            self._ask()
+
+    def _ask(mut self) raises RedisError:
+        """Asks for a sign of life."""
+        var ping = Command()
+        ping.begin_read["PING"](0)
+        self._link.connection.send_only(ping.octets.span())
+        self._is_asked = True
+        self._asked_ms = coarse_monotonic_ms()
+
+    def _patience_ms(self) -> Int:
+        """How long the answer to that may take."""
+        var timeout_ms = self._link.config.timeout_ms
+        # Commands may wait for ever, but silence would then never be noticed.
+        return timeout_ms if timeout_ms >= 0 else PING_INTERVAL_MS
 
     def _recover(
         mut self, error: RedisError, deadline: Deadline

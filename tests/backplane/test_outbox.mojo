@@ -1,9 +1,10 @@
 """What waits for an engine, and who has it meanwhile."""
 
 from flare.backplane.backplane import Handover
-from flare.backplane.outbox import Outbox
+from flare.backplane.message import MessageKind, write_message
+from flare.backplane.outbox import ECHO_MS, Outbox
 from flare.bytes.buffer import Buffer
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 
 def _put(mut box: Outbox, text: StringSpan, comes_back: Bool) -> Handover:
@@ -90,3 +91,51 @@ def test_many_go_through() raises:
             box.sent(count)
             next += count
     assert_equal(len(box), 1_000 - next)
+
+
+def _message(sequence: Int) -> Buffer:
+    var out = Buffer()
+    write_message(out, MessageKind.TEXT, 7, sequence, "r", "", "x".as_bytes())
+    return out^
+
+
+def test_a_message_that_does_not_come_back_raises_a_doubt() raises:
+    var box = Outbox(1_000)
+    _ = box.put(_message(1).span(), False)
+    _ = box.put(_message(2).span(), False)
+    assert_equal(box.doubt_in_ms(0), Int.MAX, "nothing was sent")
+    box.expect_echo(100)
+    assert_equal(box.doubt_in_ms(100), ECHO_MS)
+    # Another one that is sent meanwhile puts nothing off.
+    box.expect_echo(600)
+    assert_equal(box.doubt_in_ms(600), ECHO_MS - 500)
+    assert_false(box.take_doubt(99 + ECHO_MS))
+    assert_equal(box.doubt_in_ms(200 + ECHO_MS), 0)
+    assert_true(box.take_doubt(100 + ECHO_MS))
+    assert_false(box.take_doubt(100 + ECHO_MS), "once")
+    assert_equal(box.doubt_in_ms(100 + ECHO_MS), Int.MAX)
+
+
+def test_its_echo_or_a_later_one_ends_the_doubt() raises:
+    for heard in range(1, 3):
+        var box = Outbox(1_000)
+        _ = box.put(_message(1).span(), False)
+        box.expect_echo(0)
+        box.put_arrived("short".as_bytes())
+        var other = Buffer()
+        write_message(other, MessageKind.TEXT, 8, 5, "r", "", "x".as_bytes())
+        box.put_arrived(other.span())
+        assert_equal(box.doubt_in_ms(0), ECHO_MS, "another's does not count")
+        box.put_arrived(_message(heard).span())
+        assert_equal(box.doubt_in_ms(0), Int.MAX)
+        assert_false(box.take_doubt(10 * ECHO_MS))
+
+
+def test_a_sender_that_fails_raises_a_doubt_at_once() raises:
+    var box = Outbox(1_000)
+    _ = box.put(_message(1).span(), False)
+    box.expect_echo(100)
+    box.doubt()
+    assert_equal(box.doubt_in_ms(100), 0)
+    assert_true(box.take_doubt(100))
+    assert_false(box.take_doubt(100))

@@ -1,4 +1,4 @@
-"""A way to Redis that is slow, or on which commands are changed."""
+"""A way to Redis that is slow, is cut silently, or on which commands are changed."""
 
 import socket
 import threading
@@ -8,11 +8,12 @@ from collections.abc import Callable
 from redis_servers import RedisServer
 
 PORTION = 65_536
+BEGIN_LEN = 500
 
 
 class RedisProxy:
     """Passes octets on, each piece later by a time; `edit` may change what goes to
-    Redis."""
+    Redis. `cut` drops what goes over the connections that there are, both ways."""
 
     def __init__(
         self,
@@ -25,7 +26,16 @@ class RedisProxy:
         self.edit = edit
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "redis://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.ways: list[dict] = []
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, word: bytes = b"") -> int:
+        """Lets nothing through any more on connections over which this word has
+        gone; nobody is told. Gives their number."""
+        ways = [way for way in self.ways if not way["is_cut"] and word in way["begin"]]
+        for way in ways:
+            way["is_cut"] = True
+        return len(ways)
 
     def _accept(self) -> None:
         while True:
@@ -38,18 +48,26 @@ class RedisProxy:
             except OSError:
                 near.close()
                 continue
+            way = {"is_cut": False, "begin": b""}
+            self.ways.append(way)
             for source, target, edit in ((near, far, self.edit), (far, near, bytes)):
                 threading.Thread(
-                    target=self._pass, args=(source, target, edit), daemon=True
+                    target=self._pass, args=(source, target, edit, way), daemon=True
                 ).start()
 
     def _pass(
-        self, source: socket.socket, target: socket.socket, edit: Callable[[bytes], bytes]
+        self,
+        source: socket.socket,
+        target: socket.socket,
+        edit: Callable[[bytes], bytes],
+        way: dict,
     ) -> None:
         try:
             while data := source.recv(PORTION):
+                way["begin"] = (way["begin"] + data)[:BEGIN_LEN]
                 time.sleep(self.delay_s)
-                target.sendall(edit(data))
+                if not way["is_cut"]:
+                    target.sendall(edit(data))
         except OSError:
             pass
         for end in (source, target):

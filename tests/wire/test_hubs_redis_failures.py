@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 from conftest import wait_until
@@ -161,6 +162,43 @@ def test_a_slow_network(machines, redis, history):
         assert near.is_silent() and far.is_silent()
         counts = [figures(servers[0], near.pid), figures(servers[1], far.pid)]
         assert all(found["gaps"] == found["lost"] == 0 for found in counts), counts
+
+
+@pytest.mark.parametrize("word", [b"SUBSCRIBE", b""], ids=["listening", "all"])
+def test_a_way_that_is_cut_silently(start, redis, word):
+    """No end of the connection is told. Who sends finds that nothing comes back, or
+    has no answer, and does not wait for the next sign of life."""
+    with RedisProxy(redis) as proxy:
+        servers = [
+            start("hub_server", plane="redis", redis=url, workers=1, history=0)
+            for url in (proxy.url, redis.url)
+        ]
+        near, far = (Member(server) for server in servers)
+        connected(near, [near, far])
+        connected(far, [near, far])
+        before = figures(servers[0], near.pid)
+        assert proxy.cut(word) > 0
+        began = time.monotonic()
+        near.say("mine")
+        assert near.hear() == "mine"
+        said = []
+        heard = []
+        while not heard:
+            assert time.monotonic() - began < WAIT_S
+            said += say(far, 1, len(said))
+            while far.hear() != said[-1]:
+                pass
+            if not near.is_silent(0.1):
+                heard.append(near.hear())
+        took_s = time.monotonic() - began
+        print(f"deaf for {took_s:.1f} s")
+        # One second for what does not come back, two for a sign of life.
+        assert took_s < 8
+        found = figures(servers[0], near.pid)
+        # What came before the first one that was heard.
+        assert found["lost"] - before["lost"] == said.index(heard[0]) > 0
+        assert found["gaps"] == before["gaps"] + 1
+        connected(near, [near, far])
 
 
 @pytest.mark.parametrize("history", [0, HISTORY])
