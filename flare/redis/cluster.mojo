@@ -93,7 +93,9 @@ struct _Errands(Movable):
         """Takes the commands of a pipeline; none is placed yet."""
         if len(pipe) == 0:
             raise nothing_to_send()
-        var routed = route_commands(pipe.commands.octets.span())
+        var routed = route_commands(
+            pipe.commands.octets.span(), pipe.given_keys
+        )
         self.list.clear()
         for index in range(len(routed)):
             self.list.append(

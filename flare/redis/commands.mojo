@@ -1,5 +1,6 @@
 """Commands with typed answers, for all that speak to one server or a cluster."""
 
+from flare.redis.core.any_command import append_command, check_name
 from flare.redis.core.command import Command, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
@@ -103,8 +104,10 @@ trait RedisCommands(Deinitable, Movable):
             The reply, lent until the next command.
 
         Raises:
-            RedisError: If it fails, or the server refuses.
+            RedisError: If it fails, the server refuses, or the name is empty
+                or more than one word (`BAD_ARGUMENT`).
         """
+        check_name(name)
         ref room = self._next()
         room.begin_any(name.as_bytes(), len(arguments))
         var place = key_place(name)
@@ -116,6 +119,105 @@ trait RedisCommands(Deinitable, Movable):
                 room.add(text)
             if place == -2 and (text == "STREAMS" or text == "streams"):
                 place = index + 1
+        return self._run().unsafe_lent_by[ImmOrigin(o)]()
+
+    def command[
+        o: MutOrigin
+    ](
+        ref[o] self,
+        name: StringSpan,
+        arguments: List[String],
+        *,
+        key_index: Optional[Int] = None,
+    ) raises RedisError -> Reply[ImmOrigin(o)]:
+        """Sends a command whose arguments are known when it is sent.
+
+            var words: List[String] = ["greeting", "hello", "PX", "5000"]
+            redis.command("SET", words).check()
+
+        Parameters:
+            o: The client's origin, which keeps it while the reply is lent.
+
+        Args:
+            name: The command, such as SET.
+            arguments: Its arguments, as many as there are.
+            key_index: Which argument says what node of a cluster is asked,
+                from 0; -1 if any will do. By default the name tells, as far as
+                it is known, and else it is the first one.
+
+        Returns:
+            The reply, lent until the next command.
+
+        Raises:
+            RedisError: If it fails, the server refuses, or name or index
+                cannot be right (`BAD_ARGUMENT`); nothing was sent then.
+        """
+        ref room = self._next()
+        append_command(room, name, arguments, key_index)
+        return self._run().unsafe_lent_by[ImmOrigin(o)]()
+
+    def command[
+        o: MutOrigin
+    ](
+        ref[o] self,
+        name: StringSpan,
+        arguments: List[List[UInt8]],
+        *,
+        key_index: Optional[Int] = None,
+    ) raises RedisError -> Reply[ImmOrigin(o)]:
+        """Sends a command whose arguments are octets.
+
+        Parameters:
+            o: The client's origin, which keeps it while the reply is lent.
+
+        Args:
+            name: The command, such as SET.
+            arguments: Its arguments, of any octets.
+            key_index: Which argument says what node of a cluster is asked,
+                from 0; -1 if any will do. By default the name tells, as far as
+                it is known, and else it is the first one.
+
+        Returns:
+            The reply, lent until the next command.
+
+        Raises:
+            RedisError: If it fails, the server refuses, or name or index
+                cannot be right (`BAD_ARGUMENT`); nothing was sent then.
+        """
+        ref room = self._next()
+        append_command(room, name, arguments, key_index)
+        return self._run().unsafe_lent_by[ImmOrigin(o)]()
+
+    def command[
+        o: MutOrigin
+    ](
+        ref[o] self,
+        name: StringSpan,
+        arguments: List[RedisArg],
+        *,
+        key_index: Optional[Int] = None,
+    ) raises RedisError -> Reply[ImmOrigin(o)]:
+        """Sends a command with a list of texts, octets and numbers.
+
+        Parameters:
+            o: The client's origin, which keeps it while the reply is lent.
+
+        Args:
+            name: The command, such as SET.
+            arguments: Its arguments.
+            key_index: Which argument says what node of a cluster is asked,
+                from 0; -1 if any will do. By default the name tells, as far as
+                it is known, and else it is the first one.
+
+        Returns:
+            The reply, lent until the next command.
+
+        Raises:
+            RedisError: If it fails, the server refuses, or name or index
+                cannot be right (`BAD_ARGUMENT`); nothing was sent then.
+        """
+        ref room = self._next()
+        append_command(room, name, arguments, key_index)
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
 
     def ping(mut self) raises RedisError:

@@ -1,5 +1,6 @@
 """Several commands that are sent together."""
 
+from flare.redis.core.any_command import GivenKey, append_command
 from flare.redis.core.command import Command, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
@@ -21,10 +22,13 @@ struct Pipeline(Movable, Sized):
 
     var commands: Command
     """The commands, as they are sent."""
+    var given_keys: List[GivenKey]
+    """Where callers say that keys are, in the order of the commands."""
 
     def __init__(out self):
         """Makes one without commands."""
         self.commands = Command()
+        self.given_keys = []
 
     def __len__(self) -> Int:
         """Counts the commands.
@@ -37,6 +41,7 @@ struct Pipeline(Movable, Sized):
     def clear(mut self):
         """Drops all commands, so that it can be used again."""
         self.commands.clear()
+        self.given_keys.clear()
 
     def command(mut self, name: StringSpan, *arguments: RedisArg):
         """Adds any command.
@@ -52,6 +57,81 @@ struct Pipeline(Movable, Sized):
                 self.commands.key(arguments[index].text)
             else:
                 self.commands.add(arguments[index].text)
+
+    def command(
+        mut self,
+        name: StringSpan,
+        arguments: List[String],
+        *,
+        key_index: Optional[Int] = None,
+    ) raises RedisError:
+        """Adds a command whose arguments are known when it is added.
+
+        Args:
+            name: The command, such as SET.
+            arguments: Its arguments, as many as there are.
+            key_index: Which argument says what node of a cluster is asked,
+                from 0. By default the name tells, as far as it is known, and
+                else it is the first one.
+
+        Raises:
+            RedisError: If name or index cannot be right (`BAD_ARGUMENT`);
+                nothing is added then.
+        """
+        append_command(self.commands, name, arguments, key_index)
+        self._note_key(key_index)
+
+    def command(
+        mut self,
+        name: StringSpan,
+        arguments: List[List[UInt8]],
+        *,
+        key_index: Optional[Int] = None,
+    ) raises RedisError:
+        """Adds a command whose arguments are octets.
+
+        Args:
+            name: The command, such as SET.
+            arguments: Its arguments, of any octets.
+            key_index: Which argument says what node of a cluster is asked,
+                from 0. By default the name tells, as far as it is known, and
+                else it is the first one.
+
+        Raises:
+            RedisError: If name or index cannot be right (`BAD_ARGUMENT`);
+                nothing is added then.
+        """
+        append_command(self.commands, name, arguments, key_index)
+        self._note_key(key_index)
+
+    def command(
+        mut self,
+        name: StringSpan,
+        arguments: List[RedisArg],
+        *,
+        key_index: Optional[Int] = None,
+    ) raises RedisError:
+        """Adds a command with a list of texts, octets and numbers.
+
+        Args:
+            name: The command, such as SET.
+            arguments: Its arguments.
+            key_index: Which argument says what node of a cluster is asked,
+                from 0. By default the name tells, as far as it is known, and
+                else it is the first one.
+
+        Raises:
+            RedisError: If name or index cannot be right (`BAD_ARGUMENT`);
+                nothing is added then.
+        """
+        append_command(self.commands, name, arguments, key_index)
+        self._note_key(key_index)
+
+    def _note_key(mut self, key_index: Optional[Int]):
+        if key_index:
+            self.given_keys.append(
+                GivenKey(self.commands.count - 1, key_index.value())
+            )
 
     @always_inline
     def get(mut self, key: StringSpan):

@@ -84,6 +84,35 @@ def test_nested_replies_and_those_of_resp3(client):
     assert call(client, "EVAL", script, "0") == [True, 1.5, ["a", 1]]
 
 
+def test_commands_of_any_length(client):
+    """Name and arguments are known when they are sent."""
+    keys = [f"k{number}" for number in range(200)]
+    pairs = [word for key in keys for word in (key, key.upper())]
+    assert call(client, "MSET", *pairs) == "OK"
+    assert call(client, "MGET", *keys) == [key.upper() for key in keys]
+    answer = client.ask(do="call", args=["mget", *keys], as_octets=1)
+    assert answer["reply"] == [key.upper() for key in keys]
+    assert call(client, "GET", "") is None
+    answer = client.ask(do="pipeline", commands=[["MGET", *keys], ["DBSIZE"]])
+    assert answer["reply"] == [[key.upper() for key in keys], 200]
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "said"),
+    [
+        ([""], {}, "a command has no name; write one, such as GET"),
+        (["", "x"], {"as_octets": 1}, "a command has no name"),
+        (["CONFIG GET", "x"], {}, "it must be one word"),
+        (["GET", "x"], {"key_index": 1}, "key_index of GET is 1, and the command has 1"),
+    ],
+)
+def test_commands_that_cannot_be_right(client, args, options, said):
+    answer = client.ask(do="call", args=args, **options)
+    assert answer["kind"] == "BadArgument" and said in answer["error"]
+    assert not answer["may_have_run"]
+    assert call(client, "PING") == "PONG", "nothing was sent"
+
+
 def test_a_pipeline_with_errors_in_between(client):
     answer = client.ask(
         do="pipeline",

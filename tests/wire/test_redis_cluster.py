@@ -67,6 +67,27 @@ def test_each_key_goes_to_its_node(cluster, nodes):
     assert sum(counts) == 100 and min(counts) > 10
 
 
+def test_a_command_goes_where_its_caller_says(cluster, nodes):
+    """Its name says nothing of a key."""
+    keys = [f"k{number}" for number in range(30)]
+    for key in keys:
+        assert call(cluster, "SET", key, "x") == "OK"
+    before = cluster.ask(do="cluster_call", args=["PING"])["redirection_count"]
+    for key in keys:
+        answer = cluster.ask(
+            do="cluster_call", args=["MEMORY", "USAGE", key], key_index=1
+        )
+        assert answer["reply"] > 0
+        assert answer["redirection_count"] == before
+    answer = cluster.ask(
+        do="cluster_pipeline",
+        commands=[["MEMORY", "USAGE", key] for key in keys],
+        key_index=1,
+    )
+    assert all(reply > 0 for reply in answer["reply"])
+    assert answer["redirection_count"] == before
+
+
 def test_keys_of_two_slots(cluster):
     assert call(cluster, "MGET", "foo", "bar")["kind"] == "CrossSlot"
     assert call(cluster, "MSET", "{a}1", "x", "{a}2", "y") == "OK"
@@ -391,7 +412,8 @@ def test_a_master_that_dies(talker, watched):
     )
     assert answer["port"] == master.port, answer
     assert talker.ask(do="call", args=["SET", "a", "1"])["reply"] == "OK"
-    assert master.ask("WAIT", "1", "2000") == b":1\r\n"
+    # It waits for what the same connection has written, and for nothing else.
+    assert talker.ask(do="call", args=["WAIT", "1", "2000"])["reply"] == 1
     master.kill()
     answer = talker.ask(do="call", args=["GET", "a"])
     assert (answer.get("reply"), answer["port"]) == ("1", replica.port), answer

@@ -356,7 +356,7 @@ def key_place(name: StringSpan) -> Int:
     """Tells which argument of a command is its first key.
 
     Args:
-        name: The command, in upper case.
+        name: The command, in any case.
 
     Returns:
         Its place behind the name, from 0; -1 if there is none, and -2 if the
@@ -369,6 +369,8 @@ def key_place(name: StringSpan) -> Int:
         " SAVE BGSAVE LASTSAVE REPLICAOF SHUTDOWN DEBUG FUNCTION MODULE PUBSUB"
         " QUIT RESET ASKING READONLY READWRITE "
     )
+    if _has_lower(name):
+        return key_place(name.upper())
     var word = String(" ", name, " ")
     if word in without:
         return -1
@@ -389,3 +391,10 @@ def key_place(name: StringSpan) -> Int:
     if name == "BLMPOP" or name == "BZMPOP":
         return 2
     return 0
+
+
+def _has_lower(name: StringSpan) -> Bool:
+    for octet in name.as_bytes():
+        if octet - 97 < 26:
+            return True
+    return False

@@ -2,6 +2,7 @@
 nodes in the order of the commands."""
 
 from flare.bytes.checked import *
+from flare.redis.core.any_command import GivenKey
 from flare.redis.core.command import is_read, key_place
 from flare.redis.core.error import OWN_ERROR_MARK, RedisError, RedisErrorKind
 from flare.redis.core.hash_slot import key_slot
@@ -30,7 +31,7 @@ struct RoutedCommand(Copyable, Movable):
 
 
 def route_commands(
-    octets: Span[UInt8, _],
+    octets: Span[UInt8, _], given: List[GivenKey] = List[GivenKey]()
 ) raises RedisError -> List[RoutedCommand]:
     """Finds the commands of a pipeline, and the slot of each.
 
@@ -40,6 +41,7 @@ def route_commands(
 
     Args:
         octets: The commands as they are sent.
+        given: Where callers say that keys are, in the order of the commands.
 
     Returns:
         One for each, in order.
@@ -50,11 +52,19 @@ def route_commands(
     """
     var routed = List[RoutedCommand]()
     var reader = _CommandReader(0)
+    var given_count = 0
     while reader.offset < len(octets):
         var start = reader.offset
         var count = reader.header(octets, 0x2A)
         var name = _upper(octets, reader.bulk(octets))
+        var is_given = given_count < len(given) and (
+            given[given_count].command == len(routed)
+        )
         var place = _key_index(name)
+        if is_given:
+            place = given[given_count].index
+            given_count += 1
+        var has_count = not is_given and _has_count(name)
         var key = _Range(-1, -1)
         var is_wanted = place >= 0
         for index in range(count - 1):
@@ -66,7 +76,7 @@ def route_commands(
                 is_wanted = _upper(octets, argument) == "STREAMS"
             elif index == place:
                 key = argument
-            elif index == place - 1 and is_wanted and _has_count(name):
+            elif index == place - 1 and is_wanted and has_count:
                 # No keys: what follows is an argument.
                 is_wanted = not (_upper(octets, argument) == "0")
         if key.start < 0 or (place >= 0 and not is_wanted):

@@ -87,3 +87,8 @@ def test_where_keys_are() raises:
     assert_equal(key_place("EVAL"), 2)
     assert_equal(key_place("XREADGROUP"), -2)
     assert_equal(key_place("OBJECT"), 1)
+    # Names that a program reads may be in any case.
+    assert_equal(key_place("get"), 0)
+    assert_equal(key_place("ping"), -1)
+    assert_equal(key_place("evalsha"), 2)
+    assert_equal(key_place("xread"), -2)

@@ -1,6 +1,7 @@
 """Where the commands of a pipeline belong, and replies put in their order."""
 
 from flare.bytes.buffer import Buffer
+from flare.redis.core.command import RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.hash_slot import key_slot
 from flare.redis.core.parser import ReplyParser
@@ -52,6 +53,28 @@ def test_keys_that_are_not_the_first_argument() raises:
         var pipe = Pipeline()
         pipe.command(row[0], row[1], row[2], row[3], row[4])
         assert_equal(_slot(pipe), key_slot("foo".as_bytes()), row[0])
+
+
+def test_the_key_of_a_command_is_where_its_caller_says() raises:
+    var words: List[String] = ["a", "foo", "b"]
+    var octets: List[List[UInt8]] = [[0x61], [0x66, 0x6F, 0x6F], [0xFF]]
+    var mixed: List[RedisArg] = [RedisArg(1), RedisArg("foo"), RedisArg(2.5)]
+    var pipe = Pipeline()
+    pipe.set("bar", "1")
+    pipe.command("MODULE.DO", words, key_index=1)
+    pipe.command("module.do", octets, key_index=1)
+    pipe.command("EVAL", mixed, key_index=1)
+    pipe.command("MODULE.DO", words)
+    pipe.get("bar")
+    var routed = route_commands(pipe.commands.octets.span(), pipe.given_keys)
+    var keys: List[String] = ["bar", "foo", "foo", "foo", "a", "bar"]
+    assert_equal(len(routed), 6)
+    for index in range(6):
+        assert_equal(routed[index].slot, key_slot(keys[index].as_bytes()))
+    pipe.clear()
+    pipe.command("MODULE.DO", words, key_index=-1)
+    with assert_raises(contains="MODULE.DO, names no key"):
+        _ = route_commands(pipe.commands.octets.span(), pipe.given_keys)
 
 
 def test_commands_without_a_key_are_refused() raises:

@@ -125,27 +125,20 @@ def _write(reply: Reply[_], mut answer: JsonWriter) raises:
 
 def _call[
     R: RedisCommands
-](
-    mut redis: R, arguments: List[String], mut answer: JsonWriter
-) raises RedisError:
-    """Commands of any length: a pipeline takes them one by one, here up to
-    six."""
-    var a = arguments.copy()
-    while len(a) < 7:
-        a.append(String())
-    var n = len(arguments)
-    if n == 1:
-        _note(redis.command(a[0]), answer)
-    elif n == 2:
-        _note(redis.command(a[0], a[1]), answer)
-    elif n == 3:
-        _note(redis.command(a[0], a[1], a[2]), answer)
-    elif n == 4:
-        _note(redis.command(a[0], a[1], a[2], a[3]), answer)
-    elif n == 5:
-        _note(redis.command(a[0], a[1], a[2], a[3], a[4]), answer)
+](mut redis: R, order: JsonValue, mut answer: JsonWriter) raises RedisError:
+    """A command of any length."""
+    var words = _texts(order, "args")
+    var name = words.pop(0)
+    if _has(order, "key_index"):
+        var index = _number(order, "key_index", -2)
+        _note(redis.command(name, words, key_index=index), answer)
+    elif _has(order, "as_octets"):
+        var octets = List[List[UInt8]]()
+        for word in words:
+            octets.append(List(word.as_bytes()))
+        _note(redis.command(name, octets), answer)
     else:
-        _note(redis.command(a[0], a[1], a[2], a[3], a[4], a[5]), answer)
+        _note(redis.command(name, words), answer)
 
 
 def _note(reply: Reply[_], mut answer: JsonWriter):
@@ -302,7 +295,7 @@ def _lines(order: JsonValue) -> List[List[String]]:
     return lines^
 
 
-def _pipeline(order: JsonValue) -> Pipeline:
+def _pipeline(order: JsonValue) raises RedisError -> Pipeline:
     var pipe = Pipeline()
     for a in _lines(order):
         if len(a) == 2 and a[0] == "GET":
@@ -311,14 +304,14 @@ def _pipeline(order: JsonValue) -> Pipeline:
             pipe.set(a[1], a[2])
         elif len(a) == 2 and a[0] == "INCR":
             pipe.incr(a[1])
-        elif len(a) == 1:
-            pipe.command(a[0])
-        elif len(a) == 2:
-            pipe.command(a[0], a[1])
-        elif len(a) == 3:
-            pipe.command(a[0], a[1], a[2])
         else:
-            pipe.command(a[0], a[1], a[2], a[3])
+            var words = a.copy()
+            var name = words.pop(0)
+            if _has(order, "key_index"):
+                var index = _number(order, "key_index", -2)
+                pipe.command(name, words, key_index=index)
+            else:
+                pipe.command(name, words)
     return pipe^
 
 
@@ -430,7 +423,7 @@ def _obey_client(
 ) raises RedisError:
     var what = _text(order, "do")
     if what == "call":
-        _call(redis, _texts(order, "args"), answer)
+        _call(redis, order, answer)
     elif what == "typed":
         _typed(redis, answer)
     elif what == "take":
@@ -465,7 +458,7 @@ def _obey(
     elif what == "subscriber":
         talker.subscriber = RedisSubscriber(_config(order))
     elif what == "cluster_call":
-        _call(talker.cluster.value(), _texts(order, "args"), answer)
+        _call(talker.cluster.value(), order, answer)
     elif what == "cluster_typed":
         _typed(talker.cluster.value(), answer)
     elif what == "cluster_pipeline":

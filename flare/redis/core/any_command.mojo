@@ -1,0 +1,159 @@
+"""Commands whose name and arguments are known when they are sent."""
+
+from flare.bytes.checked import *
+from flare.redis.core.command import Command, RedisArg, key_place
+from flare.redis.core.error import RedisError, RedisErrorKind
+
+comptime _BEHIND_STREAMS = -2
+# What `key_place` says of commands with the word STREAMS.
+comptime _SPACE = UInt8(0x20)
+
+
+@fieldwise_init
+struct GivenKey(Copyable, Movable):
+    """Where the caller says that a command of a pipeline has its key."""
+
+    var command: Int
+    """The command's place in the pipeline, from 0."""
+    var index: Int
+    """Which argument the key is, from 0; -1 if there is none."""
+
+
+def append_command(
+    mut room: Command,
+    name: StringSpan,
+    arguments: List[String],
+    key_index: Optional[Int],
+) raises RedisError:
+    """Appends a command with texts.
+
+    Args:
+        room: Where to.
+        name: The command.
+        arguments: What follows its name.
+        key_index: Which argument is the key; None where the name tells.
+
+    Raises:
+        RedisError: If the name or the index cannot be right (`BAD_ARGUMENT`);
+            nothing is appended then.
+    """
+    var place = _begin(room, name, len(arguments), key_index)
+    for index in range(len(arguments)):
+        _append(room, place, index, arguments[index].as_bytes())
+
+
+def append_command(
+    mut room: Command,
+    name: StringSpan,
+    arguments: List[List[UInt8]],
+    key_index: Optional[Int],
+) raises RedisError:
+    """Appends a command with octets.
+
+    Args:
+        room: Where to.
+        name: The command.
+        arguments: What follows its name.
+        key_index: Which argument is the key; None where the name tells.
+
+    Raises:
+        RedisError: As for texts.
+    """
+    var place = _begin(room, name, len(arguments), key_index)
+    for index in range(len(arguments)):
+        _append(room, place, index, Span(arguments[index]))
+
+
+def append_command(
+    mut room: Command,
+    name: StringSpan,
+    arguments: List[RedisArg],
+    key_index: Optional[Int],
+) raises RedisError:
+    """Appends a command with arguments of any kind.
+
+    Args:
+        room: Where to.
+        name: The command.
+        arguments: What follows its name.
+        key_index: Which argument is the key; None where the name tells.
+
+    Raises:
+        RedisError: As for texts.
+    """
+    var place = _begin(room, name, len(arguments), key_index)
+    for index in range(len(arguments)):
+        _append(room, place, index, arguments[index].text.as_bytes())
+
+
+def _begin(
+    mut room: Command,
+    name: StringSpan,
+    argument_count: Int,
+    key_index: Optional[Int],
+) raises RedisError -> Int:
+    """Begins a command that makes sense, and tells where its key is."""
+    check_name(name)
+    if key_index and not -1 <= key_index.value() < argument_count:
+        raise RedisError(
+            RedisErrorKind.BAD_ARGUMENT,
+            String(
+                "key_index of ",
+                name,
+                " is ",
+                key_index.value(),
+                ", and the command has ",
+                argument_count,
+                " arguments; count them from 0, or write -1 for no key",
+            ),
+        )
+    room.begin_any(name.as_bytes(), argument_count)
+    return key_index.value() if key_index else key_place(name)
+
+
+def _append(
+    mut room: Command, mut place: Int, index: Int, octets: Span[UInt8, _]
+):
+    if index == place:
+        room.key(octets)
+        return
+    room.add(octets)
+    if place == _BEHIND_STREAMS and _is_streams(octets):
+        place = index + 1
+
+
+def _is_streams(octets: Span[UInt8, _]) -> Bool:
+    comptime word = StaticString("streams")
+    if len(octets) != word.byte_length():
+        return False
+    for index in range(len(octets)):
+        if octets.at(index) | 0x20 != word.as_bytes()[index]:
+            return False
+    return True
+
+
+def check_name(name: StringSpan) raises RedisError:
+    """Checks that the name of a command may be one.
+
+    Args:
+        name: The name.
+
+    Raises:
+        RedisError: If it is empty, or more than one word (`BAD_ARGUMENT`).
+    """
+    if name.byte_length() == 0:
+        raise RedisError(
+            RedisErrorKind.BAD_ARGUMENT,
+            String("a command has no name; write one, such as GET"),
+        )
+    for octet in name.as_bytes():
+        if octet <= _SPACE or octet == 0x7F:
+            raise RedisError(
+                RedisErrorKind.BAD_ARGUMENT,
+                String(
+                    "the name of a command is '",
+                    name,
+                    "'; it must be one word, and what follows it goes into"
+                    " the arguments",
+                ),
+            )

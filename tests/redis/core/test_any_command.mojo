@@ -1,0 +1,87 @@
+"""Commands whose name and arguments are known when they are sent."""
+
+from flare.redis.core.any_command import append_command
+from flare.redis.core.command import Command, RedisArg
+from flare.redis.core.error import RedisError, RedisErrorKind
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
+
+
+def _text(command: Command) -> String:
+    return String(StringSpan(unsafe_from_utf8=command.octets.span()))
+
+
+def _key(command: Command) -> String:
+    return String(StringSpan(unsafe_from_utf8=command.first_key()))
+
+
+def test_all_kinds_of_arguments_are_the_same_on_the_way() raises:
+    var wanted = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$2\r\n12\r\n"
+    var texts: List[String] = ["a", "12"]
+    var octets: List[List[UInt8]] = [[0x61], [0x31, 0x32]]
+    var mixed: List[RedisArg] = [RedisArg("a"), RedisArg(12)]
+    var command = Command()
+    append_command(command, "SET", texts, None)
+    assert_equal(_text(command), wanted)
+    assert_false(command.is_repeatable)
+    command.clear()
+    append_command(command, "SET", octets, None)
+    assert_equal(_text(command), wanted)
+    command.clear()
+    append_command(command, "SET", mixed, None)
+    assert_equal(_text(command), wanted)
+    assert_equal(_key(command), "a")
+
+
+def test_a_name_alone() raises:
+    var command = Command()
+    append_command(command, "PING", List[String](), None)
+    assert_equal(_text(command), "*1\r\n$4\r\nPING\r\n")
+    assert_true(command.is_repeatable)
+    assert_false(command.has_key())
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var name: String
+    var words: List[String]
+    var index: Optional[Int]
+    var key: String
+
+
+def test_which_argument_is_the_key() raises:
+    var rows: List[_Row] = [
+        _Row("GET", ["k"], None, "k"),
+        _Row("get", ["k"], None, "k"),
+        _Row("EVAL", ["s", "1", "k", "x"], None, "k"),
+        _Row("evalsha", ["s", "1", "k", "x"], None, "k"),
+        _Row("XREAD", ["COUNT", "1", "Streams", "k", "0"], None, "k"),
+        _Row("xread", ["streams", "streams", "0"], None, "streams"),
+        _Row("X.Y", ["a", "b"], None, "a"),
+        _Row("X.Y", ["a", "b"], 1, "b"),
+        _Row("GET", ["a"], -1, ""),
+        _Row("PUBLISH", ["a", "b"], None, ""),
+    ]
+    for row in rows:
+        var command = Command()
+        append_command(command, row.name, row.words, row.index)
+        assert_equal(_key(command), row.key, row.name)
+        assert_equal(command.has_key(), row.key != "", row.name)
+
+
+def test_what_cannot_be_right_is_refused_and_leaves_nothing() raises:
+    var words: List[String] = ["a", "b"]
+    var command = Command()
+    for name in ["", " ", "GET a", "GET\r\n", "\x00", "a\x7f"]:
+        with assert_raises(contains="name"):
+            append_command(command, name, words, None)
+    with assert_raises(contains="has no name"):
+        append_command(command, "", words, None)
+    for index in [2, 3, -2]:
+        with assert_raises(contains="key_index of GET is"):
+            append_command(command, "GET", words, index)
+    assert_equal(len(command.octets), 0)
+    assert_equal(command.count, 0)
+    try:
+        append_command(command, "", words, None)
+    except error:
+        assert_true(error.kind == RedisErrorKind.BAD_ARGUMENT)
