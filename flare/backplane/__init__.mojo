@@ -6,6 +6,12 @@ from flare.backplane.backplane import (
     Handover,
     LocalBackplane,
 )
-from flare.backplane.presence import Presence
+from flare.backplane.presence import PRESENCE_DATA_LEN_MAX, Presence
+from flare.backplane.presence_watcher import (
+    PresenceChange,
+    PresenceEvent,
+    PresenceMember,
+    PresenceWatcher,
+)
 from flare.backplane.redis import RedisBackplane
 from flare.backplane.shared_memory import SharedMemoryBackplane

@@ -69,6 +69,18 @@ trait BackplaneListener(Deinitable, Movable):
 
     comptime TICKS: Bool = False
     """True if `on_tick` is to be called."""
+    comptime TELLS: Bool = False
+    """True if `tell` is to be called."""
+
+    @staticmethod
+    def tell(state: Mutex[Self]):
+        """Called behind all that has come to the thread that waits, with no
+        lock held.
+
+        Args:
+            state: What the hub keeps.
+        """
+        return
 
     def on_tick(
         mut self,
@@ -106,6 +118,7 @@ struct HubChannel(Movable):
     var _link: _Erased
     var _send: _Send
     var _open: _Open
+    var _catch_up: _Open
     var _counts: _Counts
     var _totals: _Counts
     var _drop: _Open
@@ -135,6 +148,7 @@ struct HubChannel(Movable):
         self._link = link.unsafe_bitcast[NoneType]()
         self._send = _send[B, S, ...]
         self._open = _open[B, S]
+        self._catch_up = _catch_up[B, S]
         self._counts = _counts[B, S]
         self._totals = _totals[B, S]
         self._drop = _drop[B, S]
@@ -147,6 +161,11 @@ struct HubChannel(Movable):
         """Joins in this process, if that is not done. Each call for a client
         does so, since only then it is known which processes serve."""
         self._open(self._link)
+
+    def catch_up(self):
+        """Delivers what has come by now, and joins first if that is not done:
+        the thread that waits may be behind."""
+        self._catch_up(self._link)
 
     def send(
         self,
@@ -218,6 +237,11 @@ def _send[
 def _open[B: Backplane, S: BackplaneListener](link: _Erased):
     # SAFETY: the channel owns the link, and made it of these types.
     link.unsafe_bitcast[_Link[B, S]]()[].open()
+
+
+def _catch_up[B: Backplane, S: BackplaneListener](link: _Erased):
+    # SAFETY: the channel owns the link, and made it of these types.
+    link.unsafe_bitcast[_Link[B, S]]()[].catch_up()
 
 
 def _counts[
@@ -479,6 +503,10 @@ struct _Link[B: Backplane, S: BackplaneListener](Movable):
         self.open()
         return self._shared.lock()[].write(kind, room, id, payload, self._state)
 
+    def catch_up(self):
+        self.open()
+        _ = self._shared.lock()[].pump(self._state, 0)
+
     def counts(self) -> BackplaneCounts:
         return self._shared.lock()[].figures()
 
@@ -545,3 +573,6 @@ struct _Reader[B: Backplane, S: BackplaneListener](Task):
             comptime if Self.S.TICKS:
                 guard[].tick(self._state)
             guard[].tell()
+            deinit(guard^)
+            comptime if Self.S.TELLS:
+                Self.S.tell(self._state)

@@ -8,9 +8,18 @@ from flare.backplane.backplane import (
 from flare.backplane.channel import HasBackplane, HubChannel
 from flare.backplane.message import MessageKind, append_word
 from flare.backplane.presence_table import HEARTBEAT_MS, PresenceTable
+from flare.backplane.presence_watcher import (
+    AnyPresenceWatcher,
+    PresenceMember,
+    PresenceWatcher,
+)
 from flare.bytes.buffer import Buffer
 from flare.sys.mutex import Mutex
 from std.memory import ArcPointer
+
+
+comptime PRESENCE_DATA_LEN_MAX = 4_096
+"""Longest data of a member, in bytes: all processes keep them."""
 
 
 struct Presence(Copyable, HasBackplane):
@@ -19,7 +28,7 @@ struct Presence(Copyable, HasBackplane):
         var presence = Presence(SharedMemoryBackplane())
         # In on_open: presence.enter("lobby", "ann", sender.id())
         # In on_close: presence.leave("lobby", sender.id())
-        # Anywhere: presence.names("lobby")
+        # Anywhere: presence.names("lobby"), presence.count("lobby")
 
     Each process tells the others who comes and goes, and once a second that it
     is alive. The members of one that dies, or cannot be reached, are gone when
@@ -81,9 +90,48 @@ struct Presence(Copyable, HasBackplane):
             name: What others see; members of one name are seen as one.
             key: Tells it from others of this process, as `WsSender.id` does.
         """
+        self._enter(room, name, key, "")
+
+    def enter(
+        self,
+        room: StringSpan,
+        name: StringSpan,
+        key: UInt64,
+        data: StringSpan,
+    ) raises:
+        """Adds a member of this process that is more than a name; a second time
+        it changes its name and its data.
+
+        Args:
+            room: The room.
+            name: What others see; members of one name are seen as one.
+            key: Tells it from others of this process, as `WsSender.id` does.
+            data: What others are told of it, such as JSON.
+
+        Raises:
+            Error: If the data are longer than `PRESENCE_DATA_LEN_MAX`.
+        """
+        if data.byte_length() > PRESENCE_DATA_LEN_MAX:
+            raise Error(
+                "Presence: the data of a member have ",
+                data.byte_length(),
+                " bytes; at most ",
+                PRESENCE_DATA_LEN_MAX,
+                " are allowed",
+            )
+        self._enter(room, name, key, data)
+
+    def _enter(
+        self,
+        room: StringSpan,
+        name: StringSpan,
+        key: UInt64,
+        data: StringSpan,
+    ):
         self.open()
-        var version = self._table.lock()[].enter(room, name, key)
-        self._tell(MessageKind.ENTERED, room, name, key, version)
+        var version = self._table.lock()[].enter(room, name, key, data)
+        if version > 0:
+            self._tell(MessageKind.ENTERED, room, name, key, version, data)
 
     def leave(self, room: StringSpan, key: UInt64):
         """Takes a member of this process out.
@@ -94,7 +142,48 @@ struct Presence(Copyable, HasBackplane):
         """
         var version = self._table.lock()[].leave(room, key)
         if version > 0:
-            self._tell(MessageKind.LEFT, room, "", key, version)
+            self._tell(MessageKind.LEFT, room, "", key, version, "")
+
+    def watch[W: PresenceWatcher](self, var watcher: W):
+        """Has a watcher told of members that come, change and go, from now on.
+        The one before hears nothing more. Call it before worker processes are
+        forked; each then has a watcher of its own. A process hears of others
+        from when it listens: `open`, `enter` and `names` begin that.
+
+        Parameters:
+            W: The watcher's type.
+
+        Args:
+            watcher: The watcher. One that holds this value keeps both until
+                the program ends.
+        """
+        var before = self._table.lock()[].watch(AnyPresenceWatcher(watcher^))
+        # Its end may end a hub, which must not be under the lock.
+        _ = before^
+
+    def members(self, room: StringSpan) -> List[PresenceMember]:
+        """Lists the members of a room, in all processes, with their data.
+
+        Args:
+            room: The room.
+
+        Returns:
+            The members, each connection by itself, in no order.
+        """
+        self.open()
+        return self._table.lock()[].members(room)
+
+    def count(self, room: StringSpan) -> Int:
+        """Counts the members of a room, in all processes.
+
+        Args:
+            room: The room.
+
+        Returns:
+            How many there are, each connection by itself, whatever its name.
+        """
+        self.open()
+        return self._table.lock()[].count(room)
 
     def names(self, room: StringSpan) -> List[String]:
         """Lists who is in a room, in all processes.
@@ -142,9 +231,12 @@ struct Presence(Copyable, HasBackplane):
         name: StringSpan,
         key: UInt64,
         version: Int,
+        data: StringSpan,
     ):
         if self._channel:
-            var payload = Buffer(16)
+            var payload = Buffer(16 + data.byte_length())
             append_word(payload, UInt64(version))
             append_word(payload, key)
+            payload.append(data.as_bytes())
             _ = self._channel.value()[].send(kind, room, name, payload.span())
+        PresenceTable.tell(self._table)

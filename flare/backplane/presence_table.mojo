@@ -4,6 +4,9 @@ Each process tells of its own members when they come and go, with a version that
 counts these changes, and says it is alive once a second with its version. Who
 hears a version that does not follow what he has asks for all members of that
 process. One that is silent for too long is taken for dead.
+
+What comes of all that is noted as changes of members, if anybody watches, and
+told when no lock is held.
 """
 
 from flare.backplane.channel import BackplaneListener, OutgoingMessage
@@ -13,11 +16,19 @@ from flare.backplane.message import (
     append_word,
     load_word,
 )
+from flare.backplane.presence_watcher import (
+    AnyPresenceWatcher,
+    PresenceChange,
+    PresenceEvent,
+    PresenceMember,
+)
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
+from flare.sys.mutex import Mutex
 from flare.sys.random import KeyedHasher
 from std.collections import Dict
+from std.memory import ArcPointer
 
 comptime HEARTBEAT_MS = 1_000
 """How often a process says that it is alive."""
@@ -28,7 +39,16 @@ comptime _NEVER = Int.MIN // 2
 # Of how many processes all members are asked for at once.
 comptime _WANTED_COUNT_MAX = 100
 
-comptime _Members = Dict[UInt64, String]
+
+@fieldwise_init
+struct _Member(Copyable, Equatable, Movable):
+    """What is known of a member beside its room and its key."""
+
+    var name: String
+    var data: String
+
+
+comptime _Members = Dict[UInt64, _Member]
 comptime _Rooms = Dict[String, _Members, KeyedHasher]
 
 
@@ -58,6 +78,8 @@ struct PresenceTable(BackplaneListener):
 
     comptime TICKS: Bool = True
     """It has something to say each second."""
+    comptime TELLS: Bool = True
+    """It has something to tell of what has come."""
 
     var expires_ms: Int
     """After how long a silent process is taken for dead."""
@@ -71,6 +93,9 @@ struct PresenceTable(BackplaneListener):
     # Processes whose members are wanted, and whether somebody wants ours.
     var _wanted: List[UInt64]
     var _is_wanted: Bool
+    var _changes: _Changes
+    # True if a thread is about to tell of them.
+    var _is_telling: Bool
 
     def __init__(out self, expires_ms: Int):
         """Makes a table without members.
@@ -87,20 +112,77 @@ struct PresenceTable(BackplaneListener):
         self._beat_ms = _NEVER
         self._wanted = []
         self._is_wanted = False
+        self._changes = _Changes()
+        self._is_telling = False
 
-    def enter(mut self, room: StringSpan, name: StringSpan, key: UInt64) -> Int:
+    def watch(
+        mut self, var watcher: AnyPresenceWatcher
+    ) -> Optional[ArcPointer[AnyPresenceWatcher]]:
+        """Has changes told from now on.
+
+        Args:
+            watcher: Whom.
+
+        Returns:
+            The one before, to be ended when the lock is not held.
+        """
+        var before = Optional(ArcPointer(watcher^))
+        swap(before, self._changes.watcher)
+        return before^
+
+    @staticmethod
+    def tell(state: Mutex[Self]):
+        """Tells the watcher of all changes, with no lock held. If another
+        thread does so, or a call from within the watcher, that one goes on.
+
+        Args:
+            state: The table.
+        """
+        while True:
+            var changes = List[PresenceChange]()
+            var table = state.lock()
+            if table[]._is_telling or len(table[]._changes.list) == 0:
+                return
+            table[]._is_telling = True
+            swap(changes, table[]._changes.list)
+            var watcher = table[]._changes.watcher.copy()
+            deinit(table^)
+            for index in range(len(changes)):
+                if watcher:
+                    watcher.value()[].on_change(changes[index])
+            state.lock()[]._is_telling = False
+
+    def enter(
+        mut self,
+        room: StringSpan,
+        name: StringSpan,
+        key: UInt64,
+        data: StringSpan = "",
+    ) -> Int:
         """Adds a member of this process.
 
         Args:
             room: The room.
             name: The member's name.
             key: Tells it from others of this process.
+            data: What else is said of it.
 
         Returns:
-            The version now.
+            The version now; 0 if it was there, and is as it was.
         """
+        var member = _Member(String(name), String(data))
+        var before = _find(self._own, String(room), key)
+        if before and before.value() == member:
+            return 0
         self._version += 1
-        self._own.setdefault(String(room), {})[key] = String(name)
+        self._changes.note(
+            PresenceEvent.CHANGED if before else PresenceEvent.ENTERED,
+            String(room),
+            key,
+            member,
+            self._origin,
+        )
+        self._own.setdefault(String(room), {})[key] = member^
         return self._version
 
     def leave(mut self, room: StringSpan, key: UInt64) -> Int:
@@ -113,9 +195,17 @@ struct PresenceTable(BackplaneListener):
         Returns:
             The version now; 0 if it was not there.
         """
-        if not _take(self._own, String(room), key):
+        var member = _take(self._own, String(room), key)
+        if not member:
             return 0
         self._version += 1
+        self._changes.note(
+            PresenceEvent.LEFT,
+            String(room),
+            key,
+            member.value(),
+            self._origin,
+        )
         return self._version
 
     def names(self, room: StringSpan) -> List[String]:
@@ -128,17 +218,47 @@ struct PresenceTable(BackplaneListener):
             The names, each once, sorted.
         """
         var found = List[String]()
-        var key = String(room)
-        _add_names(self._own, key, found)
-        for process in self._others.values():
-            if not self._is_dead(process):
-                _add_names(process.rooms, key, found)
+        for ref member in self.members(room):
+            found.append(member.name)
         sort(Span(found))
         var names = List[String]()
         for index in range(len(found)):
             if index == 0 or found[index] != found[index - 1]:
                 names.append(found[index])
         return names^
+
+    def members(self, room: StringSpan) -> List[PresenceMember]:
+        """Lists the members of a room, everywhere.
+
+        Args:
+            room: The room.
+
+        Returns:
+            The members, those of this process first.
+        """
+        var found = List[PresenceMember]()
+        var key = String(room)
+        _add_members(self._own, key, self._origin, found)
+        for item in self._others.items():
+            if not self._is_dead(item.value):
+                _add_members(item.value.rooms, key, item.key, found)
+        return found^
+
+    def count(self, room: StringSpan) -> Int:
+        """Counts the members of a room, everywhere.
+
+        Args:
+            room: The room.
+
+        Returns:
+            How many there are.
+        """
+        var key = String(room)
+        var count = _count(self._own, key)
+        for process in self._others.values():
+            if not self._is_dead(process):
+                count += _count(process.rooms, key)
+        return count
 
     def process_count(self) -> Int:
         """Counts the processes that are alive.
@@ -174,7 +294,7 @@ struct PresenceTable(BackplaneListener):
             process.heard_ms = self.now_ms
             if message.kind == MessageKind.WANTED:
                 self._is_wanted |= _names(message.payload(), self._origin)
-            elif not _note(process, message):
+            elif not _note(process, message, self._changes):
                 if origin not in self._wanted:
                     self._wanted.append(origin)
         except:
@@ -222,14 +342,16 @@ struct PresenceTable(BackplaneListener):
                 dead.append(item.key)
         for origin in dead:
             try:
-                _ = self._others.pop(origin)
+                var process = self._others.pop(origin)
+                _note_all(process.rooms, {}, origin, self._changes)
             except:
                 # It was there above.
                 pass
 
     def _tell_all(self, mut outgoing: List[OutgoingMessage]):
         """Tells all members of this process, in parts: version, number of the
-        part, whether it is the last, and then key, lengths, room and name."""
+        part, whether it is the last, and then key, lengths, room, name and
+        data."""
         var number = 0
         var part = self._part(number)
         for room in self._own.items():
@@ -240,9 +362,15 @@ struct PresenceTable(BackplaneListener):
                     part = self._part(number)
                 append_word(part.payload, member.key)
                 append_word(part.payload, UInt64(room.key.byte_length()))
-                append_word(part.payload, UInt64(member.value.byte_length()))
+                append_word(
+                    part.payload, UInt64(member.value.name.byte_length())
+                )
+                append_word(
+                    part.payload, UInt64(member.value.data.byte_length())
+                )
                 part.payload.append(room.key.as_bytes())
-                part.payload.append(member.value.as_bytes())
+                part.payload.append(member.value.name.as_bytes())
+                part.payload.append(member.value.data.as_bytes())
         part.room = String("last")
         outgoing.append(part^)
 
@@ -253,12 +381,42 @@ struct PresenceTable(BackplaneListener):
         return part^
 
 
-def _note(mut process: _Process, message: BackplaneMessage) -> Bool:
+struct _Changes(Movable):
+    """Who watches, and what it has not been told yet."""
+
+    var watcher: Optional[ArcPointer[AnyPresenceWatcher]]
+    var list: List[PresenceChange]
+
+    def __init__(out self):
+        self.watcher = None
+        self.list = []
+
+    def note(
+        mut self,
+        event: PresenceEvent,
+        room: String,
+        key: UInt64,
+        member: _Member,
+        process: UInt64,
+    ):
+        if self.watcher:
+            self.list.append(
+                PresenceChange(
+                    event,
+                    room,
+                    PresenceMember(member.name, member.data, key, process),
+                )
+            )
+
+
+def _note(
+    mut process: _Process, message: BackplaneMessage, mut changes: _Changes
+) -> Bool:
     """Takes note of a message; False if all members have to be asked for."""
     var payload = message.payload()
     if message.kind == MessageKind.MEMBERS:
         if len(payload) >= 16:
-            _note_part(process, message)
+            _note_part(process, message, changes)
         return True
     if len(payload) < 8:
         return False
@@ -268,20 +426,41 @@ def _note(mut process: _Process, message: BackplaneMessage) -> Bool:
             # It has no members yet.
             process.version = 0
         return process.version == version
-    if len(payload) < 16 or process.version != version - 1:
+    var data = payload.after(min(16, len(payload)))
+    if (
+        len(payload) < 16
+        or process.version != version - 1
+        or not is_valid_utf8(data)
+    ):
         return False
     process.version = version
     var key = load_word(payload, 8)
+    var room = String(message.room())
     if message.kind == MessageKind.ENTERED:
-        process.rooms.setdefault(String(message.room()), {})[key] = String(
-            message.id()
+        var member = _Member(
+            String(message.id()), String(StringSpan(unsafe_from_utf8=data))
         )
+        var before = _find(process.rooms, room, key)
+        changes.note(
+            PresenceEvent.CHANGED if before else PresenceEvent.ENTERED,
+            room,
+            key,
+            member,
+            message.origin,
+        )
+        process.rooms.setdefault(room, {})[key] = member^
     elif message.kind == MessageKind.LEFT:
-        _ = _take(process.rooms, String(message.room()), key)
+        var member = _take(process.rooms, room, key)
+        if member:
+            changes.note(
+                PresenceEvent.LEFT, room, key, member.value(), message.origin
+            )
     return True
 
 
-def _note_part(mut process: _Process, message: BackplaneMessage):
+def _note_part(
+    mut process: _Process, message: BackplaneMessage, mut changes: _Changes
+):
     """Takes note of a part of all members; what is out of order is dropped, and
     asked for again behind the next heartbeat."""
     var payload = message.payload()
@@ -298,61 +477,127 @@ def _note_part(mut process: _Process, message: BackplaneMessage):
         process.parts_version = -1
         return
     if message.room() == "last" and version >= process.version:
+        _note_all(process.rooms, process.parts, message.origin, changes)
         process.rooms = process.parts.copy()
         process.parts = {}
         process.version = version
         process.parts_version = -1
 
 
+def _note_all(
+    before: _Rooms, after: _Rooms, origin: UInt64, mut changes: _Changes
+):
+    """Notes what is different between all members of a process then and now."""
+    if not changes.watcher:
+        return
+    for room in before.items():
+        for member in room.value.items():
+            if not _find(after, room.key, member.key):
+                changes.note(
+                    PresenceEvent.LEFT,
+                    room.key,
+                    member.key,
+                    member.value,
+                    origin,
+                )
+    for room in after.items():
+        for member in room.value.items():
+            var old = _find(before, room.key, member.key)
+            if not old or old.value() != member.value:
+                changes.note(
+                    PresenceEvent.CHANGED if old else PresenceEvent.ENTERED,
+                    room.key,
+                    member.key,
+                    member.value,
+                    origin,
+                )
+
+
 def _read_members(payload: Span[UInt8, _], mut rooms: _Rooms) -> Bool:
     var place = 16
     while place < len(payload):
-        if len(payload) - place < 24:
+        if len(payload) - place < 32:
             return False
         var key = load_word(payload, place)
         var room_len = load_word(payload, place + 8)
         var name_len = load_word(payload, place + 16)
-        place += 24
+        var data_len = load_word(payload, place + 24)
+        place += 32
         var left = UInt64(len(payload) - place)
-        if room_len > left or name_len > left - room_len:
+        if (
+            room_len > left
+            or name_len > left - room_len
+            or data_len > left - room_len - name_len
+        ):
             return False
         var name_start = place + Int(room_len)
-        var end = name_start + Int(name_len)
+        var data_start = name_start + Int(name_len)
+        var end = data_start + Int(data_len)
         var room = payload.between(place, name_start)
-        var name = payload.between(name_start, end)
-        if not is_valid_utf8(room) or not is_valid_utf8(name):
+        var name = payload.between(name_start, data_start)
+        var data = payload.between(data_start, end)
+        if not (
+            is_valid_utf8(room) and is_valid_utf8(name) and is_valid_utf8(data)
+        ):
             return False
         rooms.setdefault(String(StringSpan(unsafe_from_utf8=room)), {})[
             key
-        ] = String(StringSpan(unsafe_from_utf8=name))
+        ] = _Member(
+            String(StringSpan(unsafe_from_utf8=name)),
+            String(StringSpan(unsafe_from_utf8=data)),
+        )
         place = end
     return True
 
 
-def _take(mut rooms: _Rooms, room: String, key: UInt64) -> Bool:
+def _find(rooms: _Rooms, room: String, key: UInt64) -> Optional[_Member]:
     try:
-        var was_there = _take_member(rooms[room], key)
-        if len(rooms[room]) == 0:
-            _ = rooms.pop(room)
-        return was_there
+        return rooms[room].get(key)
     except:
         # There is no such room.
-        return False
+        return None
 
 
-def _take_member(mut members: _Members, key: UInt64) -> Bool:
+def _take(mut rooms: _Rooms, room: String, key: UInt64) -> Optional[_Member]:
     try:
-        _ = members.pop(key)
-        return True
+        var member = _take_member(rooms[room], key)
+        if len(rooms[room]) == 0:
+            _ = rooms.pop(room)
+        return member^
+    except:
+        # There is no such room.
+        return None
+
+
+def _take_member(mut members: _Members, key: UInt64) -> Optional[_Member]:
+    try:
+        return members.pop(key)
     except:
         # It is not there.
-        return False
+        return None
 
 
-def _add_names(rooms: _Rooms, room: String, mut found: List[String]):
+def _count(rooms: _Rooms, room: String) -> Int:
     try:
-        for name in rooms[room].values():
-            found.append(name)
+        return len(rooms[room])
+    except:
+        # Nobody is there.
+        return 0
+
+
+def _add_members(
+    rooms: _Rooms,
+    room: String,
+    process: UInt64,
+    mut found: List[PresenceMember],
+):
+    try:
+        for item in rooms[room].items():
+            found.append(
+                PresenceMember(
+                    item.value.name, item.value.data, item.key, process
+                )
+            )
     except:
         # Nobody is there.
         pass

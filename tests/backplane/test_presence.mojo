@@ -7,9 +7,16 @@ from flare.backplane.message import (
     parse_message,
     write_message,
 )
-from flare.backplane.presence import Presence
+from flare.backplane.presence import PRESENCE_DATA_LEN_MAX, Presence
 from flare.backplane.presence_table import HEARTBEAT_MS, PresenceTable
+from flare.backplane.presence_watcher import (
+    AnyPresenceWatcher,
+    PresenceChange,
+    PresenceEvent,
+    PresenceWatcher,
+)
 from flare.bytes.buffer import Buffer
+from flare.sys.mutex import Mutex
 from std.testing import assert_equal, assert_raises, assert_true
 
 comptime _EXPIRES_MS = 5_000
@@ -56,15 +63,17 @@ struct _World:
                     is_own=index == sender,
                 )
 
-    def enter(mut self, sender: Int, name: StringSpan, key: UInt64) raises:
-        var version = self.tables[sender].enter("room", name, key)
-        self.say(
-            sender,
-            MessageKind.ENTERED,
-            "room",
-            name,
-            _news(version, key).span(),
-        )
+    def enter(
+        mut self,
+        sender: Int,
+        name: StringSpan,
+        key: UInt64,
+        data: StringSpan = "",
+    ) raises:
+        var version = self.tables[sender].enter("room", name, key, data)
+        var news = _news(version, key)
+        news.append(data.as_bytes())
+        self.say(sender, MessageKind.ENTERED, "room", name, news.span())
 
     def leave(mut self, sender: Int, key: UInt64) raises:
         var version = self.tables[sender].leave("room", key)
@@ -197,3 +206,151 @@ def test_alone_it_needs_no_others() raises:
     assert_equal(len(presence.names("room")), 0)
     with assert_raises(contains="at least 2000"):
         _ = Presence(expires_ms=1_999)
+
+
+@fieldwise_init
+struct _Diary(PresenceWatcher):
+    """Writes down what it is told."""
+
+    var lines: Mutex[String]
+
+    def on_change(self, change: PresenceChange):
+        var mark = "+"
+        if change.event == PresenceEvent.LEFT:
+            mark = "-"
+        elif change.event == PresenceEvent.CHANGED:
+            mark = "="
+        ref member = change.member
+        self.lines.lock()[] += String(
+            mark, member.name, "(", member.data, ")", member.process, " "
+        )
+
+
+def test_data_come_along_and_are_counted() raises:
+    var world = _World(3)
+    world.is_alive[2] = False
+    world.go_on(2_000)
+    world.enter(0, "ann", 1, '{"away": false}')
+    world.enter(1, "ann", 1, "tab")
+    world.enter(1, "bob", 2)
+    world.is_alive[2] = True
+    world.go_on(3_000)
+    for index in range(3):
+        assert_equal(world.tables[index].count("room"), 3)
+        assert_equal(world.tables[index].count("none"), 0)
+        var text = String()
+        var members = world.tables[index].members("room")
+        assert_equal(len(members), 3)
+        for process in range(2):
+            for key in range(1, 3):
+                for ref member in members:
+                    if member.process == UInt64(process) and member.key == (
+                        UInt64(key)
+                    ):
+                        text += member.name + ":" + member.data + " "
+        assert_equal(text, 'ann:{"away": false} ann:tab bob: ', String(index))
+    world.leave(0, 1)
+    assert_equal(world.tables[2].count("room"), 2)
+
+
+def test_who_comes_changes_and_goes_is_told() raises:
+    var diary = Mutex(String())
+    var tables = List[Mutex[PresenceTable]]()
+    for index in range(2):
+        tables.append(Mutex(PresenceTable(_EXPIRES_MS)))
+        var outgoing = List[OutgoingMessage]()
+        tables[index].lock()[].on_tick(0, UInt64(index), outgoing)
+    _ = tables[1].lock()[].watch(AnyPresenceWatcher(_Diary(diary)))
+
+    def hear(kind: MessageKind, id: StringSpan, payload: Buffer) raises {imm}:
+        var octets = Buffer()
+        write_message(octets, kind, 0, 1, "room", id, payload.span())
+        _ = (
+            tables[1]
+            .lock()[]
+            .on_message(parse_message(octets.span()).value(), is_own=False)
+        )
+        PresenceTable.tell(tables[1])
+
+    def told() raises {imm} -> String:
+        var lines = String()
+        swap(lines, diary.lock()[])
+        return lines
+
+    # Its own.
+    assert_equal(tables[1].lock()[].enter("room", "own", 9, "a"), 1)
+    assert_equal(tables[1].lock()[].enter("room", "own", 9, "a"), 0)
+    assert_equal(tables[1].lock()[].enter("room", "own", 9, "b"), 2)
+    assert_equal(tables[1].lock()[].leave("room", 9), 3)
+    assert_equal(told(), "", "not under the lock")
+    PresenceTable.tell(tables[1])
+    assert_equal(told(), "+own(a)1 =own(b)1 -own(b)1 ")
+    # Those of another process.
+    var beat = Buffer()
+    append_word(beat, 0)
+    hear(MessageKind.HEARTBEAT, "", beat)
+    var news = _news(1, 5)
+    news.append("x".as_bytes())
+    hear(MessageKind.ENTERED, "ann", news)
+    assert_equal(told(), "+ann(x)0 ")
+    hear(MessageKind.ENTERED, "eve", _news(2, 5))
+    assert_equal(told(), "=eve()0 ")
+    hear(MessageKind.ENTERED, "bob", _news(3, 6))
+    hear(MessageKind.LEFT, "", _news(4, 5))
+    hear(MessageKind.LEFT, "", _news(5, 5))
+    assert_equal(told(), "+bob()0 -eve()0 ")
+    # A silent process.
+    var outgoing = List[OutgoingMessage]()
+    tables[1].lock()[].on_tick(_EXPIRES_MS + 1, 1, outgoing)
+    PresenceTable.tell(tables[1])
+    assert_equal(told(), "-bob()0 ")
+
+
+def test_all_members_at_once_are_told_as_what_is_different() raises:
+    var diary = Mutex(String())
+    var world = _World(2)
+    _ = world.tables[1].watch(AnyPresenceWatcher(_Diary(diary)))
+    world.go_on(2_000)
+    world.enter(0, "ann", 1, "x")
+    world.enter(0, "bob", 2)
+    world.is_alive[1] = False
+    world.leave(0, 2)
+    world.enter(0, "ann", 1, "y")
+    world.enter(0, "eve", 3)
+    world.is_alive[1] = True
+    world.go_on(3_000)
+    var table = Mutex(world.tables.pop(1))
+    PresenceTable.tell(table)
+    assert_equal(diary.lock()[], "+ann(x)0 +bob()0 -bob()0 =ann(y)0 +eve()0 ")
+
+
+@fieldwise_init
+struct _Guest(PresenceWatcher):
+    """Enters another room when somebody comes."""
+
+    var presence: Presence
+    var lines: Mutex[String]
+
+    def on_change(self, change: PresenceChange):
+        self.lines.lock()[] += change.room + " "
+        if change.room == "room":
+            self.presence.enter("second", "guest", 2)
+
+
+def test_a_watcher_may_do_what_is_told_of_again() raises:
+    var lines = Mutex(String())
+    var presence = Presence()
+    presence.watch(_Guest(presence.copy(), lines))
+    presence.enter("room", "ann", 1)
+    assert_equal(lines.lock()[], "room second ")
+    assert_equal(presence.count("second"), 1)
+    # It holds what holds it.
+    presence.watch(_Diary(lines))
+
+
+def test_data_are_bounded() raises:
+    var presence = Presence()
+    presence.enter("room", "ann", 1, String("x") * PRESENCE_DATA_LEN_MAX)
+    with assert_raises(contains="4097 bytes"):
+        presence.enter("room", "ann", 1, String("x") * 4_097)
+    assert_equal(presence.members("room")[0].data.byte_length(), 4_096)

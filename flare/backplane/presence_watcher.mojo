@@ -1,0 +1,122 @@
+"""What is told of members that come and go."""
+
+from std.memory import (
+    Allocation,
+    ArcPointer,
+    Layout,
+    OpaquePointer,
+    alloc,
+    dealloc,
+)
+
+
+@fieldwise_init
+struct PresenceEvent(Equatable, ImplicitlyCopyable):
+    """What has happened to a member."""
+
+    var _value: Int
+
+    comptime ENTERED = Self(0)
+    """It has come, or is known again."""
+    comptime CHANGED = Self(1)
+    """It has another name, or other data."""
+    comptime LEFT = Self(2)
+    """It has gone, or its process is silent for too long."""
+
+
+@fieldwise_init
+struct PresenceMember(Copyable, Equatable, Movable):
+    """A member of a room, in any process."""
+
+    var name: String
+    """What others see."""
+    var data: String
+    """What the program has said of it, such as JSON; may be empty."""
+    var key: UInt64
+    """Tells it from others of its process."""
+    var process: UInt64
+    """Its process, by a number that it has drawn; 0 for this one until it has
+    joined the others."""
+
+
+@fieldwise_init
+struct PresenceChange(Copyable, Movable):
+    """A member that has come, changed or gone."""
+
+    var event: PresenceEvent
+    """What has happened."""
+    var room: String
+    """The room."""
+    var member: PresenceMember
+    """The member, as it is now; as it was if it has gone."""
+
+
+trait PresenceWatcher(Deinitable, Movable):
+    """Is told of members that come and go, in all processes.
+
+    It is called on whichever thread brought the news, one change after the
+    other, and with no lock held. Each process tells its own watcher of all
+    members, so what it sends goes to clients of its own process.
+    """
+
+    def on_change(self, change: PresenceChange):
+        """Hears of a change. It must not wait: others come behind.
+
+        Args:
+            change: What has happened.
+        """
+        ...
+
+
+# SAFETY: a watcher owns what this points to, from its making to its end.
+comptime _Erased = OpaquePointer[MutUntrackedOrigin]
+
+
+def _tell[W: PresenceWatcher](watcher: _Erased, change: PresenceChange):
+    # SAFETY: the pointer was made from a W, and who keeps it keeps the watcher.
+    watcher.unsafe_bitcast[W]()[].on_change(change)
+
+
+def _drop[W: PresenceWatcher](watcher: _Erased):
+    # SAFETY: the watcher ends with this call.
+    var typed = watcher.unsafe_bitcast[W]()
+    typed.unsafe_deinit_pointee()
+    dealloc(Allocation(unsafe_owned_ptr=typed, layout=Layout[W](count=1)))
+
+
+struct AnyPresenceWatcher(Movable):
+    """Owns a watcher of any type."""
+
+    # SAFETY: as above; the functions were made for the type that it holds.
+    var _watcher: _Erased
+    var _tell: def(_Erased, PresenceChange) thin -> None
+    var _drop: def(_Erased) thin -> None
+
+    def __init__[W: PresenceWatcher](out self, var watcher: W):
+        """Takes a watcher.
+
+        Parameters:
+            W: Its type.
+
+        Args:
+            watcher: The watcher.
+        """
+        var typed = alloc(Layout[W](count=1)).unsafe_leak()
+        # SAFETY: the memory belongs to this value, and `_drop` gives it back.
+        typed.unsafe_write(watcher^)
+        # SAFETY: as above.
+        self._watcher = typed.unsafe_bitcast[NoneType]()
+        self._tell = _tell[W]
+        self._drop = _drop[W]
+
+    def __deinit__(deinit self):
+        """Ends the watcher."""
+        self._drop(self._watcher)
+
+    def on_change(self, change: PresenceChange):
+        """Tells the watcher of a change.
+
+        Args:
+            change: What has happened.
+        """
+        self._tell(self._watcher, change)
