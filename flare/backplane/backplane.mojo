@@ -124,6 +124,15 @@ trait Backplane(Copyable, Deinitable, Movable):
         """
         ...
 
+    def has_order(self) -> Bool:
+        """Tells whether messages that are published with `wants_order` reach
+        all processes in one order, and earlier ones a process that joins.
+
+        Returns:
+            True if so.
+        """
+        return False
+
     def add_counts(self, mut counts: BackplaneCounts):
         """Adds what only the backplane knows.
 

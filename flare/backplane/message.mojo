@@ -32,6 +32,13 @@ struct MessageKind(Equatable, ImplicitlyCopyable):
     """Octets for all in a room."""
     comptime EVENT = Self(3)
     """A server-sent event, as clients read it; with its id."""
+    comptime USER_TEXT = Self(4)
+    """A text for all connections of a user, who stands where rooms do."""
+    comptime USER_BINARY = Self(5)
+    """Octets for all connections of a user."""
+    comptime USER_CLOSE = Self(6)
+    """All connections of a user are closed; the id is the reason, the payload
+    the code, in network order."""
     comptime HEARTBEAT = Self(16)
     """A process is alive; its payload is the version of its members."""
     comptime ENTERED = Self(17)
@@ -49,7 +56,7 @@ struct MessageKind(Equatable, ImplicitlyCopyable):
         Returns:
             False for what a later version may send.
         """
-        return (self.value >= 1 and self.value <= 3) or (
+        return (self.value >= 1 and self.value <= 6) or (
             self.value >= 16 and self.value <= 20
         )
 
@@ -119,7 +126,7 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
         """Lends what is sent.
 
         Returns:
-            The octets; valid UTF-8 if the kind is TEXT.
+            The octets; valid UTF-8 if the kind is TEXT or USER_TEXT.
         """
         return self._octets.after(self._payload_start)
 
@@ -149,7 +156,8 @@ def parse_message[
     var sequence = load_word(octets, 16)
     if not kind.is_known() or sequence == 0 or sequence >> 62 != 0:
         return None
-    var text_end = len(octets) if kind == MessageKind.TEXT else payload_start
+    var is_text = kind == MessageKind.TEXT or kind == MessageKind.USER_TEXT
+    var text_end = len(octets) if is_text else payload_start
     # Each by itself, so that no character lies across a border.
     if (
         not is_valid_utf8(octets.between(MESSAGE_HEAD_LEN, id_start))

@@ -340,6 +340,14 @@ struct RedisBackplane(Backplane):
         """
         return min(_MESSAGE_LEN_MAX, self._queue_size)
 
+    def has_order(self) -> Bool:
+        """Tells whether all processes have one order of messages.
+
+        Returns:
+            True if it has a history: then there is a stream.
+        """
+        return self._history > 0
+
     def add_counts(self, mut counts: BackplaneCounts):
         """Adds what waits, what was dropped, and how often Redis was away.
 

@@ -134,6 +134,14 @@ struct SharedMemoryBackplane(Backplane):
         """
         return self._ring[].message_len_max()
 
+    def has_order(self) -> Bool:
+        """Tells whether all processes have one order of messages.
+
+        Returns:
+            True: there is one ring.
+        """
+        return True
+
     def add_counts(self, mut counts: BackplaneCounts):
         """Adds what was dropped, and what was not whole.
 

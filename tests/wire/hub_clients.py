@@ -44,12 +44,13 @@ def metric(server, name: str, hub: str) -> int:
 class Member:
     """A client of the room, and the process that it is at."""
 
-    def __init__(self, server, name: str = "") -> None:
+    def __init__(self, server, name: str = "", last: str = "", data: str = "") -> None:
         self.client = Client(server, WAIT_S)
-        path = f"/ws?name={name}" if name else "/ws"
+        path = f"/ws?name={name}&last={last}&data={data}"
         self.client.send(UPGRADE % (path.encode(), b""))
         assert self.client.response().status == 101
-        self.waiting = b""
+        # What is sent on opening may come with the 101.
+        self.waiting = self.client.buffer
         self.client.send(frame(0x81, b"pid"))
         self.heard_before: list[str] = []
         while True:
@@ -72,6 +73,13 @@ class Member:
 
     def hear_all(self, count: int) -> list[str]:
         return [self.hear() for _ in range(count)]
+
+    def hear_close(self) -> tuple[int, str]:
+        """Code and reason of a close frame, which is next."""
+        head = self._take(2)
+        assert head[0] == 0x88, head
+        payload = self._take(head[1])
+        return int.from_bytes(payload[:2], "big"), payload[2:].decode()
 
     def is_silent(self, time_s: float = 0.2) -> bool:
         """Tells whether nothing comes for a while; what comes is kept."""
@@ -152,12 +160,14 @@ class Listener:
         self.socket.close()
 
 
-def names_everywhere(server, names: str, count: int = 3) -> bool:
+def names_everywhere(
+    server, names: str, count: int = 3, path: str = "/names"
+) -> bool:
     """Waits until so many processes know these members."""
     knowing = set()
 
     def look() -> bool:
-        pid, _, found = fetch(server, "/names").partition(": ")
+        pid, _, found = fetch(server, path).partition(": ")
         if found == names:
             knowing.add(pid)
         else:

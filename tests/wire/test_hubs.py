@@ -193,3 +193,138 @@ def test_all_know_who_is_there_and_who_died(start):
     # takes its place learns of the others.
     os.kill(ann.pid, signal.SIGKILL)
     assert names_everywhere(server, "bob")
+
+
+def test_a_user_is_reached_wherever_he_is(start):
+    server = start("hub_server")
+    anns = one_of_each(server, Member, name="ann")
+    bob = Member(server, "bob")
+    bob.say("to ann hello")
+    bob.say("to eve nobody")
+    bob.say("to bob mine")
+    assert bob.hear() == "mine"
+    for ann in anns:
+        assert ann.hear() == "hello"
+    bob.say("close ann")
+    bob.say("to bob on")
+    for ann in anns:
+        assert ann.hear_close() == (4001, "out")
+    assert bob.hear() == "on"
+    assert bob.is_silent()
+    # Who comes back afterwards is let in.
+    late = Member(server, "ann")
+    bob.say("to ann again")
+    assert late.hear() == "again"
+
+
+def test_members_are_counted_with_what_is_said_of_them(start):
+    server = start("hub_server")
+    all_workers(server)
+    members = one_of_each(server, Member, name="ann", data="a")
+    bob = Member(server, "bob", data="b")
+    assert names_everywhere(server, "4 ann=a ann=a ann=a bob=b", path="/members")
+    bob.close()
+    assert names_everywhere(server, "3 ann=a ann=a ann=a", path="/members")
+    for member in members:
+        member.close()
+    assert names_everywhere(server, "0 ", path="/members")
+
+
+def test_all_are_told_who_comes_and_goes(start):
+    server = start("hub_server")
+    all_workers(server)
+    ann = Member(server, "ann", data="a")
+    assert names_everywhere(server, "+ann:a", path="/changes")
+    number = 0
+    bob = Member(server, "bob0")
+    while bob.pid == ann.pid:
+        bob.close()
+        number += 1
+        bob = Member(server, f"bob{number}")
+
+    def told(line: str, count: int) -> bool:
+        knowing = set()
+
+        def look() -> bool:
+            pid, _, lines = fetch(server, "/changes").partition(":")
+            if line in lines:
+                knowing.add(pid)
+            return len(knowing) == count
+
+        return wait_until(look, WAIT_S)
+
+    assert told(f"+bob{number}:", 3)
+    ann.close()
+    assert told("-ann:a", 3)
+    # One whose process dies is gone when that has been silent for five seconds.
+    os.kill(bob.pid, signal.SIGKILL)
+    assert told(f"-bob{number}:", 2)
+
+
+def test_who_comes_back_to_a_room_gets_what_was_missed(start):
+    server = start("hub_server", room_history=10)
+    members = one_of_each(server, Member)
+    talker, *others = members
+    for number in range(5):
+        talker.say(f"keep {number}")
+    for member in members:
+        assert member.hear_all(5) == [str(number) for number in range(5)]
+    for member in others:
+        member.close()
+    for number in range(5, 12):
+        talker.say(f"keep {number}")
+    assert talker.hear_all(7) == [str(number) for number in range(5, 12)]
+    # At whichever process.
+    for member in one_of_each(server, Member, last="4"):
+        assert member.heard_before == [str(number) for number in range(5, 12)]
+    # More than is kept: 2 to 11 are, and who saw 1 has missed nothing else.
+    for last, first in (("1", "2"), ("0", "gap"), ("none", "gap")):
+        back = Member(server, last=last)
+        wanted = [str(number) for number in range(2, 12)]
+        assert back.heard_before == (["gap"] if first == "gap" else []) + wanted
+    # A new process has them, too.
+    os.kill(talker.pid, signal.SIGKILL)
+    assert wait_until(lambda: not is_alive(talker.pid))
+    all_workers(server)
+    for member in one_of_each(server, Member, last="9"):
+        assert member.heard_before == ["10", "11"]
+
+
+def test_nothing_is_missed_nor_twice_however_often_one_comes_back(start):
+    """A client that leaves and comes back to any process, while others speak."""
+    server = start("hub_server", room_history=1_000)
+    talker, other, _ = one_of_each(server, Member)
+    count = 600
+    is_over = threading.Event()
+
+    def talk() -> None:
+        # Each is heard before the next is said, elsewhere.
+        for number in range(1, count + 1):
+            talker.say(f"keep {number}")
+            while other.hear() != str(number):
+                pass
+        is_over.set()
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    heard = ["0"]
+    comings = 0
+    end = time.monotonic() + 3 * WAIT_S
+    while heard[-1] != str(count):
+        assert time.monotonic() < end, heard[-5:]
+        client = Member(server, last=heard[-1])
+        before = client.heard_before
+        # Nobody has ever said what it names as long as it has heard nothing.
+        if heard == ["0"] and before[:1] == ["gap"]:
+            before = before[1:]
+        heard += before
+        while not client.is_silent(0.001 if not is_over.is_set() else 0.2):
+            heard.append(client.hear())
+            if len(heard) % 7 == 0:
+                break
+        client.close()
+        comings += 1
+    thread.join(WAIT_S)
+    print(f"came back {comings} times")
+    assert comings > 5
+    assert heard == [str(number) for number in range(count + 1)]

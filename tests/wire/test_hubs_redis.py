@@ -213,3 +213,40 @@ def test_members_of_all_machines_are_known(machines, redis):
         assert names_everywhere(server, "ann eve", WORKERS)
     ann.close()
     eve.close()
+
+
+@pytest.mark.parametrize("history", [0, 1_000])
+def test_a_user_is_reached_on_all_machines(machines, history):
+    servers = machines(history=history)
+    everybody(servers)
+    anns = [
+        member
+        for server in servers
+        for member in one_of_each(server, Member, WORKERS, name="ann")
+    ]
+    bob = Member(servers[0], "bob")
+    bob.say("to ann hello")
+    for ann in anns:
+        assert ann.hear() == "hello"
+    bob.say("close ann")
+    for ann in anns:
+        assert ann.hear_close() == (4001, "out")
+    assert bob.is_silent()
+
+
+def test_what_was_missed_is_there_on_all_machines(machines, redis):
+    servers = machines(history=1_000, room_history=10)
+    members = everybody(servers)
+    talker = members[0]
+    for number in range(20):
+        talker.say(f"keep {number}")
+    for member in members:
+        assert member.hear_all(20) == [str(number) for number in range(20)]
+    for server in servers:
+        for last, wanted in (("15", range(16, 20)), ("3", range(10, 20))):
+            [back, _] = one_of_each(server, Member, WORKERS, last=last)
+            gap = ["gap"] if last == "3" else []
+            assert back.heard_before == gap + [str(number) for number in wanted]
+            members.append(back)
+    talker.say("on")
+    assert [member.hear() for member in members[4:]] == ["on"] * 4

@@ -27,6 +27,8 @@ struct Room(WsHandler):
             Error: Never.
         """
         self.hub.join(sender, req.path)
+        self.hub.set_user(sender, req.path)
+        print(self.hub.resume(sender, req.path, "1").is_complete)
 
     def on_message(self, message: WsIncoming, sender: WsSender) raises:
         """Sends all there is.
@@ -40,6 +42,9 @@ struct Room(WsHandler):
         """
         print(self.hub.send_text(message.as_text()), self.hub.count())
         print(self.hub.send_binary(message.as_bytes()), sender.is_open())
+        print(self.hub.send_to_user("ann", message.as_text()))
+        print(self.hub.send_to_user("ann", message.as_bytes()))
+        print(self.hub.close_user("ann"))
         sender.ping("there?")
         sender.close(4000, "enough")
 
@@ -52,6 +57,7 @@ struct Room(WsHandler):
             sender: The client's.
         """
         self.hub.leave(sender)
+        self.hub.unset_user(sender)
 
 
 def add_room(mut router: Router) raises:

@@ -19,15 +19,19 @@ struct _Message(Movable):
     """An event as octets, shared by all who get it."""
 
     var id: String
+    # Empty if all get it.
+    var user: String
     var octets: Buffer
 
-    def __init__(out self, event: ServerSentEvent):
+    def __init__(out self, event: ServerSentEvent, user: StringSpan = ""):
         self.id = event.id
+        self.user = String(user)
         self.octets = Buffer(64)
         event.append_to(self.octets)
 
     def __init__(out self, message: BackplaneMessage):
         self.id = String(message.id())
+        self.user = String(message.room())
         self.octets = Buffer(len(message.payload()))
         self.octets.append(message.payload())
 
@@ -41,21 +45,38 @@ struct _Subscriber(Movable):
     var waiting_len: Int
     # Where it stands among the hub's subscribers.
     var place: Int
+    # Whose it is; empty if nobody's.
+    var user: String
     var is_cut: Bool
+    # True if nothing more comes.
+    var is_over: Bool
     var waker: Optional[StreamWaker]
 
-    def __init__(out self):
+    def __init__(out self, user: StringSpan):
         self.waiting = []
         self.taken_count = 0
         self.waiting_len = 0
         self.place = 0
+        self.user = String(user)
         self.is_cut = False
+        self.is_over = False
         self.waker = None
+
+    def gets(self, message: ArcPointer[_Message]) -> Bool:
+        return message[].user.byte_length() == 0 or (
+            message[].user == self.user
+        )
+
+    def end(mut self):
+        """Has nothing more come."""
+        self.is_over = True
+        if self.waker:
+            self.waker.value().wake()
 
     def put(mut self, message: ArcPointer[_Message], len_max: Int):
         """Adds a message, or cuts the client off if it has too many. One for
         whom nothing waits gets any message, however long."""
-        if self.is_cut:
+        if self.is_cut or self.is_over:
             return
         var message_len = len(message[].octets)
         # Who has something waiting is asked again without being woken.
@@ -105,24 +126,38 @@ struct _Subscribers(BackplaneListener):
         self.is_closed = False
 
     def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
+        if message.kind == MessageKind.USER_CLOSE:
+            return self.close_user(message.room())
         if message.kind != MessageKind.EVENT:
             return 0
-        self.publish(ArcPointer(_Message(message)))
-        return len(self.list)
+        return self.publish(ArcPointer(_Message(message)))
 
-    def publish(mut self, message: ArcPointer[_Message]):
+    def publish(mut self, message: ArcPointer[_Message]) -> Int:
+        var count = 0
         for index in range(len(self.list)):
             var subscriber = self.list[index].copy()
-            subscriber[].put(message, self.waiting_len_max)
+            if subscriber[].gets(message):
+                count += 1
+                subscriber[].put(message, self.waiting_len_max)
         if self.history_max > 0:
             if len(self.history) == self.history_max:
                 _ = self.history.pop(0)
             self.history.append(message.copy())
+        return count
+
+    def close_user(mut self, user: StringSpan) -> Int:
+        var count = 0
+        for index in range(len(self.list)):
+            var subscriber = self.list[index].copy()
+            if subscriber[].user == user:
+                count += 1
+                subscriber[].end()
+        return count
 
     def add(
-        mut self, last_id: StringSpan, sends_history: Bool
+        mut self, last_id: StringSpan, sends_history: Bool, user: StringSpan
     ) -> ArcPointer[_Subscriber]:
-        var subscriber = ArcPointer(_Subscriber())
+        var subscriber = ArcPointer(_Subscriber(user))
         var start = 0 if sends_history else len(self.history)
         if last_id.byte_length() > 0:
             # A client that names an event which is forgotten gets what there
@@ -135,7 +170,8 @@ struct _Subscribers(BackplaneListener):
             # Kept in any case, and bounded by its count: were it to count, a
             # client with more to catch up on than may wait would be cut off
             # each time.
-            subscriber[].put(self.history[index], Int.MAX)
+            if subscriber[].gets(self.history[index]):
+                subscriber[].put(self.history[index], Int.MAX)
         subscriber[].place = len(self.list)
         self.list.append(subscriber.copy())
         return subscriber^
@@ -165,7 +201,8 @@ struct _Subscribers(BackplaneListener):
             raise Error("a client did not take its events in time")
         if len(subscriber[].waiting) > 0:
             return Poll.READY
-        return Poll.DONE if self.is_closed else Poll.PENDING
+        var is_over = self.is_closed or subscriber[].is_over
+        return Poll.DONE if is_over else Poll.PENDING
 
     def close(mut self):
         self.is_closed = True
@@ -332,10 +369,54 @@ struct EventHub(Copyable, HasBackplane):
                 MessageKind.EVENT, "", event.id, message[].octets.span()
             )
             return
-        self._subscribers.lock()[].publish(message)
+        _ = self._subscribers.lock()[].publish(message)
+
+    def publish_to_user(self, user: StringSpan, event: ServerSentEvent) -> Int:
+        """Sends an event to all streams that a user is subscribed by now, in
+        all processes. A history keeps it for him alone.
+
+        Args:
+            user: The user; not empty.
+            event: The event.
+
+        Returns:
+            To how many streams of this process it goes; 0 also if it comes
+            back from the backplane later.
+        """
+        if user.byte_length() == 0:
+            return 0
+        var message = ArcPointer(_Message(event, user))
+        if self._channel:
+            return self._channel.held()[].send(
+                MessageKind.EVENT, user, event.id, message[].octets.span()
+            )
+        return self._subscribers.lock()[].publish(message)
+
+    def close_user(self, user: StringSpan) -> Int:
+        """Ends the streams of a user, in all processes, behind what was sent to
+        him before. Browsers come back: answer them with 204 then.
+
+        Args:
+            user: The user; not empty.
+
+        Returns:
+            How many streams of this process were ended; 0 also if that comes
+            back from the backplane later.
+        """
+        if user.byte_length() == 0:
+            return 0
+        if self._channel:
+            return self._channel.held()[].send(
+                MessageKind.USER_CLOSE, user, "", "".as_bytes()
+            )
+        return self._subscribers.lock()[].close_user(user)
 
     def subscribe(
-        self, req: Request, *, sends_history: Bool = False
+        self,
+        req: Request,
+        *,
+        sends_history: Bool = False,
+        user: StringSpan = "",
     ) raises -> Response:
         """Makes the response that is an event stream.
 
@@ -344,22 +425,28 @@ struct EventHub(Copyable, HasBackplane):
                 hub keeps a history.
             sends_history: True to begin with the whole history for a client
                 that names no event.
+            user: Whose stream it is, for `publish_to_user` and `close_user`;
+                empty if nobody's.
 
         Returns:
-            A response that ends when the client leaves, the hub is closed, or
-            the server stops.
+            A response that ends when the client leaves, the hub or the user's
+            streams are closed, or the server stops.
 
         Raises:
             Error: Never with a sound request.
         """
-        if self._channel:
-            self._channel.held()[].open()
         var last_id = req.headers.get("last-event-id")
+        if self._channel:
+            # Another process may have published what the client names a moment
+            # ago.
+            self._channel.held()[].catch_up()
         var subscribers = self._subscribers.lock()
         var subscriber = (
             subscribers[]
-            .add(last_id.value(), sends_history) if last_id else subscribers[]
-            .add(StringSpan(""), sends_history)
+            .add(
+                last_id.value(), sends_history, user
+            ) if last_id else subscribers[]
+            .add(StringSpan(""), sends_history, user)
         )
         deinit(subscribers^)
         var response = Response(

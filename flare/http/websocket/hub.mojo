@@ -1,82 +1,28 @@
 """Messages for many WebSocket clients at once."""
 
 from flare.backplane.backplane import Backplane, BackplaneCounts
-from flare.backplane.channel import BackplaneListener, HasBackplane, HubChannel
-from flare.backplane.message import BackplaneMessage, MessageKind
+from flare.backplane.channel import HasBackplane, HubChannel
+from flare.backplane.message import MessageKind
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.websocket.outbox import WsSender, shared_frame
+from flare.http.websocket.outbox import WsSender, check_close, shared_frame
+from flare.http.websocket.room_history import HistoryBounds
+from flare.http.websocket.room_table import RoomTable
 from flare.sys.mutex import Mutex
-from flare.sys.random import KeyedHasher
+from flare.ws.core.error import CloseCode
 from flare.ws.core.frame import Opcode
 from std.memory import ArcPointer
 
 
-struct _Rooms(BackplaneListener):
-    """Who is where, by connection."""
+@fieldwise_init
+struct ResumedRoom(ImplicitlyCopyable):
+    """What a client got that has come back to a room."""
 
-    var members: Dict[String, Dict[UInt64, WsSender], KeyedHasher]
-
-    def __init__(out self):
-        self.members = {}
-
-    def leave(mut self, room: String, id: UInt64):
-        try:
-            _drop(self.members[room], id)
-            if len(self.members[room]) == 0:
-                _ = self.members.pop(room)
-        except:
-            # There is no such room.
-            pass
-
-    def count(self, room: String) -> Int:
-        try:
-            return len(self.members[room])
-        except:
-            # Nobody is there.
-            return 0
-
-    def send_to_all(self, room: String, frame: ArcPointer[Buffer]) -> Int:
-        """Sends under the lock, so that all get messages in the same order."""
-        var count = 0
-        try:
-            for member in self.members[room].values():
-                count += Int(_takes(member, frame))
-        except:
-            # Nobody is there.
-            pass
-        return count
-
-    def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
-        var room = String(message.room())
-        if self.count(room) == 0:
-            return 0
-        if message.kind == MessageKind.TEXT:
-            return self.send_to_all(
-                room, shared_frame(Opcode.TEXT, message.payload())
-            )
-        if message.kind == MessageKind.BINARY:
-            return self.send_to_all(
-                room, shared_frame(Opcode.BINARY, message.payload())
-            )
-        return 0
-
-
-def _drop(mut members: Dict[UInt64, WsSender], id: UInt64):
-    try:
-        _ = members.pop(id)
-    except:
-        # It was not there.
-        pass
-
-
-def _takes(member: WsSender, frame: ArcPointer[Buffer]) -> Bool:
-    try:
-        member.send_frame(frame)
-        return True
-    except:
-        # It is closed or cut off, and says so itself.
-        return False
+    var sent_count: Int
+    """Messages that it had missed, and was sent."""
+    var is_complete: Bool
+    """False if there may have been more: the last message that it saw is not
+    kept any more, or never was."""
 
 
 struct WsHub(Copyable, HasBackplane):
@@ -89,21 +35,53 @@ struct WsHub(Copyable, HasBackplane):
         var hub = WsHub(SharedMemoryBackplane())
     """
 
-    var _rooms: Mutex[_Rooms]
+    var _rooms: Mutex[RoomTable]
     # None if it is the process's own.
     var _channel: Optional[ArcPointer[HubChannel]]
 
-    def __init__(out self) raises:
+    def __init__(
+        out self,
+        *,
+        history: Int = 0,
+        history_size: Int = 256 * 1024,
+        history_rooms: Int = 1_000,
+    ) raises:
         """Makes a hub without rooms, of this process alone.
 
+        Args:
+            history: Messages of each room that are kept for clients that come
+                back (`resume`). Default 0: none.
+            history_size: Bytes that may be kept for each room; at most half of
+                `WsConfig.max_queue_size`, so that a client can take it.
+                Default 256 KiB.
+            history_rooms: Rooms of which messages are kept, also when nobody
+                is in them; the half that was silent for the longest is
+                forgotten when there are more. Default 1,000.
+
         Raises:
-            OsError: If the system has no more locks.
+            Error: If a number is out of range, or the system has no more locks.
         """
-        self._rooms = Mutex(_Rooms())
+        var bounds = HistoryBounds(history, history_size, history_rooms)
+        bounds.check()
+        self._rooms = Mutex(RoomTable(bounds^))
         self._channel = None
 
-    def __init__[B: Backplane](out self, var backplane: B) raises:
+    def __init__[
+        B: Backplane
+    ](
+        out self,
+        var backplane: B,
+        *,
+        history: Int = 0,
+        history_size: Int = 256 * 1024,
+        history_rooms: Int = 1_000,
+    ) raises:
         """Makes a hub that shares its messages with those of other processes.
+
+        With a history, all of them have the messages in one order, and what
+        the backplane keeps of earlier ones is what a new worker begins with.
+        So it takes a `SharedMemoryBackplane`, or a `RedisBackplane` with a
+        history of its own.
 
         Parameters:
             B: The backplane's type.
@@ -111,14 +89,27 @@ struct WsHub(Copyable, HasBackplane):
         Args:
             backplane: What carries messages; a hub has one of its own. Make
                 both before worker processes are forked.
+            history: As without a backplane.
+            history_size: As without a backplane.
+            history_rooms: As without a backplane.
 
         Raises:
-            OsError: If the system has no more locks.
+            Error: If a number is out of range, the backplane has no order for
+                a history, or the system has no more locks.
         """
-        self = Self()
+        self = Self(
+            history=history,
+            history_size=history_size,
+            history_rooms=history_rooms,
+        )
         comptime if not B.IS_LOCAL:
+            if history > 0 and not backplane.has_order():
+                raise Error(
+                    "WsHub: a history needs a backplane that has all messages",
+                    " in one order; give RedisBackplane a history, too",
+                )
             self._channel = ArcPointer(
-                HubChannel(backplane^, self._rooms, wants_order=False)
+                HubChannel(backplane^, self._rooms, wants_order=history > 0)
             )
 
     def join(self, sender: WsSender, room: StringSpan = ""):
@@ -130,10 +121,41 @@ struct WsHub(Copyable, HasBackplane):
         """
         if self._channel:
             self._channel.held()[].open()
-        var rooms = self._rooms.lock()
-        rooms[].members.setdefault(String(room), {})[
-            sender.id()
-        ] = sender.copy()
+        self._rooms.lock()[].join(room, sender)
+
+    def resume(
+        self,
+        sender: WsSender,
+        room: StringSpan,
+        last_id: StringSpan,
+        *,
+        gap_text: StringSpan = "",
+    ) -> ResumedRoom:
+        """Lets a client that comes back into a room: it gets what it has
+        missed, in order, and then what is sent from now on, none of it twice.
+
+        It is called in `on_open`, in place of `join`. What the client gets here
+        is not bounded by `WsConfig.max_queue_size`, but counts for what follows.
+
+        Args:
+            sender: Sends to the client.
+            room: The room.
+            last_id: The id of the last message that it has seen; empty if it
+                has seen none, and is to get all that is kept.
+            gap_text: A text message that it gets before all else if it has
+                missed more than is kept; by default it gets none.
+
+        Returns:
+            How much it was sent, and whether that is all that it missed.
+        """
+        if self._channel:
+            # Another process may have said it a moment ago.
+            self._channel.held()[].catch_up()
+        var gap = Optional[ArcPointer[Buffer]]()
+        if gap_text.byte_length() > 0:
+            gap = shared_frame(Opcode.TEXT, gap_text.as_bytes())
+        var missed = self._rooms.lock()[].resume(room, sender, last_id, gap)
+        return ResumedRoom(len(missed.frames), missed.is_complete)
 
     def leave(self, sender: WsSender, room: StringSpan = ""):
         """Lets a client out of a room; call it in `on_close`.
@@ -155,12 +177,101 @@ struct WsHub(Copyable, HasBackplane):
         """
         return self._rooms.lock()[].count(String(room))
 
-    def send_text(self, text: StringSpan, room: StringSpan = "") -> Int:
+    def set_user(self, sender: WsSender, user: StringSpan):
+        """Says whose a connection is; a second call says it anew. A user may
+        have any number of connections, in any processes.
+
+        Args:
+            sender: Sends to the client.
+            user: The user; empty if it is nobody's.
+        """
+        if self._channel:
+            self._channel.held()[].open()
+        self._rooms.lock()[].set_user(sender, user)
+
+    def unset_user(self, sender: WsSender):
+        """Forgets whose a connection is; call it in `on_close`.
+
+        Args:
+            sender: Sends to the client.
+        """
+        self._rooms.lock()[].unset_user(sender.id())
+
+    def send_to_user(self, user: StringSpan, text: StringSpan) -> Int:
+        """Sends a text message to a user, on all connections that he has, in
+        all processes. It is kept in no history.
+
+        Args:
+            user: The user.
+            text: The text.
+
+        Returns:
+            To how many connections of this process it goes.
+        """
+        if self._channel:
+            return self._channel.held()[].send(
+                MessageKind.USER_TEXT, user, "", text.as_bytes()
+            )
+        var frame = shared_frame(Opcode.TEXT, text.as_bytes())
+        return self._rooms.lock()[].send_to_user(String(user), frame)
+
+    def send_to_user(self, user: StringSpan, octets: Span[UInt8, _]) -> Int:
+        """Sends a binary message to a user, on all connections that he has, in
+        all processes. It is kept in no history.
+
+        Args:
+            user: The user.
+            octets: The octets.
+
+        Returns:
+            To how many connections of this process it goes.
+        """
+        if self._channel:
+            return self._channel.held()[].send(
+                MessageKind.USER_BINARY, user, "", octets
+            )
+        var frame = shared_frame(Opcode.BINARY, octets)
+        return self._rooms.lock()[].send_to_user(String(user), frame)
+
+    def close_user(
+        self,
+        user: StringSpan,
+        code: Int = CloseCode.NORMAL,
+        reason: StringSpan = "",
+    ) raises -> Int:
+        """Closes the connections of a user, in all processes, behind what was
+        sent to him before. He may come back at once: refuse him in `on_open`.
+
+        Args:
+            user: The user.
+            code: As for `WsSender.close`.
+            reason: At most 123 bytes.
+
+        Returns:
+            How many connections of this process were closed.
+
+        Raises:
+            Error: If code or reason cannot be sent; then none is closed.
+        """
+        check_close(code, reason)
+        if self._channel:
+            var octets: List[UInt8] = [UInt8(code >> 8), UInt8(code & 0xFF)]
+            return self._channel.held()[].send(
+                MessageKind.USER_CLOSE, user, reason, Span(octets)
+            )
+        return self._rooms.lock()[].close_user(String(user), code, reason)
+
+    def send_text(
+        self, text: StringSpan, room: StringSpan = "", *, id: StringSpan = ""
+    ) -> Int:
         """Sends a text message to all in a room.
 
         Args:
             text: The text.
             room: The room.
+            id: What a client that comes back names to go on from here, in a
+                room with a history; tell it within the text. No other message
+                of the room may have it. A client cannot name one without.
 
         Returns:
             To how many of this process it goes; those that are closed, or too
@@ -168,27 +279,34 @@ struct WsHub(Copyable, HasBackplane):
         """
         if self._channel:
             return self._channel.held()[].send(
-                MessageKind.TEXT, room, "", text.as_bytes()
+                MessageKind.TEXT, room, id, text.as_bytes()
             )
         var frame = shared_frame(Opcode.TEXT, text.as_bytes())
-        return self._rooms.lock()[].send_to_all(String(room), frame)
+        return self._rooms.lock()[].send_to_room(String(room), id, frame)
 
-    def send_binary(self, octets: Span[UInt8, _], room: StringSpan = "") -> Int:
+    def send_binary(
+        self,
+        octets: Span[UInt8, _],
+        room: StringSpan = "",
+        *,
+        id: StringSpan = "",
+    ) -> Int:
         """Sends a binary message to all in a room.
 
         Args:
             octets: The octets.
             room: The room.
+            id: As for `send_text`.
 
         Returns:
             To how many of this process it goes.
         """
         if self._channel:
             return self._channel.held()[].send(
-                MessageKind.BINARY, room, "", octets
+                MessageKind.BINARY, room, id, octets
             )
         var frame = shared_frame(Opcode.BINARY, octets)
-        return self._rooms.lock()[].send_to_all(String(room), frame)
+        return self._rooms.lock()[].send_to_room(String(room), id, frame)
 
     def backplane_counts(self) -> BackplaneCounts:
         """Tells what went to other processes and came from them.

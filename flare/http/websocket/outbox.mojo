@@ -6,7 +6,13 @@ from flare.bytes.text import Text
 from flare.http.message.body import StreamWaker
 from flare.sys.mutex import Mutex
 from flare.ws.core.connection import WsConnection
-from flare.ws.core.error import CloseCode, WsProtocolError
+from flare.ws.core.error import (
+    CLOSE_REASON_LEN_MAX,
+    CloseCode,
+    WsMisuse,
+    WsProtocolError,
+    may_send_close_code,
+)
 from flare.ws.core.frame import FrameHeader, MaskingKey, Opcode, write_frame
 from flare.ws.core.receiver import WsProgress
 from std.memory import ArcPointer
@@ -173,6 +179,26 @@ struct WsOutbox(Movable):
             Error: If it cannot be sent, or too much waits already.
         """
         self.admit(len(frame[]))
+        self._append_frame(frame)
+
+    def put_frames(mut self, frames: List[ArcPointer[Buffer]]) raises:
+        """Adds shared frames behind all that waits, however many they are: what
+        a client has missed. They count for what follows.
+
+        Args:
+            frames: Whole frames, unmasked.
+
+        Raises:
+            Error: If they cannot be sent, or too much waits already.
+        """
+        if len(frames) == 0:
+            return
+        self.admit(0)
+        for index in range(len(frames)):
+            self._append_frame(frames.at(index))
+
+    @always_inline
+    def _append_frame(mut self, frame: ArcPointer[Buffer]):
         if len(frame[]) < _SHARED_LEN_MIN:
             self.settle()
             self.core.output.append(frame[].span())
@@ -299,6 +325,22 @@ def send_shared(box: Mutex[WsOutbox], frame: ArcPointer[Buffer]) raises:
         Error: If it cannot be sent, or the client is too far behind.
     """
     box.lock()[].put_frame(frame)
+
+
+def check_close(code: Int, reason: StringSpan) raises WsMisuse:
+    """Checks that a server may close a connection so.
+
+    Args:
+        code: The close code, or `CloseCode.NO_STATUS`.
+        reason: The reason.
+
+    Raises:
+        WsMisuse: If one of them cannot be sent.
+    """
+    if code != CloseCode.NO_STATUS and not may_send_close_code(code):
+        raise WsMisuse.CLOSE_CODE
+    if reason.byte_length() > CLOSE_REASON_LEN_MAX:
+        raise WsMisuse.CLOSE_REASON
 
 
 def end(box: Mutex[WsOutbox]):
@@ -454,6 +496,17 @@ struct WsSender(Copyable, Movable):
             Error: If the connection is closed, or the client is too far behind.
         """
         send_shared(self._box, frame)
+
+    def send_frames(self, frames: List[ArcPointer[Buffer]]) raises:
+        """Sends what the client has missed, however much it is.
+
+        Args:
+            frames: From `shared_frame`.
+
+        Raises:
+            Error: If the connection is closed, or the client is too far behind.
+        """
+        self._box.lock()[].put_frames(frames)
 
     def ping(self, payload: StringSpan = "") raises:
         """Sends a ping.

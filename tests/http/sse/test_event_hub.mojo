@@ -23,12 +23,13 @@ struct Listener(Movable):
         last_id: StringSpan = "",
         *,
         sends_history: Bool = False,
+        user: StringSpan = "",
     ) raises:
         var request = OwnedRequest("GET", "/events")
         if last_id.byte_length() > 0:
             request.add_header("Last-Event-ID", last_id)
         self.stream = hub.subscribe(
-            request.view(), sends_history=sends_history
+            request.view(), sends_history=sends_history, user=user
         ).body.stream()
 
     def heard(mut self) raises -> String:
@@ -79,6 +80,51 @@ def test_who_names_no_event_gets_the_history_if_that_is_wanted() raises:
     # Who names one goes on behind it.
     var known = Listener(hub, "b", sends_history=True)
     assert_equal(known.heard(), "id: c\nc.")
+
+
+def test_a_user_alone_gets_what_is_for_him() raises:
+    var hub = EventHub(history=10)
+    var phone = Listener(hub, user="ann")
+    var laptop = Listener(hub, user="ann")
+    var bob = Listener(hub, user="bob")
+    var stranger = Listener(hub)
+    hub.publish(ServerSentEvent("all", id="1"))
+    assert_equal(hub.publish_to_user("ann", ServerSentEvent("own", id="2")), 2)
+    assert_equal(hub.publish_to_user("eve", ServerSentEvent("no", id="3")), 0)
+    assert_equal(hub.publish_to_user("", ServerSentEvent("no")), 0)
+    hub.publish(ServerSentEvent("end", id="4"))
+    assert_equal(phone.heard(), "id: 1\nall.id: 2\nown.id: 4\nend.")
+    assert_equal(laptop.heard(), "id: 1\nall.id: 2\nown.id: 4\nend.")
+    assert_equal(bob.heard(), "id: 1\nall.id: 4\nend.")
+    assert_equal(stranger.heard(), "id: 1\nall.id: 4\nend.")
+    # So it is with what is kept.
+    var again = Listener(hub, "1", user="ann")
+    assert_equal(again.heard(), "id: 2\nown.id: 4\nend.")
+    again = Listener(hub, "2", user="ann")
+    assert_equal(again.heard(), "id: 4\nend.")
+    again = Listener(hub, "1", user="bob")
+    assert_equal(again.heard(), "id: 4\nend.")
+    again = Listener(hub, "3", user="eve")
+    assert_equal(again.heard(), "id: 4\nend.")
+
+
+def test_the_streams_of_a_user_end() raises:
+    var hub = EventHub()
+    var phone = Listener(hub, user="ann")
+    var bob = Listener(hub, user="bob")
+    var stranger = Listener(hub)
+    hub.publish(ServerSentEvent("a"))
+    assert_equal(hub.close_user(""), 0)
+    assert_equal(hub.close_user("ann"), 1)
+    hub.publish(ServerSentEvent("b"))
+    assert_equal(bob.heard(), "a.b.")
+    assert_equal(stranger.heard(), "a.b.")
+    var out = Buffer()
+    # What was sent before is still there.
+    assert_true(phone.stream[].fill(out) == Poll.DONE)
+    assert_equal(StringSpan(unsafe_from_utf8=out.span()), "data: a\n\n")
+    out.clear()
+    assert_true(bob.stream[].fill(out) == Poll.PENDING)
 
 
 def test_leaving_takes_no_longer_among_many() raises:

@@ -2,7 +2,8 @@
 
 from flare.http.websocket.hub import WsHub
 from flare.http.websocket.outbox import WsSender
-from std.testing import assert_equal
+from flare.ws.core.error import CloseCode
+from std.testing import assert_equal, assert_raises, assert_true
 from tests.support.ws_box import open_box, taken
 
 
@@ -70,3 +71,54 @@ def test_many_come_and_go() raises:
         for id in range(1_000):
             hub.leave(WsSender(open_box(UInt64(id))), "room")
         assert_equal(hub.count("room"), 0)
+
+
+def test_a_user_is_reached_on_all_his_connections() raises:
+    var phone = open_box(1)
+    var laptop = open_box(2)
+    var other = open_box(3)
+    var hub = WsHub()
+    hub.set_user(WsSender(phone), "ann")
+    hub.set_user(WsSender(laptop), "ann")
+    hub.set_user(WsSender(other), "bob")
+    assert_equal(hub.send_to_user("ann", "hi"), 2)
+    assert_equal(hub.send_to_user("bob", "b".as_bytes()), 1)
+    assert_equal(hub.send_to_user("eve", "nobody"), 0)
+    assert_equal(hub.send_text("no room has this name", "ann"), 0)
+    assert_equal(taken(phone), "\\x81\\x02hi")
+    assert_equal(taken(laptop), "\\x81\\x02hi")
+    assert_equal(taken(other), "\\x82\\x01b")
+    hub.unset_user(WsSender(phone))
+    hub.unset_user(WsSender(phone))
+    assert_equal(hub.send_to_user("ann", "x"), 1)
+    # Whose it is may change.
+    hub.set_user(WsSender(laptop), "eve")
+    assert_equal(hub.send_to_user("ann", "x"), 0)
+    assert_equal(hub.send_to_user("eve", "x"), 1)
+    # An empty name is nobody's.
+    hub.set_user(WsSender(laptop), "")
+    assert_equal(hub.send_to_user("eve", "x"), 0)
+    assert_equal(hub.send_to_user("", "x"), 0)
+
+
+def test_all_connections_of_a_user_are_closed() raises:
+    var phone = open_box(1)
+    var laptop = open_box(2)
+    var other = open_box(3)
+    var hub = WsHub()
+    hub.set_user(WsSender(phone), "ann")
+    hub.set_user(WsSender(laptop), "ann")
+    hub.set_user(WsSender(other), "bob")
+    for code in [1005, 1006, 999, 5_000, 1004]:
+        if code == CloseCode.NO_STATUS:
+            continue
+        with assert_raises():
+            _ = hub.close_user("ann", code)
+    with assert_raises():
+        _ = hub.close_user("ann", 4_000, String("x") * 124)
+    assert_equal(hub.close_user("ann", 4_001, "out"), 2)
+    assert_equal(hub.close_user("ann", 4_001, "out"), 0)
+    assert_equal(hub.send_to_user("ann", "x"), 0)
+    assert_equal(taken(phone), "\\x88\\x05\\x0f\\xa1out")
+    assert_equal(taken(laptop), "\\x88\\x05\\x0f\\xa1out")
+    assert_true(WsSender(other).is_open())

@@ -1,10 +1,12 @@
 """Hubs of several processes that share their messages."""
 
 from flare.backplane.backplane import LocalBackplane
+from flare.backplane.redis import RedisBackplane
 from flare.backplane.shared_memory import SharedMemoryBackplane
 from flare.http.websocket.hub import WsHub
 from flare.http.websocket.outbox import WsOutbox, WsSender
 from flare.sys.clock import Deadline
+from flare.sys.memory_map import SharedCounters
 from flare.sys.mutex import Mutex
 from flare.sys.poll import wait_for
 from flare.sys.process import end_process, fork_process, reap
@@ -99,3 +101,82 @@ def test_hubs_end_with_their_threads() raises:
         var hub = WsHub(SharedMemoryBackplane(4_096))
         hub.join(WsSender(open_box(1)))
         assert_equal(hub.send_text("x"), 1)
+
+
+def _wait_until_set(word: SharedCounters) -> Bool:
+    """Waits for the other process; False if it takes too long."""
+    var deadline = Deadline(20_000)
+    while word.load(0) == 0:
+        if deadline.left_ms() == 0:
+            return False
+        _ = wait_for(-1, 0, Deadline(1))
+    return True
+
+
+def test_a_user_is_reached_and_closed_from_another_process() raises:
+    var ann = open_box(1, waiting_len_max=100_000)
+    var bob = open_box(2, waiting_len_max=100_000)
+    var hub = WsHub(SharedMemoryBackplane())
+    var is_ready = SharedCounters(1)
+    var pause = SignalPause()
+    # Before the hub has a thread, which a fork would not copy.
+    var child = fork_process()
+    if child == 0:
+        if not _wait_until_set(is_ready):
+            end_process(1)
+        _ = hub.send_to_user("ann", "t")
+        _ = hub.send_to_user("ann", "b".as_bytes())
+        _ = hub.send_text("r", "red")
+        try:
+            _ = hub.close_user("ann", 4_001, "out")
+        except:
+            end_process(2)
+        _ = hub.send_to_user("bob", "on")
+        end_process(0)
+    pause^.end()
+    hub.set_user(WsSender(ann), "ann")
+    hub.set_user(WsSender(bob), "bob")
+    hub.join(WsSender(ann), "red")
+    is_ready.add(0, 1)
+    _awaited(ann, "\\x81\\x01t\\x82\\x01b\\x81\\x01r\\x88\\x05\\x0f\\xa1out")
+    _awaited(bob, "\\x81\\x02on")
+    _child_ends(child)
+    assert_equal(hub.backplane_counts().received, 5)
+
+
+def _speaks(hub: WsHub, expected: Int, text: StringSpan) raises:
+    """Another process that finds so many messages, and adds one."""
+    var pause = SignalPause()
+    var child = fork_process()
+    if child == 0:
+        try:
+            var back = hub.resume(WsSender(open_box(3)), "red", "")
+            if back.sent_count != expected or not back.is_complete:
+                end_process(1)
+        except:
+            end_process(2)
+        _ = hub.send_text(text, "red", id=text)
+        end_process(0)
+    pause^.end()
+    _child_ends(child)
+
+
+def test_a_history_is_that_of_all_processes() raises:
+    var hub = WsHub(SharedMemoryBackplane(), history=3)
+    _speaks(hub, 0, "a")
+    # It was not there when the first one was sent.
+    _speaks(hub, 1, "b")
+    var ann = open_box(1, waiting_len_max=10_000)
+    var back = hub.resume(WsSender(ann), "red", "a")
+    assert_equal(back.sent_count, 1)
+    assert_true(back.is_complete)
+    assert_equal(hub.send_text("c", "red", id="c"), 1)
+    _awaited(ann, "\\x81\\x01b\\x81\\x01c")
+
+
+def test_a_history_wants_one_order() raises:
+    with assert_raises(contains="in one order"):
+        _ = WsHub(RedisBackplane("redis://127.0.0.1:1", "room"), history=5)
+    _ = WsHub(
+        RedisBackplane("redis://127.0.0.1:1", "room", history=5), history=5
+    )

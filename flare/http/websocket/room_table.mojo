@@ -1,0 +1,318 @@
+"""Who is in which room, whose connections are whose, and what rooms keep."""
+
+from flare.backplane.channel import BackplaneListener
+from flare.backplane.message import BackplaneMessage, MessageKind
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.websocket.outbox import WsSender, shared_frame
+from flare.http.websocket.room_history import (
+    HistoryBounds,
+    MissedMessages,
+    RoomHistory,
+)
+from flare.sys.random import KeyedHasher
+from flare.ws.core.frame import Opcode
+from std.collections import Dict
+from std.memory import ArcPointer
+
+comptime _Members = Dict[UInt64, WsSender]
+
+
+struct RoomTable(BackplaneListener):
+    """What a hub keeps under its lock."""
+
+    var rooms: Dict[String, _Members, KeyedHasher]
+    """The members of each room, by connection."""
+    var users: Dict[String, _Members, KeyedHasher]
+    """The connections of each user."""
+    var bounds: HistoryBounds
+    """How much rooms keep."""
+    # Whose a connection is.
+    var _user_of: Dict[UInt64, String]
+    var _histories: Dict[String, ArcPointer[RoomHistory], KeyedHasher]
+    # Counts what was kept, so that the rooms can be told apart by their age.
+    var _kept_count: Int
+
+    def __init__(out self, var bounds: HistoryBounds):
+        """Makes a table without rooms.
+
+        Args:
+            bounds: How much rooms keep.
+        """
+        self.rooms = {}
+        self.users = {}
+        self.bounds = bounds^
+        self._user_of = {}
+        self._histories = {}
+        self._kept_count = 0
+
+    def join(mut self, room: StringSpan, sender: WsSender):
+        """Adds a member.
+
+        Args:
+            room: The room.
+            sender: The member.
+        """
+        self.rooms.setdefault(String(room), {})[sender.id()] = sender.copy()
+
+    def leave(mut self, room: String, id: UInt64):
+        """Takes a member out; the last one ends the room.
+
+        Args:
+            room: The room.
+            id: The member's connection.
+        """
+        _take(self.rooms, room, id)
+
+    def set_user(mut self, sender: WsSender, user: StringSpan):
+        """Notes whose a connection is.
+
+        Args:
+            sender: The connection.
+            user: The user; nobody if empty.
+        """
+        var id = sender.id()
+        self.unset_user(id)
+        if user.byte_length() == 0:
+            return
+        self._user_of[id] = String(user)
+        self.users.setdefault(String(user), {})[id] = sender.copy()
+
+    def unset_user(mut self, id: UInt64):
+        """Forgets whose a connection is.
+
+        Args:
+            id: The connection.
+        """
+        try:
+            _take(self.users, self._user_of.pop(id), id)
+        except:
+            # It is nobody's.
+            pass
+
+    def count(self, room: String) -> Int:
+        """Counts the members of a room.
+
+        Args:
+            room: The room.
+
+        Returns:
+            How many there are.
+        """
+        try:
+            return len(self.rooms[room])
+        except:
+            # Nobody is there.
+            return 0
+
+    def send_to_room(
+        mut self, room: String, id: StringSpan, frame: ArcPointer[Buffer]
+    ) -> Int:
+        """Sends under the lock, so that all get messages in the same order.
+
+        Args:
+            room: The room.
+            id: The message's id, if it is kept.
+            frame: The message.
+
+        Returns:
+            To how many it goes.
+        """
+        if self.bounds.count_max > 0:
+            self._keep(room, id, frame)
+        return _send_to_all(self.rooms, room, frame)
+
+    def send_to_user(mut self, user: String, frame: ArcPointer[Buffer]) -> Int:
+        """Sends to all connections of a user.
+
+        Args:
+            user: The user.
+            frame: The message.
+
+        Returns:
+            To how many it goes.
+        """
+        return _send_to_all(self.users, user, frame)
+
+    def close_user(
+        mut self, user: String, code: Int, reason: StringSpan
+    ) -> Int:
+        """Closes all connections of a user.
+
+        Args:
+            user: The user.
+            code: The close code.
+            reason: The reason.
+
+        Returns:
+            How many were open.
+        """
+        var count = 0
+        try:
+            for member in self.users[user].values():
+                count += Int(_closes(member, code, reason))
+        except:
+            # He is not here.
+            pass
+        return count
+
+    def resume(
+        mut self,
+        room: StringSpan,
+        sender: WsSender,
+        last_id: StringSpan,
+        gap: Optional[ArcPointer[Buffer]],
+    ) -> MissedMessages:
+        """Adds a member that gets first what it has missed: both under one
+        lock, so that nothing comes between.
+
+        Args:
+            room: The room.
+            sender: The member.
+            last_id: The last message that it has seen; empty for none.
+            gap: What it gets before all else if it has missed more.
+
+        Returns:
+            What it was sent.
+        """
+        var missed = self._missed(String(room), last_id)
+        var frames = List[ArcPointer[Buffer]]()
+        if gap and not missed.is_complete:
+            frames.append(gap.value().copy())
+        for index in range(len(missed.frames)):
+            frames.append(missed.frames[index].copy())
+        try:
+            sender.send_frames(frames)
+        except:
+            # It is closed or cut off, and says so itself.
+            missed.frames.clear()
+        self.join(room, sender)
+        return missed^
+
+    def _missed(self, room: String, last_id: StringSpan) -> MissedMessages:
+        try:
+            return self._histories[room][].missed(last_id)
+        except:
+            # Nothing is kept of it.
+            return MissedMessages([], last_id.byte_length() == 0)
+
+    def _keep(
+        mut self, room: String, id: StringSpan, frame: ArcPointer[Buffer]
+    ):
+        var found = self._histories.get(room)
+        if not found:
+            if len(self._histories) >= self.bounds.rooms_max:
+                self._forget_oldest()
+            found = ArcPointer(RoomHistory())
+            self._histories[room] = found.value().copy()
+        self._kept_count += 1
+        ref history = found.value()[]
+        history.used = self._kept_count
+        history.put(id, frame, self.bounds)
+
+    def _forget_oldest(mut self):
+        """Forgets the half of the rooms in which nothing was said for the
+        longest."""
+        var times = List[Int]()
+        for history in self._histories.values():
+            times.append(history[].used)
+        sort(Span(times))
+        var limit = times[(len(times) - 1) // 2]
+        var kept = Dict[String, ArcPointer[RoomHistory], KeyedHasher]()
+        for item in self._histories.items():
+            if item.value[].used > limit:
+                kept[item.key] = item.value.copy()
+        self._histories = kept^
+
+    def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
+        """Delivers a message to the clients of this process.
+
+        Args:
+            message: The message.
+            is_own: Not used.
+
+        Returns:
+            To how many it goes.
+        """
+        var name = String(message.room())
+        if message.kind == MessageKind.USER_CLOSE:
+            var payload = message.payload()
+            if len(payload) != 2:
+                return 0
+            var code = Int(payload.at(0)) << 8 | Int(payload.at(1))
+            return self.close_user(name, code, message.id())
+        var is_text = (
+            message.kind == MessageKind.TEXT
+            or message.kind == MessageKind.USER_TEXT
+        )
+        var opcode = Opcode.TEXT if is_text else Opcode.BINARY
+        if (
+            message.kind == MessageKind.USER_TEXT
+            or message.kind == MessageKind.USER_BINARY
+        ):
+            if name not in self.users:
+                return 0
+            return self.send_to_user(
+                name, shared_frame(opcode, message.payload())
+            )
+        if not is_text and message.kind != MessageKind.BINARY:
+            return 0
+        if self.bounds.count_max == 0 and self.count(name) == 0:
+            return 0
+        return self.send_to_room(
+            name, message.id(), shared_frame(opcode, message.payload())
+        )
+
+
+def _take(
+    mut rooms: Dict[String, _Members, KeyedHasher], room: String, id: UInt64
+):
+    try:
+        _drop(rooms[room], id)
+        if len(rooms[room]) == 0:
+            _ = rooms.pop(room)
+    except:
+        # There is no such room.
+        pass
+
+
+def _drop(mut members: _Members, id: UInt64):
+    try:
+        _ = members.pop(id)
+    except:
+        # It was not there.
+        pass
+
+
+@always_inline
+def _send_to_all(
+    rooms: Dict[String, _Members, KeyedHasher],
+    room: String,
+    frame: ArcPointer[Buffer],
+) -> Int:
+    var count = 0
+    try:
+        for member in rooms[room].values():
+            count += Int(_takes(member, frame))
+    except:
+        # Nobody is there.
+        pass
+    return count
+
+
+def _takes(member: WsSender, frame: ArcPointer[Buffer]) -> Bool:
+    try:
+        member.send_frame(frame)
+        return True
+    except:
+        # It is closed or cut off, and says so itself.
+        return False
+
+
+def _closes(member: WsSender, code: Int, reason: StringSpan) -> Bool:
+    try:
+        member.close(code, reason)
+        return True
+    except:
+        # It is closed already.
+        return False
