@@ -9,7 +9,7 @@ from h2_client import (
     CANCEL, CONTINUATION, DATA, DEFAULT_WINDOW, END_HEADERS, END_STREAM,
     ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR, HEADERS, INITIAL_WINDOW,
     MAX_HEADER_LIST_SIZE, MAX_STREAMS, NO_ERROR, PING, PREFACE, REFUSED_STREAM,
-    SETTINGS, SETTINGS_TIMEOUT, ACK, H2Client, frame, reset, settings,
+    SETTINGS, SETTINGS_TIMEOUT, ACK, Closed, H2Client, frame, reset, settings,
 )  # fmt: skip
 from h2_hpack import encode
 from ready import ready
@@ -530,6 +530,117 @@ def test_write_timeout_of_a_shut_connection(start):
         assert 0.2 < seconds(client.end) < 3
         assert len(client.answers[1].body) == DEFAULT_WINDOW
     assert "window of the connection shut" in server.stderr()
+
+
+# All streams of a connection that keep content waiting share one total, four times
+# `write_timeout_ms`, which new ones do not renew.
+
+TOTAL_TIMES = {"write_timeout_ms": 300, "min_send_rate": 1_000}
+TOTAL_S = 4 * 0.3
+
+
+def ends_by_the_total(server, client, act) -> bool:
+    """Repeats something until the server ends the connection; tells whether it
+    did so near the total."""
+    began = time.monotonic()
+    try:
+        while time.monotonic() - began < 4 * TOTAL_S:
+            act()
+            client.settle()
+            time.sleep(0.02)
+        return False
+    except (Closed, ConnectionResetError, BrokenPipeError):
+        return (
+            time.monotonic() - began > 0.5 * TOTAL_S
+            and "kept responses waiting for 1200 ms in all" in server.stderr()
+        )
+
+
+def test_requests_that_are_given_up_do_not_renew_the_time_of_a_connection(start):
+    server = small(start, **TOTAL_TIMES)
+    with H2Client(server, {INITIAL_WINDOW: 0}) as client:
+        streams = []
+
+        def replace():
+            streams.append(client.request("/size/5000"))
+            if len(streams) > 1:
+                client.send(reset(streams.pop(0)))
+
+        assert ends_by_the_total(server, client, replace)
+
+
+def test_streams_that_are_ended_here_do_not_renew_the_time_of_a_connection(start):
+    server = small(start, **TOTAL_TIMES)
+    with H2Client(server, {INITIAL_WINDOW: 0}) as client:
+        streams = [client.request("/size/5000")]
+
+        def replace():
+            answer = client.answers.get(streams[-1])
+            if answer and answer.reset is not None:
+                streams.append(client.request("/size/5000"))
+
+        assert ends_by_the_total(server, client, replace)
+
+
+def test_windows_shut_in_turn_do_not_renew_the_time_of_a_connection(start):
+    """A response that waits now for its own window, now for the connection's."""
+    server = small(start, **TOTAL_TIMES)
+    with H2Client(server, {INITIAL_WINDOW: 1 << 20}) as client:
+        client.grants = False
+        stream = client.request("/size/200000")
+        client.until(lambda: client.window == 0)
+        turns = []
+
+        def toggle():
+            turns.append(0)
+            if len(turns) % 4 == 0:
+                client.send(settings({INITIAL_WINDOW: 0}))
+                client.settle()
+                client.send(settings({INITIAL_WINDOW: 1 << 20}))
+
+        assert ends_by_the_total(server, client, toggle)
+        assert not client.answers[stream].is_over
+
+
+def test_who_takes_all_in_the_end_is_not_cut_off(start):
+    """Each response waits nearly as long as it may, one after the other."""
+    server = small(start, **TOTAL_TIMES)
+    with H2Client(server, {INITIAL_WINDOW: 0}) as client:
+        client.grants = False
+        began = time.monotonic()
+        while time.monotonic() - began < 2 * TOTAL_S:
+            stream = client.request("/size/20")
+            time.sleep(0.2)
+            client.grant(stream, 20)
+            assert client.answer(stream).body == b"x" * 20
+    assert "cut off" not in server.stderr()
+
+
+def test_who_takes_at_the_rate_is_not_cut_off_for_what_it_gives_up(start):
+    server = small(start, **TOTAL_TIMES)
+    with H2Client(server, {INITIAL_WINDOW: 0}) as client:
+        client.grants = False
+        began = time.monotonic()
+        while time.monotonic() - began < 2 * TOTAL_S:
+            given_up = client.request("/size/5000")
+            taken = client.request("/size/1000")
+            client.grant(taken, 1000)
+            assert len(client.answer(taken).body) == 1000
+            time.sleep(0.2)
+            client.send(reset(given_up))
+            client.settle()
+    assert "cut off" not in server.stderr()
+
+
+def test_streams_that_have_nothing_to_send_are_not_cut_off(start):
+    server = small(start, **TOTAL_TIMES)
+    with H2Client(server) as client:
+        streams = [client.request("/silence") for _ in range(3)]
+        began = time.monotonic()
+        while time.monotonic() - began < 2 * TOTAL_S:
+            assert client.get("/").status == 200
+            time.sleep(0.1)
+        assert not any(client.answers[stream].is_over for stream in streams)
 
 
 def test_write_timeout_of_a_full_socket(start):

@@ -154,7 +154,9 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     Default 4 KiB, a quarter of `min_body_rate`: the slowest mobile networks
     bring that much, and who wants to keep a thousand responses in memory has
     to take 4 MB a second. 0 adds nothing: each response, and each piece of a
-    stream, has `write_timeout_ms`."""
+    stream, has `write_timeout_ms`. Over HTTP/2 it also prolongs the four times
+    `write_timeout_ms` that a client may keep content of all streams waiting.
+    """
     var max_connection_age_ms: Int
     """How old a connection may get, less a random part of up to a fifth, so
     that not all end at once: the next response says `Connection: close`, and

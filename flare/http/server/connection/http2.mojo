@@ -40,6 +40,7 @@ from flare.http.server.connection.transport import (
     deliver,
     receive,
 )
+from flare.http.server.connection.wait_budget import WAIT_FACTOR
 from flare.http.server.connection.write import write_pending
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
@@ -385,6 +386,10 @@ def _on_deadline(
         connection, link, state
     ):
         return NextAction.CLOSE
+    if now_ms >= link.wait_budget.end_ms and not _prolong_all(
+        connection, link, state
+    ):
+        return NextAction.CLOSE
     if link.session.state.owes_settings_ack and now_ms >= link.settings_end_ms:
         var error = Http2Error(Http2Rule.SETTINGS_LATE, 0)
         return _fail(connection, link, state, error)
@@ -441,6 +446,33 @@ def _prolong_window(
         .add(connection.peer)
         .add(" is cut off: it kept the window of the connection shut")
         .add(" (write_timeout_ms, min_send_rate)")
+        .end()
+    )
+    return False
+
+
+def _prolong_all(
+    connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> Bool:
+    """Gives a client that keeps one response after the other waiting the time
+    that it has earned by what it took; False if there is none."""
+    ref config = state.config
+    var unsent_len = connection.socket.undelivered_len()
+    if connection.request.pending:
+        unsent_len += len(connection.request.pending.held()[].octets)
+    if link.wait_budget.prolong(
+        unsent_len,
+        config.min_send_rate,
+        config.write_timeout_ms,
+        state.now_ms,
+    ):
+        return True
+    state.log(
+        Text()
+        .add(connection.peer)
+        .add(" is cut off: it kept responses waiting for ")
+        .add(WAIT_FACTOR * config.write_timeout_ms)
+        .add(" ms in all (write_timeout_ms, min_send_rate)")
         .end()
     )
     return False
@@ -507,8 +539,9 @@ def _await(
         deadline = min(deadline, link.idle_end_ms)
     else:
         link.idle_end_ms = NEVER_MS
-    set_send_deadlines(link, state)
+    set_send_deadlines(link, connection.request.pending.__bool__(), state)
     deadline = min(deadline, link.window_end_ms)
+    deadline = min(deadline, link.wait_budget.end_ms)
     var wants_thread = False
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)

@@ -8,6 +8,7 @@ from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import StreamPool, StreamTask
+from flare.http.server.connection.wait_budget import WaitBudget
 from flare.http.server.worker_state import WorkerState
 from std.memory import OwnedPointer
 
@@ -53,6 +54,9 @@ struct Http2Link(Movable):
     for that."""
     var window_sent_len: Int
     """What it has let through since that was set, in bytes."""
+    var wait_budget: WaitBudget
+    """How long content may still wait for the client, whatever stream it is of.
+    """
     var deadline_ms: Int
     """The earliest of all."""
     var goaway_end_ms: Int
@@ -77,11 +81,14 @@ struct Http2Link(Movable):
     """Room for the name of a field."""
     var _lost_calls: List[_LostCall]
 
-    def __init__(out self, limits: Http2Limits, now_ms: Int):
+    def __init__(
+        out self, limits: Http2Limits, write_timeout_ms: Int, now_ms: Int
+    ):
         """Makes the link of a connection that begins.
 
         Args:
             limits: What the client may ask for.
+            write_timeout_ms: The time for it to take one response.
             now_ms: The time now.
         """
         self.session = Http2Session(Http2Role.SERVER, limits, now_ms)
@@ -97,6 +104,7 @@ struct Http2Link(Movable):
         self.write_end_ms = NEVER_MS
         self.window_end_ms = NEVER_MS
         self.window_sent_len = 0
+        self.wait_budget = WaitBudget(write_timeout_ms)
         self.deadline_ms = NEVER_MS
         self.goaway_end_ms = NEVER_MS
         self.is_ending = False
@@ -127,6 +135,7 @@ struct Http2Link(Movable):
                     config.max_fields,
                     config.max_target_size,
                 ),
+                config.write_timeout_ms,
                 state.now_ms,
             )
         )
@@ -242,6 +251,8 @@ struct Http2Link(Movable):
         """
         var task = self.tasks.pop(index)
         self.session.state.owe(task[].piped_len, out)
+        if task[].has_content():
+            self.wait_budget.note_drop()
         if task[].job:
             self.session.foreign_count += 1
             self.has_cancelled = True

@@ -107,6 +107,7 @@ def begin_response(
         and not connection.request.pending
     ):
         session.write_data(state.out, id, response.body.as_bytes(), True)
+        link.wait_budget.sent_len += content_len
         _end_unread(link, id, state)
         return
     _begin_content(connection, link, id, response, state)
@@ -378,19 +379,31 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     task.sent_len += sent_len
     link.window_sent_len += sent_len
     link.sent_len += sent_len
+    link.wait_budget.sent_len += sent_len
+    if unlikely(state.config.min_send_rate == 0):
+        if ends or (task.source and len(task.piece) == 0):
+            # Each response, and each piece, has a time of its own.
+            link.wait_budget.refill(state.config.write_timeout_ms)
     if ends:
-        task.is_over = True
-        if unlikely(task.pipe.__bool__()):
-            link.session.state.owe(task.piped_len, state.out)
-            task.cancel(503, "the response is complete")
-        if unlikely(task.is_tunnel):
-            # The other direction is the client's to end.
-            link.session.state.owe(task.piped_len, state.out)
-        else:
-            _end_unread(link, task.id, state)
+        _end_content(link, index, state)
     elif unlikely(task.is_tunnel and task.waits_for_source):
         if len(task.piece) == 0:
             task.piece = Buffer(0)
+
+
+@always_inline
+def _end_content(mut link: Http2Link, index: Int, mut state: WorkerState):
+    """Ends the side of a stream whose content is sent."""
+    ref task = link.tasks.at(index)[]
+    task.is_over = True
+    if unlikely(task.pipe.__bool__()):
+        link.session.state.owe(task.piped_len, state.out)
+        task.cancel(503, "the response is complete")
+    if unlikely(task.is_tunnel):
+        # The other direction is the client's to end.
+        link.session.state.owe(task.piped_len, state.out)
+    else:
+        _end_unread(link, task.id, state)
 
 
 def _fill(mut task: StreamTask, mut state: WorkerState) -> Bool:
@@ -549,15 +562,21 @@ def _log_shut(connection: Connection, id: Int, mut state: WorkerState):
     )
 
 
-def set_send_deadlines(mut link: Http2Link, state: WorkerState):
-    """Sets how long streams may wait for their windows or their sources.
+def set_send_deadlines(
+    mut link: Http2Link, has_pending: Bool, state: WorkerState
+):
+    """Sets how long streams may wait for their windows or their sources, and
+    all of them together for the client.
 
     Args:
         link: Has the streams.
+        has_pending: True if the socket does not take what was written.
         state: The worker's state.
     """
     ref config = state.config
     var waits_for_all = False
+    var waits = has_pending
+    var has_content = has_pending
     for index in range(len(link.tasks)):
         ref box = link.tasks.at(index)
         ref task = box[]
@@ -571,6 +590,7 @@ def set_send_deadlines(mut link: Http2Link, state: WorkerState):
                     1, task.source.held()[].poll_interval_ms()
                 )
             continue
+        has_content = True
         var slot = link.session.state.table.find(task.id)
         if slot < 0 or link.session.state.table.at(slot).send_window > 0:
             # It is not this stream that is waited for.
@@ -578,7 +598,9 @@ def set_send_deadlines(mut link: Http2Link, state: WorkerState):
                 task.left_ms = max(1, task.deadline_ms - state.now_ms)
             task.deadline_ms = NEVER_MS
             waits_for_all = True
-        elif not task.is_shut:
+            continue
+        waits = True
+        if not task.is_shut:
             task.is_shut = True
             task.sent_len = 0
             var timeout_ms = config.write_timeout_ms
@@ -593,3 +615,5 @@ def set_send_deadlines(mut link: Http2Link, state: WorkerState):
     elif link.window_end_ms == NEVER_MS:
         link.window_end_ms = state.now_ms + config.write_timeout_ms
         link.window_sent_len = 0
+    waits = waits or link.window_end_ms != NEVER_MS
+    link.wait_budget.note_wait(waits, has_content, state.now_ms)
