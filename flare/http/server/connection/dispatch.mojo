@@ -686,7 +686,7 @@ def busy_response(
         A 503 with Retry-After (RFC 9110 section 10.2.3).
     """
     var request = _request_so_far(parser, connection, state)
-    return _refuse_by_handler(state, request, 503, BUSY)
+    return refusal_of_request(state, request, 503, BUSY)
 
 
 def refusal_of_peer(
@@ -707,7 +707,7 @@ def refusal_of_peer(
     Returns:
         The response.
     """
-    return _refuse_by_handler(
+    return refusal_of_request(
         state, _request_of_peer(connection, state), status, reason
     )
 
@@ -720,18 +720,29 @@ def _answer_last(
     reason: String,
     is_head: Bool,
 ):
-    var response = _refuse_by_handler(state, request, status, reason)
+    var response = refusal_of_request(state, request, status, reason)
     var framing = ResponseFraming(is_head, False, 1)
     _write_rare_head(state, response, framing)
     if sends_content(response, framing):
         state.out.append(response.body.as_bytes())
 
 
-def _refuse_by_handler(
+def refusal_of_request(
     mut state: WorkerState, request: Request, status: Int, reason: String
 ) -> Response:
-    """Lets the handler's middleware finish an answer; what it must not make of
-    it, such as a success or a stream, is not taken."""
+    """Makes an answer in place of the handler, which its middleware finishes.
+
+    What that must not make of it, such as a success or a stream, is not taken.
+
+    Args:
+        state: The worker's state.
+        request: What is known of the request.
+        status: The status.
+        reason: What is wrong, fit for strangers.
+
+    Returns:
+        The response.
+    """
     try:
         return finished_refusal(
             state.handler[].refuse(

@@ -32,6 +32,7 @@ from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_response import (
     begin_response,
     has_to_wait,
+    refusal_of_task,
 )
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import Http2Request, StreamTask
@@ -250,7 +251,12 @@ def refuse_task(
     var task = link.drop(index, state.out)
     task[].cancel(status, _reason_of(status))
     _give_memo(task[], state)
-    _refuse(connection, link, task[].id, status, task[].is_head, state)
+    var response = refusal_of_task(
+        task[], connection, state, status, _reason_of(status)
+    )
+    begin_response(
+        connection, link, task[].id, response^, task[].is_head, state
+    )
 
 
 def _give_memo(mut task: StreamTask, mut state: WorkerState):

@@ -28,6 +28,7 @@ from flare.http.server.connection.dispatch import (
     LATE_ANSWER,
     LATE_REQUEST,
     refusal_of_peer,
+    refusal_of_request,
 )
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
@@ -513,7 +514,8 @@ def end_late_tasks(
             _log_shut(connection, late[].id, state)
             link.session.state.reset(state.out, late[].id, ErrorCode.CANCEL)
             continue
-        var response = refusal_of_peer(
+        var response = refusal_of_task(
+            late[],
             connection,
             state,
             503 if is_received else 408,
@@ -522,6 +524,37 @@ def end_late_tasks(
         begin_response(
             connection, link, late[].id, response^, late[].is_head, state
         )
+
+
+@no_inline
+def refusal_of_task(
+    task: StreamTask,
+    connection: Connection,
+    mut state: WorkerState,
+    status: Int,
+    reason: StaticString,
+) -> Response:
+    """Makes an answer in place of the handler, with what has come of the request
+    if it is here.
+
+    Args:
+        task: Has the request, or a handler on another thread has it.
+        connection: Where it came from.
+        state: The worker's state.
+        status: The status.
+        reason: What is wrong, fit for strangers.
+
+    Returns:
+        The response.
+    """
+    if not task.request:
+        return refusal_of_peer(connection, state, status, reason)
+    state.params[].clear()
+    # SAFETY: the loan ends with the call.
+    var lent = task.request.held()[].unsafe_request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    )
+    return refusal_of_request(state, lent, status, reason)
 
 
 def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
