@@ -63,8 +63,11 @@ struct TestClient(RequestMethods):
             handler: What answers: any handler, or a plain function.
 
         Raises:
-            Error: Never.
+            Error: If a server would refuse to serve it; see `Handler.problem`.
         """
+        var problem = handler.problem(List[String]())
+        if problem.byte_length() > 0:
+            raise Error(problem)
         self.handler = handler^
         self.cookies = CookieJar()
         self.peer = SocketAddr.localhost(40_000)

@@ -54,7 +54,7 @@ trait Endpoint(Deinitable, Movable):
 
 
 @fieldwise_init
-struct Extracted[E: Endpoint](Handler):
+struct Extracted[E: Endpoint](Copyable, Handler):
     """Answers with an endpoint, made of each request.
 
     Parameters:

@@ -31,6 +31,8 @@ comptime RefuseCall = def[o: ImmOrigin](
 """`Handler.refuse`, likewise."""
 comptime ClaimsCall = def(Erased) thin -> HandlerClaims
 """`Handler.may_stream` and its neighbours, likewise."""
+comptime ProblemCall = def(Erased, List[String]) thin -> String
+"""`Handler.problem`, likewise."""
 comptime DescribeCall = def(Erased, mut Operation) thin -> None
 """`Handler.describe`, likewise."""
 comptime NoticeCall = def(Erased) thin -> None
@@ -83,6 +85,11 @@ def _drained[H: Handler](handler: Erased):
     handler.unsafe_bitcast[H]()[].drained()
 
 
+def _problem[H: Handler](handler: Erased, params: List[String]) -> String:
+    # SAFETY: as for `_serve`.
+    return handler.unsafe_bitcast[H]()[].problem(params)
+
+
 def _describe[H: Handler](handler: Erased, mut operation: Operation):
     # SAFETY: as for `_serve`.
     handler.unsafe_bitcast[H]()[].describe(operation)
@@ -104,6 +111,8 @@ struct HandlerTable(TrivialRegisterPassable):
     """`Handler.refuse`."""
     var claims: ClaimsCall
     """What the handler says of itself."""
+    var problem: ProblemCall
+    """`Handler.problem`."""
     var drained: NoticeCall
     """`Handler.drained`."""
     var describe: DescribeCall
@@ -126,6 +135,7 @@ struct HandlerTable(TrivialRegisterPassable):
             policy_for=_policy_for[H, ...],
             refuse=_refuse[H, ...],
             claims=_claims[H],
+            problem=_problem[H],
             drained=_drained[H],
             describe=_describe[H],
             destroy=destroy[H],
@@ -259,6 +269,18 @@ struct AnyHandler(Handler):
             Its answer.
         """
         return self._table.claims(self._handler).may_upgrade
+
+    def problem(self, params: List[String]) -> String:
+        """Asks the handler whether it is put together as it should.
+
+        Args:
+            params: The names of the path parameters that are captured around
+                it.
+
+        Returns:
+            Its answer.
+        """
+        return self._table.problem(self._handler, params)
 
     def drained(self):
         """Lets the handler finish what goes beyond single requests."""

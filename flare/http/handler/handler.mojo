@@ -259,6 +259,27 @@ trait Handler(Deinitable, Movable):
         comptime if conforms_to(Self, HoldsHandler):
             self.inner().drained()
 
+    def problem(self, params: List[String]) -> String:
+        """Says why some request can never be answered as the handler is put
+        together, such as an endpoint that takes a path parameter which its
+        route's pattern does not have.
+
+        Asked once, before a server starts, which refuses to serve then; a
+        `TestClient` does, too. What holds others asks them.
+
+        Args:
+            params: The names of the path parameters that routes around the
+                handler capture.
+
+        Returns:
+            A sentence; empty if all is well. A `Middleware` asks its inner
+            handler.
+        """
+        comptime if conforms_to(Self, HoldsHandler):
+            return self.inner().problem(params)
+        else:
+            return String()
+
     def describe(self, mut operation: Operation):
         """Says what the handler takes and gives, for documents.
 

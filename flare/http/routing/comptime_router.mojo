@@ -26,7 +26,11 @@ from flare.http.routing.route_tree import (
     parse_pattern,
 )
 from flare.http.handler.route_memo import recall, remember, RouteMatch
-from flare.http.routing.router import answer_without_route, operation_of
+from flare.http.routing.router import (
+    answer_without_route,
+    operation_of,
+    param_problem,
+)
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.url.percent import PERCENT, PercentError, percent_decode
@@ -209,6 +213,14 @@ def _problem(routes: List[ComptimeRoute]) -> String:
                 return route.mount_problem
             if not route.is_fallback():
                 _ = tree.add(route.method.number, route.pattern)
+                var problem = param_problem(
+                    route.describe(
+                        operation_of(route.method.number, route.pattern)
+                    ),
+                    param_names(route.pattern),
+                )
+                if problem.byte_length() > 0:
+                    return problem
             elif has_fallback:
                 return "route: there are two fallbacks; keep one"
             else:

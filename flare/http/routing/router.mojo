@@ -481,6 +481,19 @@ struct Router(Handler):
         """
         return self._table[].may_upgrade()
 
+    def problem(self, params: List[String]) -> String:
+        """Looks for a handler that takes a path parameter which its route does
+        not have.
+
+        Args:
+            params: The names of those that routes around the router capture.
+
+        Returns:
+            A sentence that names the route, what it has and what its handler
+            takes; empty if all is well.
+        """
+        return self._table[].problem(params)
+
     def drained(self):
         """Lets the handlers of all routes finish."""
         ref table = self._table[]
@@ -661,6 +674,32 @@ def operation_of(method: UInt8, pattern: String) -> Operation:
     return Operation(String(method_name(Int(method))), pattern)
 
 
+def param_problem(operation: Operation, names: List[String]) -> String:
+    """Says which path parameter a handler takes that its route does not have.
+
+    Args:
+        operation: What the handler says of itself.
+        names: The names of the parameters that are captured for it.
+
+    Returns:
+        A sentence; empty if all are there.
+    """
+    for ref parameter in operation.parameters:
+        if parameter.place != "path" or parameter.name in names:
+            continue
+        var problem = String("route: ", operation.method, " '")
+        problem.write(operation.pattern, "': ")
+        problem.write(operation.id if operation.id else "the handler")
+        problem.write(" takes the path parameter '", parameter.name)
+        problem.write("', and the pattern has ")
+        for index in range(len(names)):
+            problem.write(", " if index > 0 else "", "'", names[index], "'")
+        problem.write("none" if len(names) == 0 else "")
+        problem.write("; give both the same name")
+        return problem^
+    return String()
+
+
 struct RouteTable(Movable):
     """Routes in the order of registration, and the tree that finds them."""
 
@@ -756,6 +795,27 @@ struct RouteTable(Movable):
             if self.routes.at(index).handler.may_upgrade():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_upgrade()
+
+    def problem(self, params: List[String]) -> String:
+        """Looks for a handler that takes a path parameter which nothing
+        captures.
+
+        Args:
+            params: The names of those that are captured around this table.
+
+        Returns:
+            A sentence; empty if all is well.
+        """
+        for index in range(len(self.routes)):
+            ref route = self.routes.at(index)
+            var names = params.copy()
+            names.extend(route.names.copy())
+            var problem = param_problem(route.operation(), names)
+            if problem.byte_length() == 0:
+                problem = route.handler.problem(names)
+            if problem.byte_length() > 0:
+                return problem^
+        return self.fallback.held().problem(params) if self.fallback else ""
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take.

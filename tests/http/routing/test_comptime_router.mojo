@@ -1,6 +1,9 @@
 """The router that is compiled answers as the one that is filled at run time."""
 
 from flare.http.client.request import ClientRequest
+from flare.http.extract.content import Json
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.extract.parameter import PathInt
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
@@ -346,6 +349,31 @@ def test_operations_are_those_of_the_routes() raises:
     assert_equal(operations[0].summary, "careful")
     assert_equal(operations[3].summary, "")
     assert_equal(COMPILED.operations()[11].method, "*")
+
+
+@fieldwise_init
+struct _Tea(Copyable, Movable):
+    var name: String
+    var origins: List[String]
+
+
+@fieldwise_init
+struct _Brew(Endpoint):
+    var cups: PathInt["cups"]
+    var tea: Json[_Tea]
+
+    def serve(self) raises -> Response:
+        return ok(String(self.cups.value, " of ", self.tea.value.name))
+
+
+def test_endpoints_are_filled() raises:
+    comptime routes: List[ComptimeRoute] = [
+        ComptimeRoute.of[Extracted[_Brew]()](Method.POST, "/brew/:cups"),
+    ]
+    var client = TestClient(ComptimeRouter[routes]())
+    var answer = client.post("/brew/2", json='{"name":"oolong","origins":[]}')
+    assert_equal(answer.text(), "2 of oolong")
+    assert_equal(client.post("/brew/x", json="{}").status.code, 400)
 
 
 def test_a_router_without_routes_finds_none() raises:

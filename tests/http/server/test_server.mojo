@@ -1,5 +1,7 @@
 """The server's own life: binding, stopping from another thread, errors."""
 
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.extract.parameter import PathInt
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
@@ -128,6 +130,26 @@ def _lowest_free_number() raises -> Int32:
     var number = socket.fd()
     socket.close()
     return number
+
+
+@fieldwise_init
+struct _ShowUser(Endpoint):
+    var id: PathInt["idd"]
+
+    def serve(self) raises -> Response:
+        return ok(String(self.id.value))
+
+
+def test_a_path_parameter_that_no_route_has_is_refused() raises:
+    var router = Router()
+    router.get("/users/:id", Extracted[_ShowUser]())
+    var server = HttpServer.bind(SocketAddr.localhost(0), _quiet())
+    with assert_raises(
+        contains=(
+            "route: GET '/users/:id': _ShowUser takes the path parameter 'idd'"
+        )
+    ):
+        server.serve(router^)
 
 
 def test_a_taken_address_is_named() raises:

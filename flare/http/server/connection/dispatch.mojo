@@ -120,7 +120,7 @@ def complete_policy(mut policy: RequestPolicy, state: WorkerState):
         )
 
 
-def check_handler(handler: AnyHandler, config: ServerConfig) raises ConfigError:
+def check_handler(handler: AnyHandler, config: ServerConfig) raises:
     """Refuses a handler that cannot be served so.
 
     Args:
@@ -128,9 +128,13 @@ def check_handler(handler: AnyHandler, config: ServerConfig) raises ConfigError:
         config: How.
 
     Raises:
-        ConfigError: If it reads content while it arrives, and there are no
-            threads that could wait for it.
+        Error: If some request can never be answered as it is put together
+            (`Handler.problem`), or if it reads content while it arrives, and
+            there are no threads that could wait for it.
     """
+    var problem = handler.problem(List[String]())
+    if problem.byte_length() > 0:
+        raise Error(problem)
     if config.handler_threads == 0 and handler.may_stream():
         raise ConfigError(
             "handler_threads is 0, but a handler reads content while it arrives"
