@@ -35,5 +35,6 @@ from flare.http.handler.later import (
     later,
 )
 from flare.http.handler.operation import Input, InputError, Operation
+from flare.http.routing.host_router import HostRouter
 from flare.http.routing.router import Router
 from flare.http.routing.stack import Layer, NEXT, stack

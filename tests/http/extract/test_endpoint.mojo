@@ -28,6 +28,7 @@ from flare.http.middleware.timing import Timeout
 from flare.http.routing.app import App
 from flare.http.handler.state import State
 from flare.http.handler.operation import Input, InputError, Operation
+from flare.http.routing.host_router import HostRouter
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
@@ -500,6 +501,13 @@ def test_a_path_parameter_of_a_prefix() raises:
     inner.get("/x", Extracted[_Broken]())
     outer = Router()
     outer.fallback(inner^)
+    assert_true("takes the path parameter 'nope'" in _refused(outer^))
+    inner = Router()
+    inner.get("/x", Extracted[_Broken]())
+    var hosts = HostRouter()
+    hosts.add("a.example", inner^)
+    outer = Router()
+    outer.fallback(hosts^)
     assert_true("takes the path parameter 'nope'" in _refused(outer^))
 
 
