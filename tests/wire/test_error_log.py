@@ -3,7 +3,8 @@
 import signal
 
 import pytest
-from conftest import Client, wait_until
+from conftest import Client, read_all, wait_until
+from h2_client import H2Client
 from raw_ws import frame, raw
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -156,6 +157,31 @@ def test_a_slow_handler_among_others_is_found_the_second_time(start):
     assert server.stderr().count("held the loop") == 1
 
 
+SOURCE = "flare: a stream or a WebSocket handler held the loop for "
+
+
+def over_http1(server, path: bytes) -> bytes:
+    with Client(server) as client:
+        client.send(b"GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" % path)
+        return read_all(client.sock)
+
+
+def over_http2(server, path: bytes) -> bytes:
+    with H2Client(server) as client:
+        return client.get(path.decode()).body
+
+
+@pytest.mark.parametrize("ask", [over_http1, over_http2])
+def test_a_source_that_waits_is_warned_of_once(start, ask):
+    """Of a stream, not of the route whose handler made it: it had answered."""
+    server = start("workers_server")
+    for _ in range(2):
+        assert ask(server, b"/waiting/250").count(b"x") >= 3
+    assert wait_until(lambda: SOURCE in server.stderr())
+    lines = [line for line in server.stderr().splitlines() if "held" in line]
+    assert len(lines) == 1 and "let it do less at a time" in lines[0]
+
+
 @pytest.mark.parametrize(
     "config",
     [{"slow_handler_ms": 0}, {"slow_handler_ms": 30_000}, {"logs_errors": 0}],
@@ -166,6 +192,7 @@ def test_no_warning_if_none_is_wanted(start, config):
         for _ in range(2):
             client.send(GET % b"/busy/250")
             assert client.response().status == 200
+    over_http1(server, b"/waiting/250")
     server.process.terminate()
     assert server.process.wait(10) == 0
     assert "held the loop" not in server.stderr()

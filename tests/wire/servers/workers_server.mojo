@@ -6,8 +6,10 @@
 Further arguments are those of `tls_options`.
 """
 
+from flare.bytes.buffer import Buffer
 from flare.http import (
     RequireBasicAuth,
+    BodySource,
     Extracted,
     FnHandler,
     Handler,
@@ -18,6 +20,7 @@ from flare.http import (
     MetricPair,
     Metrics,
     MetricsEndpoint,
+    Poll,
     Readiness,
     Request,
     Response,
@@ -28,6 +31,7 @@ from flare.http import (
     Timeout,
     ok,
     ok_json,
+    ok_stream,
 )
 from flare.net import IpNetwork
 from flare.runtime import (
@@ -116,6 +120,29 @@ def crash(req: Request) raises -> Response:
     send_signal(process_id(), Int(req.param("signal")))
     sleep(5.0)
     return ok("still here")
+
+
+struct Waiting(BodySource):
+    """Waits for each of its pieces, as no source should."""
+
+    var time_s: Float64
+    var count: Int
+
+    def __init__(out self, time_s: Float64):
+        self.time_s = time_s
+        self.count = 3
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        if self.count == 0:
+            return Poll.DONE
+        self.count -= 1
+        sleep(self.time_s)
+        out.append_octet(120)
+        return Poll.READY
+
+
+def waiting(req: Request) raises -> Response:
+    return ok_stream(Waiting(Float64(Int(req.param("ms"))) / 1000))
 
 
 def abort(req: Request) raises -> Response:
@@ -298,6 +325,7 @@ def main() raises:
     router.get("/slow/:ms", slow)
     router.get("/fast", root, may_block=False)
     router.get("/busy/:ms", busy)
+    router.get("/waiting/:ms", waiting)
     router.get("/patient", patient)
     router.get("/timed", Timeout(FnHandler(patient), timeout_ms=200))
     router.get("/spinning", spinning)
