@@ -126,10 +126,11 @@ def connected(sender: Member, members: list[Member]) -> None:
 class Listener:
     """A client of the event stream."""
 
-    def __init__(self, server, last_id: str = "") -> None:
+    def __init__(self, server, last_id: str = "", user: str = "") -> None:
         self.socket = socket.create_connection(("127.0.0.1", server.port), WAIT_S)
         field = f"Last-Event-ID: {last_id}\r\n" if last_id else ""
-        self.socket.sendall(GET % (b"/events", field.encode()))
+        path = f"/events?user={user}"
+        self.socket.sendall(GET % (path.encode(), field.encode()))
         self.waiting = b""
         head = self._take_to(b"\r\n\r\n").decode()
         self.pid = int(head.split("process: ")[-1].split("Process: ")[-1].split("\r")[0])
@@ -146,6 +147,10 @@ class Listener:
 
     def hear_all(self, count: int) -> list[str]:
         return [self.hear()[1] for _ in range(count)]
+
+    def hear_end(self) -> bytes:
+        """Waits for the end of the stream; gives what came before it."""
+        return self._take_to(b"0\r\n\r\n").strip()
 
     def _take_to(self, end: bytes) -> bytes:
         while end not in self.waiting:

@@ -177,6 +177,29 @@ def test_who_comes_back_goes_on_at_any_process(start, kills):
         assert listener.hear_all(10) == [f"t{number}" for number in range(10, 20)]
 
 
+def test_events_of_a_user_reach_him_at_any_process(start):
+    server = start("hub_server")
+    anns = one_of_each(server, Listener, user="ann")
+    bob = Listener(server, user="bob")
+    fetch(server, "/publish?text=all&id=1")
+    fetch(server, "/publish?text=own&id=2&user=ann")
+    fetch(server, "/publish?text=end&id=3")
+    for ann in anns:
+        assert ann.hear_all(3) == ["all", "own", "end"]
+    assert bob.hear_all(2) == ["all", "end"]
+    # What is kept is his alone, too.
+    for back in one_of_each(server, Listener, last_id="1", user="ann"):
+        assert back.hear_all(2) == ["own", "end"]
+    for back in one_of_each(server, Listener, last_id="1", user="eve"):
+        assert back.hear() == ("3", "end")
+    fetch(server, "/end?user=ann")
+    fetch(server, "/publish?text=on")
+    for ann in anns:
+        # Its last chunk comes, and nothing before it.
+        assert ann.hear_end() == b""
+    assert bob.hear()[1] == "on"
+
+
 def test_all_know_who_is_there_and_who_died(start):
     server = start("hub_server")
     all_workers(server)

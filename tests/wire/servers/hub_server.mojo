@@ -106,16 +106,24 @@ struct Events(Copyable, Handler):
 
     def serve(self, req: Request) raises -> Response:
         if req.path == "/events":
-            var response = self.events.subscribe(req)
+            var response = self.events.subscribe(
+                req, user=req.query_param("user")
+            )
             response.headers.set("Process", String(process_id()))
             return response^
         if req.path == "/publish":
-            self.events.publish(
-                ServerSentEvent(
-                    String(req.query_param("text")),
-                    id=String(req.query_param("id")),
-                )
+            var event = ServerSentEvent(
+                String(req.query_param("text")),
+                id=String(req.query_param("id")),
             )
+            var user = req.query_param("user")
+            if user == "":
+                self.events.publish(event)
+            else:
+                _ = self.events.publish_to_user(user, event)
+            return ok(String(process_id()))
+        if req.path == "/end":
+            _ = self.events.close_user(req.query_param("user"))
             return ok(String(process_id()))
         if req.path == "/say":
             return ok(
