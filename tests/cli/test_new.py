@@ -16,6 +16,7 @@ import pytest
 from mojo_flare import testing
 from mojo_flare.new import Template
 from mojo_flare.toolchain import Toolchain, find
+from toolchain import flare_object
 
 DEADLINE_S = 60
 TEMPLATES = [template.value for template in Template]
@@ -156,7 +157,7 @@ def test_an_unknown_template_is_refused(flare, tmp_path: Path) -> None:
 def test_every_template_builds_and_passes_its_tests(
     projects: dict[str, Path], tmp_path: Path
 ) -> None:
-    """All templates as one program, for each alone takes half a minute to build.
+    """All templates as one program, for each alone takes its time to build.
 
     Their modules are called `app` and `tests` everywhere, so each becomes a
     package of its template's name, and what is imported is renamed to that.
@@ -184,8 +185,9 @@ def test_every_template_builds_and_passes_its_tests(
     place = "def main() raises:\n"
     assert text.count(place) == 1
     source.write_text(text.replace(place, place + calls))
+    options = ("--Werror", "-D", "ASSERT=all", "-I", str(tmp_path))
     built = toolchain().build(
-        source, tmp_path / "together", "--Werror", "-D", "ASSERT=all", "-I", str(tmp_path)
+        source, tmp_path / "together", *options, made=flare_object()
     )
     assert built.returncode == 0, built.stdout
     results = list(
@@ -197,19 +199,19 @@ def test_every_template_builds_and_passes_its_tests(
     assert bad == []
     assert len(results) == len(tests)
     for template in TEMPLATES:
-        refuses_bad_settings(tmp_path / "together", template)
+        refuses_bad_settings(tmp_path / "together", template, projects[template])
         outlives_a_crash(tmp_path / "together", template, projects[template])
 
 
-def refuses_bad_settings(program: Path, template: str) -> None:
+def refuses_bad_settings(program: Path, template: str, project: Path) -> None:
     """Each line says what was found and what is allowed; there is no trace of
     Mojo's own report of an error that leaves `main`."""
     environment = {
         **os.environ, "TEMPLATE": template, "APP_PORT": "many", "APP_WORKER": "2",
     }
     done = subprocess.run(
-        [str(program), "--address=nowhere"], env=environment, capture_output=True,
-        text=True, timeout=DEADLINE_S,
+        [str(program), "--address=nowhere"], env=environment, cwd=project,
+        capture_output=True, text=True, timeout=DEADLINE_S,
     )
     assert done.returncode == 2, (template, done.stderr)
     assert done.stdout == ""
@@ -224,8 +226,8 @@ def refuses_bad_settings(program: Path, template: str) -> None:
             **os.environ, "TEMPLATE": template, "APP_PORT": str(taken.getsockname()[1]),
         }
         done = subprocess.run(
-            [str(program)], env=environment, capture_output=True, text=True,
-            timeout=DEADLINE_S,
+            [str(program)], env=environment, cwd=project, capture_output=True,
+            text=True, timeout=DEADLINE_S,
         )
     assert done.returncode == 2, (template, done.stderr)
     assert re.fullmatch(r"together: cannot listen: .* in use.*\n", done.stderr), done.stderr
