@@ -23,4 +23,5 @@ settings = session.Settings(
     includes=(Path(options["include"]),) if "include" in options else (),
     ready_s=float(options.get("ready_s", 30)),
 )
-session.run_session(settings, Toolchain(root, has_objects=False))
+library = Path(__file__).resolve().parents[2] if settings.includes else None
+session.run_session(settings, Toolchain(root, library, has_objects=False))
