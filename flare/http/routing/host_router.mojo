@@ -23,9 +23,9 @@ struct HostRouter(Handler):
     """Chooses a handler by the host that a request is for.
 
         var hosts = HostRouter()
-        hosts.add("example.org", site^)
-        hosts.add("*.example.org", tenants^)
-        hosts.fallback(others^)
+        hosts.add("example.org", router^)
+        hosts.add("*.example.org", ReverseProxy("http://127.0.0.1:9000"))
+        hosts.fallback(Admin())
         server.serve(hosts^)
 
     The host is that of an absolute target or of `:authority`, or else of the
