@@ -1,4 +1,4 @@
-"""One door for hubs: what carries their messages to other processes."""
+"""What carries messages of hubs to other processes, and orders to all workers."""
 
 from flare.backplane.backplane import (
     Backplane,
@@ -15,3 +15,9 @@ from flare.backplane.presence_watcher import (
 )
 from flare.backplane.redis import RedisBackplane
 from flare.backplane.shared_memory import SharedMemoryBackplane
+from flare.backplane.worker_control import (
+    OrderAnswer,
+    OrderOutcome,
+    OrderReceiver,
+    WorkerControl,
+)

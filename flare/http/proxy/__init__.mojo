@@ -24,5 +24,6 @@ from flare.http.proxy.upstream_group import (
     hash_key,
 )
 from flare.http.proxy.request_key import RequestKey
+from flare.http.proxy.upstream_orders import UpstreamOrders, UpstreamSums
 from flare.http.proxy.upstreams import FailedCount, Upstreams
 from flare.http.proxy.upstream_metrics import UpstreamMetrics

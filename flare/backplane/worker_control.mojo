@@ -1,0 +1,522 @@
+"""Orders that reach all worker processes of a server, whichever of them is asked."""
+
+from flare.backplane.ring import PushResult, RingCursor, SharedRing
+from flare.backplane.worker_order import OrderKind, OrderMessage, parse_order
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.runtime.prefork.program import PreforkHooks
+from flare.runtime.worker_count import WORKER_COUNT_MAX
+from flare.sys.clock import Deadline
+from flare.sys.errno import OsError
+from flare.sys.log import log_line
+from flare.sys.mutex import Mutex
+from flare.sys.random import random_word
+from flare.sys.shared_memory import LOCK_ROOM_LEN, LockResult, SharedMemory
+from flare.sys.signal import process_exists, process_id
+from flare.sys.thread import Task, Thread
+from std.memory import (
+    Allocation,
+    ArcPointer,
+    Layout,
+    OpaquePointer,
+    alloc,
+    dealloc,
+)
+
+comptime ORDER_TIMEOUT_MS = 5_000
+"""How long workers have to carry out an order, unless it is said, in
+milliseconds."""
+
+comptime _RING_LEN = 1 << 20
+# Orders and answers on their way.
+comptime _KEPT_LEN = 1 << 20
+# Orders that later workers carry out, too.
+comptime _ROW_COUNT = 2 * WORKER_COUNT_MAX
+# While one worker replaces another, both are there.
+comptime _LOCK_TIMEOUT_MS = 1_000
+comptime _LOOK_MS = 50
+# How often it is looked whether those who have not answered are alive.
+comptime _WAIT_MS = 1_000
+
+# SAFETY: a receiver owns what this points to, from its making to its end.
+comptime _Erased = OpaquePointer[MutUntrackedOrigin]
+
+
+trait OrderReceiver(Deinitable, Movable):
+    """Carries out the orders of one topic in its process."""
+
+    def carry_out(mut self, order: String) raises -> String:
+        """Carries an order out.
+
+        It is called by one thread at a time, which is not a worker's own, so
+        what it changes is locked. It may wait a little, and gives no orders
+        itself.
+
+        Args:
+            order: What is to be done.
+
+        Returns:
+            What it came to; may be empty.
+
+        Raises:
+            Error: Whoever gave the order is told.
+        """
+        ...
+
+
+@fieldwise_init
+struct OrderAnswer(Copyable, Movable):
+    """What one worker process has answered."""
+
+    var process_id: Int
+    """The process."""
+    var is_done: Bool
+    """True if it has carried the order out."""
+    var text: String
+    """What that came to, or why not."""
+
+
+struct OrderOutcome(Copyable, Movable, Writable):
+    """What became of an order."""
+
+    var asked_count: Int
+    """How many worker processes it was for."""
+    var answers: List[OrderAnswer]
+    """What came of them in time, in that order."""
+
+    def __init__(out self):
+        """Makes the outcome of an order that nobody has had yet."""
+        self.asked_count = 0
+        self.answers = []
+
+    def done_count(self) -> Int:
+        """Counts the workers that have carried it out.
+
+        Returns:
+            How many.
+        """
+        var count = 0
+        for ref answer in self.answers:
+            count += Int(answer.is_done)
+        return count
+
+    def is_complete(self) -> Bool:
+        """Tells whether all have carried it out.
+
+        Returns:
+            False if one has failed, or has not answered in time.
+        """
+        return self.done_count() == self.asked_count
+
+    def total(self) -> Int:
+        """Adds up what it came to, where that is a number.
+
+        Returns:
+            The sum.
+        """
+        var sum = 0
+        for ref answer in self.answers:
+            try:
+                sum += Int(answer.text) if answer.is_done else 0
+            except:
+                # It is a text.
+                pass
+        return sum
+
+    def problem(self) -> String:
+        """Says what went wrong.
+
+        Returns:
+            A sentence for the log, or for who gave the order; empty if all have
+            carried it out.
+        """
+        if self.is_complete():
+            return String()
+        for ref answer in self.answers:
+            if not answer.is_done:
+                return String("worker ", answer.process_id, ": ", answer.text)
+        return String(
+            self.asked_count - len(self.answers), " workers did not answer"
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes how many have carried it out.
+
+        Args:
+            writer: Where to.
+        """
+        writer.write(self.done_count(), " of ", self.asked_count, " workers")
+
+
+struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
+    """Has all worker processes of a server do something, whichever is asked.
+
+        var control = WorkerControl()
+        control.add("greeting", Greeting())
+        server.serve_prefork(router^, PreforkConfig(workers=4), control)
+
+    A handler of any worker, or the supervisor, calls `order`, which comes back
+    when all workers have carried it out, or its time is over. Copies mean the
+    same control. Make it, and add what receives orders, before
+    the workers are forked, so in `main`; and give it to the server as its
+    hooks. Hooks of your own call `begin` in `on_worker_started`.
+
+    Orders go through shared memory, and are carried out by a thread of each
+    worker. A worker that is started later, in place of one that has crashed or
+    at SIGHUP, carries out what was given before with `keeps`, before it serves.
+    As much of that is kept as fits into 1 MiB, the newest; a program that was
+    upgraded by SIGUSR2 begins anew. Without worker processes an order is
+    carried out at once, where it is given.
+    """
+
+    var _shared: ArcPointer[_Shared]
+
+    def __init__(out self) raises:
+        """Makes a control without receivers.
+
+        Raises:
+            Error: If the kernel has no memory, or no more locks.
+        """
+        self._shared = ArcPointer(_Shared())
+
+    def add[R: OrderReceiver](self, topic: StringSpan, var receiver: R) raises:
+        """Says who carries out the orders of a topic.
+
+        Parameters:
+            R: The receiver's type.
+
+        Args:
+            topic: The topic.
+            receiver: Carries them out; each process has a copy, as it is when
+                the workers are forked.
+
+        Raises:
+            Error: If the topic has a receiver.
+        """
+        var known = self._shared[].receivers.lock()
+        for ref other in known[].topics:
+            if StringSpan(other) == topic:
+                raise Error(
+                    "WorkerControl: the topic '", topic, "' has a receiver"
+                )
+        known[].topics.append(String(topic))
+        known[].receivers.append(_AnyReceiver(receiver^))
+        deinit(known^)
+
+    def order(
+        self,
+        topic: StringSpan,
+        text: StringSpan,
+        *,
+        keeps: Bool = False,
+        timeout_ms: Int = ORDER_TIMEOUT_MS,
+    ) raises -> OrderOutcome:
+        """Gives an order to all workers, and waits until they have carried it
+        out. Handlers that call it are better not called on the loop.
+
+        Args:
+            topic: Who carries it out in each worker.
+            text: What is to be done.
+            keeps: True if workers that are started later are to do it, too.
+            timeout_ms: How long to wait for answers.
+
+        Returns:
+            What became of it. A worker that ends meanwhile is not counted; one
+            that does not answer in time may carry it out later.
+
+        Raises:
+            Error: If the order is longer than 256 KiB, or cannot be given: a
+                process that holds the lock does not go on.
+        """
+        ref shared = self._shared[]
+        var own = process_id()
+        var order = OrderMessage(
+            OrderKind.ORDER, random_word(), own, topic, text
+        )
+        # What comes from here on has the answers.
+        var cursor = RingCursor(shared.ring.published())
+        if keeps:
+            shared.push(shared.kept, order)
+        var asked = shared.workers()
+        if len(asked) == 0:
+            var outcome = OrderOutcome()
+            outcome.asked_count = 1
+            outcome.answers.append(shared.carry_out(order))
+            return outcome^
+        shared.push(shared.ring, order)
+        return shared.gather(order.id, asked^, cursor, Deadline(timeout_ms))
+
+    def begin(self) raises:
+        """Begins to carry out orders in this process, after those that are
+        kept. A server that was given the control as its hooks does so in each
+        worker; a second call does nothing.
+
+        Raises:
+            Error: If there is no thread for it, or no room for a worker.
+        """
+        var joined = self._shared[].joined.lock()
+        if joined[] == process_id():
+            return
+        ref shared = self._shared[]
+        # Before anybody knows of this worker: no order is passed over.
+        var cursor = RingCursor(shared.ring.published())
+        shared.enter()
+        var replayed = shared.replay()
+        _ = Thread(_Reader(self._shared.copy(), cursor^, replayed^))
+        joined[] = process_id()
+        deinit(joined^)
+
+    def on_worker_started(mut self, worker: Int) raises:
+        """Begins to carry out orders.
+
+        Args:
+            worker: Counted from 0.
+
+        Raises:
+            Error: As `begin` does.
+        """
+        self.begin()
+
+
+def _carry_out[
+    R: OrderReceiver
+](receiver: _Erased, order: String) raises -> String:
+    # SAFETY: `_AnyReceiver` made the pointer from an R of its own.
+    return receiver.unsafe_bitcast[R]()[].carry_out(order)
+
+
+def _drop[R: OrderReceiver](receiver: _Erased):
+    # SAFETY: as above, and this is its end.
+    var owned = receiver.unsafe_bitcast[R]()
+    owned.unsafe_deinit_pointee()
+    dealloc(Allocation(unsafe_owned_ptr=owned, layout=Layout[R](count=1)))
+
+
+struct _AnyReceiver(Movable):
+    """A receiver of any type."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _receiver: _Erased
+    var _carry_out: def(_Erased, String) raises thin -> String
+    var _drop: def(_Erased) thin -> None
+
+    def __init__[R: OrderReceiver](out self, var receiver: R):
+        var owned = alloc(Layout[R](count=1)).unsafe_leak()
+        # SAFETY: the memory belongs to this value.
+        owned.unsafe_write(receiver^)
+        self._receiver = owned.unsafe_bitcast[NoneType]()
+        self._carry_out = _carry_out[R]
+        self._drop = _drop[R]
+
+    def __deinit__(deinit self):
+        self._drop(self._receiver)
+
+    def carry_out(self, order: String) raises -> String:
+        return self._carry_out(self._receiver, order)
+
+
+struct _Receivers(Movable):
+    var topics: List[String]
+    var receivers: List[_AnyReceiver]
+
+    def __init__(out self):
+        self.topics = []
+        self.receivers = []
+
+    def carry_out(self, topic: String, order: String) raises -> String:
+        for index in range(len(self.topics)):
+            if self.topics.at(index) == topic:
+                return self.receivers.at(index).carry_out(order)
+        raise Error("there is no receiver of '", topic, "'")
+
+
+struct _Shared(Movable):
+    """What the threads of a process share, and the memory of all of them."""
+
+    var ring: SharedRing
+    var kept: SharedRing
+    # A lock, and behind it the process of each worker.
+    var rows: SharedMemory
+    var receivers: Mutex[_Receivers]
+    # The process that has joined; a fork's child finds its parent's.
+    var joined: Mutex[Int]
+
+    def __init__(out self) raises OsError:
+        self.ring = SharedRing(_RING_LEN)
+        self.kept = SharedRing(_KEPT_LEN)
+        self.rows = SharedMemory(LOCK_ROOM_LEN + 8 * _ROW_COUNT)
+        self.rows.make_lock(0)
+        self.receivers = Mutex(_Receivers())
+        self.joined = Mutex(0)
+
+    def push(self, ring: SharedRing, message: OrderMessage) raises:
+        var octets = Buffer()
+        message.write_to(octets)
+        var result = ring.push(octets.span(), _LOCK_TIMEOUT_MS)
+        if result == PushResult.TOO_LONG:
+            raise Error(
+                "WorkerControl: an order of ", len(octets), " bytes is too long"
+            )
+        if result == PushResult.BUSY:
+            raise Error(
+                "WorkerControl: another process holds the orders' lock and does"
+                " not go on"
+            )
+
+    def enter(self) raises:
+        """Takes a row for this process."""
+        if self.rows.lock(0, _LOCK_TIMEOUT_MS) == LockResult.BUSY:
+            raise Error(
+                "WorkerControl: another process holds the workers' lock and"
+                " does not go on"
+            )
+        var found = False
+        for index in range(_ROW_COUNT):
+            var offset = LOCK_ROOM_LEN + 8 * index
+            var other = self.rows.load(offset)
+            if other == 0 or not process_exists(other):
+                self.rows.store(offset, process_id())
+                found = True
+                break
+        self.rows.unlock(0)
+        if not found:
+            raise Error("WorkerControl: there are too many workers")
+
+    def workers(self) -> List[Int]:
+        """Lists the processes that carry out orders."""
+        var found = List[Int]()
+        for index in range(_ROW_COUNT):
+            var process = self.rows.load(LOCK_ROOM_LEN + 8 * index)
+            if process != 0 and process_exists(process):
+                found.append(process)
+        return found^
+
+    def carry_out(self, order: OrderMessage) -> OrderAnswer:
+        """Carries an order out in this process."""
+        var answer = OrderAnswer(process_id(), True, String())
+        var known = self.receivers.lock()
+        try:
+            answer.text = known[].carry_out(order.topic, order.text)
+        except error:
+            answer.is_done = False
+            answer.text = String(error)
+        deinit(known^)
+        return answer^
+
+    def replay(self) -> List[UInt64]:
+        """Carries out what is kept, and lists it."""
+        var replayed = List[UInt64]()
+        var cursor = RingCursor(self.kept.tail())
+        var octets = Buffer()
+        while self.kept.read(cursor, octets):
+            var order = parse_order(octets.span())
+            octets.clear()
+            if not order:
+                continue
+            var answer = self.carry_out(order.value())
+            replayed.append(order.value().id)
+            if not answer.is_done:
+                log_line(
+                    Text()
+                    .add("a new worker does not carry out an earlier order: ")
+                    .add(answer.text)
+                    .end()
+                )
+        return replayed^
+
+    def gather(
+        self,
+        id: UInt64,
+        var asked: List[Int],
+        mut cursor: RingCursor,
+        deadline: Deadline,
+    ) -> OrderOutcome:
+        """Waits for the answers to an order."""
+        var outcome = OrderOutcome()
+        var octets = Buffer()
+        while True:
+            var seen = self.ring.bell()
+            while self.ring.read(cursor, octets):
+                var message = parse_order(octets.span())
+                octets.clear()
+                if (
+                    message
+                    and message.value().id == id
+                    and message.value().kind != OrderKind.ORDER
+                ):
+                    _take_answer(asked, outcome, message.value())
+            for index in reversed(range(len(asked))):
+                if not process_exists(asked.at(index)):
+                    _ = asked.pop(index)
+            outcome.asked_count = len(outcome.answers) + len(asked)
+            var left_ms = deadline.left_ms()
+            if len(asked) == 0 or left_ms == 0:
+                return outcome^
+            self.ring.wait(seen, min(left_ms, _LOOK_MS))
+
+
+def _take_answer(
+    mut asked: List[Int], mut outcome: OrderOutcome, message: OrderMessage
+):
+    for index in range(len(asked)):
+        if asked.at(index) == message.process:
+            _ = asked.pop(index)
+            outcome.answers.append(
+                OrderAnswer(
+                    message.process,
+                    message.kind == OrderKind.DONE,
+                    message.text.copy(),
+                )
+            )
+            return
+
+
+struct _Reader(Task):
+    """Carries out orders, for as long as the process lives."""
+
+    var _shared: ArcPointer[_Shared]
+    var _cursor: RingCursor
+    # Carried out already.
+    var _replayed: List[UInt64]
+
+    def __init__(
+        out self,
+        var shared: ArcPointer[_Shared],
+        var cursor: RingCursor,
+        var replayed: List[UInt64],
+    ):
+        self._shared = shared^
+        self._cursor = cursor^
+        self._replayed = replayed^
+
+    def run(mut self) raises:
+        var octets = Buffer()
+        while True:
+            var seen = self._shared[].ring.bell()
+            while self._shared[].ring.read(self._cursor, octets):
+                var message = parse_order(octets.span())
+                octets.clear()
+                if message and message.value().kind == OrderKind.ORDER:
+                    self._answer(message.value())
+            self._shared[].ring.wait(seen, _WAIT_MS)
+
+    def _answer(mut self, order: OrderMessage):
+        var answer = OrderAnswer(process_id(), True, String())
+        if order.id not in self._replayed:
+            answer = self._shared[].carry_out(order)
+        var kind = OrderKind.DONE if answer.is_done else OrderKind.FAILED
+        try:
+            self._shared[].push(
+                self._shared[].ring,
+                OrderMessage(
+                    kind, order.id, answer.process_id, "", answer.text
+                ),
+            )
+        except error:
+            log_line(
+                Text()
+                .add("an order was carried out, and nobody was told: ")
+                .add(error)
+                .end()
+            )
