@@ -623,6 +623,71 @@ def test_a_dead_connection_is_found_by_ping(proxied_h2):
     assert pinged.is_set() and upstream.connection_count == 2
 
 
+def hangs(after: int):
+    """Answers so many requests of the first connection, and then takes octets
+    without a word, whatever connection they come on."""
+
+    def handle(peer: Upstream) -> None:
+        if peer.connection.number == 1:
+            for _ in range(after):
+                peer.answer(peer.request())
+        peer.drain()
+
+    return handle
+
+
+def attempts(server) -> dict[str, int]:
+    """How many attempts have ended in each way."""
+    found = {}
+    for line in ask(server, b"GET /figures HTTP/1.1\r\nHost: x\r\n\r\n").body.decode().split("\n"):
+        if line.startswith("flare_upstream_attempts_total{"):
+            outcome = line.split('outcome="')[1].split('"')[0]
+            found[outcome] = found.get(outcome, 0) + int(line.rsplit(" ", 1)[1])
+    return found
+
+
+TIMED_OUT = "flare; error=http_response_timeout"
+
+
+def test_the_time_for_the_head_counts_from_when_the_request_is_sent(proxied_h2):
+    """A connection that PING finds dead is replaced within that time, and does not
+    begin it anew."""
+    upstream, server = proxied_h2(
+        hangs(1), http2_ping_after_ms=300, http2_ping_timeout_ms=200, head_timeout_ms=700
+    )
+    assert ask(server).body == b"ok"
+    began = time.monotonic()
+    answer = ask(server)
+    took = time.monotonic() - began
+    assert answer.status == 504 and answer.fields["proxy-status"] == TIMED_OUT
+    assert 0.65 < took < 1.15 and upstream.connection_count == 2
+    assert attempts(server) == {"answered": 1, "head_timeout": 1}
+
+
+@pytest.mark.parametrize(("after", "request_octets"), [(0, GET), (0, POST), (1, POST)])
+def test_an_unanswered_ping_counts_against_the_upstream(proxied_h2, after, request_octets):
+    """It is no more sent again than what is not answered in time over HTTP/1.1."""
+    upstream, server = proxied_h2(
+        hangs(after), http2_ping_after_ms=200, http2_ping_timeout_ms=200, head_timeout_ms=20_000
+    )
+    for _ in range(after):
+        assert ask(server).body == b"ok"
+    answer = ask(server, request_octets)
+    assert answer.status == 504 and answer.fields["proxy-status"] == TIMED_OUT
+    assert "not answered PING within 200 ms" in server.stderr()
+    assert upstream.connection_count == 1
+    assert attempts(server).get("head_timeout") == 1 and "cancelled" not in attempts(server)
+
+
+def test_an_upstream_that_hangs_is_spared(proxied_h2):
+    _, server = proxied_h2(
+        hangs(0), http2_ping_after_ms=100, http2_ping_timeout_ms=100,
+        failures_to_open=1, open_ms=60_000,
+    )
+    assert ask(server).status == 504
+    assert ask(server).status == 503
+
+
 def test_a_connection_that_ends_is_replaced(proxied_h2):
     """That an idle connection ends says nothing of the upstream."""
 

@@ -89,6 +89,8 @@ struct Http2Link(Movable):
     """The owners of requests that have news; the driver empties it."""
     var failure: Optional[ClientError]
     """Why it is over."""
+    var is_silent: Bool
+    """True if that is because the server has not answered PING in time."""
     var _input: Buffer
     var _output: Buffer
     var _name: Buffer
@@ -129,6 +131,7 @@ struct Http2Link(Movable):
         self.reads_to_end = False
         self.woken = []
         self.failure = None
+        self.is_silent = False
         self._input = Buffer(0)
         self._output = Buffer(0)
         self._name = Buffer(0)
@@ -469,6 +472,7 @@ struct Http2Link(Movable):
         self.pump()
         if self._ping_ms < 0 or self.failure:
             return
+        self.is_silent = True
         self.fail(
             ClientError(
                 materialize[Phase.READ_HEAD](),
@@ -476,7 +480,7 @@ struct Http2Link(Movable):
                 String(
                     "the server has not answered PING within ",
                     self._ping_timeout_ms,
-                    " ms; ClientConfig.http2_ping_timeout_ms allows more",
+                    " ms; http2_ping_timeout_ms allows more",
                 ),
             )
         )

@@ -22,7 +22,8 @@ from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.body_reader import BodyError, owned_fields
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.fields import Fields
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
@@ -36,8 +37,6 @@ from flare.http.proxy.lateness import outcome_of_late, reason_of_late
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.placement import (
     Placement,
-    gateway_failure,
-    log_failure,
     outcome_of_refusal,
     reason_of_refusal,
     reason_over_http1,
@@ -93,8 +92,6 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """True if Host is the upstream's, whichever it is."""
     var host_offset: Int
     """Where the value of Host stands in the output."""
-    var logs_errors: Bool
-    """True to log what fails."""
     var host: String
     """The Host that the upstream is asked for."""
     var upgrade: String
@@ -152,10 +149,9 @@ struct Exchange(ContentSide, Errand, LinkUser):
         self.loop = loop.copy()
         self.phase = ExchangePhase.NEW
         self.method = Method(method_name)
-        self.place = Placement(worker[].shared[].upstreams, method_name)
+        self.place = Placement(worker[].shared, method_name)
         self.asks_upstreams_host = False
         self.host_offset = 0
-        self.logs_errors = True
         self.host = String()
         self.upgrade = String()
         self.output = worker[].take_output()
@@ -189,6 +185,20 @@ struct Exchange(ContentSide, Errand, LinkUser):
         # All of the empty one has been sent if all of this one has.
         self._sent_len -= len(output)
         self.worker[].give_output(output^)
+
+    def forward_fields(
+        self, received: Fields, mut out: HeaderMap
+    ) raises HeaderError:
+        """Makes the fields of a response to the client.
+
+        Args:
+            received: The upstream's fields.
+            out: Where to; the fields are added.
+
+        Raises:
+            HeaderError: If they are longer than a header block may be.
+        """
+        self.worker[].forward_fields(received, self.place, self.host, out)
 
     def write_upstreams_host(mut self):
         """Asks another upstream for its own Host, if that is to be."""
@@ -541,9 +551,7 @@ def _on_interim(e: ArcPointer[Exchange]) raises:
         x.phase = ExchangePhase.SENDING
     if x._completion:
         var fields = HeaderMap()
-        x.worker[].forward_fields(
-            x.parser.held()[].fields(), x.place, x.host, fields
-        )
+        x.forward_fields(x.parser.held()[].fields(), fields)
         x._completion.held().send_interim(Int(status), fields^)
 
 
@@ -561,9 +569,7 @@ def _respond(e: ArcPointer[Exchange]) raises:
     var response = Response(500)
     swap(response, x.response)
     response.status = parser.head.status
-    x.worker[].forward_fields(
-        parser.fields(), x.place, x.host, response.headers
-    )
+    x.forward_fields(parser.fields(), response.headers)
     if response.status == SWITCHING_PROTOCOLS:
         return _switch(e, response^)
     if not parser.has_content():
@@ -687,12 +693,11 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
 def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
     """Sends the request again if its status says so, and that is safe."""
     ref x = e[]
-    ref statuses = x.worker[].shared[].group.retried_statuses
-    if not x.place.asks_again(status, statuses, content_is_kept=x._is_kept):
+    if not x.place.asks_again(status, content_is_kept=x._is_kept):
         return False
     _close_link(e)
     if not _start_elsewhere(e):
-        _finish(e, x.place.no_upstream(x.worker[].shared[].config.rules.via))
+        _finish(e, x.place.no_upstream())
     return True
 
 
@@ -725,8 +730,7 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
             _start(e)
             return
     # Nor does an answer of HTTP/2 to what the client alone has wished for.
-    ref config = x.worker[].shared[].config
-    var is_strange = x._taken_ms > 0 and x.place.may_lack(x.upgrade, config)
+    var is_strange = x._taken_ms > 0 and x.place.may_lack(x.upgrade)
     var is_own = not was_stale and not is_strange
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
     var decision = x.place.decide(
@@ -734,7 +738,5 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     )
     if decision.is_again() and _start_elsewhere(e):
         return
-    if x.logs_errors:
-        var told = reason_over_http1(reason) if is_strange else reason
-        log_failure(x.place.authority(), outcome, decision, told)
-    _finish(e, gateway_failure(outcome, config.rules.via))
+    var told = reason_over_http1(reason) if is_strange else reason
+    _finish(e, x.place.failed(outcome, decision, told))

@@ -137,6 +137,14 @@ struct Http2Upstream(LinkUser):
         """
         return self._link.__bool__() and not self.http2
 
+    def is_silent(self) -> Bool:
+        """Tells whether it is over since PING was not answered.
+
+        Returns:
+            True if so.
+        """
+        return self.http2.__bool__() and self.http2.held()[].is_silent
+
     def is_usable(self) -> Bool:
         """Tells whether requests may join.
 

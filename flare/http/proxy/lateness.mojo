@@ -3,6 +3,52 @@
 from flare.http.proxy.exchange_phase import ExchangePhase
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.proxy_config import ProxyConfig
+from flare.runtime.worker_loop import NO_DEADLINE_MS
+from flare.sys.clock import coarse_monotonic_ms
+
+
+struct HeadTime(TrivialRegisterPassable):
+    """When the head of a response has to be there: counted from when all of the
+    request was sent for the first time, on however many connections."""
+
+    var _due_ms: Int
+
+    def __init__(out self):
+        """Makes one that has not begun."""
+        self._due_ms = NO_DEADLINE_MS
+
+    def begin(mut self, head_timeout_ms: Int):
+        """Begins, unless it has.
+
+        Args:
+            head_timeout_ms: The time; negative for no bound.
+        """
+        if self._due_ms == NO_DEADLINE_MS and head_timeout_ms >= 0:
+            self._due_ms = coarse_monotonic_ms() + head_timeout_ms
+
+    def is_over(self, now_ms: Int) -> Bool:
+        """Tells whether the head should have been there.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            True if so.
+        """
+        return now_ms >= self._due_ms
+
+    def deadline_ms(self, wait_ms: Int) -> Int:
+        """Tells until when something may be waited for before.
+
+        Args:
+            wait_ms: Milliseconds from now; negative for no other bound.
+
+        Returns:
+            The earlier time of both.
+        """
+        if wait_ms < 0:
+            return self._due_ms
+        return min(self._due_ms, coarse_monotonic_ms() + wait_ms)
 
 
 def outcome_of_late(phase: ExchangePhase) -> Outcome:

@@ -11,7 +11,7 @@ from flare.http.client.error import (
 from flare.http.client.retry import is_idempotent
 from flare.http.message.response import Response
 from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.proxy_config import ProxyConfig
+from flare.http.proxy.proxy_config import ProxyShared
 from flare.http.proxy.retry_rules import Attempt, RetryDecision
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstreams import Upstream, Upstreams
@@ -46,6 +46,9 @@ struct Placement(Movable):
     """Where it is; nothing before the first choice."""
     var attempt_count: Int
     """How often the request was sent, or was to be."""
+    var logs_errors: Bool
+    """True to log what fails."""
+    var _shared: ArcPointer[ProxyShared]
     var _upstreams: Upstreams
     # Those that have failed the request, the present one included.
     var _tried: UInt64
@@ -53,11 +56,13 @@ struct Placement(Movable):
     var _is_owed: Bool
     var _refusal: Outcome
 
-    def __init__(out self, upstreams: Upstreams, method_name: StringSpan):
+    def __init__(
+        out self, shared: ArcPointer[ProxyShared], method_name: StringSpan
+    ):
         """Makes one without an upstream.
 
         Args:
-            upstreams: What to choose from.
+            shared: The proxy's settings, and its upstreams.
             method_name: The request's method.
         """
         self.method_name = String(method_name)
@@ -65,7 +70,9 @@ struct Placement(Movable):
         self.member = MemberId(0, False, 0)
         self.upstream = None
         self.attempt_count = 0
-        self._upstreams = upstreams
+        self.logs_errors = True
+        self._shared = shared.copy()
+        self._upstreams = shared[].upstreams
         self._tried = 0
         self._is_owed = False
         self._refusal = Outcome.ANSWERED
@@ -100,12 +107,9 @@ struct Placement(Movable):
         """
         return self.upstream.held()[].authority if self.upstream else String()
 
-    def no_upstream(self, via: StringSpan) -> Response:
+    def no_upstream(self) -> Response:
         """Answers in place of upstreams of which none is to be had, and counts
         the request as failed.
-
-        Args:
-            via: The gateway's name.
 
         Returns:
             503.
@@ -113,7 +117,27 @@ struct Placement(Movable):
         _ = self._upstreams.may_retry(
             Attempt(StringSpan(self.method_name), self._refusal, False, True, 1)
         )
-        return gateway_failure(self._refusal, via)
+        return self._failure(self._refusal)
+
+    def failed(
+        self, outcome: Outcome, decision: RetryDecision, reason: String
+    ) -> Response:
+        """Makes what is answered in place of the upstream, and logs why.
+
+        Args:
+            outcome: How the last attempt has ended.
+            decision: Why there is no other.
+            reason: What has happened in detail.
+
+        Returns:
+            502, 503 or 504.
+        """
+        if self.logs_errors:
+            log_failure(self.authority(), outcome, decision, reason)
+        return self._failure(outcome)
+
+    def _failure(self, outcome: Outcome) -> Response:
+        return gateway_failure(outcome, self._shared[].config.rules.via)
 
     def report(mut self, outcome: Outcome) -> Bool:
         """Tells the upstream how the attempt has ended; only the first time
@@ -154,36 +178,34 @@ struct Placement(Movable):
             )
         )
 
-    def may_lack(self, upgrade: StringSpan, config: ProxyConfig) -> Bool:
+    def may_lack(self, upgrade: StringSpan) -> Bool:
         """Tells whether the upstream is known to speak HTTP/2 without TLS, and
         may not understand the HTTP/1.1 that a change of the protocol needs.
 
         Args:
             upgrade: The protocol that is asked for; empty if none is.
-            config: The proxy's settings.
 
         Returns:
             True if so.
         """
         var is_tls = self.upstream.held()[].endpoint.is_tls
-        var is_known = config.http2_prior_knowledge and not is_tls
+        var is_known = not is_tls and (
+            self._shared[].config.http2_prior_knowledge
+        )
         return upgrade.byte_length() > 0 and is_known
 
-    def asks_again(
-        mut self, status: Int, statuses: List[Int], *, content_is_kept: Bool
-    ) -> Bool:
+    def asks_again(mut self, status: Int, *, content_is_kept: Bool) -> Bool:
         """Tells whether an answer has the request sent again, which ends the
         attempt.
 
         Args:
             status: The answer's.
-            statuses: Those that do, where that is safe.
             content_is_kept: True if the content is there from its start.
 
         Returns:
             True for another attempt.
         """
-        if len(statuses) == 0:
+        if len(self._shared[].group.retried_statuses) == 0:
             return False
         var outcome = Outcome.answered(status)
         if not self.decide(
@@ -261,15 +283,20 @@ def outcome_of_refusal(error: ClientError) -> Outcome:
     return Outcome.TLS_FAILED
 
 
-def outcome_of_failure(error: ClientError) -> Outcome:
+def outcome_of_failure(error: ClientError, is_silent: Bool) -> Outcome:
     """Tells how an attempt over HTTP/2 has ended that has got no response.
 
     Args:
         error: Why not.
+        is_silent: True if the upstream has not answered PING. It may still be at
+            it, as one that takes too long.
 
     Returns:
-        BAD_RESPONSE for what breaks the rules, else RESET.
+        BAD_RESPONSE for what breaks the rules, HEAD_TIMEOUT for silence, else
+        RESET.
     """
+    if is_silent:
+        return Outcome.HEAD_TIMEOUT
     if error.kind == MalformedResponse or error.kind == ResponseTooLarge:
         return Outcome.BAD_RESPONSE
     return Outcome.RESET

@@ -26,7 +26,8 @@ struct ProxyConfig(Copyable, Movable):
     var write_timeout_ms: Int
     """Longest time in which an upstream takes no octet of a request."""
     var head_timeout_ms: Int
-    """Time from the end of the request to the head of the response."""
+    """Time from the end of the request to the head of the response, on however
+    many connections of one upstream."""
     var idle_timeout_ms: Int
     """Longest silence of an upstream within the content of a response, in which
     it takes nothing of the request either; or of both sides of a connection that

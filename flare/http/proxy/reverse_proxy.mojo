@@ -125,8 +125,8 @@ struct ReverseProxy(Copyable, Handler):
         if shared.group.balance == Balance.CONSISTENT_HASH:
             exchange.place.key = shared.config.key.of(req)
         if not exchange.place.choose():
-            return exchange.place.no_upstream(shared.config.rules.via)
-        exchange.logs_errors = req.route_params()[].record.logs_errors
+            return exchange.place.no_upstream()
+        exchange.place.logs_errors = req.route_params()[].record.logs_errors
         exchange.host = String(forwarded.host())
         exchange.asks_upstreams_host = exchange.host.byte_length() == 0
         if exchange.asks_upstreams_host:

@@ -16,11 +16,9 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.http2_flight import Http2Flight, StreamFate
-from flare.http.client.kept_fields import KeptFields
 from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.body import Body, Poll, StreamWaker
-from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -42,11 +40,13 @@ from flare.http.proxy.http2_upstream import (
     take_content,
     take_plain,
 )
-from flare.http.proxy.lateness import outcome_of_late, reason_of_late
+from flare.http.proxy.lateness import (
+    HeadTime,
+    outcome_of_late,
+    reason_of_late,
+)
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.placement import (
-    gateway_failure,
-    log_failure,
     outcome_of_failure,
     outcome_of_refusal,
     reason_of_refusal,
@@ -68,8 +68,7 @@ from flare.http.proxy.upstream_content import (
 from flare.http.handler.failure import refusal
 from flare.http.handler.later import Completion, Errand
 from flare.runtime.event import Event
-from flare.runtime.worker_loop import LoopTask, NO_DEADLINE_MS
-from flare.sys.clock import coarse_monotonic_ms
+from flare.runtime.worker_loop import LoopTask
 from std.memory import ArcPointer
 
 comptime _BAD_REQUEST = 400
@@ -112,6 +111,7 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
     var _again_count: Int
     # When something was sent behind the response's head.
     var _taken_ms: Int
+    var _head_time: HeadTime
 
     def __init__(
         out self,
@@ -149,6 +149,7 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
         self._was_reused = False
         self._again_count = 0
         self._taken_ms = 0
+        self._head_time = HeadTime()
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -209,6 +210,8 @@ struct StreamExchange(ContentSide, Errand, LoopTask, StreamUser):
             task: The exchange.
         """
         ref config = task[].plain[].worker[].shared[].config
+        if task[]._head_time.is_over(task[].plain[].loop[].now_ms):
+            task[].phase = ExchangePhase.AWAITING
         if task[].phase == ExchangePhase.NEW:
             _start(task)
         elif task[].phase == ExchangePhase.ASKING:
@@ -333,9 +336,8 @@ def _settle(e: ArcPointer[StreamExchange]):
 
 
 def _set_deadline(e: ArcPointer[StreamExchange], wait_ms: Int):
-    var deadline_ms = NO_DEADLINE_MS
-    if wait_ms >= 0:
-        deadline_ms = coarse_monotonic_ms() + wait_ms
+    """Sets the time for what is waited for, within that of the response's head."""
+    var deadline_ms = e[]._head_time.deadline_ms(wait_ms)
     e[].plain[].loop[].set_deadline(e[]._token, deadline_ms)
 
 
@@ -435,8 +437,7 @@ def _open(e: ArcPointer[StreamExchange]):
     x._was_reused = upstream[].request_count > 0
     upstream[].request_count += 1
     if x.handshake:
-        x.phase = ExchangePhase.AWAITING
-        return _set_deadline(e, config.head_timeout_ms)
+        return _await_head(e)
     x.phase = ExchangePhase.SENDING
     _send(e)
 
@@ -452,7 +453,7 @@ def _may_tunnel(e: ArcPointer[StreamExchange]) -> Bool:
     if not link.session.state.has_settings:
         if link.failure:
             ref failure = link.failure.held()
-            _fail(e, outcome_of_failure(failure), failure.reason)
+            _fail(e, outcome_of_failure(failure, False), failure.reason)
         else:
             link.wait(x._number)
             _set_deadline(e, worker.shared[].config.connect_timeout_ms)
@@ -506,11 +507,19 @@ def _send(e: ArcPointer[StreamExchange]):
             x.phase = ExchangePhase.ASKING
             wait_ms = min(CONTINUE_TIMEOUT_MS, wait_ms)
         else:
-            x.phase = ExchangePhase.AWAITING
+            return _await_head(e)
     except error:
         # The client has broken a rule or gone, and was told so.
         return _finish(e, refusal(error.status, String(error.reason)))
     _set_deadline(e, wait_ms)
+
+
+def _await_head(e: ArcPointer[StreamExchange]):
+    """Waits for the head of the response, all of the request being sent."""
+    ref x = e[]
+    x.phase = ExchangePhase.AWAITING
+    x._head_time.begin(x.plain[].worker[].shared[].config.head_timeout_ms)
+    _set_deadline(e, -1)
 
 
 def _go_on(e: ArcPointer[StreamExchange]):
@@ -551,22 +560,15 @@ def _on_failure(e: ArcPointer[StreamExchange], flight: ArcPointer[Http2Flight]):
             x.plain[].worker[].http2.note_http1(x.plain[].place.member)
         return _go_plain(e)
     var is_new = not x._was_reused or flight[].has_answer()
+    var is_silent = x.upstream.held()[].is_silent()
     if fate == StreamFate.OPEN and not is_new:
         # That a connection ends which was there says nothing of the upstream.
         if x.request.is_kept and x.plain[].place.is_idempotent():
             return _again(e)
-        _ = x.plain[].place.report(Outcome.CANCELLED)
+        if not is_silent:
+            _ = x.plain[].place.report(Outcome.CANCELLED)
     ref failure = flight[].failure.held()
-    _fail(e, outcome_of_failure(failure), failure.reason)
-
-
-def _forward_fields(
-    e: ArcPointer[StreamExchange], received: KeptFields, mut out: HeaderMap
-) raises:
-    ref plain = e[].plain[]
-    plain.worker[].forward_fields(
-        received.fields(), plain.place, plain.host, out
-    )
+    _fail(e, outcome_of_failure(failure, is_silent), failure.reason)
 
 
 def _respond(e: ArcPointer[StreamExchange]) raises:
@@ -587,11 +589,12 @@ def _respond(e: ArcPointer[StreamExchange]) raises:
         return
     if _is_retried(e, flight[].status):
         return
-    _forward_fields(e, flight[].kept, response.headers)
+    x.plain[].forward_fields(flight[].kept.fields(), response.headers)
     var length = flight[].announced_len()
     var is_sending = x.phase == ExchangePhase.SENDING
     if not is_sending or is_empty or flight[].has_ended:
         x.plain[].content = None
+    x._head_time = HeadTime()
     _set_deadline(e, -1)
     if is_empty:
         if is_head:
@@ -618,7 +621,8 @@ def _open_tunnel(e: ArcPointer[StreamExchange]) raises:
     """Leaves the stream to a tunnel."""
     ref x = e[]
     var response = Response(SWITCHING_PROTOCOLS)
-    _forward_fields(e, x.flight.held()[].kept, response.headers)
+    ref kept = x.flight.held()[].kept
+    x.plain[].forward_fields(kept.fields(), response.headers)
     x.handshake.held().answer(response.headers)
     response.body = begin_stream_tunnel(
         x.upstream.take(),
@@ -644,14 +648,11 @@ def _send_on(e: ArcPointer[StreamExchange]):
 def _is_retried(e: ArcPointer[StreamExchange], status: Int) -> Bool:
     """Sends the request again if its status says so, and that is safe."""
     ref x = e[]
-    ref shared = x.plain[].worker[].shared[]
-    ref statuses = shared.group.retried_statuses
-    ref place = x.plain[].place
     var is_kept = x.request.is_kept
-    if not place.asks_again(status, statuses, content_is_kept=is_kept):
+    if not x.plain[].place.asks_again(status, content_is_kept=is_kept):
         return False
     if not _start_elsewhere(e):
-        _finish(e, x.plain[].place.no_upstream(shared.config.rules.via))
+        _finish(e, x.plain[].place.no_upstream())
     return True
 
 
@@ -659,6 +660,7 @@ def _start_elsewhere(e: ArcPointer[StreamExchange]) -> Bool:
     """Begins another attempt; False if there is no upstream for it."""
     ref x = e[]
     part(x.upstream, x.flight, x._number)
+    x._head_time = HeadTime()
     if not x.plain[].place.choose():
         return False
     x.plain[].write_upstreams_host()
@@ -710,12 +712,11 @@ def _fail(e: ArcPointer[StreamExchange], outcome: Outcome, reason: String):
     if x.phase == ExchangePhase.OVER:
         return
     _ = x.plain[].place.report(outcome)
+    # What is late has been sent, if not on the connection at hand.
+    var was_sent = x.flight.__bool__() or outcome == Outcome.HEAD_TIMEOUT
     var decision = x.plain[].place.decide(
-        outcome, was_sent=Bool(x.flight), content_is_kept=x.request.is_kept
+        outcome, was_sent=was_sent, content_is_kept=x.request.is_kept
     )
     if decision.is_again() and _start_elsewhere(e):
         return
-    if x.plain[].logs_errors:
-        log_failure(x.plain[].place.authority(), outcome, decision, reason)
-    ref via = x.plain[].worker[].shared[].config.rules.via
-    _finish(e, gateway_failure(outcome, via))
+    _finish(e, x.plain[].place.failed(outcome, decision, reason))

@@ -88,6 +88,10 @@ def _set_group(
         group.failure_share_percent = Int(value)
     elif name == "max_requests":
         group.max_requests = Int(value)
+    elif name == "failures_to_open":
+        group.failures_to_open = Int(value)
+    elif name == "open_ms":
+        group.open_ms = Int(value)
     elif name == "health_interval_ms":
         group.health_interval_ms = Int(value)
     elif name == "health_timeout_ms":

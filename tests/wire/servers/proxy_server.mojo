@@ -4,13 +4,19 @@
 
 Other names are those of `proxy_options`, or fields of `ServerConfig` behind
 `server_`; further arguments are those of `tls_options`. `/upstreams` tells of the
-upstreams, and with `?url=&weight=` changes the weight of one.
+upstreams, and with `?url=&weight=` changes the weight of one; `/figures` tells what
+`UpstreamMetrics` does.
 """
 
 from flare.bytes.buffer import Buffer
 from flare.http import Request, Response, Router, ServerConfig, ok
-from flare.http.middleware import AccessLog
-from flare.http.proxy import ProxyConfig, ReverseProxy, Upstreams
+from flare.http.middleware import AccessLog, MetricsEndpoint
+from flare.http.proxy import (
+    ProxyConfig,
+    ReverseProxy,
+    UpstreamMetrics,
+    Upstreams,
+)
 from flare.http.routing import (
     Completion,
     Deferred,
@@ -152,5 +158,8 @@ def main() raises:
     router.get("/not-deferred", impatient)
     var proxy = ReverseProxy(urls^, proxy_config^)
     router.get("/upstreams", Admin(proxy.upstreams()))
+    router.get(
+        "/figures", MetricsEndpoint(UpstreamMetrics("x", proxy.upstreams()))
+    )
     router.fallback(proxy^)
     server.serve(AccessLog(router^, sink=StandardError()), num_workers=workers)
