@@ -61,6 +61,9 @@ struct Page(Handler):
                         failed += member.outcome_counts[code]
                 var state = member.state.name()
                 text.write("<tr><td>", _escaped(member.address))
+                text.write(
+                    " " if member.ip.byte_length() > 0 else "", member.ip
+                )
                 text.write("<td class=", state, ">", state)
                 text.write("<td>", member.active_count, "<td>")
                 text.write(member.outcome_counts[0], "<td>", failed)

@@ -95,7 +95,10 @@ class RawServer:
     """Accepts connections and hands each to a function on a thread."""
 
     def __init__(
-        self, handle: Callable[[Connection], None], path: Path | None = None
+        self,
+        handle: Callable[[Connection], None],
+        path: Path | None = None,
+        at: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         """Listens on a free port, or on a Unix socket."""
         self.handle = handle
@@ -107,9 +110,9 @@ class RawServer:
             self._listener.listen()
             self.port = 0
         else:
-            self._listener = socket.create_server(("127.0.0.1", 0))
+            self._listener = socket.create_server(at)
             self.port = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{at[0]}:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def limit_room(self, segment_len: int = 536) -> None:

@@ -77,6 +77,8 @@ struct Connector(Movable):
     var _socks: Optional[SocksHandshake]
     # What a SOCKS5 proxy is still to be asked for, best first.
     var _targets: List[IpAddr]
+    # Where the endpoint is known to be, best first.
+    var _addresses: List[IpAddr]
     # How many challenges of the proxy were answered.
     var _answer_count: Int
     # The answer to the last of them, for the next tunnel that is asked for.
@@ -94,6 +96,7 @@ struct Connector(Movable):
         total: Deadline = Deadline(NO_TIMEOUT_MS),
         *,
         tunnels_plain: Bool = False,
+        var addresses: List[IpAddr] = List[IpAddr](),
     ):
         """Makes ready to open a connection; the time starts.
 
@@ -103,6 +106,8 @@ struct Connector(Movable):
             connect_timeout_ms: The time for it.
             total: When what it is for has to be over.
             tunnels_plain: True to ask a proxy for a tunnel without TLS, too.
+            addresses: Where the host is, best first; without any, or through a
+                proxy, its name is looked up.
         """
         self._endpoint = endpoint.copy()
         self._proxy = proxy
@@ -113,6 +118,7 @@ struct Connector(Movable):
         if proxy and proxy.value()[].scheme == ProxyScheme.SOCKS5:
             self._stage = _TARGET
         self._socks = None
+        self._addresses = addresses^
         self._targets = []
         self._answer_count = 0
         self._answer = String()
@@ -223,9 +229,13 @@ struct Connector(Movable):
         if self._proxy:
             port = self._proxy.value()[].port
             host = self._proxy.value()[].host
-        var found = self._look_up(host, port, context)
-        if len(found) == 0:
-            return False
+        var found = List[IpAddr]()
+        if self._proxy or len(self._addresses) == 0:
+            found = self._look_up(host, port, context)
+            if len(found) == 0:
+                return False
+        else:
+            swap(found, self._addresses)
         var addresses = List[SocketAddr]()
         for ip in found:
             addresses.append(SocketAddr(ip, port))

@@ -13,15 +13,16 @@ from flare.http.proxy.response_rewriting import ResponseRewriting, UpstreamNames
 from flare.http.proxy.reverse_proxy import ReverseProxy
 from flare.http.proxy.target_path import PathPrefixes
 from flare.http.proxy.group_config import Balance, GroupConfig
+from flare.http.proxy.member import MemberFigures, hash_key
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.retry_rules import Attempt, RetryDecision
 from flare.http.proxy.upstream_group import (
     Choice,
-    MemberFigures,
     MemberId,
+    Placed,
     UpstreamGroup,
-    hash_key,
+    Waiter,
 )
 from flare.http.proxy.request_key import RequestKey
 from flare.http.proxy.upstream_orders import UpstreamOrders, UpstreamSums

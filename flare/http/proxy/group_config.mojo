@@ -47,11 +47,26 @@ struct GroupConfig(Copyable, Movable):
 
     var max_requests: Int
     """Most requests that one upstream has at a time; 0 for no bound."""
+    var queue_timeout_ms: Int
+    """How long a request waits, first come first served, while all upstreams
+    have as many as they may; 0 to refuse it at once. None waits for an upstream
+    whose circuit is open."""
+    var max_queued_requests: Int
+    """Most requests that wait so at a time; one more is refused at once."""
     var failures_to_open: Int
     """After how many failures in a row an upstream's circuit opens: it is then
     spared, even if it is the only one; 0 for never."""
     var open_ms: Int
     """How long a circuit is open before one request may try."""
+
+    var lookup_interval_ms: Int
+    """How often the name of an upstream is looked up, while there are requests.
+    Each address that it has is an upstream of its own; 0 to leave it one, whose
+    name is looked up for each new connection."""
+    var max_connection_age_ms: Int
+    """How long a connection to an upstream gets new requests, for those that
+    lead elsewhere by now; up to an eighth less, so that not all end at once. 0
+    for no bound."""
 
     var slow_start_ms: Int
     """How long an upstream that is new, or back, gets less than its share; 0 for
@@ -99,8 +114,12 @@ struct GroupConfig(Copyable, Movable):
         self.ejected_share_max_percent = 50
         self.counts_all_5xx = False
         self.max_requests = 0
+        self.queue_timeout_ms = 1_000
+        self.max_queued_requests = 1_024
         self.failures_to_open = 0
         self.open_ms = 5_000
+        self.lookup_interval_ms = 30_000
+        self.max_connection_age_ms = 600_000
         self.slow_start_ms = 0
         self.health_path = String()
         self.health_interval_ms = 5_000
@@ -133,8 +152,12 @@ struct GroupConfig(Copyable, Movable):
             "ejected_share_max_percent", self.ejected_share_max_percent, 0, 100
         )
         _within("max_requests", self.max_requests, 0, 1 << 20)
+        _within("queue_timeout_ms", self.queue_timeout_ms, 0, _DAY_MS)
+        _within("max_queued_requests", self.max_queued_requests, 0, 1 << 20)
         _within("failures_to_open", self.failures_to_open, 0, 1 << 20)
         _within("open_ms", self.open_ms, 1, _DAY_MS)
+        _within("lookup_interval_ms", self.lookup_interval_ms, 0, _DAY_MS)
+        _within("max_connection_age_ms", self.max_connection_age_ms, 0, _DAY_MS)
         _within("slow_start_ms", self.slow_start_ms, 0, _DAY_MS)
         _within("health_interval_ms", self.health_interval_ms, 1, _DAY_MS)
         _within("health_timeout_ms", self.health_timeout_ms, 1, _DAY_MS)

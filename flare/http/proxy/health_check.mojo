@@ -193,7 +193,12 @@ def _check(
         return _end(check, False)
     var endpoint = upstream.endpoint.copy()
     endpoint.offers_http2 = shared[].config.offers_http2(endpoint.is_tls)
-    var connector = Connector(endpoint, None, group.health_timeout_ms)
+    var connector = Connector(
+        endpoint,
+        None,
+        group.health_timeout_ms,
+        addresses=upstream.addresses.copy(),
+    )
     var link = open_link(loop, context, connector^, check)
     check[].link = link.copy()
     start_link(link)

@@ -147,6 +147,7 @@ struct Http2Pool(Movable):
                 self._config.held(),
                 config.keep_idle_ms,
                 max(self._slots.at(index).streams_max, 1),
+                config.group.max_connection_age_ms,
             )
         )
         self._slots.at(index).connections.append(made.copy())
@@ -173,4 +174,9 @@ def http2_connector(upstream: Upstream, config: ProxyConfig) -> Connector:
     """
     var endpoint = upstream.endpoint.copy()
     endpoint.offers_http2 = config.offers_http2(endpoint.is_tls)
-    return Connector(endpoint, None, config.connect_timeout_ms)
+    return Connector(
+        endpoint,
+        None,
+        config.connect_timeout_ms,
+        addresses=upstream.addresses.copy(),
+    )

@@ -86,6 +86,7 @@ struct Http2Upstream(LinkUser):
     var _link: Optional[ArcPointer[UpstreamLink]]
     var _config: ArcPointer[ClientConfig]
     var _keep_idle_ms: Int
+    var _age_max_ms: Int
     var _idle_since_ms: Int
     var _users: List[Optional[_AnyUser]]
     var _user_count: Int
@@ -98,6 +99,7 @@ struct Http2Upstream(LinkUser):
         config: ArcPointer[ClientConfig],
         keep_idle_ms: Int,
         expected_streams_max: Int,
+        age_max_ms: Int,
     ):
         """Makes one that is not open; see `open_upstream`.
 
@@ -105,6 +107,7 @@ struct Http2Upstream(LinkUser):
             config: What HTTP/2 is spoken by.
             keep_idle_ms: How long it stays open without requests.
             expected_streams_max: How many requests may wait for it to open.
+            age_max_ms: How long it gets new requests; 0 for no bound.
         """
         self._padding = {}
         self.http2 = None
@@ -115,6 +118,7 @@ struct Http2Upstream(LinkUser):
         self._link = None
         self._config = config.copy()
         self._keep_idle_ms = keep_idle_ms
+        self._age_max_ms = age_max_ms
         self._idle_since_ms = coarse_monotonic_ms()
         self._users = []
         self._user_count = 0
@@ -149,10 +153,13 @@ struct Http2Upstream(LinkUser):
         """Tells whether requests may join.
 
         Returns:
-            False once it is over, or takes no more requests.
+            False once it is over, too old, or takes no more requests.
         """
         if self.http2:
-            return not self.http2.held()[].is_closing
+            return not (
+                self.http2.held()[].is_closing
+                or self._link.held()[].is_older_than(self._age_max_ms)
+            )
         return self.is_opening()
 
     def has_room(self) -> Bool:

@@ -13,8 +13,8 @@ from flare.http.message.response import Response
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.proxy_config import ProxyShared
 from flare.http.proxy.retry_rules import Attempt, RetryDecision
-from flare.http.proxy.upstream_group import MemberId
-from flare.http.proxy.upstreams import Upstream, Upstreams
+from flare.http.proxy.upstream_group import MemberId, Waiter
+from flare.http.proxy.upstreams import Pick, Upstream, Upstreams
 from flare.http.handler.failure import refusal
 from flare.net.error import ConnectionTimeout, Timeout
 from flare.sys.log import log_line
@@ -55,6 +55,9 @@ struct Placement(Movable):
     # True as long as the upstream has to be told how the attempt ends.
     var _is_owed: Bool
     var _refusal: Outcome
+    # Where it waits for an upstream; -1 if it does not.
+    var _line: Int
+    var _token: UInt64
 
     def __init__(
         out self, shared: ArcPointer[ProxyShared], method_name: StringSpan
@@ -76,9 +79,13 @@ struct Placement(Movable):
         self._tried = 0
         self._is_owed = False
         self._refusal = Outcome.ANSWERED
+        self._line = -1
+        self._token = 0
 
     def __deinit__(deinit self):
         """Tells the upstream of a request that nobody has waited for."""
+        if self._line >= 0:
+            self._upstreams.stop_waiting(self._line, self._token)
         if self._is_owed:
             self._upstreams.finish(self.member, Outcome.CANCELLED)
 
@@ -88,7 +95,51 @@ struct Placement(Movable):
         Returns:
             False if there is none; then `no_upstream` answers.
         """
-        var pick = self._upstreams.choose(self.key, self._tried)
+        return self._take(self._upstreams.choose(self.key, self._tried))
+
+    def is_full(self) -> Bool:
+        """Tells whether there was no upstream since all are busy.
+
+        Returns:
+            True if it may be worth to `wait`.
+        """
+        return self._refusal == Outcome.FULL
+
+    def wait(mut self, line: Int, token: UInt64) -> Bool:
+        """Waits until an upstream has room.
+
+        Args:
+            line: Of which worker the request is.
+            token: By what that knows the request.
+
+        Returns:
+            False if it may not; else `arrive` or `stop_waiting` ends it.
+        """
+        if not self._upstreams.wait(Waiter(line, token, self.key)):
+            return False
+        self._line = line
+        self._token = token
+        return True
+
+    def arrive(mut self, var pick: Pick) -> Bool:
+        """Ends the wait with what was given to it.
+
+        Args:
+            pick: Where the request goes.
+
+        Returns:
+            False if it goes nowhere; then `no_upstream` answers.
+        """
+        self._line = -1
+        return self._take(pick^)
+
+    def stop_waiting(mut self):
+        """Ends the wait, if there is one."""
+        if self._line >= 0:
+            self._upstreams.stop_waiting(self._line, self._token)
+            self._line = -1
+
+    def _take(mut self, var pick: Pick) -> Bool:
         if not pick.choice.is_member():
             self._refusal = pick.choice.refusal
             return False
@@ -133,7 +184,10 @@ struct Placement(Movable):
             502, 503 or 504.
         """
         if self.logs_errors:
-            log_failure(self.authority(), outcome, decision, reason)
+            var told_as = String()
+            if self.upstream:
+                told_as = self.upstream.held()[].told_as
+            log_failure(told_as, outcome, decision, reason)
         return self._failure(outcome)
 
     def _failure(self, outcome: Outcome) -> Response:

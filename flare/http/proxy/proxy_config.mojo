@@ -1,5 +1,6 @@
 """The settings of a reverse proxy, and the upstreams that it was given."""
 
+from flare.http.client.addresses import HostAddresses
 from flare.http.h1.field_section import HeadLimits
 from flare.http.proxy.forwarding import ForwardingRules
 from flare.http.proxy.group_config import GroupConfig
@@ -46,6 +47,9 @@ struct ProxyConfig(Copyable, Movable):
     var tls: TlsConfig
     """Whom to trust of upstreams that are reached over TLS, and what to show
     them."""
+    var addresses: HostAddresses
+    """Where upstreams are that have a name: addresses, or a resolver of one's own,
+    which the loop waits for; the system is asked for all others."""
     var http2: Bool
     """True to offer HTTP/2 to upstreams that are reached over TLS (ALPN): those
     that agree get all requests of a worker on one connection."""
@@ -72,6 +76,7 @@ struct ProxyConfig(Copyable, Movable):
         self.max_body_size = DEFAULT_BODY_LIMIT
         self.head_limits = HeadLimits(_HEAD_LEN_MAX, _HEAD_LEN_MAX, 256)
         self.tls = TlsConfig()
+        self.addresses = HostAddresses()
         self.http2 = True
         self.http2_prior_knowledge = False
         self.http2_ping_after_ms = 15_000

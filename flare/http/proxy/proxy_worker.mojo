@@ -13,12 +13,14 @@ from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.proxy.forwarding import ForwardedRequest
 from flare.http.proxy.health_check import start_health_checks
 from flare.http.proxy.http2_pool import Http2Pool
+from flare.http.proxy.name_lookups import start_name_lookups
 from flare.http.proxy.placement import Placement
 from flare.http.proxy.proxy_config import ProxyShared
 from flare.http.proxy.response_rewriting import UpstreamNames
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
 from flare.http.proxy.upstreams import Upstream
+from flare.http.proxy.waiting_line import WaitingLine, open_line
 from flare.http.handler.later import Completion
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
@@ -82,6 +84,8 @@ struct ProxyWorker(Movable):
     """Content on its way from one buffer to another; empty between calls."""
     var http2: Http2Pool
     """Connections on which HTTP/2 is spoken."""
+    var line: Optional[ArcPointer[WaitingLine]]
+    """Requests that wait for an upstream; nothing if none does."""
     # By the slots of the upstreams.
     var _idle: List[_IdleLinks]
     var _parsers: List[OwnedPointer[ResponseParser]]
@@ -100,9 +104,11 @@ struct ProxyWorker(Movable):
                 shared[].config.tls.copy(), shared[].config.head_limits
             )
         )
+        self.context[].addresses = shared[].config.addresses.copy()
         self.forwarded = ForwardedRequest()
         self.scratch = Buffer(0)
         self.http2 = Http2Pool()
+        self.line = None
         self._idle = []
         self._parsers = []
         self._outputs = []
@@ -175,10 +181,14 @@ struct ProxyWorker(Movable):
         ref idle = self._idle.at(slot)
         if idle.generation != member.generation:
             return None
+        var age_max_ms = self.shared[].group.max_connection_age_ms
         while len(idle.links) > 0:
             var link = idle.links.pop()
-            if link[].is_open():
+            if not link[].is_open():
+                continue
+            if not link[].is_older_than(age_max_ms):
                 return link^
+            link[].close()
         return None
 
     def put_idle(mut self, member: MemberId, link: ArcPointer[UpstreamLink]):
@@ -189,6 +199,8 @@ struct ProxyWorker(Movable):
             link: The connection, which nobody has.
         """
         ref config = self.shared[].config
+        if link[].is_older_than(self.shared[].group.max_connection_age_ms):
+            return link[].close()
         var slot = Int(member.slot)
         while len(self._idle) <= slot:
             self._idle.append(_IdleLinks())
@@ -218,6 +230,7 @@ struct ProxyWorker(Movable):
             upstream.endpoint,
             None,
             self.shared[].config.connect_timeout_ms,
+            addresses=upstream.addresses.copy(),
         )
 
     def take_parser(mut self) -> OwnedPointer[ResponseParser]:
@@ -291,6 +304,10 @@ def worker_of(
     if kept:
         return kept.held().copy()
     var made = ArcPointer(ProxyWorker(shared))
+    ref group = shared[].group
+    if group.max_requests > 0 and group.queue_timeout_ms > 0:
+        made[].line = open_line(loop, shared[].upstreams)
     loop[].keep_local(key, made)
     start_health_checks(loop, made[].context, shared)
+    start_name_lookups(loop, shared)
     return made^

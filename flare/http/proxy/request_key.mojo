@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.http.message.request import Request
-from flare.http.proxy.upstream_group import hash_key
+from flare.http.proxy.member import hash_key
 
 
 struct RequestKey(Copyable, Movable):

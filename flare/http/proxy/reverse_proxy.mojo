@@ -27,6 +27,7 @@ from flare.http.proxy.group_config import Balance
 from flare.http.proxy.lent_content import LENT_LEN_MIN
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
 from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
+from flare.http.proxy.queued_exchange import QueuedExchange
 from flare.http.proxy.stream_exchange import StreamExchange
 from flare.http.proxy.stream_tunnel import asks_for_websocket
 from flare.http.proxy.upstream_content import trailers_of
@@ -124,7 +125,9 @@ struct ReverseProxy(Copyable, Handler):
         var exchange = Exchange(worker, call.loop, req.method_name)
         if shared.group.balance == Balance.CONSISTENT_HASH:
             exchange.place.key = shared.config.key.of(req)
-        if not exchange.place.choose():
+        if not exchange.place.choose() and not (
+            exchange.place.is_full() and worker[].line
+        ):
             return exchange.place.no_upstream()
         exchange.place.logs_errors = req.route_params()[].record.logs_errors
         exchange.host = String(forwarded.host())
@@ -159,18 +162,9 @@ struct ReverseProxy(Copyable, Handler):
             )
         except error:
             return refusal(400, String("the request cannot be sent on\n"))
-        var is_tls = exchange.place.upstream.held()[].endpoint.is_tls
         if exchange.has_all:
             _add_content(req, call.keeps(req.body), exchange)
-        var made = ArcPointer(exchange^)
-        # Any other change of the protocol is one of a connection of HTTP/1.1.
-        if shared.config.offers_http2(is_tls) and (
-            made[].upgrade.byte_length() == 0
-            or asks_for_websocket(req, made[].upgrade)
-        ):
-            var stream = StreamExchange(made, req, forwarded, framing)
-            return later(req, ArcPointer(stream^))
-        return later(req, made)
+        return _send_later(req, exchange^, framing)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks for the request as soon as its head is there.
@@ -185,7 +179,8 @@ struct ReverseProxy(Copyable, Handler):
         return RequestPolicy(
             max_body_size=config.max_body_size,
             # The proxy's own times are over before.
-            timeout_ms=config.connect_timeout_ms * config.group.max_attempts
+            timeout_ms=config.group.queue_timeout_ms
+            + config.connect_timeout_ms * config.group.max_attempts
             + config.write_timeout_ms
             + config.head_timeout_ms
             + _GRACE_MS,
@@ -214,6 +209,40 @@ def _refuse(error: ForwardingError) -> Response:
     if error.status == FINAL_RECIPIENT:
         return Response(200)
     return refusal(error.status, String(error.reason, "\n"))
+
+
+def _send_later(
+    req: Request, var exchange: Exchange, framing: RequestFraming
+) raises -> Response:
+    """Sends a request that is written, as soon as it has an upstream."""
+    var may_be_http2 = _may_be_http2(req, exchange)
+    var has_upstream = exchange.place.upstream.__bool__()
+    var plain = ArcPointer(exchange^)
+    var stream = Optional[ArcPointer[StreamExchange]](None)
+    if may_be_http2:
+        ref forwarded = plain[].worker[].forwarded
+        stream = ArcPointer(StreamExchange(plain, req, forwarded, framing))
+    if not has_upstream:
+        return later(req, ArcPointer(QueuedExchange(plain, stream^)))
+    if stream:
+        return later(req, stream.take())
+    return later(req, plain)
+
+
+def _may_be_http2(req: Request, exchange: Exchange) -> Bool:
+    """Tells whether HTTP/2 may be spoken for the request, to its upstream or, as
+    long as there is none, to any."""
+    ref config = exchange.worker[].shared[].config
+    var may_be = config.offers_http2(True) or config.offers_http2(False)
+    if exchange.place.upstream:
+        ref upstream = exchange.place.upstream.held()[]
+        may_be = config.offers_http2(upstream.endpoint.is_tls)
+    if not may_be:
+        return False
+    # Any other change of the protocol is one of a connection of HTTP/1.1.
+    return exchange.upgrade.byte_length() == 0 or (
+        asks_for_websocket(req, exchange.upgrade)
+    )
 
 
 def _framing(
@@ -296,7 +325,8 @@ def _add_content(req: Request, is_kept: Bool, mut exchange: Exchange):
     """Adds content that has come with the head; what stays where it is goes out
     from there if it is long and goes as it is."""
     ref config = exchange.worker[].shared[].config
-    var is_tls = exchange.place.upstream.held()[].endpoint.is_tls
+    ref upstream = exchange.place.upstream
+    var is_tls = not upstream or upstream.held()[].endpoint.is_tls
     var goes_as_it_is = not (
         exchange.is_chunked or is_tls or config.offers_http2(False)
     )

@@ -1,9 +1,9 @@
 """Upstreams of one kind: which of them a request goes to, without clock and socket."""
 
 from flare.bytes.checked import *
-from flare.bytes.siphash import SipHash, SipKey
 from flare.http.proxy.group_config import Balance, GroupConfig
-from flare.http.proxy.member_health import MemberHealth, MemberState
+from flare.http.proxy.member import Member, MemberFigures
+from flare.http.proxy.member_health import MemberHealth
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.retry_rules import (
     DECISION_COUNT,
@@ -21,23 +21,7 @@ comptime MEMBERS_MAX = 64
 comptime WEIGHT_MAX = 1_000
 """The highest weight of an upstream."""
 
-# All gateways map a key to the same upstream, so the hash has no secret.
-comptime _KEY = SipKey(0x666C6172652E7570, 0x73747265616D7331)
 comptime _PERCENT = 100
-
-
-def hash_key(octets: Span[UInt8, _]) -> UInt64:
-    """Makes a key for `Balance.CONSISTENT_HASH`, the same in every gateway.
-
-    Args:
-        octets: What requests that belong together have in common.
-
-    Returns:
-        The key.
-    """
-    var hash = SipHash[1, 3](materialize[_KEY]())
-    hash.update(octets)
-    return hash.finish()
 
 
 @fieldwise_init
@@ -78,76 +62,38 @@ struct Choice(TrivialRegisterPassable):
         return self.refusal == Outcome.ANSWERED
 
 
-struct MemberFigures(Copyable, Movable):
-    """What is to be told of one upstream."""
+@fieldwise_init
+struct Waiter(TrivialRegisterPassable):
+    """A request that waits until an upstream has room."""
 
-    var address: String
-    """Where it is."""
-    var weight: Int
-    """Its weight."""
-    var state: MemberState
-    """Whether it is asked."""
-    var active_count: Int
-    """How many requests it has."""
-    var outcome_counts: List[Int]
-    """How many attempts have ended in each way, by `Outcome.code`."""
-    var ejection_count: Int
-    """How often it was ejected."""
-
-    def __init__(out self, member: _Member, now_ms: Int):
-        """Copies the figures.
-
-        Args:
-            member: The upstream.
-            now_ms: The time.
-        """
-        self.address = member.address
-        self.weight = member.weight
-        self.state = member.health.state(now_ms)
-        if member.is_draining:
-            self.state = MemberState.DRAINING
-        self.active_count = member.active_count
-        self.outcome_counts = member.outcome_counts.copy()
-        self.ejection_count = member.health.ejection_count
+    var line: Int
+    """Of which worker it is."""
+    var token: UInt64
+    """By what that knows it."""
+    var key: UInt64
+    """Of `hash_key`."""
 
 
-struct _Member(Copyable, Movable):
-    var address: String
-    var weight: Int
-    var generation: UInt32
-    var is_there: Bool
-    var is_draining: Bool
-    # Leaves its place when its last request has ended.
-    var is_leaving: Bool
-    var active_count: Int
-    var turn: Int
-    var seed: UInt64
-    var health: MemberHealth
-    var outcome_counts: List[Int]
+@fieldwise_init
+struct Placed(TrivialRegisterPassable):
+    """A request that waits no longer."""
 
-    def __init__(
-        out self,
-        var address: String,
-        weight: Int,
-        generation: UInt32,
-        var health: MemberHealth,
-    ):
-        self.seed = hash_key(address.as_bytes())
-        self.address = address^
-        self.weight = weight
-        self.generation = generation
-        self.is_there = True
-        self.is_draining = False
-        self.is_leaving = False
-        self.active_count = 0
-        self.turn = 0
-        self.health = health^
-        self.outcome_counts = List[Int](length=OUTCOME_COUNT, fill=0)
+    var waiter: Waiter
+    """The request."""
+    var choice: Choice
+    """Where it goes, or why it goes nowhere."""
 
-    def has_room(self, config: GroupConfig, now_ms: Int) -> Bool:
-        if config.max_requests > 0 and self.active_count >= config.max_requests:
-            return False
-        return self.health.circuit_admits(now_ms)
+
+@fieldwise_init
+struct _Candidates(TrivialRegisterPassable):
+    """Sets of members that a request may go to."""
+
+    # All that are not draining.
+    var usable: UInt64
+    # Those that are asked now.
+    var free: UInt64
+    # Those that would be, had they fewer requests.
+    var full: UInt64
 
 
 struct UpstreamGroup(Movable):
@@ -162,7 +108,7 @@ struct UpstreamGroup(Movable):
 
     var config: GroupConfig
     """The rules."""
-    var _members: List[_Member]
+    var _members: List[Member]
     var _generation: UInt32
     var _random: UInt64
     var _budget: RetryBudget
@@ -170,6 +116,9 @@ struct UpstreamGroup(Movable):
     # repeated.
     var _failed: List[Int]
     var _retry_count: Int
+    # The one that came first stands first.
+    var _waiting: List[Waiter]
+    var _placed: List[Placed]
 
     def __init__(
         out self, var config: GroupConfig, *, seed: UInt64, now_ms: Int
@@ -192,6 +141,8 @@ struct UpstreamGroup(Movable):
         self._budget = RetryBudget(now_ms)
         self._failed = List[Int](length=OUTCOME_COUNT * DECISION_COUNT, fill=0)
         self._retry_count = 0
+        self._waiting = []
+        self._placed = []
 
     def add(
         mut self, var address: String, weight: Int = 1, *, now_ms: Int
@@ -212,29 +163,93 @@ struct UpstreamGroup(Movable):
         """
         _check_weight(address, weight)
         var found = self._find(address)
-        if found >= 0:
-            ref old = self._members.at(found)
-            if not old.is_draining:
-                raise Error("upstream ", address, ": it is in the group")
-            old.is_draining = False
-            old.is_leaving = False
-            old.weight = weight
-            return self._id(found, False)
+        if found < 0:
+            var health = MemberHealth(now_ms, len(self._members) > 0)
+            var slot = self._make(address, String(), health)
+            if slot < 0:
+                raise Error(
+                    "upstream ", address, ": a group has at most ", MEMBERS_MAX
+                )
+            self._members.at(slot).weight = weight
+            self._place_waiting(now_ms)
+            return self._id(slot, False)
+        if not self._members.at(found).is_draining:
+            raise Error("upstream ", address, ": it is in the group")
+        for slot in range(len(self._members)):
+            ref old = self._members.at(slot)
+            if old.is_of(address) and not old.is_gone:
+                old.is_draining = False
+                old.is_leaving = False
+                old.weight = weight
+        self._place_waiting(now_ms)
+        return self._id(found, False)
+
+    def _make(
+        mut self, address: String, ip: String, health: MemberHealth
+    ) -> Int:
+        """Makes a member; its place, or -1 if there is none for it."""
         var slot = 0
         while slot < len(self._members) and self._members.at(slot).is_there:
             slot += 1
         if slot == MEMBERS_MAX:
-            raise Error(
-                "upstream ", address, ": a group has at most ", MEMBERS_MAX
-            )
+            return -1
         self._generation += 1
-        var health = MemberHealth(now_ms, len(self._members) > 0)
-        var member = _Member(address^, weight, self._generation, health^)
+        var member = Member(address, ip, self._generation, health.copy())
         if slot == len(self._members):
             self._members.append(member^)
         else:
             self._members.at(slot) = member^
-        return self._id(slot, False)
+        return slot
+
+    def set_addresses(
+        mut self, address: StringSpan, ips: Span[String, _], *, now_ms: Int
+    ) -> List[Int]:
+        """Says which IP addresses the name of an upstream has. Each of them is
+        an upstream from now on, with a health of its own and the weight of all.
+        New ones join, and those that the name has no more leave when their last
+        request has ended.
+
+        Args:
+            address: Where it is, as it was given to `add`.
+            ips: The addresses, each once. Without any nothing changes.
+            now_ms: The time.
+
+        Returns:
+            The place of each; -1 for one for which there is none.
+        """
+        var slots = List[Int](length=len(ips), fill=-1)
+        var first = self._find(address)
+        if first < 0:
+            return slots^
+        var like = self._members.at(first).copy()
+        if len(ips) == 1 and like.ip.byte_length() == 0:
+            # Its connections lead there already.
+            self._members.at(first).take_ip(ips[0])
+        # Those of the first look-up have nobody to lean on.
+        var health = MemberHealth(now_ms, like.ip.byte_length() > 0)
+        var kept: UInt64 = 0
+        for index in range(len(ips)):
+            var slot = self._find_ip(address, ips[index])
+            if slot < 0:
+                slot = self._make(like.address, ips[index], health)
+            if slot < 0:
+                continue
+            slots.at(index) = slot
+            kept |= UInt64(1) << UInt64(slot)
+            ref member = self._members.at(slot)
+            member.is_gone = False
+            member.weight = like.weight
+            member.is_draining = like.is_draining
+            member.is_leaving = like.is_leaving
+        if kept == 0:
+            return slots^
+        for slot in range(len(self._members)):
+            ref member = self._members.at(slot)
+            if member.is_of(address) and (kept >> UInt64(slot)) & 1 == 0:
+                member.is_gone = True
+                member.leave()
+        self._place_waiting(now_ms)
+        return slots^
 
     def set_weight(mut self, address: StringSpan, weight: Int) raises:
         """Changes the share of an upstream.
@@ -247,10 +262,11 @@ struct UpstreamGroup(Movable):
             Error: If there is no such upstream, or the weight is none.
         """
         _check_weight(address, weight)
-        var slot = self._find(address)
-        if slot < 0:
+        if self._find(address) < 0:
             raise Error("upstream ", address, ": it is not in the group")
-        self._members.at(slot).weight = weight
+        for slot in range(len(self._members)):
+            if self._members.at(slot).is_of(address):
+                self._members.at(slot).weight = weight
 
     def drain(mut self, address: StringSpan) -> Bool:
         """Sends an upstream no more requests; those it has go on.
@@ -261,11 +277,10 @@ struct UpstreamGroup(Movable):
         Returns:
             False if there is no such upstream.
         """
-        var slot = self._find(address)
-        if slot < 0:
-            return False
-        self._members.at(slot).is_draining = True
-        return True
+        for slot in range(len(self._members)):
+            if self._members.at(slot).is_of(address):
+                self._members.at(slot).is_draining = True
+        return self._find(address) >= 0
 
     def remove(mut self, address: StringSpan) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended.
@@ -276,13 +291,11 @@ struct UpstreamGroup(Movable):
         Returns:
             False if there is no such upstream.
         """
-        if not self.drain(address):
-            return False
-        ref member = self._members.at(self._find(address))
-        member.is_leaving = True
-        if member.active_count == 0:
-            member.is_there = False
-        return True
+        var is_there = self._find(address) >= 0
+        for slot in range(len(self._members)):
+            if self._members.at(slot).is_of(address):
+                self._members.at(slot).leave()
+        return is_there
 
     def is_drained(self, address: StringSpan) -> Bool:
         """Tells whether an upstream may be stopped.
@@ -293,16 +306,37 @@ struct UpstreamGroup(Movable):
         Returns:
             True if it has no request, and gets none.
         """
-        var slot = self._find(address)
-        if slot < 0:
-            return True
-        ref member = self._members.at(slot)
-        return member.is_draining and member.active_count == 0
-
-    def _find(self, address: StringSpan) -> Int:
         for slot in range(len(self._members)):
             ref member = self._members.at(slot)
-            if member.is_there and StringSpan(member.address) == address:
+            if member.is_of(address) and (
+                not member.is_draining or member.active_count > 0
+            ):
+                return False
+        return True
+
+    def has(self, address: StringSpan) -> Bool:
+        """Tells whether an upstream is there.
+
+        Args:
+            address: Where it is.
+
+        Returns:
+            True also while it is draining.
+        """
+        return self._find(address) >= 0
+
+    def _find(self, address: StringSpan) -> Int:
+        """Finds the first member of an address that it still stands for."""
+        for slot in range(len(self._members)):
+            ref member = self._members.at(slot)
+            if member.is_of(address) and not member.is_gone:
+                return slot
+        return -1
+
+    def _find_ip(self, address: StringSpan, ip: StringSpan) -> Int:
+        for slot in range(len(self._members)):
+            ref member = self._members.at(slot)
+            if member.is_of(address) and StringSpan(member.ip) == ip:
                 return slot
         return -1
 
@@ -343,9 +377,20 @@ struct UpstreamGroup(Movable):
         Returns:
             The upstream, or why there is none.
         """
+        if tried == 0:
+            self._budget.note_request(self.config, now_ms)
+        if len(self._waiting) > 0:
+            # Nobody overtakes.
+            self._place_waiting(now_ms)
+            if len(self._waiting) > 0:
+                return self._no_choice(Outcome.FULL)
+        return self._choose_of(self._candidates(now_ms), key, tried, now_ms)
+
+    def _candidates(mut self, now_ms: Int) -> _Candidates:
         var working: UInt64 = 0
         var usable: UInt64 = 0
-        var has_room: UInt64 = 0
+        var admitted: UInt64 = 0
+        var full: UInt64 = 0
         for slot in range(len(self._members)):
             ref member = self._members.at(slot)
             if not member.is_there or member.is_draining:
@@ -354,13 +399,19 @@ struct UpstreamGroup(Movable):
             usable |= bit
             if member.health.is_well(now_ms):
                 working |= bit
-            if member.has_room(self.config, now_ms):
-                has_room |= bit
-        if tried == 0:
-            self._budget.note_request(self.config, now_ms)
-        if usable == 0:
+            if member.health.circuit_admits(now_ms):
+                admitted |= bit
+            if member.is_full(self.config):
+                full |= bit
+        admitted &= working if working != 0 else usable
+        return _Candidates(usable, admitted & ~full, admitted & full)
+
+    def _choose_of(
+        mut self, found: _Candidates, key: UInt64, tried: UInt64, now_ms: Int
+    ) -> Choice:
+        if found.usable == 0:
             return self._no_choice(Outcome.NONE_AVAILABLE)
-        var candidates = (working if working != 0 else usable) & has_room
+        var candidates = found.free
         if candidates == 0:
             return self._no_choice(Outcome.FULL)
         if (candidates & ~tried) != 0:
@@ -370,6 +421,96 @@ struct UpstreamGroup(Movable):
         chosen.active_count += 1
         var is_trial = chosen.health.begin_request()
         return Choice(self._id(slot, is_trial), Outcome.ANSWERED)
+
+    def wait(mut self, waiter: Waiter, now_ms: Int) -> Bool:
+        """Has a request wait that `choose` has refused with FULL, behind those
+        that wait already.
+
+        Args:
+            waiter: The request.
+            now_ms: The time.
+
+        Returns:
+            False if it may not: too many do, or no upstream lacks but room. If
+            True, `take_placed` tells of it some time, unless it leaves.
+        """
+        var may_wait = self.config.queue_timeout_ms > 0
+        if not may_wait or (
+            len(self._waiting) >= self.config.max_queued_requests
+        ):
+            return False
+        var found = self._candidates(now_ms)
+        if (found.full | found.free) == 0:
+            return False
+        self._waiting.append(waiter)
+        self._place_waiting(now_ms)
+        return True
+
+    def stop_waiting(mut self, line: Int, token: UInt64) -> Bool:
+        """Takes out a request that waits no longer.
+
+        Args:
+            line: Of which worker it is.
+            token: By what that knows it.
+
+        Returns:
+            False if it does not wait.
+        """
+        for index in range(len(self._waiting)):
+            ref waiter = self._waiting.at(index)
+            if waiter.line == line and waiter.token == token:
+                _ = self._waiting.pop(index)
+                return True
+        return False
+
+    def stop_line(mut self, line: Int):
+        """Takes out all requests of a worker.
+
+        Args:
+            line: Which worker.
+        """
+        for index in range(len(self._waiting) - 1, -1, -1):
+            if self._waiting.at(index).line == line:
+                _ = self._waiting.pop(index)
+
+    def waiting_count(self) -> Int:
+        """Counts the requests that wait.
+
+        Returns:
+            So many.
+        """
+        return len(self._waiting)
+
+    @always_inline
+    def has_placed(self) -> Bool:
+        """Tells whether `take_placed` has something to tell.
+
+        Returns:
+            True if so.
+        """
+        return len(self._placed) > 0
+
+    def take_placed(mut self) -> List[Placed]:
+        """Takes the requests that wait no longer.
+
+        Returns:
+            Those that have left the queue since the last call, the first one
+            first; `finish` is owed for each that has an upstream.
+        """
+        var placed = List[Placed]()
+        swap(placed, self._placed)
+        return placed^
+
+    def _place_waiting(mut self, now_ms: Int):
+        """Gives what room there is to those that came first. If there is none to
+        come, since no upstream works, nobody is left waiting."""
+        while len(self._waiting) > 0:
+            var found = self._candidates(now_ms)
+            if found.free == 0 and found.full != 0:
+                return
+            var waiter = self._waiting.pop(0)
+            var choice = self._choose_of(found, waiter.key, 0, now_ms)
+            self._placed.append(Placed(waiter, choice))
 
     def _no_choice(self, refusal: Outcome) -> Choice:
         return Choice(MemberId(0, False, 0), refusal)
@@ -469,9 +610,9 @@ struct UpstreamGroup(Movable):
         )
         if found.is_leaving and found.active_count == 0:
             found.is_there = False
-            return
-        if is_bad and self._may_eject(now_ms):
+        elif is_bad and self._may_eject(now_ms):
             self._members.at(Int(member.slot)).health.eject(self.config, now_ms)
+        self._place_waiting(now_ms)
 
     def _may_eject(self, now_ms: Int) -> Bool:
         """Bounds the share of upstreams that are ejected: what all of them fail
@@ -564,6 +705,7 @@ struct UpstreamGroup(Movable):
             self._members.at(Int(member.slot)).health.end_check(
                 is_good, self.config, now_ms
             )
+            self._place_waiting(now_ms)
 
     def figures(self, now_ms: Int) -> List[MemberFigures]:
         """Copies what is to be told of each upstream.

@@ -132,6 +132,8 @@ struct UpstreamLink(LoopTask, OctetSink):
     short read does not mean that all was read."""
     var request_count: Int
     """How many requests it has carried, the present one included."""
+    var opened_ms: Int
+    """When it was opened."""
     var _loop: ArcPointer[WorkerLoop]
     var _context: ArcPointer[ConnectContext]
     var _token: UInt64
@@ -151,6 +153,7 @@ struct UpstreamLink(LoopTask, OctetSink):
         self.is_readable = False
         self.may_have_more = False
         self.request_count = 0
+        self.opened_ms = 0
         self._loop = loop.copy()
         self._context = context.copy()
         self._token = 0
@@ -183,6 +186,22 @@ struct UpstreamLink(LoopTask, OctetSink):
             False before it is open and after it is closed.
         """
         return self.connection.__bool__()
+
+    def is_older_than(self, age_max_ms: Int) -> Bool:
+        """Tells whether it is too old for one more request.
+
+        Args:
+            age_max_ms: How old it may become, in milliseconds; 0 for no bound.
+
+        Returns:
+            True at that age, or up to an eighth of it before: which part depends
+            on the connection, so that those of one age do not end at once.
+        """
+        if age_max_ms == 0:
+            return False
+        var share = Int((self._token >> 32) & 7)
+        var spared_ms = age_max_ms * share // 64
+        return coarse_monotonic_ms() - self.opened_ms >= age_max_ms - spared_ms
 
     def lend[U: LinkUser](mut self, user: ArcPointer[U]):
         """Gives the connection to a user, who gives it back with `release`.
@@ -394,6 +413,7 @@ def _connect(link: ArcPointer[UpstreamLink]):
         link[]._connector = None
         _watch_stream(link, connection[].transport.fd())
         link[].connection = connection^
+        link[].opened_ms = coarse_monotonic_ms()
         link[].is_readable = True
     except error:
         _refuse(link, user, error)

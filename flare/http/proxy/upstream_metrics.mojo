@@ -2,9 +2,9 @@
 
 from flare.bytes.checked import *
 from flare.http.handler.metric_source import MetricSource
+from flare.http.proxy.member import MemberFigures
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.upstream_group import MemberFigures
 from flare.http.proxy.upstreams import Upstreams
 
 
@@ -38,18 +38,18 @@ struct UpstreamMetrics(Copyable, MetricSource):
         _head(text, "flare_upstream_active_requests", "gauge")
         for index in range(len(members)):
             ref member = members.at(index)
-            self._begin(text, "flare_upstream_active_requests", member.address)
+            self._begin(text, "flare_upstream_active_requests", member)
             text.write("} ", member.active_count, "\n")
         _head(text, "flare_upstream_up", "gauge")
         for index in range(len(members)):
             ref member = members.at(index)
-            self._begin(text, "flare_upstream_up", member.address)
+            self._begin(text, "flare_upstream_up", member)
             var is_up = member.state == MemberState.UP
             text.write(',state="', member.state.name(), '"} ', Int(is_up), "\n")
         _head(text, "flare_upstream_ejections_total", "counter")
         for index in range(len(members)):
             ref member = members.at(index)
-            self._begin(text, "flare_upstream_ejections_total", member.address)
+            self._begin(text, "flare_upstream_ejections_total", member)
             text.write("} ", member.ejection_count, "\n")
         _head(text, "flare_upstream_attempts_total", "counter")
         for index in range(len(members)):
@@ -62,17 +62,30 @@ struct UpstreamMetrics(Copyable, MetricSource):
             self._upstreams.retry_count(),
             "\n",
         )
+        _head(text, "flare_gateway_queued_requests", "gauge")
+        text.write(
+            'flare_gateway_queued_requests{group="',
+            self._name,
+            '"} ',
+            self._upstreams.waiting_count(),
+            "\n",
+        )
         self._write_failed(text)
 
-    def _begin(self, mut text: String, name: StaticString, address: String):
-        text.write(name, '{group="', self._name, '",upstream="', address, '"')
+    def _begin(
+        self, mut text: String, name: StaticString, member: MemberFigures
+    ):
+        text.write(name, '{group="', self._name, '",upstream="')
+        text.write(member.address, '"')
+        if member.ip.byte_length() > 0:
+            text.write(',address="', member.ip, '"')
 
     def _write_attempts(self, mut text: String, member: MemberFigures):
         for code in range(OUTCOME_COUNT):
             var count = member.outcome_counts.at(code)
             if count == 0:
                 continue
-            self._begin(text, "flare_upstream_attempts_total", member.address)
+            self._begin(text, "flare_upstream_attempts_total", member)
             text.write(
                 ',outcome="', Outcome(UInt8(code)).name(), '"} ', count, "\n"
             )

@@ -3,18 +3,22 @@
 from flare.bytes.checked import *
 from flare.http.client.pool import Endpoint
 from flare.http.proxy.group_config import GroupConfig
+from flare.http.proxy.looked_up_names import LookedUpNames, pair_addresses
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.retry_rules import (
     DECISION_COUNT,
     Attempt,
     RetryDecision,
 )
+from flare.http.proxy.member import MemberFigures
 from flare.http.proxy.upstream_group import (
     Choice,
-    MemberFigures,
     MemberId,
     UpstreamGroup,
+    Waiter,
 )
+from flare.net.ip import IpAddr
+from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.mutex import Mutex
 from flare.sys.random import process_key
@@ -29,6 +33,12 @@ struct Upstream(Copyable, Movable):
     """How it is reached."""
     var authority: String
     """Host and port, as in Host."""
+    var told_as: String
+    """Where it is, for lines of the log: by its authority, and with its address if
+    its name may stand for several."""
+    var addresses: List[IpAddr]
+    """The address of its name at which this one is, and perhaps another one to
+    reach it by; none to have the name looked up for each connection."""
 
     def __init__(out self, url: StringSpan) raises:
         """Reads the address of an upstream.
@@ -55,22 +65,35 @@ struct Upstream(Copyable, Movable):
             self.endpoint = Endpoint.of(parsed)
         except error:
             raise Error("the upstream '", url, "': ", error.reason)
+        self.addresses = []
         self.authority = String(parsed.host())
         if self.endpoint.is_unix:
             # RFC 9112 section 3.2: there is always a Host.
             self.authority = "localhost"
+        self.told_as = self.authority
 
+    def is_named(self) -> Bool:
+        """Tells whether it has a name that stands for addresses.
 
-struct _Table(Movable):
-    """What the lock is around."""
+        Returns:
+            False for an address, and for a Unix socket.
+        """
+        if self.endpoint.is_unix:
+            return False
+        try:
+            _ = IpAddr.parse(self.endpoint.host)
+        except:
+            return True
+        return False
 
-    var group: UpstreamGroup
-    # By the slots of the group's members.
-    var upstreams: List[ArcPointer[Upstream]]
+    def set_addresses(mut self, addresses: List[IpAddr]):
+        """Says at which address of its name it is.
 
-    def __init__(out self, var group: UpstreamGroup):
-        self.group = group^
-        self.upstreams = []
+        Args:
+            addresses: The address, and perhaps another one to reach it by.
+        """
+        self.addresses = addresses.copy()
+        self.told_as.write(" (", addresses[0], ")")
 
 
 @fieldwise_init
@@ -81,6 +104,90 @@ struct Pick(Movable):
     """Of the group; `Upstreams.finish` is owed if it is a member."""
     var upstream: Optional[ArcPointer[Upstream]]
     """The upstream, if there is one."""
+
+
+@fieldwise_init
+struct Arrived(Movable):
+    """A request of a worker that waits for an upstream no longer."""
+
+    var token: UInt64
+    """By what the worker knows it."""
+    var pick: Pick
+    """Where it goes."""
+
+    def take(deinit self) -> Pick:
+        """Takes that out.
+
+        Returns:
+            Where it goes.
+        """
+        return self.pick^
+
+
+struct _Line(Movable):
+    """Requests of one worker that have waited."""
+
+    # Nothing once the worker has ended.
+    var waker: Optional[Waker]
+    var arrived: List[Arrived]
+
+    def __init__(out self, waker: Waker):
+        self.waker = waker.copy()
+        self.arrived = []
+
+
+struct _Table(Movable):
+    """What the lock is around."""
+
+    var group: UpstreamGroup
+    # By the slots of the group's members.
+    var upstreams: List[ArcPointer[Upstream]]
+    var lines: List[_Line]
+    var names: LookedUpNames
+
+    def __init__(out self, var group: UpstreamGroup):
+        self.names = LookedUpNames(group.config.lookup_interval_ms)
+        self.group = group^
+        self.upstreams = []
+        self.lines = []
+
+    def pick(self, choice: Choice) -> Pick:
+        var upstream = Optional[ArcPointer[Upstream]](None)
+        if choice.is_member():
+            upstream = self.upstreams.at(Int(choice.member.slot))
+        return Pick(choice, upstream^)
+
+    def put(mut self, slot: Int, upstream: ArcPointer[Upstream]):
+        """Says where a member is."""
+        while len(self.upstreams) <= slot:
+            self.upstreams.append(upstream)
+        self.upstreams.at(slot) = upstream
+
+    @always_inline
+    def deliver(mut self):
+        """Tells the workers of requests that wait no longer."""
+        if self.group.has_placed():
+            self._deliver()
+
+    @no_inline
+    def _deliver(mut self):
+        while self.group.has_placed():
+            for placed in self.group.take_placed():
+                var number = placed.waiter.line
+                if not self.lines.at(number).waker:
+                    self.give_back(placed.choice)
+                    continue
+                var pick = self.pick(placed.choice)
+                ref line = self.lines.at(number)
+                line.arrived.append(Arrived(placed.waiter.token, pick^))
+                line.waker.held().wake()
+
+    def give_back(mut self, choice: Choice):
+        """Lets go an upstream that nobody wants any more."""
+        if choice.is_member():
+            self.group.finish(
+                choice.member, Outcome.CANCELLED, coarse_monotonic_ms()
+            )
 
 
 struct FailedCount(Copyable, Movable):
@@ -148,16 +255,17 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             Error: If the URL or the weight is none, or the upstream is there.
         """
         var upstream = ArcPointer(Upstream(url))
+        var now_ms = coarse_monotonic_ms()
         var guard = self._table.lock()
         ref table = guard[]
-        var member = table.group.add(
-            String(url), weight, now_ms=coarse_monotonic_ms()
-        )
-        var slot = Int(member.slot)
-        if slot == len(table.upstreams):
-            table.upstreams.append(upstream)
-        else:
-            table.upstreams.at(slot) = upstream
+        # One that comes back is still where it was.
+        var is_new = not table.group.has(url)
+        var member = table.group.add(String(url), weight, now_ms=now_ms)
+        if is_new:
+            table.put(Int(member.slot), upstream)
+        if upstream[].is_named():
+            table.names.add(url, now_ms)
+        table.deliver()
         deinit(guard^)
 
     def set_weight(self, url: StringSpan, weight: Int) raises:
@@ -192,7 +300,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             False if there is no such upstream.
         """
-        return self._table.lock()[].group.remove(url)
+        var guard = self._table.lock()
+        ref table = guard[]
+        table.names.remove(url)
+        var is_there = table.group.remove(url)
+        deinit(guard^)
+        return is_there
 
     def is_drained(self, url: StringSpan) -> Bool:
         """Tells whether an upstream may be stopped.
@@ -256,12 +369,104 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref table = guard[]
-        var choice = table.group.choose(key, tried, coarse_monotonic_ms())
-        var upstream = Optional[ArcPointer[Upstream]](None)
-        if choice.is_member():
-            upstream = table.upstreams.at(Int(choice.member.slot))
+        var pick = table.pick(
+            table.group.choose(key, tried, coarse_monotonic_ms())
+        )
+        table.deliver()
         deinit(guard^)
-        return Pick(choice, upstream^)
+        return pick^
+
+    def open_line(self, waker: Waker) -> Int:
+        """Has requests of a worker wait for upstreams.
+
+        Args:
+            waker: Rings when some of them wait no longer.
+
+        Returns:
+            The worker's number, for `wait`.
+        """
+        var guard = self._table.lock()
+        ref lines = guard[].lines
+        var number = len(lines)
+        lines.append(_Line(waker))
+        deinit(guard^)
+        return number
+
+    def close_line(self, line: Int):
+        """Ends that: the worker has no more requests.
+
+        Args:
+            line: The worker's number.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        table.lines.at(line).waker = None
+        table.group.stop_line(line)
+        while len(table.lines.at(line).arrived) > 0:
+            var arrived = table.lines.at(line).arrived.pop()
+            table.give_back(arrived.pick.choice)
+        table.deliver()
+        deinit(guard^)
+
+    def wait(self, waiter: Waiter) -> Bool:
+        """Has a request wait that was refused with FULL.
+
+        Args:
+            waiter: The request.
+
+        Returns:
+            False if it may not; else `take_arrived` gives it some time, unless
+            `stop_waiting` takes it out.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var waits = table.group.wait(waiter, coarse_monotonic_ms())
+        table.deliver()
+        deinit(guard^)
+        return waits
+
+    def stop_waiting(self, line: Int, token: UInt64):
+        """Takes out a request that waits no longer, with the upstream that it
+        may have got meanwhile.
+
+        Args:
+            line: The worker's number.
+            token: By what the worker knows the request.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        if not table.group.stop_waiting(line, token):
+            ref arrived = table.lines.at(line).arrived
+            for index in range(len(arrived)):
+                if arrived.at(index).token == token:
+                    table.give_back(arrived.pop(index).pick.choice)
+                    table.deliver()
+                    break
+        deinit(guard^)
+
+    def take_arrived(self, line: Int) -> List[Arrived]:
+        """Takes requests that wait no longer.
+
+        Args:
+            line: The worker's number.
+
+        Returns:
+            The requests, the first one first; `finish` is owed for each that has
+            an upstream.
+        """
+        var arrived = List[Arrived]()
+        var guard = self._table.lock()
+        swap(arrived, guard[].lines.at(line).arrived)
+        deinit(guard^)
+        return arrived^
+
+    def waiting_count(self) -> Int:
+        """Counts the requests that wait until an upstream has room.
+
+        Returns:
+            So many.
+        """
+        return self._table.lock()[].group.waiting_count()
 
     def finish(self, member: MemberId, outcome: Outcome):
         """Takes note of how an attempt ended.
@@ -270,9 +475,11 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             member: Of the choice.
             outcome: How it ended.
         """
-        self._table.lock()[].group.finish(
-            member, outcome, coarse_monotonic_ms()
-        )
+        var guard = self._table.lock()
+        ref table = guard[]
+        table.group.finish(member, outcome, coarse_monotonic_ms())
+        table.deliver()
+        deinit(guard^)
 
     def may_retry(self, attempt: Attempt) -> RetryDecision:
         """Decides what follows on an attempt without a good end.
@@ -305,6 +512,57 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         deinit(guard^)
         return pick^
 
+    def next_lookup(self) -> Optional[String]:
+        """Finds an upstream whose name is to be looked up now.
+
+        Returns:
+            Where it is, as it was given to `add`, for which `end_lookup` is owed;
+            nothing if none is due.
+        """
+        return self._table.lock()[].names.next(coarse_monotonic_ms())
+
+    def next_lookup_ms(self) -> Int:
+        """Tells when to ask `next_lookup` again.
+
+        Returns:
+            The time.
+        """
+        return self._table.lock()[].names.next_ms(coarse_monotonic_ms())
+
+    def end_lookup(self, url: StringSpan, addresses: Span[IpAddr, _]) -> Bool:
+        """Takes note of a look-up: each address is an upstream from now on.
+
+        Args:
+            url: Which upstream was looked up.
+            addresses: Its addresses, best first; without any it keeps those that
+                it has had.
+
+        Returns:
+            True if it has failed and the one before had not.
+        """
+        var pairs = pair_addresses(addresses)
+        var ips = List[String]()
+        for index in range(len(pairs)):
+            ips.append(String(pairs[index][0]))
+        var now_ms = coarse_monotonic_ms()
+        var guard = self._table.lock()
+        ref table = guard[]
+        var slots = table.group.set_addresses(url, ips, now_ms=now_ms)
+        for index in range(len(slots)):
+            if slots.at(index) < 0:
+                continue
+            try:
+                var upstream = Upstream(url)
+                upstream.set_addresses(pairs[index])
+                table.put(slots.at(index), ArcPointer(upstream^))
+            except:
+                # It was read before.
+                pass
+        var is_news = table.names.end(url, len(pairs) > 0, now_ms)
+        table.deliver()
+        deinit(guard^)
+        return is_news
+
     def end_check(self, member: MemberId, is_good: Bool):
         """Takes note of a health check.
 
@@ -312,6 +570,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             member: Which upstream was checked.
             is_good: True if it answered well, and in time.
         """
-        self._table.lock()[].group.end_check(
-            member, is_good, coarse_monotonic_ms()
-        )
+        var guard = self._table.lock()
+        ref table = guard[]
+        table.group.end_check(member, is_good, coarse_monotonic_ms())
+        table.deliver()
+        deinit(guard^)

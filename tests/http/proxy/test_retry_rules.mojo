@@ -235,6 +235,23 @@ def test_bad_rules() raises:
     config.ejection_max_ms = 1
     with assert_raises(contains="ejection_max_ms is 1; it may be from 10000"):
         config.check()
+    for value in [-1, 86_400_001]:
+        config = GroupConfig()
+        config.queue_timeout_ms = value
+        with assert_raises(contains=String("queue_timeout_ms is ", value)):
+            config.check()
+        config = GroupConfig()
+        config.max_queued_requests = value
+        with assert_raises(contains=String("max_queued_requests is ", value)):
+            config.check()
+        config = GroupConfig()
+        config.lookup_interval_ms = value
+        with assert_raises(contains=String("lookup_interval_ms is ", value)):
+            config.check()
+        config = GroupConfig()
+        config.max_connection_age_ms = value
+        with assert_raises(contains=String("max_connection_age_ms is ", value)):
+            config.check()
     config = GroupConfig()
     config.health_path = "health"
     with assert_raises(contains="begins with a slash"):

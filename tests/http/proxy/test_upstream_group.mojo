@@ -1,12 +1,12 @@
 """Which upstream a request goes to: shares, keys, drain, and walks beside a model."""
 
 from flare.http.proxy.group_config import Balance
+from flare.http.proxy.member import hash_key
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.upstream_group import (
     MEMBERS_MAX,
     MemberId,
     UpstreamGroup,
-    hash_key,
 )
 from std.bit import pop_count
 from std.testing import assert_equal, assert_false, assert_raises, assert_true

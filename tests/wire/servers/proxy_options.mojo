@@ -1,7 +1,34 @@
 """Options of the test servers' command lines that `ReverseProxy` has."""
 
-from flare.http.proxy import Balance, GroupConfig, ProxyConfig, RequestKey
+from flare.http.client import NameResolver
+from flare.http.proxy import (
+    Balance,
+    GroupConfig,
+    HostRule,
+    ProxyConfig,
+    RequestKey,
+)
+from flare.net import IpAddr
 from flare.tls import TlsConfig, TlsIdentity
+
+
+@fieldwise_init
+struct ZoneFile(NameResolver):
+    """Finds in a file what addresses names have now: a line each, such as
+    `app 127.0.0.2 127.0.0.3`."""
+
+    var path: String
+
+    def resolve(self, host: StringSpan) raises -> List[IpAddr]:
+        for line in open(self.path, "r").read().split("\n"):
+            var words = line.split(" ")
+            if words[0] != host:
+                continue
+            var found = List[IpAddr]()
+            for index in range(1, len(words)):
+                found.append(IpAddr.parse(words[index]))
+            return found^
+        raise Error("there is no such name here")
 
 
 def set_proxy_option(
@@ -59,6 +86,10 @@ def _set_text(
         config.key = RequestKey.path()
     elif name == "balance":
         config.group.balance = _balance(value)
+    elif name == "zone":
+        config.addresses.resolve_with(ZoneFile(value))
+    elif name == "host_of_upstream":
+        config.rules.host = HostRule.UPSTREAM
     elif name == "health_path":
         config.group.health_path = value
     elif name == "health_path_len":
@@ -88,6 +119,14 @@ def _set_group(
         group.failure_share_percent = Int(value)
     elif name == "max_requests":
         group.max_requests = Int(value)
+    elif name == "lookup_interval_ms":
+        group.lookup_interval_ms = Int(value)
+    elif name == "max_connection_age_ms":
+        group.max_connection_age_ms = Int(value)
+    elif name == "queue_timeout_ms":
+        group.queue_timeout_ms = Int(value)
+    elif name == "max_queued_requests":
+        group.max_queued_requests = Int(value)
     elif name == "failures_to_open":
         group.failures_to_open = Int(value)
     elif name == "open_ms":

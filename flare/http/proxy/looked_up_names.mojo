@@ -1,0 +1,156 @@
+"""Names of upstreams: when they are looked up, and what their addresses mean;
+without clock and resolver."""
+
+from flare.bytes.checked import *
+from flare.net.ip import IpAddr
+
+comptime AGAIN_MS = 5_000
+"""After which time a name is asked for again that could not be looked up, unless
+its turn comes before."""
+
+
+struct _Name(Copyable, Movable):
+    var address: String
+    var due_ms: Int
+    var is_asking: Bool
+    var has_failed: Bool
+
+    def __init__(out self, var address: String, now_ms: Int):
+        self.address = address^
+        self.due_ms = now_ms
+        self.is_asking = False
+        self.has_failed = False
+
+
+struct LookedUpNames(Movable):
+    """Which names are looked up, and when. All times are in milliseconds of one
+    clock that does not go back."""
+
+    var _interval_ms: Int
+    var _names: List[_Name]
+
+    def __init__(out self, interval_ms: Int):
+        """Makes one without names.
+
+        Args:
+            interval_ms: How often each is looked up; 0 for never.
+        """
+        self._interval_ms = interval_ms
+        self._names = []
+
+    def add(mut self, address: StringSpan, now_ms: Int):
+        """Takes an upstream that is named.
+
+        Args:
+            address: Where it is, in the words of the configuration.
+            now_ms: The time.
+        """
+        if self._interval_ms > 0 and self._find(address) < 0:
+            self._names.append(_Name(String(address), now_ms))
+
+    def remove(mut self, address: StringSpan):
+        """Looks an upstream up no more.
+
+        Args:
+            address: Where it is.
+        """
+        var index = self._find(address)
+        if index >= 0:
+            _ = self._names.pop(index)
+
+    def _find(self, address: StringSpan) -> Int:
+        for index in range(len(self._names)):
+            if StringSpan(self._names.at(index).address) == address:
+                return index
+        return -1
+
+    def next(mut self, now_ms: Int) -> Optional[String]:
+        """Finds an upstream that is to be looked up now, and takes note of it.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            Where it is, for which `end` is owed; nothing if none is due.
+        """
+        for index in range(len(self._names)):
+            ref name = self._names.at(index)
+            if not name.is_asking and now_ms >= name.due_ms:
+                name.is_asking = True
+                return name.address
+        return None
+
+    def next_ms(self, now_ms: Int) -> Int:
+        """Tells when to ask `next` again.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            The time; what is being looked up may fail, and be due so soon.
+        """
+        var soonest_ms = now_ms + self._interval_ms
+        for index in range(len(self._names)):
+            ref name = self._names.at(index)
+            var due_ms = now_ms + AGAIN_MS if name.is_asking else name.due_ms
+            soonest_ms = min(soonest_ms, due_ms)
+        return soonest_ms
+
+    def end(mut self, address: StringSpan, is_good: Bool, now_ms: Int) -> Bool:
+        """Takes note of how a look-up has ended.
+
+        Args:
+            address: Which upstream was looked up.
+            is_good: True if it has an address.
+            now_ms: The time.
+
+        Returns:
+            True if it has failed and the one before had not, which is worth a
+            line in the log.
+        """
+        var index = self._find(address)
+        if index < 0:
+            return False
+        ref name = self._names.at(index)
+        var is_news = not is_good and not name.has_failed
+        name.is_asking = False
+        name.has_failed = not is_good
+        name.due_ms = now_ms + self._interval_ms
+        if not is_good:
+            name.due_ms = now_ms + min(self._interval_ms, AGAIN_MS)
+        return is_news
+
+
+def pair_addresses(addresses: Span[IpAddr, _]) -> List[List[IpAddr]]:
+    """Tells which upstreams the addresses of a name are. Where it has both
+    families, those of the one with more addresses are (of the first one, if there
+    are as many), and each has one of the other beside it, by which it is reached
+    where its own family leads nowhere (RFC 8305).
+
+    Args:
+        addresses: The addresses, best first.
+
+    Returns:
+        For each upstream its address, and perhaps another one, sorted.
+    """
+    var first = List[IpAddr]()
+    var second = List[IpAddr]()
+    for index in range(len(addresses)):
+        var address = addresses[index].without_mapping()
+        if address in first or address in second:
+            continue
+        if len(first) == 0 or address.is_v4() == first[0].is_v4():
+            first.append(address)
+        else:
+            second.append(address)
+    if len(second) > len(first):
+        swap(first, second)
+    sort(first)
+    sort(second)
+    var pairs = List[List[IpAddr]]()
+    for index in range(len(first)):
+        var pair: List[IpAddr] = [first[index]]
+        if len(second) > 0:
+            pair.append(second[index % len(second)])
+        pairs.append(pair^)
+    return pairs^

@@ -1,0 +1,99 @@
+"""The requests of one worker that wait until an upstream has room: the worker is
+woken, by whichever worker has a request end, and lets them go on."""
+
+from flare.bytes.checked import *
+from flare.http.proxy.upstreams import Pick, Upstreams
+from flare.http.proxy.outcome import Outcome
+from flare.runtime.event import Event, Interest, Waker
+from flare.runtime.worker_loop import LoopTask, WorkerLoop, run_event
+from flare.sys.errno import OsError
+from flare.sys.log import log_line
+from std.memory import ArcPointer
+
+
+struct WaitingLine(LoopTask):
+    """Wakes requests that wait for an upstream no longer."""
+
+    var number: Int
+    """The worker's, for `Upstreams.wait`."""
+    var handed: Optional[Pick]
+    """What the request gets whose `on_event` is being called; it takes it."""
+    var _loop: ArcPointer[WorkerLoop]
+    var _upstreams: Upstreams
+    var _waker: Waker
+
+    def __init__(
+        out self, loop: ArcPointer[WorkerLoop], upstreams: Upstreams
+    ) raises OsError:
+        """Makes a line that is not watched; see `open_line`.
+
+        Args:
+            loop: The worker's.
+            upstreams: Where requests go.
+
+        Raises:
+            OsError: If the process has no more descriptors.
+        """
+        self.handed = None
+        self._loop = loop.copy()
+        self._upstreams = upstreams
+        self._waker = Waker()
+        self.number = upstreams.open_line(self._waker)
+
+    def __deinit__(deinit self):
+        """Ends it, with the worker."""
+        self._upstreams.close_line(self.number)
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        """Lets those go on that have got an upstream, or will get none.
+
+        Args:
+            task: The line.
+            event: That it was rung for.
+        """
+        _ = task[]._waker.drain()
+        var arrived = task[]._upstreams.take_arrived(task[].number)
+        while len(arrived) > 0:
+            var one = arrived.pop(0)
+            var token = one.token
+            task[].handed = one^.take()
+            run_event(task[]._loop, Event(token, True, False, False))
+            if task[].handed:
+                # It has left since it was called.
+                var choice = task[].handed.held().choice
+                task[].handed = None
+                if choice.is_member():
+                    task[]._upstreams.finish(choice.member, Outcome.CANCELLED)
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        """Never comes: there is no time.
+
+        Args:
+            task: The line.
+        """
+        return
+
+
+def open_line(
+    loop: ArcPointer[WorkerLoop], upstreams: Upstreams
+) -> Optional[ArcPointer[WaitingLine]]:
+    """Opens the line of a worker.
+
+    Args:
+        loop: The worker's.
+        upstreams: Where its requests go.
+
+    Returns:
+        The line; nothing if the process has no more descriptors, so that no
+        request waits.
+    """
+    try:
+        var line = ArcPointer(WaitingLine(loop, upstreams))
+        var token = loop[].add(line)
+        loop[].watch(line[]._waker.fd(), token, Interest.READ)
+        return line^
+    except error:
+        log_line(String("proxy: no request waits for an upstream: ", error))
+        return None

@@ -1,0 +1,122 @@
+"""Requests that wait until an upstream has room: order, bounds, and when none may."""
+
+from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.upstream_group import (
+    MemberId,
+    UpstreamGroup,
+    Waiter,
+)
+from std.testing import assert_equal, assert_false, assert_true
+from tests.support.upstreams import group_of, quiet_config
+
+
+def _full_group(
+    count: Int, *, queue_max: Int = 8, timeout_ms: Int = 1_000
+) raises -> UpstreamGroup:
+    """So many upstreams, each with the one request that it may have."""
+    var config = quiet_config()
+    config.max_requests = 1
+    config.queue_timeout_ms = timeout_ms
+    config.max_queued_requests = queue_max
+    config.failures_to_open = 1
+    var group = group_of(config^, List[Int](length=count, fill=1))
+    for _ in range(count):
+        assert_true(group.choose(0, 0, 0).is_member())
+    assert_true(group.choose(0, 0, 0).refusal == Outcome.FULL)
+    return group^
+
+
+def _member(group: UpstreamGroup, slot: Int) -> MemberId:
+    return MemberId(UInt16(slot), False, UInt32(slot + 1))
+
+
+def _wait(mut group: UpstreamGroup, token: Int) -> Bool:
+    return group.wait(Waiter(0, UInt64(token), 0), 0)
+
+
+def _placed(mut group: UpstreamGroup) -> String:
+    """Who has left the queue, and to which upstream."""
+    var text = String()
+    for placed in group.take_placed():
+        text.write(placed.waiter.token, ":")
+        if placed.choice.is_member():
+            text.write(placed.choice.member.slot, " ")
+        else:
+            text.write(placed.choice.refusal.name(), " ")
+    return text^
+
+
+def test_first_come_first_served() raises:
+    var group = _full_group(2)
+    for token in range(1, 4):
+        assert_true(_wait(group, token))
+    assert_equal(_placed(group), "")
+    group.finish(_member(group, 1), Outcome.answered(200), 0)
+    assert_equal(_placed(group), "1:1 ")
+    # Nobody overtakes those that wait.
+    assert_true(group.choose(0, 0, 0).refusal == Outcome.FULL)
+    group.finish(_member(group, 0), Outcome.answered(200), 0)
+    group.finish(_member(group, 1), Outcome.answered(200), 0)
+    assert_equal(_placed(group), "2:0 3:1 ")
+    assert_equal(group.waiting_count(), 0)
+    # What was placed is counted where it goes.
+    assert_equal(group.figures(0)[0].active_count, 1)
+    group.finish(_member(group, 0), Outcome.answered(200), 0)
+    assert_true(group.choose(0, 0, 0).is_member())
+
+
+def test_who_leaves_is_taken_out() raises:
+    var group = _full_group(1)
+    for token in range(1, 4):
+        assert_true(_wait(group, token))
+    assert_true(group.stop_waiting(0, 1))
+    assert_false(group.stop_waiting(0, 1))
+    assert_false(group.stop_waiting(1, 2))
+    group.finish(_member(group, 0), Outcome.answered(200), 0)
+    assert_equal(_placed(group), "2:0 ")
+    assert_true(group.wait(Waiter(1, 2, 0), 0))
+    group.stop_line(0)
+    assert_equal(group.waiting_count(), 1)
+    group.finish(_member(group, 0), Outcome.answered(200), 0)
+    assert_equal(_placed(group), "2:0 ")
+
+
+def test_bounds() raises:
+    var group = _full_group(1, queue_max=2)
+    assert_true(_wait(group, 1) and _wait(group, 2))
+    assert_false(_wait(group, 3))
+    assert_true(group.stop_waiting(0, 1))
+    assert_true(_wait(group, 3))
+    group = _full_group(1, timeout_ms=0)
+    assert_false(_wait(group, 1))
+    # Room that has come meanwhile is taken.
+    group = _full_group(1)
+    group.finish(_member(group, 0), Outcome.answered(200), 0)
+    assert_true(_wait(group, 1))
+    assert_equal(_placed(group), "1:0 ")
+
+
+def test_nobody_waits_for_what_does_not_work() raises:
+    # Its circuit opens: it is spared at once.
+    var group = _full_group(1)
+    assert_true(_wait(group, 1))
+    group.finish(_member(group, 0), Outcome.RESET, 0)
+    assert_equal(_placed(group), "1:full ")
+    assert_false(_wait(group, 2))
+    # It is the last to be drained.
+    group = _full_group(2)
+    assert_true(_wait(group, 1))
+    assert_true(group.drain("a"))
+    group.finish(_member(group, 0), Outcome.answered(200), 0)
+    assert_equal(_placed(group), "")
+    assert_true(group.drain("b"))
+    group.finish(_member(group, 1), Outcome.answered(200), 0)
+    assert_equal(_placed(group), "1:none_available ")
+
+
+def test_an_upstream_that_is_added_takes_them() raises:
+    var group = _full_group(1)
+    for token in range(1, 3):
+        assert_true(_wait(group, token))
+    _ = group.add("b", now_ms=0)
+    assert_equal(_placed(group), "1:1 ")

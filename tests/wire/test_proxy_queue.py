@@ -1,0 +1,238 @@
+"""Requests that wait in front of `GroupConfig.max_requests`: first come first
+served, with a bound and a time; each test fails if its option is ignored."""
+
+import threading
+import time
+
+import pytest
+from conftest import Client, read_to, wait_until
+from h2_client import H2Client
+from raw_server import Connection, RawServer, reset_at_close
+from test_proxy_http2_upstream import Upstream
+
+WAIT_S = 10
+LONG_MS = 30_000
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+FULL = "flare; error=connection_limit_reached"
+
+
+class Desk:
+    """An upstream that answers when it is told, and notes who was asked for."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.hosts: list[str] = []
+        self.asked = threading.Semaphore(0)
+        self.answers = threading.Semaphore(0)
+        self.most = self._now = 0
+        self._lock = threading.Lock()
+
+    def _begin(self, path: str) -> None:
+        with self._lock:
+            self.paths.append(path)
+            self._now += 1
+            self.most = max(self.most, self._now)
+        self.asked.release()
+        assert self.answers.acquire(timeout=WAIT_S)
+        with self._lock:
+            self._now -= 1
+
+    def http1(self, connection: Connection) -> None:
+        while head := connection.head():
+            self.hosts.append(head.split("Host: ")[1].split("\r\n")[0])
+            connection.body(head)
+            self._begin(head.split(" ")[1])
+            if "websocket" in head:
+                connection.send(
+                    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                    b"Upgrade: websocket\r\n\r\nhi"
+                )
+                connection.sock.recv(1)
+                return
+            connection.send(OK)
+
+    def http2(self, connection: Connection) -> None:
+        peer = Upstream(connection)
+        peer.begin()
+        while True:
+            stream = peer.request()
+            fields = dict(peer.asked[stream])
+            self.hosts.append(fields[":authority"])
+            self._begin(fields[":path"])
+            peer.answer(stream)
+
+    def hold(self, server, path: str = "/first") -> Client:
+        """Has a request take the one place."""
+        client = ask(server, path)
+        assert self.asked.acquire(timeout=WAIT_S)
+        return client
+
+
+@pytest.fixture
+def queued(start):
+    """Starts an upstream and a proxy in front of it; gives all three."""
+    upstreams = []
+
+    def launch(version: str = "http1", **config):
+        desk = Desk()
+        upstream = RawServer(getattr(desk, version))
+        upstreams.append(upstream)
+        options = {"max_requests": 1, "queue_timeout_ms": LONG_MS, **config}
+        if version == "http2":
+            options["http2_prior_knowledge"] = 1
+        return desk, upstream, start("proxy_server", upstream=upstream.url, **options)
+
+    yield launch
+    for upstream in upstreams:
+        upstream.close()
+
+
+def ask(server, path: str) -> Client:
+    client = Client(server, WAIT_S)
+    client.send(b"GET %s HTTP/1.1\r\nHost: shop.example\r\n\r\n" % path.encode())
+    return client
+
+
+def waiting(server) -> int:
+    with ask(server, "/figures") as client:
+        text = client.response().body.decode()
+    return int(text.split('flare_gateway_queued_requests{group="x"} ')[1].split("\n")[0])
+
+
+def line_up(server, *paths: str) -> list[Client]:
+    """Has requests wait, one behind the other."""
+    clients = []
+    for path in paths:
+        count = waiting(server)
+        clients.append(ask(server, path))
+        assert wait_until(lambda wanted=count + 1: waiting(server) == wanted)
+    return clients
+
+
+@pytest.mark.parametrize("version", ["http1", "http2"])
+def test_first_come_first_served(queued, version):
+    desk, _, server = queued(version)
+    clients = [desk.hold(server), *line_up(server, "/1", "/2", "/3")]
+    for client in clients:
+        desk.answers.release()
+        assert client.response().body == b"ok"
+    assert desk.paths == ["/first", "/1", "/2", "/3"] and desk.most == 1
+    assert set(desk.hosts) == {"shop.example"} and waiting(server) == 0
+
+
+@pytest.mark.parametrize("version", ["http1", "http2"])
+def test_who_waits_is_asked_for_by_the_upstreams_host(queued, version):
+    """The upstream is not known yet when the request is written."""
+    desk, upstream, server = queued(version, host_of_upstream=1)
+    clients = [desk.hold(server), *line_up(server, "/1")]
+    for client in clients:
+        desk.answers.release()
+        assert client.response().body == b"ok"
+    assert desk.hosts == [f"127.0.0.1:{upstream.port}"] * 2
+
+
+def test_time(queued):
+    desk, _, server = queued(queue_timeout_ms=300)
+    first = desk.hold(server)
+    began = time.monotonic()
+    answer = ask(server, "/late").response()
+    assert answer.status == 503 and answer.fields["retry-after"] == "1"
+    assert answer.fields["proxy-status"] == FULL
+    assert 0.25 < time.monotonic() - began < 5
+    desk.answers.release()
+    assert first.response().body == b"ok" and desk.paths == ["/first"]
+
+
+def test_no_time_is_no_queue(queued):
+    desk, _, server = queued(queue_timeout_ms=0)
+    first = desk.hold(server)
+    assert ask(server, "/refused").response().status == 503
+    desk.answers.release()
+    assert first.response().body == b"ok"
+
+
+def test_bound(queued):
+    desk, _, server = queued(max_queued_requests=2)
+    clients = [desk.hold(server), *line_up(server, "/1", "/2")]
+    answer = ask(server, "/3").response()
+    assert answer.status == 503 and answer.fields["proxy-status"] == FULL
+    for client in clients:
+        desk.answers.release()
+        assert client.response().body == b"ok"
+
+
+def test_a_client_that_leaves_is_taken_out(queued):
+    desk, _, server = queued()
+    first = desk.hold(server)
+    gone, last = line_up(server, "/gone", "/last")
+    reset_at_close(gone.sock)
+    gone.sock.close()
+    assert wait_until(lambda: waiting(server) == 1)
+    for client in (first, last):
+        desk.answers.release()
+        assert client.response().body == b"ok"
+    assert desk.paths == ["/first", "/last"]
+
+
+def test_streams_of_one_client_wait(queued):
+    desk, _, server = queued("http2")
+    with H2Client(server) as client:
+        streams = [client.request(f"/{number}") for number in range(3)]
+        desk.answers.release(len(streams))
+        assert [client.answer(stream).body for stream in streams] == [b"ok"] * 3
+    assert desk.paths == ["/0", "/1", "/2"]
+
+
+def test_content_waits_too(queued):
+    desk, _, server = queued()
+    first = desk.hold(server)
+    client = Client(server, WAIT_S)
+    client.send(b"POST /post HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
+    assert wait_until(lambda: waiting(server) == 1)
+    client.send(b"llo")
+    desk.answers.release(2)
+    assert first.response().body == client.response().body == b"ok"
+
+
+def test_a_websocket_waits_too(queued):
+    desk, _, server = queued()
+    first = desk.hold(server)
+    client = Client(server, WAIT_S)
+    client.send(
+        b"GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    assert wait_until(lambda: waiting(server) == 1)
+    desk.answers.release(2)
+    assert first.response().body == b"ok"
+    assert read_to(client.sock, b"\r\n\r\nhi").startswith(b"HTTP/1.1 101 ")
+
+
+@pytest.mark.parametrize("version", ["http1", "http2"])
+def test_a_crowd_over_all_workers(queued, version):
+    """An end on one worker places what waits on another."""
+    count = 60
+    desk, _, server = queued(version, max_requests=4, workers=3)
+    clients = [ask(server, f"/{number}") for number in range(count)]
+    desk.answers.release(count)
+    assert [client.response().status for client in clients] == [200] * count
+    assert desk.most <= 4 and len(desk.paths) == count
+
+
+def test_a_circuit_that_is_open_is_not_waited_for(queued):
+    """Who waits hears so at once when the upstream breaks off."""
+    desk, upstream, server = queued(failures_to_open=1, open_ms=LONG_MS, max_attempts=1)
+    ended = threading.Event()
+
+    def ends(connection: Connection) -> None:
+        connection.head()
+        desk.asked.release()
+        ended.wait(WAIT_S)
+        connection.reset()
+
+    upstream.handle = ends
+    first = desk.hold(server)
+    (second,) = line_up(server, "/second")
+    ended.set()
+    assert first.response().status == 502
+    assert second.response().status == 503
