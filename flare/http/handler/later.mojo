@@ -27,6 +27,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
 from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.runtime.worker_loop import WorkerLoop
 from std.memory import ArcPointer
 from std.reflection import reflect
@@ -457,6 +458,9 @@ struct DeferredCall(Movable):
     """What middleware does with the response, the innermost first."""
     var spare: Response
     """An empty response with room, which an errand may take for its own."""
+    var upstream: Optional[ArcPointer[UpstreamFacts]]
+    """What is to be told of the server that an errand asks, for logs and figures:
+    known when the response is there. Nothing if it asks none."""
     # SAFETY: octets of the request that the worker keeps; see `keeps`.
     var _kept: Span[UInt8, ImmUntrackedOrigin]
 
@@ -476,6 +480,7 @@ struct DeferredCall(Movable):
         self.errand = None
         self.steps = []
         self.spare = Response(500)
+        self.upstream = None
         self._kept = {}
 
     @no_inline

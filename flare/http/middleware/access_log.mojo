@@ -8,12 +8,19 @@ from flare.http.message.response import Response
 from flare.http.middleware.late_response import CLIENT_GONE
 from flare.http.handler.failure import failure_status, request_id
 from flare.http.handler.handler import Handler
-from flare.http.handler.later import LaterStep, finish_later, is_later
+from flare.http.handler.later import (
+    LaterStep,
+    deferred_call,
+    finish_later,
+    is_later,
+)
+from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.http.routing.stack import Layer
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
 from flare.log.sink import LogFormat, LogSink, StandardOutput
 from flare.sys.clock import monotonic_ns, realtime_ns
+from std.memory import ArcPointer
 
 
 struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
@@ -128,7 +135,13 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
         var log = Pointer(to=self).unsafe_origin_cast[ImmUntrackedOrigin]()
         finish_later(
             req,
-            _LateEntry(log, OwnedRequest(copy_of=req), unix_ms, began_ns),
+            _LateEntry(
+                log,
+                OwnedRequest(copy_of=req),
+                unix_ms,
+                began_ns,
+                deferred_call(req)[].upstream,
+            ),
         )
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
@@ -166,6 +179,7 @@ struct _LateEntry[H: Handler, S: LogSink](LaterStep):
     var request: OwnedRequest
     var unix_ms: Int
     var began_ns: Int
+    var upstream: Optional[ArcPointer[UpstreamFacts]]
     var is_written: Bool
 
     def __init__(
@@ -174,11 +188,13 @@ struct _LateEntry[H: Handler, S: LogSink](LaterStep):
         var request: OwnedRequest,
         unix_ms: Int,
         began_ns: Int,
+        upstream: Optional[ArcPointer[UpstreamFacts]],
     ):
         self.log = log
         self.request = request^
         self.unix_ms = unix_ms
         self.began_ns = began_ns
+        self.upstream = upstream.copy()
         self.is_written = False
 
     def __deinit__(deinit self):
@@ -203,9 +219,10 @@ struct _LateEntry[H: Handler, S: LogSink](LaterStep):
         var elapsed_us = (monotonic_ns() - self.began_ns) // 1_000
         var req = self.request.view()
         var id = request_id(req)
-        self.log[]._write(
-            req, LogEntry(self.unix_ms, elapsed_us, status, content_len, id^)
-        )
+        var entry = LogEntry(self.unix_ms, elapsed_us, status, content_len, id^)
+        if self.upstream:
+            entry.upstream = self.upstream.value()[].copy()
+        self.log[]._write(req, entry)
 
 
 def _entry(req: Request, response: Response) -> LogEntry:
@@ -214,7 +231,6 @@ def _entry(req: Request, response: Response) -> LogEntry:
     )
 
 
-@fieldwise_init
 struct LogEntry(Copyable, Movable):
     """What is logged of a response."""
 
@@ -228,6 +244,33 @@ struct LogEntry(Copyable, Movable):
     """Length of the content in bytes."""
     var request_id: String
     """The request's id."""
+    var upstream: Optional[UpstreamFacts]
+    """Which server has answered, if the request was sent on."""
+
+    def __init__(
+        out self,
+        unix_ms: Int,
+        elapsed_us: Int,
+        status: Int,
+        content_len: Int,
+        var request_id: String,
+    ):
+        """Makes the entry of a request that was not sent on.
+
+        Args:
+            unix_ms: When the request was there, in milliseconds since 1970-01-01
+                UTC.
+            elapsed_us: How long the handler took, in microseconds.
+            status: The status code.
+            content_len: Length of the content in bytes.
+            request_id: The request's id.
+        """
+        self.unix_ms = unix_ms
+        self.elapsed_us = elapsed_us
+        self.status = status
+        self.content_len = content_len
+        self.request_id = request_id^
+        self.upstream = None
 
 
 def text_line(req: Request, entry: LogEntry) -> String:
@@ -235,7 +278,10 @@ def text_line(req: Request, entry: LogEntry) -> String:
 
     Such as `1994-11-06T08:49:37.123Z 127.0.0.1:4000 GET /users/7?x=1 HTTP/1.1
     200 13 0.204ms 4f1c...`; a missing id is `-`. The target has no spaces, and
-    octets that could end the line are escaped.
+    octets that could end the line are escaped. Behind the id of a request that
+    was sent on stands such as `upstream=http://10.0.0.7:80 upstream_status=200
+    connect=0.101ms head=4.020ms attempts=1`; a status or time that is missing is
+    `-`.
 
     Args:
         req: The request.
@@ -251,13 +297,39 @@ def text_line(req: Request, entry: LogEntry) -> String:
     line.write(" ")
     _write_known(req.url, line)
     line.write(" ", req.version, " ", entry.status, " ", entry.content_len, " ")
-    line.write(entry.elapsed_us // 1_000, ".")
-    var fraction = entry.elapsed_us % 1_000
-    line.write("00" if fraction < 10 else "0" if fraction < 100 else "")
-    line.write(fraction, "ms ")
+    _write_ms(entry.elapsed_us, line)
+    line.write(" ")
     _write_known(entry.request_id, line)
+    if entry.upstream:
+        _write_upstream(entry.upstream.value(), line)
     line.write("\n")
     return line^
+
+
+def _write_ms(elapsed_us: Int, mut line: String):
+    line.write(elapsed_us // 1_000, ".")
+    var fraction = elapsed_us % 1_000
+    line.write("00" if fraction < 10 else "0" if fraction < 100 else "")
+    line.write(fraction, "ms")
+
+
+@no_inline
+def _write_upstream(facts: UpstreamFacts, mut line: String):
+    line.write(" upstream=")
+    _write_known(facts.upstream, line)
+    line.write(" upstream_status=")
+    if facts.status > 0:
+        line.write(facts.status)
+    else:
+        line.write("-")
+    line.write(" connect=")
+    _write_ms(facts.connect_us, line)
+    line.write(" head=")
+    if facts.head_us >= 0:
+        _write_ms(facts.head_us, line)
+    else:
+        line.write("-")
+    line.write(" attempts=", facts.attempt_count)
 
 
 def _write_known(text: StringSpan, mut line: String):
@@ -278,7 +350,9 @@ def json_line(req: Request, entry: LogEntry) raises JsonError -> String:
     Returns:
         A JSON object with its line's end; members `time`, `peer`, `method`,
         `target`, `version`, `status`, `bytes`, `elapsed_us`, and, where there
-        are such, `route`, `request_id`, `user_agent` and `referer`.
+        are such, `route`, `request_id`, `user_agent` and `referer`; of one that
+        was sent on `upstream`, `upstream_status`, `connect_us`, `head_us` and
+        `attempts`.
 
     Raises:
         JsonError: Never, since all of it is UTF-8.
@@ -302,8 +376,27 @@ def json_line(req: Request, entry: LogEntry) raises JsonError -> String:
     _put(writer, "request_id", entry.request_id)
     _put_field(writer, req, "user_agent", "user-agent")
     _put_field(writer, req, "referer", "referer")
+    if entry.upstream:
+        _put_upstream(writer, entry.upstream.value())
     writer.end_object()
     return writer^.finish() + "\n"
+
+
+@no_inline
+def _put_upstream(
+    mut writer: JsonWriter, facts: UpstreamFacts
+) raises JsonError:
+    _put(writer, "upstream", facts.upstream)
+    if facts.status > 0:
+        writer.key("upstream_status")
+        writer.value(facts.status)
+    writer.key("connect_us")
+    writer.value(facts.connect_us)
+    if facts.head_us >= 0:
+        writer.key("head_us")
+        writer.value(facts.head_us)
+    writer.key("attempts")
+    writer.value(facts.attempt_count)
 
 
 def _put_field(

@@ -13,6 +13,7 @@ from flare.http.proxy.response_rewriting import ResponseRewriting, UpstreamNames
 from flare.http.proxy.reverse_proxy import ReverseProxy
 from flare.http.proxy.target_path import PathPrefixes
 from flare.http.proxy.group_config import Balance, GroupConfig
+from flare.http.proxy.durations import Durations
 from flare.http.proxy.member import MemberFigures, hash_key
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import Outcome

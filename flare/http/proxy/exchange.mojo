@@ -247,6 +247,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
             user: The exchange.
         """
         user[].phase = ExchangePhase.SENDING
+        user[].place.note_connected()
         _send(user)
 
     @staticmethod
@@ -564,6 +565,7 @@ def _respond(e: ArcPointer[Exchange]) raises:
     if parser.head.status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
         raise Error("it answers with status ", parser.head.status)
+    x.place.note_head(Int(parser.head.status))
     if _is_retried(e, Int(parser.head.status)):
         return
     var response = Response(500)

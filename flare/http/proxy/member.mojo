@@ -1,6 +1,7 @@
 """One upstream of a group, and what is to be told of it."""
 
 from flare.bytes.siphash import SipHash, SipKey
+from flare.http.proxy.durations import Durations
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.member_health import MemberHealth, MemberState
 from flare.http.proxy.outcome import OUTCOME_COUNT
@@ -41,6 +42,8 @@ struct MemberFigures(Copyable, Movable):
     """How many attempts have ended in each way, by `Outcome.code`."""
     var ejection_count: Int
     """How often it was ejected."""
+    var durations: Durations
+    """How long attempts have taken, but for those that the client broke off."""
 
     def __init__(out self, member: Member, now_ms: Int):
         """Copies the figures.
@@ -58,6 +61,7 @@ struct MemberFigures(Copyable, Movable):
         self.active_count = member.active_count
         self.outcome_counts = member.outcome_counts.copy()
         self.ejection_count = member.health.ejection_count
+        self.durations = member.durations.copy()
 
 
 struct Member(Copyable, Movable):
@@ -79,6 +83,7 @@ struct Member(Copyable, Movable):
     var seed: UInt64
     var health: MemberHealth
     var outcome_counts: List[Int]
+    var durations: Durations
 
     def __init__(
         out self,
@@ -100,6 +105,7 @@ struct Member(Copyable, Movable):
         self.turn = 0
         self.health = health^
         self.outcome_counts = List[Int](length=OUTCOME_COUNT, fill=0)
+        self.durations = Durations()
         if ip.byte_length() > 0:
             self.take_ip(ip^)
 

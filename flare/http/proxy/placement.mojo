@@ -16,7 +16,9 @@ from flare.http.proxy.retry_rules import Attempt, RetryDecision
 from flare.http.proxy.upstream_group import MemberId, Waiter
 from flare.http.proxy.upstreams import Pick, Upstream, Upstreams
 from flare.http.handler.failure import refusal
+from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.net.error import ConnectionTimeout, Timeout
+from flare.sys.clock import monotonic_ns
 from flare.sys.log import log_line
 from flare.tls.error import (
     CertificateExpired,
@@ -44,8 +46,8 @@ struct Placement(Movable):
     """The upstream."""
     var upstream: Optional[ArcPointer[Upstream]]
     """Where it is; nothing before the first choice."""
-    var attempt_count: Int
-    """How often the request was sent, or was to be."""
+    var facts: ArcPointer[UpstreamFacts]
+    """What is to be told of the upstream."""
     var logs_errors: Bool
     """True to log what fails."""
     var _shared: ArcPointer[ProxyShared]
@@ -58,6 +60,8 @@ struct Placement(Movable):
     # Where it waits for an upstream; -1 if it does not.
     var _line: Int
     var _token: UInt64
+    # When the attempt has begun.
+    var _began_ns: Int
 
     def __init__(
         out self, shared: ArcPointer[ProxyShared], method_name: StringSpan
@@ -72,7 +76,7 @@ struct Placement(Movable):
         self.key = 0
         self.member = MemberId(0, False, 0)
         self.upstream = None
-        self.attempt_count = 0
+        self.facts = ArcPointer(UpstreamFacts())
         self.logs_errors = True
         self._shared = shared.copy()
         self._upstreams = shared[].upstreams
@@ -81,13 +85,14 @@ struct Placement(Movable):
         self._refusal = Outcome.ANSWERED
         self._line = -1
         self._token = 0
+        self._began_ns = 0
 
     def __deinit__(deinit self):
         """Tells the upstream of a request that nobody has waited for."""
         if self._line >= 0:
             self._upstreams.stop_waiting(self._line, self._token)
         if self._is_owed:
-            self._upstreams.finish(self.member, Outcome.CANCELLED)
+            self._upstreams.finish(self.member, Outcome.CANCELLED, 0)
 
     def choose(mut self) -> Bool:
         """Chooses an upstream for the next attempt.
@@ -147,8 +152,30 @@ struct Placement(Movable):
         self.upstream = pick.upstream.copy()
         self._tried |= self.member.bit()
         self._is_owed = True
-        self.attempt_count += 1
+        self._began_ns = monotonic_ns()
+        ref facts = self.facts[]
+        facts.upstream = self.upstream.held()[].name
+        facts.status = 0
+        facts.attempt_count += 1
+        facts.connect_us = 0
+        facts.head_us = -1
         return True
+
+    def note_connected(mut self):
+        """Takes note of a connection that the attempt has waited for."""
+        self.facts[].connect_us = self._elapsed_us()
+
+    def note_head(mut self, status: Int):
+        """Takes note of the head of a response.
+
+        Args:
+            status: The response's status.
+        """
+        self.facts[].status = status
+        self.facts[].head_us = self._elapsed_us()
+
+    def _elapsed_us(self) -> Int:
+        return (monotonic_ns() - self._began_ns) // 1_000
 
     def authority(self) -> String:
         """Tells where the upstream is.
@@ -206,7 +233,7 @@ struct Placement(Movable):
         if not self._is_owed:
             return False
         self._is_owed = False
-        self._upstreams.finish(self.member, outcome)
+        self._upstreams.finish(self.member, outcome, self._elapsed_us())
         return True
 
     def decide(
@@ -228,7 +255,7 @@ struct Placement(Movable):
                 outcome,
                 was_sent,
                 content_is_kept,
-                self.attempt_count,
+                self.facts[].attempt_count,
             )
         )
 

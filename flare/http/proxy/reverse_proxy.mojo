@@ -129,6 +129,7 @@ struct ReverseProxy(Copyable, Handler):
             exchange.place.is_full() and worker[].line
         ):
             return exchange.place.no_upstream()
+        call.upstream = exchange.place.facts
         exchange.place.logs_errors = req.route_params()[].record.logs_errors
         exchange.host = String(forwarded.host())
         exchange.asks_upstreams_host = exchange.host.byte_length() == 0

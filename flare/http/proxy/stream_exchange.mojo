@@ -378,6 +378,7 @@ def _on_connection(e: ArcPointer[StreamExchange]):
         x.plain[].worker[].http2.note_http1(x.plain[].place.member)
         return _go_plain(e)
     if upstream.http2:
+        x.plain[].place.note_connected()
         _open(e)
 
 
@@ -579,6 +580,7 @@ def _respond(e: ArcPointer[StreamExchange]) raises:
     if flight[].status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
         raise Error("it answers with status ", flight[].status)
+    x.plain[].place.note_head(flight[].status)
     if x.handshake and opens_tunnel(x.upstream.held(), flight[]):
         return _open_tunnel(e)
     var response = Response(flight[].status)

@@ -592,19 +592,30 @@ struct UpstreamGroup(Movable):
         self._random += 0x9E3779B97F4A7C15
         return _mix(self._random)
 
-    def finish(mut self, member: MemberId, outcome: Outcome, now_ms: Int):
+    def finish(
+        mut self,
+        member: MemberId,
+        outcome: Outcome,
+        now_ms: Int,
+        *,
+        elapsed_us: Int = 0,
+    ):
         """Takes note of how an attempt ended; once for each choice.
 
         Args:
             member: Which upstream was chosen.
             outcome: How it ended.
             now_ms: The time.
+            elapsed_us: How long it took, in microseconds; not counted of what
+                the client has broken off.
         """
         if not self._is_there(member):
             return
         ref found = self._members.at(Int(member.slot))
         found.active_count -= 1
         found.outcome_counts.at(Int(outcome.code)) += 1
+        if outcome != Outcome.CANCELLED:
+            found.durations.add(elapsed_us)
         var is_bad = found.health.end_request(
             outcome, self.config, member.is_trial, now_ms
         )

@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.http.handler.metric_source import MetricSource
+from flare.http.proxy.durations import DURATION_CLASS_COUNT, bound_text
 from flare.http.proxy.member import MemberFigures
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
@@ -54,6 +55,9 @@ struct UpstreamMetrics(Copyable, MetricSource):
         _head(text, "flare_upstream_attempts_total", "counter")
         for index in range(len(members)):
             self._write_attempts(text, members.at(index))
+        _head(text, "flare_upstream_attempt_seconds", "histogram")
+        for index in range(len(members)):
+            self._write_durations(text, members.at(index))
         _head(text, "flare_gateway_retries_total", "counter")
         text.write(
             'flare_gateway_retries_total{group="',
@@ -89,6 +93,22 @@ struct UpstreamMetrics(Copyable, MetricSource):
             text.write(
                 ',outcome="', Outcome(UInt8(code)).name(), '"} ', count, "\n"
             )
+
+    def _write_durations(self, mut text: String, member: MemberFigures):
+        """Tells how long attempts have taken, up to the end of the response."""
+        var count = 0
+        for index in range(DURATION_CLASS_COUNT):
+            count += member.durations.counts.at(index)
+            self._begin(text, "flare_upstream_attempt_seconds_bucket", member)
+            text.write(',le="', bound_text(index), '"} ', count, "\n")
+        self._begin(text, "flare_upstream_attempt_seconds_sum", member)
+        text.write("} ", member.durations.sum_us // 1_000_000, ".")
+        var fraction = String(member.durations.sum_us % 1_000_000)
+        for _ in range(6 - fraction.byte_length()):
+            text.write("0")
+        text.write(fraction, "\n")
+        self._begin(text, "flare_upstream_attempt_seconds_count", member)
+        text.write("} ", count, "\n")
 
     def _write_failed(self, mut text: String):
         """Tells of requests that had no good end, and why they were not sent

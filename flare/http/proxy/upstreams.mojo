@@ -33,9 +33,11 @@ struct Upstream(Copyable, Movable):
     """How it is reached."""
     var authority: String
     """Host and port, as in Host."""
+    var name: String
+    """Where it is in the words of the configuration, with its address in brackets
+    if its name may stand for several."""
     var told_as: String
-    """Where it is, for lines of the log: by its authority, and with its address if
-    its name may stand for several."""
+    """The same by its authority, for lines of the log."""
     var addresses: List[IpAddr]
     """The address of its name at which this one is, and perhaps another one to
     reach it by; none to have the name looked up for each connection."""
@@ -70,6 +72,7 @@ struct Upstream(Copyable, Movable):
         if self.endpoint.is_unix:
             # RFC 9112 section 3.2: there is always a Host.
             self.authority = "localhost"
+        self.name = String(url)
         self.told_as = self.authority
 
     def is_named(self) -> Bool:
@@ -93,7 +96,9 @@ struct Upstream(Copyable, Movable):
             addresses: The address, and perhaps another one to reach it by.
         """
         self.addresses = addresses.copy()
-        self.told_as.write(" (", addresses[0], ")")
+        var address = String("(", addresses[0], ")")
+        self.name.write(address)
+        self.told_as.write(" ", address)
 
 
 @fieldwise_init
@@ -468,16 +473,18 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         return self._table.lock()[].group.waiting_count()
 
-    def finish(self, member: MemberId, outcome: Outcome):
+    def finish(self, member: MemberId, outcome: Outcome, elapsed_us: Int):
         """Takes note of how an attempt ended.
 
         Args:
             member: Of the choice.
             outcome: How it ended.
+            elapsed_us: How long it took, in microseconds.
         """
         var guard = self._table.lock()
         ref table = guard[]
-        table.group.finish(member, outcome, coarse_monotonic_ms())
+        var now_ms = coarse_monotonic_ms()
+        table.group.finish(member, outcome, now_ms, elapsed_us=elapsed_us)
         table.deliver()
         deinit(guard^)
 

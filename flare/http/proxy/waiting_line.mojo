@@ -64,7 +64,9 @@ struct WaitingLine(LoopTask):
                 var choice = task[].handed.held().choice
                 task[].handed = None
                 if choice.is_member():
-                    task[]._upstreams.finish(choice.member, Outcome.CANCELLED)
+                    task[]._upstreams.finish(
+                        choice.member, Outcome.CANCELLED, 0
+                    )
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):

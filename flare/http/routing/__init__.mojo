@@ -34,6 +34,7 @@ from flare.http.handler.later import (
     finish_later,
     later,
 )
+from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.http.handler.operation import Input, InputError, Operation
 from flare.http.routing.host_router import HostRouter
 from flare.http.routing.router import Router

@@ -12,6 +12,7 @@ from flare.http.middleware.access_log import (
 )
 from flare.http.middleware.request_id import RequestId
 from flare.http.handler.state import State
+from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.http.handler.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.json.value import parse
@@ -88,6 +89,42 @@ def test_json_line() raises:
     assert_true(
         not parse(json_line(bare.view(), _entry(""))).contains("referer")
     )
+
+
+def _sent_on(status: Int, head_us: Int) -> LogEntry:
+    var entry = _entry("abc")
+    var facts = UpstreamFacts()
+    facts.upstream = "http://app:80(10.0.0.7)"
+    facts.status = status
+    facts.attempt_count = 2
+    facts.connect_us = 1_050
+    facts.head_us = head_us
+    entry.upstream = facts^
+    return entry^
+
+
+def test_a_request_that_was_sent_on() raises:
+    var owned = OwnedRequest("GET", "/hello")
+    assert_true(
+        text_line(owned.view(), _sent_on(502, 3_200)).endswith(
+            "ms abc upstream=http://app:80(10.0.0.7) upstream_status=502"
+            " connect=1.050ms head=3.200ms attempts=2\n"
+        )
+    )
+    assert_true(
+        text_line(owned.view(), _sent_on(0, -1)).endswith(
+            " upstream_status=- connect=1.050ms head=- attempts=2\n"
+        )
+    )
+    var data = parse(json_line(owned.view(), _sent_on(502, 3_200)))
+    assert_equal(data["upstream"].string_value(), "http://app:80(10.0.0.7)")
+    assert_equal(data["upstream_status"].int_value(), 502)
+    assert_equal(data["connect_us"].int_value(), 1_050)
+    assert_equal(data["head_us"].int_value(), 3_200)
+    assert_equal(data["attempts"].int_value(), 2)
+    data = parse(json_line(owned.view(), _sent_on(0, -1)))
+    assert_true(not data.contains("upstream_status"))
+    assert_true(not data.contains("head_us"))
 
 
 def test_no_request_forges_a_line() raises:
