@@ -39,7 +39,10 @@ def main() raises:
         config = demo.value().config()
     var groups = List[Group]()
     var router = gateway_router(config, groups)
-    var server = HttpServer.bind(SocketAddr.parse(config.listen))
+    # Cookies of several services meet here.
+    var server = HttpServer.bind(
+        SocketAddr.parse(config.listen), ServerConfig(max_header_size=32 * 1024)
+    )
     print("listening on ", server.local_addr(), sep="", flush=True)
     # Whoever stops the gateway stops this with it.
     var admin = HttpServer.bind(

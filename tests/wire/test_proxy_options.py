@@ -7,6 +7,7 @@ import time
 import pytest
 from conftest import Client, wait_until
 from raw_server import Connection, RawServer, answering
+from test_proxy_http2_upstream import Upstream
 
 WAIT_S = 10
 
@@ -200,6 +201,33 @@ def test_how_much_of_a_head_is_read(group, options, fields):
         assert client.sock.recv(12) == b"HTTP/1.1 200"
     _, server = group(answering(answer), **options)
     assert ask(server).status == 502
+
+
+@pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/2"])
+def test_long_heads_of_requests_pass(group, version):
+    """docs/reverse-proxy.md, "Long heads": as long as the server takes them."""
+    seen = []
+
+    def http1(connection: Connection) -> None:
+        seen.append(connection.head())
+        connection.send(response(b"ok"))
+
+    def http2(connection: Connection) -> None:
+        peer = Upstream(connection)
+        peer.begin()
+        stream = peer.request()
+        seen.append(str(peer.asked[stream]))
+        peer.answer(stream)
+        peer.drain()
+
+    is_http2 = version == "HTTP/2"
+    request = get(b"/", b"Cookie: a=%s\r\n" % (b"b" * 30_000))
+    options = {"http2_prior_knowledge": int(is_http2)}
+    _, server = group(http2 if is_http2 else http1, **options)
+    assert ask(server, request).status == 431
+    _, server = group(http2 if is_http2 else http1, server_max_header_size=32_768, **options)
+    assert ask(server, request).body == b"ok"
+    assert "a=" + "b" * 30_000 in seen[0]
 
 
 def test_how_long_content_may_be(group):

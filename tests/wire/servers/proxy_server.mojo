@@ -141,6 +141,8 @@ def main() raises:
             workers = Int(parts[1])
         elif name == "server_body_timeout_ms":
             config.body_timeout_ms = Int(parts[1])
+        elif name == "server_max_header_size":
+            config.max_header_size = Int(parts[1])
         elif name == "server_linger_timeout_ms":
             config.linger_timeout_ms = Int(parts[1])
         elif name == "server_shutdown_timeout_ms":

@@ -104,6 +104,11 @@ def test_a_request_goes_through_and_back() raises:
     upstream^.stop()
 
 
+def test_long_cookies_get_through() raises:
+    # A single sign-on has some kilobytes, and several services meet here.
+    assert_equal(Settings().server.config.max_header_size, 32 * 1024)
+
+
 def test_who_has_no_token_does_not_get_through() raises:
     var client = TestClient(service(settings_for(["http://127.0.0.1:1"])))
     assert_equal(client.get("/api/echo").status, 401)
