@@ -70,12 +70,10 @@ def plan_repetition(
         if request.timeouts.total.left_ms() == 0:
             return Repetition(_NO, False)
         return Repetition(request.begin_retry(), False)
-    if error.phase == Phase.REQUEST:
-        # It is our own: it cannot be sent, however often.
-        return Repetition(_NO, False)
     if ended.fate == StreamFate.NEEDS_HTTP_1_1:
         request.endpoint.offers_http2 = False
-    if ended.fate.is_safe():
+    # What cannot be sent is not sent again, whatever the connection does.
+    if ended.fate.is_safe() and error.phase != Phase.REQUEST:
         # No server has begun with it: that is safe whatever its method.
         return Repetition(
             _plan_refused(request, ended.fate, attempt, config), False

@@ -186,6 +186,14 @@ def test_an_error_of_our_own_is_not_repeated() raises:
             config,
         ).is_planned()
     )
+    # A policy says why.
+    var with_policy = _config(max_attempts=3)
+    var told = _request(with_policy, "GET")
+    var ended = EndedAttempt(StreamFate.LEFT_BEHIND, True)
+    assert_false(
+        plan_repetition(told, Attempt(), ended, own, with_policy).is_planned()
+    )
+    assert_true(told.story().retry_end == RetryEnd.FAILURE)
 
 
 def test_http_1_1_is_asked_for_once() raises:
