@@ -63,10 +63,21 @@ class Gone(Bounded):
         return "Gone()"
 
 
+class Cut(Bounded):
+    """Its connection ends, long before each request has had its time."""
+
+    def check(self, client, _) -> None:
+        client.end()
+
+    def __repr__(self) -> str:
+        return "Cut()"
+
+
 CASES = {
     "shut, from memory": Case(shut("/size/8000"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
-    # Nothing of what would be 4.8 MB is made before it may be sent, but 1 MiB.
-    "shut, large": Case(shut("/size/400000", 12), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
+    # Nothing of what would be 16 MB is made before it may be sent, but 1 MiB; and
+    # those that come in place of others have no time of their own.
+    "shut, large": Case(shut("/size/400000", 40), Cut(), {INITIAL_WINDOW: 0}, TIMES),
     "shut, one for all": Case(shut("/shared"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "shut, streamed": Case(shut("/pieces?count=100&length=8000"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "an octet at a time": Case(drip, Ends(ENHANCE_YOUR_CALM), {INITIAL_WINDOW: 0}),
