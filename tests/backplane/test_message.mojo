@@ -53,7 +53,7 @@ def test_what_is_wrong_is_none() raises:
     var rows: List[_Row] = [
         _Row("another version", 0, 2),
         _Row("no kind", 1, 0),
-        _Row("a kind behind the last of messages", 1, 4),
+        _Row("a kind behind the last of messages", 1, 7),
         _Row("a kind behind the last of members", 1, 21),
         _Row("a room beyond the end", 3, 1),
         _Row("an id beyond the end", 5, 1),

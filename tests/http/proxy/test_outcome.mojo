@@ -80,7 +80,13 @@ def test_failures_over_http2_are_named() raises:
             materialize[Phase.READ_HEAD](), kind, String("why")
         )
         assert_equal(
-            outcome_of_failure(error).proxy_error(), "connection_terminated"
+            outcome_of_failure(error, False).proxy_error(),
+            "connection_terminated",
+        )
+        # RFC 9209 section 2.3: who takes its time has not broken it off.
+        assert_equal(
+            outcome_of_failure(error, True).proxy_error(),
+            "http_response_timeout",
         )
     var broken = ClientError(
         materialize[Phase.READ_HEAD](),
@@ -88,7 +94,7 @@ def test_failures_over_http2_are_named() raises:
         String("why"),
     )
     assert_equal(
-        outcome_of_failure(broken).proxy_error(), "http_protocol_error"
+        outcome_of_failure(broken, False).proxy_error(), "http_protocol_error"
     )
 
 
