@@ -37,7 +37,7 @@ class Upstream:
         self.thread.start()
         self.server = self.run(asyncio.start_server(self.serve, "127.0.0.1", 0))
         self.port = self.server.sockets[0].getsockname()[1]
-        self.asked = 0
+        self.asked = self.under_way = self.most_at_once = 0
         self.pause_s = PAUSE_S
 
     def run(self, coroutine):
@@ -62,7 +62,12 @@ class Upstream:
             while True:
                 head = await reader.readuntil(HEAD_END)
                 self.asked += 1
-                await self.answer(head.lower(), writer)
+                self.under_way += 1
+                self.most_at_once = max(self.most_at_once, self.under_way)
+                try:
+                    await self.answer(head.lower(), writer)
+                finally:
+                    self.under_way -= 1
         except (
             asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError
         ):
@@ -210,10 +215,11 @@ OF_NO_USE_TO_OTHERS = [
 def test_nobody_waits_for_what_is_of_no_use(upstream, gateway, rule, path, fields):
     """Nobody waits for more than one fetch, whose end sends all on at once."""
     found = load(gateway.port, path, fields)
-    print(f"\n{rule}: {found.rate():.0f} requests/s, p99 {found.p99_ms():.0f} ms")
-    serial_ms = 1000 * CLIENTS * PAUSE_S
-    assert found.p99_ms() < serial_ms / 3, "one after the other"
-    assert found.rate() > 4 / PAUSE_S, "four at once are still not many"
+    print(
+        f"\n{rule}: {found.rate():.0f} requests/s, p99 {found.p99_ms():.0f} ms,"
+        f" {upstream.most_at_once} fetches at once"
+    )
+    assert upstream.most_at_once > CLIENTS / 2, "one after the other"
 
 
 def test_those_who_waited_share_what_was_slow(upstream, gateway):
