@@ -22,7 +22,6 @@ from flare.http.handler.handler import (
     Middleware,
     RequestPolicy,
 )
-from flare.http.routing.host_router import HostRouter
 from flare.http.routing.router import Router
 from flare.http.routing.stack import Layer, NEXT, stack
 from flare.http.server.config import ServerConfig

@@ -175,7 +175,6 @@ struct Operation(Copyable, Movable):
     def wants(mut self, var scheme: SecurityScheme):
         """Says that a guard wants credentials; it answers 401 without them.
 
-            @staticmethod
             def describe(mut operation: Operation):
                 operation.wants(SecurityScheme.header("X-Api-Key"))
 

@@ -6,7 +6,6 @@ Further arguments are fields of `ServerConfig`, or are those of `tls_options`.
 """
 
 from flare.http import (
-    HostRouter,
     Request,
     Response,
     Router,
@@ -16,6 +15,7 @@ from flare.http import (
     ok,
 )
 from flare.http.proxy import ReverseProxy
+from flare.http.routing import HostRouter
 from flare.settings.settings import Given, settings_of
 from std.sys import argv
 from tests.wire.servers.tls_options import TlsOptions
