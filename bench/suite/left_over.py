@@ -8,11 +8,16 @@ import json
 import os
 import shutil
 import signal
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from suite.console import say
 from suite.process import session_pids, start_ticks
 from toolchain import BUILD
+
+END_S = 10
+PAUSE_S = 0.01
 
 RUNNING = BUILD / "bench" / "running"
 
@@ -47,20 +52,33 @@ def end_left_over() -> int:
             continue
         if start_ticks(note["suite"]) == note["suite_start"]:
             continue  # another run, under way
-        # The number names this session as long as one of its processes lives.
-        left = [
-            pid
-            for pid in session_pids(note["pid"])
-            if note["start"] is not None and (start_ticks(pid) or 0) >= note["start"]
-        ]
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        count += bool(left)
+        count += _end_session(note["pid"], note["start"])
         shutil.rmtree(note["scratch"], ignore_errors=True)
         path.unlink(missing_ok=True)
     if count:
         say(f"bench: ended {count} servers that a killed run had left")
     return count
+
+
+def _end_session(session: int, start: int | None) -> bool:
+    """Ends all processes of a session; False if there were none.
+
+    The number names this session as long as one of its processes lives. One that is
+    just forking leaves a child that was not listed, so the list is made again.
+    """
+    found = False
+    end = time.monotonic() + END_S
+    while time.monotonic() < end:
+        left = [
+            pid
+            for pid in session_pids(session)
+            if start is not None and (start_ticks(pid) or 0) >= start
+        ]
+        if not left:
+            break
+        found = True
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE_S)
+    return found
