@@ -225,6 +225,7 @@ struct UpstreamGroup(Movable):
         if len(ips) == 1 and like.ip.byte_length() == 0:
             # Its connections lead there already.
             self._members.at(first).take_ip(ips[0])
+        self._make_room(address, ips)
         # Those of the first look-up have nobody to lean on.
         var health = MemberHealth(now_ms, like.ip.byte_length() > 0)
         var kept: UInt64 = 0
@@ -250,6 +251,29 @@ struct UpstreamGroup(Movable):
                 member.leave()
         self._place_waiting(now_ms)
         return slots^
+
+    def _make_room(mut self, address: StringSpan, ips: Span[String, _]):
+        """Lets addresses go that a name has no more and that have no request, as
+        far as new ones need their places."""
+        var missing = 0
+        for index in range(len(ips)):
+            missing += 1 if self._find_ip(address, ips[index]) < 0 else 0
+        var free = MEMBERS_MAX
+        for slot in range(len(self._members)):
+            free -= 1 if self._members.at(slot).is_there else 0
+        for slot in range(len(self._members)):
+            if free >= missing:
+                return
+            ref member = self._members.at(slot)
+            if (
+                member.is_there
+                and member.is_of(address)
+                and member.active_count == 0
+                and not _is_among(member.ip, ips)
+            ):
+                member.is_gone = True
+                member.leave()
+                free += 1
 
     def set_weight(mut self, address: StringSpan, weight: Int) raises:
         """Changes the share of an upstream.
@@ -759,3 +783,10 @@ def _mix(number: UInt64) -> UInt64:
     var mixed = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB
     return mixed ^ (mixed >> 31)
+
+
+def _is_among(ip: String, ips: Span[String, _]) -> Bool:
+    for index in range(len(ips)):
+        if ips[index] == ip:
+            return True
+    return False

@@ -52,6 +52,14 @@ struct Upstream(Copyable, Movable):
         Raises:
             Error: If it is not of that form.
         """
+        for octet in url.as_bytes():
+            # The URL parser would leave some of them out.
+            if octet <= 32 or octet == 127:
+                raise Error(
+                    "the upstream has an octet ",
+                    octet,
+                    ", and URLs have visible characters alone",
+                )
         var parsed = Url.parse(url)
         if parsed.username().byte_length() > 0 or (
             parsed.pathname().byte_length() > 1

@@ -215,11 +215,31 @@ def test_more_addresses_than_places() raises:
     var placed = 0
     for index in range(len(slots)):
         placed += Int(slots[index] >= 0)
-    # The name's own place is free afterwards.
-    assert_equal(placed, MEMBERS_MAX - 1)
-    assert_equal(len(group.figures(0)), MEMBERS_MAX - 1)
+    # One has the name's own place.
+    assert_equal(placed, MEMBERS_MAX)
+    assert_equal(len(group.figures(0)), MEMBERS_MAX)
     # Without any place the name is still asked.
     group = group_of(quiet_config(), List[Int](length=MEMBERS_MAX, fill=1))
+    _ = _hold(group, 0)
     _ = group.set_addresses("a", ips, now_ms=0)
     assert_equal(len(group.figures(0)), MEMBERS_MAX)
     assert_equal(group.figures(0)[0].ip, "")
+
+
+def test_a_full_group_follows_a_name_that_moves() raises:
+    var group = group_of(quiet_config(), [1])
+    var many = List[String]()
+    for number in range(MEMBERS_MAX + 16):
+        many.append(String("10.0.1.", number))
+    _ = group.set_addresses("a", many, now_ms=0)
+    assert_equal(len(group.figures(0)), MEMBERS_MAX)
+    var moved: List[String] = ["10.0.2.1"]
+    assert_true(group.set_addresses("a", moved, now_ms=0)[0] >= 0)
+    assert_equal(_members(group), "a=10.0.2.1")
+    # One with a request stays for it, and a new one waits for no other.
+    _ = group.set_addresses("a", many, now_ms=0)
+    var held = _hold(group, 5)
+    assert_true(group.set_addresses("a", moved, now_ms=0)[0] >= 0)
+    assert_equal(len(group.figures(0)), 2)
+    group.finish(held, Outcome.answered(200), 0)
+    assert_equal(_members(group), "a=10.0.2.1")

@@ -9,7 +9,7 @@ from flare.http.proxy.upstream_orders import (
     UpstreamSums,
     add_figures,
 )
-from flare.http.proxy.upstreams import Upstreams
+from flare.http.proxy.upstreams import Upstream, Upstreams
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 comptime ONE = "http://127.0.0.1:1"
@@ -96,3 +96,15 @@ def test_two_proxies_have_names() raises:
     _ = UpstreamOrders(control, _upstreams(), name="b")
     with assert_raises(contains="the topic 'upstreams a' has a receiver"):
         _ = UpstreamOrders(control, _upstreams(), name="a")
+
+
+def test_an_upstream_has_visible_characters_alone() raises:
+    # WHATWG's parser leaves tabs and line ends out; figures are lines.
+    for url in [
+        "http://127.0.\n0.1:9",
+        "http://a:1 ",
+        "\thttp://a:1",
+        "http://a\x7f:1",
+    ]:
+        with assert_raises(contains="visible characters"):
+            _ = Upstream(url)
