@@ -260,18 +260,30 @@ def start_tls(start, certs):
 
 
 @pytest.fixture
-def proxied(start):
-    """Starts an upstream and a proxy to it; gives both."""
+def proxied_group(start):
+    """Starts an upstream for each handler, and a proxy to all; gives both."""
     upstreams = []
 
-    def launch(handle, **config):
-        upstream = RawServer(handle)
-        upstreams.append(upstream)
-        return upstream, start("proxy_server", upstream=upstream.url, **config)
+    def launch(*handlers, **config):
+        own = [RawServer(handle) for handle in handlers]
+        upstreams.extend(own)
+        urls = ",".join(one.url for one in own)
+        return own, start("proxy_server", upstream=urls, **config)
 
     yield launch
     for upstream in upstreams:
         upstream.close()
+
+
+@pytest.fixture
+def proxied(proxied_group):
+    """Starts an upstream and a proxy to it; gives both."""
+
+    def launch(handle, **config):
+        (upstream,), server = proxied_group(handle, **config)
+        return upstream, server
+
+    return launch
 
 
 def read_all(sock: socket.socket) -> bytes:

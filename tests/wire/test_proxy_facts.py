@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from conftest import Client, wait_until
-from raw_server import Connection, RawServer, answering
+from raw_server import Connection, answering
 from test_proxy_http2_upstream import Upstream
 
 WAIT_S = 10
@@ -25,22 +25,6 @@ def http2(connection: Connection) -> None:
         peer.data(stream, b"ok")
 
 
-@pytest.fixture
-def group(start):
-    """Starts an upstream for each handler, and a proxy to all; gives both."""
-    upstreams = []
-
-    def launch(*handlers, **config):
-        own = [RawServer(handle) for handle in handlers]
-        upstreams.extend(own)
-        urls = ",".join(one.url for one in own)
-        return own, start("proxy_server", upstream=urls, **config)
-
-    yield launch
-    for upstream in upstreams:
-        upstream.close()
-
-
 def ask(server, path: str):
     with Client(server, WAIT_S) as client:
         client.send(GET % path.encode())
@@ -56,8 +40,8 @@ def logged(server, path: str) -> str:
 
 
 @pytest.mark.parametrize("handle", [answering(OK), http2])
-def test_the_log_names_upstream_status_and_times(group, handle):
-    (upstream,), server = group(handle, http2_prior_knowledge=int(handle is http2))
+def test_the_log_names_upstream_status_and_times(proxied_group, handle):
+    (upstream,), server = proxied_group(handle, http2_prior_knowledge=int(handle is http2))
     for number in range(2):
         assert ask(server, f"/{number}").status == 201
         told = STORY.search(logged(server, f"/{number}"))
@@ -68,29 +52,29 @@ def test_the_log_names_upstream_status_and_times(group, handle):
         assert float(head.removesuffix("ms")) > float(connect)
 
 
-def test_what_was_sent_again(group):
+def test_what_was_sent_again(proxied_group):
     def ends(connection: Connection) -> None:
         connection.head()
 
-    upstreams, server = group(ends, answering(OK))
+    upstreams, server = proxied_group(ends, answering(OK))
     assert ask(server, "/again").status == 201
     told = STORY.search(logged(server, "/again"))
     assert told[1] == upstreams[1].url and told[2] == "201" and told[5] == "2"
 
 
-def test_what_was_not_answered(group):
+def test_what_was_not_answered(proxied_group):
     def ends(connection: Connection) -> None:
         connection.head()
 
-    (upstream,), server = group(ends, max_attempts=1)
+    (upstream,), server = proxied_group(ends, max_attempts=1)
     assert ask(server, "/none").status == 502
     line = logged(server, "/none")
     told = STORY.search(line)
     assert told[1] == upstream.url and told[2] == told[4] == "-" and " 502 " in line
 
 
-def test_other_requests_say_nothing_of_upstreams(group):
-    _, server = group(answering(OK))
+def test_other_requests_say_nothing_of_upstreams(proxied_group):
+    _, server = proxied_group(answering(OK))
     assert ask(server, "/own").status == 200
     assert "upstream" not in logged(server, "/own")
     assert ask(server, "/pause?ms=1").status == 200
@@ -104,7 +88,7 @@ def figure(server, name: str, *labels: str) -> float:
     raise AssertionError(f"no {name} with {labels}")
 
 
-def test_figures_of_durations(group):
+def test_figures_of_durations(proxied_group):
     waits = threading.Event()
 
     def slow(connection: Connection) -> None:
@@ -113,7 +97,7 @@ def test_figures_of_durations(group):
                 waits.wait(0.3)
             connection.send(OK)
 
-    (upstream,), server = group(slow)
+    (upstream,), server = proxied_group(slow)
     for path in ("/fast", "/fast", "/slow"):
         assert ask(server, path).status == 201
     name, label = "flare_upstream_attempt_seconds", f'upstream="{upstream.url}"'

@@ -26,22 +26,6 @@ def ask(server, request: bytes = get()):
         return client.response()
 
 
-@pytest.fixture
-def group(start):
-    """Starts an upstream for each handler, and a proxy to all; gives both."""
-    upstreams = []
-
-    def launch(*handlers, **config):
-        own = [RawServer(handle) for handle in handlers]
-        upstreams.extend(own)
-        urls = ",".join(one.url for one in own)
-        return own, start("proxy_server", upstream=urls, **config)
-
-    yield launch
-    for upstream in upstreams:
-        upstream.close()
-
-
 def named(count: int) -> list:
     return [answering(response(b"%d" % number)) for number in range(count)]
 
@@ -66,11 +50,11 @@ POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
         ({"retried_statuses": "503"}, POST, {200, 503}),
     ],
 )
-def test_retried_statuses(group, options, request_octets, statuses):
+def test_retried_statuses(proxied_group, options, request_octets, statuses):
     answers = response(b"ok"), response(b"busy", b"503 Busy")
     # Without ejection, so that each upstream has its turn.
     options |= {"failures_to_eject": 0, "failure_share_percent": 0}
-    _, server = group(*[answering(answer) for answer in answers], **options)
+    _, server = proxied_group(*[answering(answer) for answer in answers], **options)
     assert {ask(server, request_octets).status for _ in range(8)} == statuses
 
 
@@ -83,9 +67,9 @@ def test_retried_statuses(group, options, request_octets, statuses):
         ({}, b"X-User: %d\r\nCookie: user=%d\r\n"),
     ],
 )
-def test_what_consistent_hashing_looks_at(group, options, field):
+def test_what_consistent_hashing_looks_at(proxied_group, options, field):
     """The same key leads to the same upstream, and others elsewhere."""
-    _, server = group(*named(4), balance="consistent_hash", **options)
+    _, server = proxied_group(*named(4), balance="consistent_hash", **options)
 
     def upstream_of(number: int) -> bytes:
         if field is None:
@@ -99,8 +83,8 @@ def test_what_consistent_hashing_looks_at(group, options, field):
     assert len(set(found)) == 1 if not options else len(set(found)) > 1
 
 
-def test_a_weight_may_be_changed(group):
-    upstreams, server = group(*named(2))
+def test_a_weight_may_be_changed(proxied_group):
+    upstreams, server = proxied_group(*named(2))
     counts = [ask(server).body for _ in range(20)]
     assert counts.count(b"0") == counts.count(b"1") == 10
     answer = ask(server, get(b"/upstreams?weight=4&url=" + upstreams[1].url.encode()))
@@ -126,23 +110,23 @@ def test_time_to_connect(start):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_how_often_a_request_is_sent(group, count):
+def test_how_often_a_request_is_sent(proxied_group, count):
     def ends(connection: Connection) -> None:
         connection.head()
 
-    upstreams, server = group(*[ends] * 5, max_attempts=count)
+    upstreams, server = proxied_group(*[ends] * 5, max_attempts=count)
     assert ask(server).status == 502
     assert sum(upstream.connection_count for upstream in upstreams) == count
 
 
 @pytest.mark.parametrize(("options", "status"), [({}, 504), ({"retries_timeouts": 1}, 200)])
-def test_timeouts_are_repeated_if_that_is_wanted(group, options, status):
-    _, server = group(silent, answering(response(b"ok")), head_timeout_ms=300, **options)
+def test_timeouts_are_repeated_if_that_is_wanted(proxied_group, options, status):
+    _, server = proxied_group(silent, answering(response(b"ok")), head_timeout_ms=300, **options)
     # The first in turn is the silent one.
     assert ask(server).status == status
 
 
-def test_how_many_requests_an_upstream_has(group):
+def test_how_many_requests_an_upstream_has(proxied_group):
     asked, go_on = threading.Semaphore(0), threading.Event()
 
     def waits(connection: Connection) -> None:
@@ -151,7 +135,7 @@ def test_how_many_requests_an_upstream_has(group):
             go_on.wait(WAIT_S)
             connection.send(response(b"ok"))
 
-    _, server = group(waits, max_requests=2)
+    _, server = proxied_group(waits, max_requests=2)
     clients = [Client(server, WAIT_S) for _ in range(2)]
     for client in clients:
         client.send(get())
@@ -167,7 +151,7 @@ def test_how_many_requests_an_upstream_has(group):
     assert ask(server).body == b"ok"
 
 
-def test_time_for_health_checks(group):
+def test_time_for_health_checks(proxied_group):
     """What does not answer in time is down, long before the next check."""
 
     def handle(connection: Connection) -> None:
@@ -176,7 +160,7 @@ def test_time_for_health_checks(group):
         else:
             connection.send(response(b"ok"))
 
-    _, server = group(
+    _, server = proxied_group(
         handle, health_path="/health", health_timeout_ms=100, health_interval_ms=100,
         unhealthy_after=2,
     )
@@ -193,18 +177,18 @@ def test_time_for_health_checks(group):
         ({"max_header_size": 1_000}, b"X: %s\r\n" % (b"y" * 1_000)),
     ],
 )
-def test_how_much_of_a_head_is_read(group, options, fields):
+def test_how_much_of_a_head_is_read(proxied_group, options, fields):
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%s\r\nok" % fields
-    _, server = group(answering(answer))
+    _, server = proxied_group(answering(answer))
     with Client(server) as client:
         client.send(get())
         assert client.sock.recv(12) == b"HTTP/1.1 200"
-    _, server = group(answering(answer), **options)
+    _, server = proxied_group(answering(answer), **options)
     assert ask(server).status == 502
 
 
 @pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/2"])
-def test_long_heads_of_requests_pass(group, version):
+def test_long_heads_of_requests_pass(proxied_group, version):
     """docs/reverse-proxy.md, "Long heads": as long as the server takes them."""
     seen = []
 
@@ -223,17 +207,17 @@ def test_long_heads_of_requests_pass(group, version):
     is_http2 = version == "HTTP/2"
     request = get(b"/", b"Cookie: a=%s\r\n" % (b"b" * 30_000))
     options = {"http2_prior_knowledge": int(is_http2)}
-    _, server = group(http2 if is_http2 else http1, **options)
+    _, server = proxied_group(http2 if is_http2 else http1, **options)
     assert ask(server, request).status == 431
-    _, server = group(http2 if is_http2 else http1, server_max_header_size=32_768, **options)
+    _, server = proxied_group(http2 if is_http2 else http1, server_max_header_size=32_768, **options)
     assert ask(server, request).body == b"ok"
     assert "a=" + "b" * 30_000 in seen[0]
 
 
-def test_how_long_content_may_be(group):
+def test_how_long_content_may_be(proxied_group):
     upload = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n" + bytes(1_001)
-    upstreams, server = group(answering(response(b"ok")), max_body_size=1_000)
+    upstreams, server = proxied_group(answering(response(b"ok")), max_body_size=1_000)
     assert ask(server, upload).status == 413
     assert upstreams[0].connection_count == 0
-    _, server = group(answering(response(b"ok")), max_body_size=1_001)
+    _, server = proxied_group(answering(response(b"ok")), max_body_size=1_001)
     assert ask(server, upload).status == 200
