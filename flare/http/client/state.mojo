@@ -175,11 +175,11 @@ struct ClientState(Movable):
         Raises:
             ClientError: If the request has waited too long, or too many wait.
         """
-        var link = self.find_link(endpoint)
+        var link = self.find_link(endpoint, is_full=False)
         if link:
             return IdleConnection(link.take())
         if waits:
-            link = self.find_full_link(endpoint)
+            link = self.find_link(endpoint, is_full=True)
         if not link:
             if not may_reuse:
                 return None
@@ -261,12 +261,14 @@ struct ClientState(Movable):
         return idle^
 
     def find_link(
-        mut self, endpoint: Endpoint
+        self, endpoint: Endpoint, *, is_full: Bool
     ) -> Optional[ArcPointer[Http2Link]]:
-        """Finds a connection in use that takes one more request, now or soon.
+        """Finds a connection in use that takes requests.
 
         Args:
             endpoint: Where it has to lead.
+            is_full: False for one that takes one more request, now or soon; True
+                for one whose few streams are all in use.
 
         Returns:
             The connection, or nothing.
@@ -275,28 +277,7 @@ struct ClientState(Movable):
             ref link = self.links[index][]
             if (
                 not link.is_closing
-                and not link.wants_another()
-                and link.connection[].endpoint == endpoint
-            ):
-                return self.links[index]
-        return None
-
-    def find_full_link(
-        self, endpoint: Endpoint
-    ) -> Optional[ArcPointer[Http2Link]]:
-        """Finds a connection whose few streams are all in use.
-
-        Args:
-            endpoint: Where it has to lead.
-
-        Returns:
-            The connection, or nothing.
-        """
-        for index in range(len(self.links)):
-            ref link = self.links[index][]
-            if (
-                not link.is_closing
-                and link.wants_another()
+                and link.wants_another() == is_full
                 and link.connection[].endpoint == endpoint
             ):
                 return self.links[index]
