@@ -173,8 +173,11 @@ def over_http2(server, path: bytes) -> bytes:
 
 @pytest.mark.parametrize("ask", [over_http1, over_http2])
 def test_a_source_that_waits_is_warned_of_once(start, ask):
-    """Of a stream, not of the route whose handler made it: it had answered."""
-    server = start("workers_server")
+    """Of a stream, not of the route whose handler made it: it had answered.
+
+    Each worker warns for itself, and the two connections may reach two of them.
+    """
+    server = start("workers_server", workers=1)
     for _ in range(2):
         assert ask(server, b"/waiting/250").count(b"x") >= 3
     assert wait_until(lambda: SOURCE in server.stderr())
