@@ -53,7 +53,7 @@ def write_main(
             imports.append(f"from {module} import {test} as {alias}")
             name = f"{relative}::{test}"
             calls.append(
-                f'    if first <= {len(names)}: _run["{name}", {alias}]()'
+                f'    if first <= {len(names)}: _run("{name}", {alias})'
             )
             names.append(name)
     start = (
@@ -62,7 +62,7 @@ def write_main(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         "\n".join(imports)
-        + "\n\ndef _run[name: StaticString, test: def() raises thin -> None]():\n"
+        + "\n\ndef _run(name: StringSpan, test: def() raises thin -> None):\n"
         + '    print("RUN", name, flush=True)\n'
         + "    try:\n        test()\n"
         + '        print("PASS", name, flush=True)\n'
