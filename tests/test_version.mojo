@@ -1,9 +1,9 @@
 """The version is told by the front and by its module alike."""
 
-from std.testing import assert_equal
 
 from flare import version
 from flare.version import VERSION
+from tests.support.assertions import assert_equal
 
 
 def test_the_front_tells_the_version() raises:

@@ -7,7 +7,7 @@ from flare.backplane.message import (
     write_message,
 )
 from flare.bytes.buffer import Buffer
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _written(

@@ -1,7 +1,7 @@
 """Which messages have come, and which are missing."""
 
 from flare.backplane.origins import ORIGIN_COUNT_MAX, OriginTable
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_each_counts_once() raises:

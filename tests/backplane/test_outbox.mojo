@@ -4,7 +4,7 @@ from flare.backplane.backplane import Handover
 from flare.backplane.message import MessageKind, write_message
 from flare.backplane.outbox import ECHO_MS, Outbox
 from flare.bytes.buffer import Buffer
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _put(mut box: Outbox, text: StringSpan, comes_back: Bool) -> Handover:

@@ -17,7 +17,7 @@ from flare.backplane.presence_watcher import (
 )
 from flare.bytes.buffer import Buffer
 from flare.sys.mutex import Mutex
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 comptime _EXPIRES_MS = 5_000
 

@@ -3,7 +3,7 @@
 from flare.backplane.redis_way import RedisWay
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisError, RedisErrorKind
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _way() raises -> RedisWay:

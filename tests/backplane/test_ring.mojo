@@ -10,7 +10,7 @@ from flare.bytes.buffer import Buffer
 from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.signal import SignalPause
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _CAPACITY = 4_096
 

@@ -3,7 +3,7 @@
 from flare.backplane.backplane import BackplaneCounts
 from flare.backplane.totals import BackplaneTotals
 from flare.sys.process import end_process, fork_process, reap
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _some(factor: Int) -> BackplaneCounts:

@@ -9,7 +9,12 @@ from flare.backplane.worker_control import (
 )
 from flare.sys.mutex import Mutex
 from flare.sys.signal import process_id
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 @fieldwise_init

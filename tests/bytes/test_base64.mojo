@@ -6,7 +6,7 @@ from flare.bytes.base64 import (
     base64url_decode,
     base64url_encode,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

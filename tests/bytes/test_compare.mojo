@@ -1,7 +1,7 @@
 """Octets that are the same."""
 
 from flare.bytes.compare import same_octets
-from std.testing import assert_false, assert_true
+from tests.support.assertions import assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
 

@@ -1,7 +1,7 @@
 """Comparison in constant time compares."""
 
 from flare.bytes.hash import equals_in_constant_time
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 @fieldwise_init

@@ -10,9 +10,9 @@ from flare.bytes.hash import (
     sha1,
     sha256,
 )
+from tests.support.assertions import assert_equal
 from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import hex_of
-from std.testing import assert_equal
 
 
 @fieldwise_init

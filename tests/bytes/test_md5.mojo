@@ -1,7 +1,7 @@
 """MD5 by the vectors of RFC 1321, and around the ends of blocks."""
 
 from flare.bytes.md5 import md5
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def _hex(text: StringSpan) -> String:

@@ -12,7 +12,7 @@ from flare.bytes.scan import (
     scan_target,
     scan_target_scalar,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _filled(length: Int, octet: UInt8) -> Buffer:

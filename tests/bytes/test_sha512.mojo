@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import write_hex_octet
 from flare.bytes.sha512 import sha512_256
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def _hex(text: StringSpan) -> String:

@@ -1,7 +1,7 @@
 """SipHash: the vectors of its reference implementation, in pieces too."""
 
 from flare.bytes.siphash import SipHash, SipKey
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 # Of https://github.com/veorq/SipHash: the key is the octets 00 to 0f, the
 # message of row N the octets 00 to N - 1.

@@ -1,7 +1,7 @@
 """UTF-8 validity, by the table of RFC 3629 section 4."""
 
 from flare.bytes.utf8 import decode_utf8, is_valid_utf8, lossy_text
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
 

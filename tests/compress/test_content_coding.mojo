@@ -7,7 +7,7 @@ from flare.compress import (
     can_encode,
     is_available,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

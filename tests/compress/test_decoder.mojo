@@ -9,7 +9,7 @@ from flare.compress import (
     compress,
     decompress,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import octets_of
 

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress import CompressErrorKind, Decoder, Format
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.vectors.hex_text import octets_of
 
 comptime _GZIP = StaticString(

@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.compress import CompressErrorKind
 from flare.compress.raw_deflate import RawDeflater, RawInflater
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.vectors.hex_text import octets_of
 
 

@@ -1,7 +1,7 @@
 """Tests of which texts may be host names."""
 
 from flare.dns.host_name import check_host_name
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
 
 

@@ -18,8 +18,8 @@ from flare.net.error import (
 from flare.net.ip import IpAddr
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
 from flare.sys.poll import POLL_READ, wait_for
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def test_resolve_passes_addresses_through() raises:

@@ -9,7 +9,7 @@ from flare.json.rules import (
 )
 from flare.json.schema import SchemaBook, schema_of
 from flare.json.value import parse
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -4,7 +4,7 @@ from flare.json.schema import SchemaBook, schema_id, schema_of
 from flare.json.struct_writer import JsonWritable
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.json.string import scan_plain, scan_plain_scalar
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def test_scan_stops_where_the_scalar_twin_does() raises:

@@ -6,7 +6,7 @@ from flare.json.struct_writer import JsonWritable, json_text
 from flare.json.value import JsonView, parse
 from flare.json.writer import JsonWriter
 from flare.sys.random import KeyedHasher
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

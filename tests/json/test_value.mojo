@@ -2,7 +2,7 @@
 
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
 from flare.json.value import JsonValue, JsonView, parse
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime TEXT = (
     '{"json": {"hello": "world, in more octets than a short string has"},'

@@ -4,7 +4,7 @@ from flare.json.error import JsonError, JsonErrorKind
 from flare.json.value import parse
 from flare.json.writer import JsonComposer, JsonWriter, dumps
 from std.memory import bitcast
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _written(value: Float64) raises -> String:

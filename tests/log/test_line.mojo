@@ -6,7 +6,7 @@ from flare.log.level import Level
 from flare.log.line import LogLine
 from flare.log.sink import LogFormat
 from flare.sys.log import LOG_LINE_LEN_MAX
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _MOMENT = 784_111_777_123
 

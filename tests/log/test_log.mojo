@@ -17,7 +17,12 @@ from flare.sys.log import log_line, set_line_taker
 from flare.testing.test_client import TestClient
 from flare.trace.core.context import TraceContext
 from flare.trace.core.span import TraceSpan
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 @fieldwise_init

@@ -48,7 +48,7 @@ from flare.sys.errno import (
     ETIMEDOUT,
     OsError,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

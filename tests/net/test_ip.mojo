@@ -2,8 +2,8 @@
 
 from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr, IpNetwork, ZonedIpAddr, any_contains
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
-from std.testing import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

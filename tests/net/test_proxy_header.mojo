@@ -7,7 +7,7 @@ from flare.net.proxy_header import (
     ProxyHeaderError,
     find_proxy_header,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
 comptime V6 = StaticString("2001:db8::1")

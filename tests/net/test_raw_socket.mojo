@@ -20,7 +20,7 @@ from flare.sys.signal import ignore_sigpipe
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption
 from std.pathlib import Path
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 
 

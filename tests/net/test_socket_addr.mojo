@@ -2,7 +2,7 @@
 
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -2,7 +2,12 @@
 
 from flare.redis.config import RedisConfig
 from flare.redis.link import set_address
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 def test_urls() raises:

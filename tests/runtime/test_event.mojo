@@ -3,7 +3,7 @@
 from flare.runtime.event import Interest, Waker
 from flare.runtime.selector import Selector
 from flare.sys.thread import Task, Thread
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 @fieldwise_init

@@ -8,7 +8,7 @@ from flare.sys.clock import monotonic_ns
 from flare.sys.errno import EINVAL
 from flare.sys.signal import SIGUSR1, SignalPipe, process_id, send_signal
 from flare.sys.thread import Task, Thread
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _poll_until_events(mut reactor: Reactor) raises -> Int:

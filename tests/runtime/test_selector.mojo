@@ -32,7 +32,7 @@ from flare.sys.kqueue import (
 )
 from flare.sys.descriptor import Pipe
 from std.sys import size_of
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_epoll_interests() raises:

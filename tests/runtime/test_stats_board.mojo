@@ -12,7 +12,7 @@ from flare.runtime.stats_board import (
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.signal import SignalPause
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def test_board_sums_over_workers_and_their_rows() raises:

@@ -1,7 +1,7 @@
 """Tests of the timer wheel: tables, then a simple model beside it."""
 
 from flare.runtime.timer_wheel import DEADLINE_MAX_MS, TimerId, TimerWheel
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _expired(mut wheel: TimerWheel, now_ms: Int) -> List[UInt64]:

@@ -10,7 +10,7 @@ from flare.runtime.worker_count import (
     with_ancestors,
 )
 from flare.sys.process import restrict_thread, usable_cpus
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_default_is_within_the_affinity_mask() raises:

@@ -16,7 +16,7 @@ from flare.settings.start import (
     refusal_lines,
 )
 from std.os import setenv
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 struct _Admin(Defaultable, SettingsGroup):

@@ -1,8 +1,8 @@
 """Tables of frames for a session, and of what it makes of them."""
 
 from flare.http.h2.connection_state import Http2Limits, Http2Role
+from tests.support.assertions import assert_equal
 from tests.support.h2_log import Frames, Http2Log
-from std.testing import assert_equal
 
 comptime GET_BLOCK = StaticString("828684" + "4101" + "61")
 """GET http://a/ as a field block, with `a` added to the table."""

@@ -3,7 +3,7 @@
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.upstream_group import UpstreamGroup
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def quiet_config() -> GroupConfig:

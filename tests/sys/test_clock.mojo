@@ -8,7 +8,7 @@ from flare.sys.clock import (
     thread_cpu_ns,
     unix_seconds,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_clock_monotonic_does_not_go_back() raises:

@@ -10,7 +10,7 @@ from flare.sys.descriptor import (
     write_from,
 )
 from flare.sys.errno import EAGAIN, EBADF
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _read(number: Int32) -> Int:

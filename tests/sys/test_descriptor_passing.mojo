@@ -7,7 +7,7 @@ from flare.sys.descriptor_passing import (
     send_with_descriptor,
 )
 from flare.sys.errno import EAGAIN, EPIPE
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_descriptor_arrives_with_its_octets() raises:

@@ -9,7 +9,7 @@ from flare.sys.errno import (
     keep_errno,
     last_errno,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _fail() raises OsError:

@@ -5,7 +5,7 @@ from flare.sys.errno import ENODATA
 from flare.sys.file import File, PathKind
 from std.os import mkdir, remove, symlink
 from std.pathlib import Path
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 
 comptime _MINUTE_NS = 60_000_000_000

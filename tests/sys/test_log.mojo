@@ -16,7 +16,7 @@ from flare.sys.log import (
     write_at_once,
     write_log,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 struct Captured(Movable):

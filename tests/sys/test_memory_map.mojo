@@ -4,7 +4,7 @@ from flare.sys.memory_map import PAGE_LEN, GuardedMemory, ProcessWord
 from flare.sys.platform import IS_MACOS
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.signal import SignalPause
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 from tests.support.guard_page import GuardedBytes
 
 

@@ -5,7 +5,7 @@ from flare.sys.mutex import Condvar, Mutex
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 struct _Pair(Movable):

@@ -3,7 +3,7 @@
 from flare.sys.clock import Deadline
 from flare.sys.name_lookup import LookupStatus, look_up, look_up_until
 from flare.sys.sock_addr import AF_INET, AF_INET6
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_look_up_a_text_address() raises:

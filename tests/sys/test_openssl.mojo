@@ -3,7 +3,7 @@
 from flare.sys.dynamic_library import DynamicLibrary
 from flare.sys.openssl.certificate import CertificateFacts, readable_time
 from flare.sys.openssl.library import OpenSsl, c_octets, c_text
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def test_openssl_missing_library_is_named() raises:

@@ -9,7 +9,7 @@ from flare.sys.poll import (
     poll_descriptors,
     wait_for,
 )
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def test_poll_tells_which_are_ready() raises:

@@ -24,7 +24,7 @@ from flare.sys.signal import SIGKILL, SignalPause, process_id, send_signal
 from flare.sys.sock_addr import AF_INET
 from flare.sys.socket import SOCK_STREAM, open_socket
 from std.os import setenv
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _status_of(child: Int) raises -> ExitStatus:

@@ -3,7 +3,7 @@
 from flare.sys.clock import thread_cpu_ns
 from flare.sys.random import KeyedHasher, fill_random, process_key
 from std.hash import Hasher
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_every_part_of_the_room_is_filled() raises:

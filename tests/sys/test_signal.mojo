@@ -19,7 +19,7 @@ from flare.sys.signal import (
     process_id,
     send_signal,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_signal_bell_counts_each_delivery() raises:

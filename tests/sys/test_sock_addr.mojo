@@ -7,7 +7,7 @@ from flare.sys.sock_addr import (
     UNIX_NAME_LEN_MAX,
     SockAddr,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_sock_addr_inet_round_trip() raises:

@@ -40,7 +40,7 @@ from flare.sys.socket_option import (
     set_option,
     set_reset_on_close,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _loopback(port: UInt16) -> SockAddr:

@@ -6,7 +6,7 @@ from flare.sys.socket_file import SocketFile
 from std.os import link, remove
 from std.os.path import exists
 from std.tempfile import TemporaryDirectory
-from std.testing import assert_false, assert_true
+from tests.support.assertions import assert_false, assert_true
 
 
 def _bind(path: String) raises:

@@ -3,7 +3,7 @@
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 struct _Counter(Movable):

@@ -21,13 +21,13 @@ from flare.tcp.connecting import (
     is_connected_to_itself,
 )
 from flare.tcp.stream import TcpListener
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import (
     PATIENCE_MS,
     RefusingPort,
     SilentPort,
     TcpPair,
 )
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _peer(addresses: List[SocketAddr]) raises -> SocketAddr:

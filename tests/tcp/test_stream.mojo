@@ -23,13 +23,13 @@ from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors, wait_for
 from flare.sys.process import descriptor_limit, set_descriptor_limit
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import KeepAlive, TcpListener, TcpStream
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import (
     PATIENCE_MS,
     RefusingPort,
     SilentPort,
     TcpPair,
 )
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _read(mut stream: TcpStream) raises -> String:

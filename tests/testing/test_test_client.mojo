@@ -12,7 +12,7 @@ from flare.http.handler.handler import Middleware
 from flare.http.routing.router import Router
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _tell(req: Request) raises -> Response:

@@ -7,9 +7,9 @@ from flare.tls.config import (
     TlsServerConfig,
 )
 from flare.tls.context import TlsClientContext, TlsServerContext
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair
-from std.testing import assert_equal, assert_true
 
 
 @fieldwise_init

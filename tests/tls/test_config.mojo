@@ -10,11 +10,11 @@ from flare.tls.config import (
 )
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import BadTlsConfig, LibraryMissing, TlsError
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair
 from std.os import makedirs
 from std.subprocess import run
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _client_error(config: TlsConfig) -> String:

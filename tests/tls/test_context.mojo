@@ -7,10 +7,15 @@ from flare.tls.context import (
     TlsServerContext,
     TlsSessionCache,
 )
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair, receive
 from std.os import makedirs
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 
 def _identity(name: String) raises -> TlsIdentity:

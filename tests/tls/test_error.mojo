@@ -6,9 +6,9 @@ from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError, kind_of_certificate, kind_of_failure
 from flare.tls.session import TlsSession
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import drip, kind_name, receive
-from std.testing import assert_equal, assert_true
 
 
 def test_failure_kinds_of_certificates() raises:

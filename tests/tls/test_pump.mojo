@@ -9,7 +9,7 @@ from flare.tls.pump import (
     TlsChannel,
     TlsStatus,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import kind_name
 

@@ -5,9 +5,9 @@ from flare.tls.config import TlsConfig, TlsIdentity, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
 from flare.tls.session import TlsSession
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair, drip, kind_name, receive
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _client(var alpn: List[String] = []) raises -> TlsClientContext:

@@ -9,8 +9,8 @@ from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
 from flare.tls.stream import TlsStream
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.certificates import certificate
-from std.testing import assert_equal, assert_false, assert_true
 
 comptime WAIT_MS = 10_000
 

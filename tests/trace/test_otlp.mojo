@@ -9,7 +9,7 @@ from flare.trace.core.span_data import (
     SpanKind,
 )
 from flare.trace.otlp import OtlpExporter, encode_spans
-from std.testing import assert_equal, assert_false, assert_raises
+from tests.support.assertions import assert_equal, assert_false, assert_raises
 
 
 def _span() -> SpanData:

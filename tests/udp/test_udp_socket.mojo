@@ -14,7 +14,7 @@ from flare.net.ip import IpAddr
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.udp.socket import MulticastInterface, UdpSocket
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 
 comptime DATAGRAM_LEN_MAX = 65_507

@@ -2,7 +2,7 @@
 
 from flare.net.error import BadAddress, NetworkError
 from flare.unix.unix_addr import UnixAddr
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _offset(text: String) -> Int:

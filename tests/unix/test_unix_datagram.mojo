@@ -15,7 +15,7 @@ from flare.unix.datagram import UnixDatagram
 from flare.unix.unix_addr import UnixAddr
 from std.os.path import exists
 from std.tempfile import TemporaryDirectory
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 
 

@@ -19,10 +19,10 @@ from flare.sys.socket import SOCK_STREAM, bind_socket
 from flare.sys.thread import Task, Thread
 from flare.unix.stream import UnixListener, UnixStream
 from flare.unix.unix_addr import UnixAddr, open_unix
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 from std.os.path import exists
 from std.tempfile import TemporaryDirectory
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _abstract() -> String:

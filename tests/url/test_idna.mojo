@@ -11,7 +11,7 @@ from flare.url.idna import (
     punycode_encode,
 )
 from flare.url.url import Url
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

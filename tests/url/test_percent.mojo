@@ -9,7 +9,7 @@ from flare.url.percent import (
     percent_decode_lenient,
     percent_encode,
 )
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def _outcome(text: StringSpan) -> String:

@@ -2,7 +2,7 @@
 
 from flare.url.parts import URL_LEN_MAX, UrlParseError
 from flare.url.url import Url
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

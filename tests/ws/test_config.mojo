@@ -1,7 +1,7 @@
 """What a WebSocket connection is held to if nothing is set."""
 
 from flare.ws.config import WsClientConfig
-from std.testing import assert_false, assert_true
+from tests.support.assertions import assert_false, assert_true
 
 
 def test_limits_are_on_by_default() raises:

@@ -13,7 +13,7 @@ from flare.ws import (
 )
 from flare.ws.link import MaskingKeys
 from flare.ws.opening import parse_websocket_url
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import RefusingPort
 
 

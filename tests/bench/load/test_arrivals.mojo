@@ -1,7 +1,7 @@
 """When requests are due, whatever became of those before."""
 
 from cli.mojo_flare.bench.load.arrivals import Arrivals
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime SECOND_NS = 1_000_000_000
 

@@ -6,7 +6,7 @@ from cli.mojo_flare.bench.load.histogram import (
     highest_of,
     slot_of,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_every_value_is_in_the_slot_that_ends_at_or_above_it() raises:

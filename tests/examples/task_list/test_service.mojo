@@ -5,7 +5,7 @@ from examples.task_list.task import TITLE_LEN_MAX
 from examples.task_list.task_list import TASKS_MAX
 from flare.http import LogSink, State
 from flare.testing import TestClient
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime TEA = StaticString('{"title":"buy tea"}')
 

@@ -7,7 +7,7 @@ from flare.http.cache.core.cache_control import (
 from flare.http.cache.core.targeted import parse_targeted
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
 

@@ -8,7 +8,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.cache import Cache
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _answer(req: Request) raises -> Response:

@@ -13,7 +13,12 @@ from flare.http.cache.core.vary import selection_of
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime NOW_S = 1_000_000_000
 comptime KEY = "http://example.com/a?b"

@@ -31,8 +31,13 @@ from flare.http.middleware.cache import Cache
 from flare.http.handler.handler import Handler
 from flare.sys.clock import Deadline, unix_seconds
 from flare.sys.mutex import Mutex
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
 from std.time import sleep
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime WAIT_MS = 20_000
 

@@ -17,7 +17,7 @@ from flare.http.cache.core.storage import (
 from flare.http.cache.core.targeted import response_control
 from flare.http.cache.core.vary import VaryKey
 from flare.http.message.header_map import HeaderMap
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 from tests.support.header_lines import headers_of, request_with
 
 comptime NOW_S = 784_111_777

@@ -11,7 +11,12 @@ from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime NOW_S = 1_000_000_000
 comptime TIMES = ExchangeTimes(NOW_S, NOW_S)

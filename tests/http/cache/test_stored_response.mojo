@@ -5,7 +5,7 @@ from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
 from flare.http.message.body import Body
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.header_lines import headers_of, request_with
 
 comptime NOW_S = 784_111_777

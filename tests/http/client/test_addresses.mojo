@@ -4,7 +4,7 @@ from flare.http.client.addresses import HostAddresses, NameResolver
 from flare.http.client.config import ClientConfig
 from flare.net.error import NameLookupFailed
 from flare.net.ip import IpAddr
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _found(

@@ -3,7 +3,7 @@
 from flare.http.client.attempt import Attempt
 from flare.http.client.config import ClientConfig
 from flare.http.h1.response_parser import ResponseProgress
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_a_request_that_waits_has_no_answer_of_the_last_one() raises:

@@ -26,7 +26,12 @@ from flare.http import (
 from flare.http.client import ClientResponse, SharedClient
 from flare.net import SocketAddr
 from flare.sys.thread import Task, Thread
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 struct Mirror(Handler):

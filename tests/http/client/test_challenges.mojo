@@ -12,7 +12,7 @@ from flare.http.client.proxy import Proxy
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 from flare.url.url import Url
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _refusal(

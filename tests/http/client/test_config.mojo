@@ -11,7 +11,7 @@ from flare.http.client.error import BadRequest
 from flare.http.client.request import ClientRequest
 from flare.http.h1.field_section import HeadLimits
 from flare.sys.clock import NO_TIMEOUT_MS
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_the_default_is_finite_and_works() raises:

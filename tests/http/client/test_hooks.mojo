@@ -17,7 +17,7 @@ from flare.http.client.prepared_request import (
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse
 from flare.sys.mutex import Mutex
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _Lines = Mutex[List[String]]
 

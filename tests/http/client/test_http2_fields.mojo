@@ -12,7 +12,7 @@ from flare.http.h2.hpack_decoder import HpackDecoder
 from flare.http.h2.hpack_table import FieldKind
 from flare.http.h2.session import Http2Session
 from flare.tls.config import TlsConfig
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _call(

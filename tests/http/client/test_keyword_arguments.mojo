@@ -14,7 +14,7 @@ from flare.http import (
 )
 from flare.json import parse
 from flare.testing import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 @fieldwise_init

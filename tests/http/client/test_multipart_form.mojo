@@ -5,7 +5,7 @@ from flare.http.client.error import SourceFailed
 from flare.http.client.multipart import FormParts, MultipartForm
 from flare.http.client.request import RequestBody
 from std.os import remove
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 
 

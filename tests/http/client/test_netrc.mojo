@@ -3,7 +3,7 @@
 from flare.http.client.netrc import FILE_LEN_MAX, Netrc
 from flare.url.url import Url
 from std.subprocess import run
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 
 

@@ -3,7 +3,7 @@
 from flare.http.client.pool import Endpoint, Pool, PoolLimits, keep_alive_ms
 from flare.http.client.config import ClientConfig
 from flare.http.message.header_map import HeaderMap
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _pool(max_idle: Int = 3, per_host: Int = 2) -> Pool[Int]:

@@ -30,7 +30,7 @@ from flare.http.client.proxy import Proxy
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
 from flare.url.url import Url
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _config() -> ClientConfig:

@@ -9,7 +9,7 @@ from flare.http.client.proxy import (
     ProxyScheme,
     ProxySettings,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -13,7 +13,7 @@ from flare.http.client.redirect import (
 )
 from flare.http.message.header_map import HeaderMap
 from flare.url.url import Url
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -30,7 +30,7 @@ from flare.http.client.retry_policy import (
     RetryPolicy,
 )
 from flare.net.error import Timeout
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _SAFE_FATES: List[StreamFate] = [
     StreamFate.UNTOUCHED,

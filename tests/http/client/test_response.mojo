@@ -7,7 +7,7 @@ from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.url.url import Url
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _response(status: Int) raises -> ClientResponse:

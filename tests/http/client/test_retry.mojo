@@ -14,7 +14,7 @@ from flare.http.client.retry import (
     is_transient,
     may_retry,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_methods() raises:

@@ -30,7 +30,7 @@ from flare.http.client.retry_policy import (
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import NetworkErrorKind, Timeout
 from flare.tls.error import CertificateExpired, ClosedEarly, TlsErrorKind
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _NOW = 784_111_777
 # Sun, 06 Nov 1994 08:49:37 GMT.

@@ -3,7 +3,7 @@ connections."""
 
 from flare.http.client.pool import Endpoint, PoolLimits
 from flare.http.client.shared_pool import ConnectionLimits, SharedPool
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime _Pool = SharedPool[Int, Int]
 comptime _NOTHING = -2

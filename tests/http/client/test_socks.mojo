@@ -6,7 +6,7 @@ from flare.http.client.socks import (
     socks_destination,
     socks_login,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

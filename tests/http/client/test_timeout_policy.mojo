@@ -13,7 +13,7 @@ from flare.http.client.error import Phase
 from flare.url.url import Url
 from flare.net.error import Timeout
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_by_default_progress_counts() raises:

@@ -11,9 +11,9 @@ from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.pump import PLAINTEXT_LEN_MAX
 from flare.tls.session import TlsSession
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair
-from std.testing import assert_equal, assert_true
 
 comptime WAIT_MS = 10_000
 comptime BUFFER_LEN = 4_096

@@ -11,7 +11,7 @@ from flare.http.conditional.conditional import (
 )
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _NOW_S = 800_000_000
 comptime _MODIFIED_S = 784_111_777

@@ -10,7 +10,7 @@ from flare.http.conditional.range import (
     content_range,
     unsatisfied_range,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime _WHOLE = RangeVerdict.WHOLE
 comptime _MALFORMED = RangeVerdict.MALFORMED

@@ -12,7 +12,7 @@ from flare.http.cookie.jar import (
     is_top_level,
     path_matches,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _NOW = 1_600_000_000
 

@@ -2,7 +2,7 @@
 
 from flare.http.cookie.suffix import is_public_suffix, public_suffix_start
 from flare.url.url import Url
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -9,7 +9,7 @@ from flare.http.message.response import Response, ok
 from flare.http.handler.operation import InputError
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 @fieldwise_init

@@ -32,7 +32,7 @@ from flare.http.routing.host_router import HostRouter
 from flare.http.routing.router import Router
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 @fieldwise_init

@@ -20,7 +20,7 @@ from flare.http.message.response import Response, ok
 from flare.http.multipart.parser import MultipartLimits
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _TYPE = StaticString("multipart/form-data; boundary=b")
 

@@ -7,7 +7,7 @@ from flare.http.extract.upload import (
     FormUpload,
 )
 from std.os import listdir, mkdir
-from std.testing import (
+from tests.support.assertions import (
     assert_equal,
     assert_false,
     assert_raises,

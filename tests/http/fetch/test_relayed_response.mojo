@@ -3,7 +3,7 @@
 from flare.http.client.response import ClientResponse
 from flare.http.fetch.fetch_later import relayed_response
 from flare.url.url import Url
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def test_where_a_response_leads_is_passed_on() raises:

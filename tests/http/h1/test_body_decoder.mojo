@@ -2,7 +2,7 @@
 for, and the next request starts exactly behind it."""
 
 from flare.http.h1.request_parser import RequestParser
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.request_log import drain_into
 from tests.support.body_log import StreamingSide
 

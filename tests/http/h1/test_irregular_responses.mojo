@@ -6,7 +6,7 @@ from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import Rule
 from flare.http.h1.response_head import ResponseHead
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import guarded_input, terminated_input
 from tests.support.response_log import ResponseLog
 

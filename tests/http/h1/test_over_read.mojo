@@ -5,7 +5,7 @@ from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 from tests.support.guard_page import guarded_input, terminated_input
 
 comptime _LIMITS = HeadLimits(8192, 8192, 100)

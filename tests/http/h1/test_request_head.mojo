@@ -6,7 +6,7 @@ from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.request_head import RequestHead
 from flare.http.message.fields import Fields
 from flare.http.message.method import Method
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _LIMITS = HeadLimits(64, 200, 5)
 

@@ -3,7 +3,7 @@ octets are cut."""
 
 from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.request_log import drain_into
 
 comptime _LIMITS = HeadLimits(8192, 8192, 100)

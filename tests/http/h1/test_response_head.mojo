@@ -5,7 +5,7 @@ from flare.http.h1.framing import HAS_LENGTH, SAYS_CLOSE
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.response_head import ResponseHead
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _LIMITS = HeadLimits(20, 200, 5)
 

@@ -3,7 +3,7 @@ the octets are cut (RFC 9112 sections 6.3, 8 and 9)."""
 
 from flare.http.h1.error import Rule
 from flare.http.message.method import Method
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.response_log import ResponseLog
 
 

@@ -19,7 +19,7 @@ from flare.http.message.body import BodySource, Poll
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response, ok, ok_stream
 from flare.http.message.trailers import Trailers
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.request_log import drain_into
 
 comptime _DATE = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"

@@ -19,8 +19,8 @@ from flare.http.h2.control import (
 from flare.http.h2.error import ErrorCode, Http2Error
 from flare.http.h2.frame import FrameHeader, FrameType
 from flare.http.h2.stream import Http2Stream, StreamEvent
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
-from std.testing import assert_equal, assert_true
 
 comptime _LEN_MAX = 30
 

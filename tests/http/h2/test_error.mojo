@@ -4,8 +4,8 @@ from flare.bytes.buffer import Buffer
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
 from flare.http.h2.session import Http2Session
+from tests.support.assertions import assert_equal, assert_true
 from tests.vectors.hex_text import hex_of
-from std.testing import assert_equal, assert_true
 
 
 def test_names_of_codes() raises:

@@ -6,7 +6,7 @@ from flare.http.h2.hpack_decoder import HpackDecoder
 from flare.http.h2.hpack_encoder import append_integer, append_string
 from flare.http.h2.hpack_table import FieldKind
 from flare.http.h2.priority import Priority
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime _LIMITS = SectionLimits(8_192, 100, 100)
 

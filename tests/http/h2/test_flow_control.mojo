@@ -2,8 +2,8 @@
 
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_log import Frames, Http2Log
-from std.testing import assert_equal, assert_true
 
 comptime _POST = StaticString("8386840101" + "61")
 comptime _WINDOW = 65_535

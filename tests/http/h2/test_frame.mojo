@@ -17,9 +17,9 @@ from flare.http.h2.frame import (
     write_rst_stream,
     write_window_update,
 )
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import hex_of, octets_of
-from std.testing import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -15,9 +15,9 @@ from flare.http.h2.huffman import (
     huffman_encode,
     huffman_len,
 )
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import hex_of, octets_of
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _decode(mut decoder: HpackDecoder, hex: StringSpan) raises -> String:

@@ -3,8 +3,8 @@
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.frame import FRAME_HEADER_LEN
 from flare.http.h2.session import Http2Session
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.h2_log import Frames, Http2Log
-from std.testing import assert_equal, assert_false, assert_true
 
 comptime _GET = StaticString("8286840101" + "61")
 comptime _POST = StaticString("8386840101" + "61")

@@ -1,7 +1,7 @@
 """Priorities of RFC 9218, and the abuse budget."""
 
 from flare.http.h2.priority import AbuseBudget, AbuseLimits, Priority
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -2,9 +2,9 @@
 
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.priority import Priority
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import POST_BLOCK
-from std.testing import assert_equal, assert_true
 
 comptime _WITH_PRIORITY = StaticString(
     POST_BLOCK + "00" + "08" + "7072696f72697479" + "03" + "753d35"

@@ -3,6 +3,7 @@ brackets is the rule of `Http2Rule` that ended the connection."""
 
 from flare.http.h2.connection_state import Http2Role
 from flare.http.h2.error import Http2Rule
+from tests.support.assertions import assert_equal
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import (
     GET_BLOCK,
@@ -11,7 +12,6 @@ from tests.support.h2_rows import (
     SessionRow,
     run_rows,
 )
-from std.testing import assert_equal
 
 
 def test_requests() raises:

@@ -4,9 +4,9 @@ number in angle brackets is the rule of `Http2Rule` that ended the connection.
 
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode, Http2Rule
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import FrameRow, SessionRow, run_rows
-from std.testing import assert_equal, assert_true
 
 
 def test_responses() raises:

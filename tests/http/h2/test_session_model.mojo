@@ -3,10 +3,10 @@ send. The model says which errors a frame may have and what windows are behind
 it; `tests/support/h2_run.mojo` compares."""
 
 from flare.http.h2.connection_state import Http2Role
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_model import Fate, Frame, Http2Model
 from tests.support.h2_run import ModelRun
 from tests.vectors.hex_text import octets_of
-from std.testing import assert_equal, assert_true
 
 comptime _STEPS = 60
 comptime _WALKS = 4_000

@@ -5,9 +5,9 @@ from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.hpack_encoder import HpackEncoder
 from flare.http.h2.session import Http2Session
 from flare.http.h2.settings import Settings
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_log import Frames, Http2Log
 from tests.vectors.hex_text import hex_of
-from std.testing import assert_equal, assert_true
 
 
 @fieldwise_init

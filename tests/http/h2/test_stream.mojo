@@ -8,7 +8,7 @@ from flare.http.h2.stream import (
     happens,
     state_after,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

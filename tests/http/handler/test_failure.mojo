@@ -10,7 +10,7 @@ from flare.http.handler.failure import failure_status
 from flare.http.routing.router import Router
 from flare.http.server.connection.dispatch import call_handler
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _json(req: Request) raises -> Response:

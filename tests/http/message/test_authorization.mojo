@@ -6,7 +6,7 @@ from flare.http.message.authorization import (
     parse_basic,
     parse_bearer,
 )
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 from tests.support.guard_page import GuardedBytes
 
 comptime NOTHING = "nothing"

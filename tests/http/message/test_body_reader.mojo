@@ -3,7 +3,7 @@
 from flare.http.message.body_reader import BodyError
 from flare.http.message.owned_request import OwnedRequest
 from flare.io.buffered import BufReader
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def _owned(content: StringSpan) -> OwnedRequest:

@@ -1,7 +1,7 @@
 """Text of several charsets (RFC 9110 section 8.3.2, Encoding Standard)."""
 
 from flare.http.message.charset import decode_text
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.compress import CompressErrorKind, ContentCoding, Format, compress
 from flare.http import AcceptEncoding, ContentDecoder, parse_content_encoding
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -10,7 +10,7 @@ from flare.http import (
     parse_cookie_header,
     parse_set_cookie_header,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_call_sites_of_the_specification() raises:

@@ -12,7 +12,7 @@ from flare.http.message.date import (
     parse_http_date_in_cache,
     write_timestamp,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

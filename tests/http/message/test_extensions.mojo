@@ -5,7 +5,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.handler.handler import FnHandler, Handler, Middleware
-from std.testing import assert_equal, assert_false, assert_raises
+from tests.support.assertions import assert_equal, assert_false, assert_raises
 
 
 @fieldwise_init

@@ -5,7 +5,7 @@ from flare.http.message.form import (
     FormData,
     find_query_value,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
 

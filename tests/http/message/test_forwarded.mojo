@@ -1,7 +1,7 @@
 """Forwarded (RFC 7239) and X-Forwarded-For."""
 
 from flare.http.message.forwarded import HopsFromNearest, parse_node
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _show(value: StaticString, *, is_forwarded: Bool) -> String:

@@ -6,8 +6,8 @@ from flare.http.message.header_map import (
     add_vary,
     check_field,
 )
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def test_set_get_append_remove() raises:

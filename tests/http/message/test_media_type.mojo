@@ -1,7 +1,7 @@
 """Media types (RFC 9110 section 8.3.1)."""
 
 from flare.http import MediaType
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -4,7 +4,7 @@ from flare.http.message.method import Method
 from flare.http.message.method_registry import METHOD_COUNT, method_name
 from flare.http.message.status import Status
 from flare.http.message.request import Version
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_methods() raises:

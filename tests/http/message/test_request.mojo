@@ -4,7 +4,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request, TlsPeer
 from flare.http.message.response import Response, ok
 from flare.http.routing.router import Router
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _post() raises -> OwnedRequest:

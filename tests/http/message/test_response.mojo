@@ -22,7 +22,7 @@ from flare.http.message.response import (
     unprocessable,
 )
 from flare.json.value import parse
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _line(response: Response) raises -> String:

@@ -8,7 +8,7 @@ from flare.http.session.session import (
     issue_csrf_token,
 )
 from flare.http.session.signing_keys import SigningKeyError, SigningKeys
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _NEW = "new-key-new-key-new-key-new-key-!"
 comptime _OLD = "old-key-old-key-old-key-old-key-!"

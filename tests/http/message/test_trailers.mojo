@@ -4,7 +4,12 @@ from flare.bytes.buffer import Buffer
 from flare.http.message.body import BodySource, Poll
 from flare.http.message.response import Response, ok, ok_stream
 from flare.http.message.trailers import Trailers, may_be_trailer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 @fieldwise_init

@@ -19,7 +19,7 @@ from flare.json.value import parse
 from flare.log.sink import LogFormat, LogSink
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 @fieldwise_init

@@ -12,7 +12,7 @@ from flare.http.middleware.compress import Compress, shrinks
 from flare.http.middleware.conditional import Conditional
 from flare.http.handler.handler import FnHandler
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime TEXT = StaticString("all work and no play ")
 

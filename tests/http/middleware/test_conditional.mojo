@@ -9,7 +9,12 @@ from flare.http.middleware.conditional import Conditional
 from flare.http.handler.handler import FnHandler, Handler
 from flare.testing.test_client import TestClient
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime _MODIFIED_S = 784_111_777
 comptime _SAME = "Sun, 06 Nov 1994 08:49:37 GMT"

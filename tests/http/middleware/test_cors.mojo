@@ -7,7 +7,7 @@ from flare.http.message.response import Response, ok
 from flare.http.middleware.cors import Cors, CorsPolicy
 from flare.http.handler.handler import FnHandler
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 comptime APP = StaticString("https://app.example.com")
 

@@ -23,7 +23,7 @@ from flare.http.routing.router import Router
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
 from flare.log.sink import LogSink
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _hello(req: Request) raises -> Response:

@@ -20,7 +20,7 @@ from flare.http.middleware.rate_limit import RateLimit
 from flare.http.handler.handler import FnHandler, Handler, HeadOnly
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _who(req: Request) raises -> Response:

@@ -22,7 +22,12 @@ from flare.http.middleware.idempotency_store import (
 from flare.http.handler.state import State
 from flare.http.handler.handler import Handler
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 @fieldwise_init

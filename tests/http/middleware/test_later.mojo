@@ -28,7 +28,12 @@ from flare.log.sink import LogFormat, LogSink
 from flare.runtime.worker_loop import WorkerLoop
 from flare.trace.core.tracer import SpanCollector, Tracer
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 @fieldwise_init

@@ -20,7 +20,7 @@ from flare.http.websocket.hub import WsHub
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _hello(req: Request) raises -> Response:

@@ -7,7 +7,7 @@ from flare.http.middleware.request_id import RequestId
 from flare.http.handler.handler import FnHandler, Handler, Middleware
 from flare.http.handler.failure import request_id
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _tell(req: Request) raises -> Response:

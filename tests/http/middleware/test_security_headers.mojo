@@ -8,7 +8,7 @@ from flare.http.middleware.security_headers import (
 )
 from flare.http.handler.handler import FnHandler
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _hello(req: Request) raises -> Response:

@@ -19,7 +19,12 @@ from flare.http.session.signing_keys import SigningKeys
 from flare.http.session.store import SessionStore
 from flare.sys.clock import unix_seconds
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime _KEY = "new-key-new-key-new-key-new-key-!"
 comptime _OLD = "old-key-old-key-old-key-old-key-!"

@@ -11,7 +11,12 @@ from flare.http.handler.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.sys.clock import unix_seconds
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime _NEW = "new-key-new-key-new-key-new-key-!"
 comptime _OLD = "old-key-old-key-old-key-old-key-!"

@@ -8,7 +8,7 @@ from flare.http.handler.handler import DEFAULT_TIMEOUT_MS, FnHandler, Handler
 from flare.http.routing.router import Router
 from flare.sys.clock import monotonic_ns
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _slow(req: Request) raises -> Response:

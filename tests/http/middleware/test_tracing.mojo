@@ -20,7 +20,12 @@ from flare.trace.core.sampler import Sampler
 from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanData, SpanKind
 from flare.trace.core.tracer import SpanCollector, Tracer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime _PARENT = StaticString(
     "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http import FilePart, MultipartWriter
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime _BOUNDARY = StaticString("flare-000102030405060708090a0b0c0d0e0f")
 

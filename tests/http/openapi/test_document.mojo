@@ -26,7 +26,7 @@ from flare.json.rules import FieldRules
 from flare.json.schema import NamedSchema
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -6,7 +6,7 @@ from flare.http.proxy.durations import (
     bound_text,
 )
 from flare.http.proxy.outcome import Outcome
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 from tests.support.upstreams import group_of, quiet_config
 
 

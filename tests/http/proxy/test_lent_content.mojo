@@ -8,7 +8,7 @@ from flare.http.proxy.lent_content import (
     send_output,
 )
 from flare.sys.errno import EAGAIN, EPIPE
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime HEAD = "POST / HTTP/1.1\r\n\r\n"
 comptime CONTENT = "what is lent to be sent"

@@ -14,7 +14,7 @@ from flare.http.proxy.upstream_group import (
     UpstreamGroup,
 )
 from flare.net.ip import IpAddr
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.upstreams import group_of, quiet_config
 
 

@@ -18,7 +18,7 @@ from flare.net.error import (
     Timeout,
 )
 from flare.tls.error import TlsErrorKind, UnknownIssuer, WrongHost
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -4,7 +4,12 @@ from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.retry_rules import Attempt, RetryDecision
 from flare.http.proxy.upstream_group import UpstreamGroup
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.upstreams import group_of, next_slot, quiet_config
 
 

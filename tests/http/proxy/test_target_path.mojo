@@ -6,7 +6,7 @@ from flare.http.proxy.target_path import (
     checked_prefix,
     has_dot_segment,
 )
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 @fieldwise_init

@@ -9,7 +9,12 @@ from flare.http.proxy.upstream_group import (
     UpstreamGroup,
 )
 from std.bit import pop_count
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.upstreams import (
     group_of,
     member_name,

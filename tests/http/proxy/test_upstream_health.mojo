@@ -3,7 +3,7 @@
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import Outcome
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.upstreams import fail_at, group_of, next_slot, quiet_config
 
 

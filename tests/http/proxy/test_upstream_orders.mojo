@@ -10,7 +10,12 @@ from flare.http.proxy.upstream_orders import (
     add_figures,
 )
 from flare.http.proxy.upstreams import Upstream, Upstreams
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 comptime ONE = "http://127.0.0.1:1"
 comptime TWO = "http+unix://%2Frun%2Ftwo.sock"

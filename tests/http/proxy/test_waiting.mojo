@@ -6,7 +6,7 @@ from flare.http.proxy.upstream_group import (
     UpstreamGroup,
     Waiter,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.upstreams import group_of, quiet_config
 
 

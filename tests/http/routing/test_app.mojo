@@ -14,7 +14,7 @@ from flare.http.handler.handler import (
 from flare.http.routing.router import Router
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 @fieldwise_init

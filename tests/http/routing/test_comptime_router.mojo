@@ -29,7 +29,7 @@ from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender
 from flare.testing.test_client import TestClient
 from flare.ws.core.deflate import DeflateAgreement
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _echo[name: StaticString](req: Request) raises -> Response:

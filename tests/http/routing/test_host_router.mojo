@@ -9,7 +9,7 @@ from flare.http.routing.host_router import HostRouter
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

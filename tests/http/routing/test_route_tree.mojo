@@ -1,7 +1,7 @@
 """Patterns of routes."""
 
 from flare.http.routing.route_tree import parse_pattern
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _outcome(pattern: StringSpan) -> String:

@@ -14,7 +14,7 @@ from flare.http.routing.router import Router
 from flare.http.handler.any_handler import Streamed
 from flare.testing.test_client import TestClient
 from std.memory import OwnedPointer
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -30,7 +30,7 @@ from flare.http.routing.router import Router
 from flare.http.routing.stack import Layer, NEXT, stack
 from flare.testing.test_client import TestClient
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 struct _Counted(Movable):

@@ -14,7 +14,7 @@ from flare.http.websocket.outbox import WsSender
 from flare.net.ip import IpNetwork
 from std.collections import Set
 from std.memory import ArcPointer
-from std.testing import (
+from tests.support.assertions import (
     assert_equal,
     assert_false,
     assert_raises,

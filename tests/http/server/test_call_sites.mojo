@@ -19,7 +19,7 @@ from flare.net import IpAddr, SocketAddr
 from flare.runtime import Event, Reactor, TimerWheel
 from flare.sys.thread import Task, Thread
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 comptime HELLO: FnHandler = FnHandler(_hello)
 comptime CONFIG: ServerConfig = ServerConfig(

@@ -6,7 +6,7 @@ from flare.http.server.settings import ServerSettings
 from flare.runtime.worker_count import default_worker_count
 from flare.settings.settings import Given, settings_of
 from std.reflection import reflect
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _refusal(config: ServerConfig) -> String:

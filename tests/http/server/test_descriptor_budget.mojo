@@ -1,7 +1,7 @@
 """How descriptors are divided between connections and what they need."""
 
 from flare.http.server.config import DescriptorBudget, RESERVE_COUNT_MAX
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_a_quarter_is_kept() raises:

@@ -5,7 +5,7 @@ from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.selector import Selector
 from flare.tcp.stream import TcpStream
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 comptime _TOKEN = UInt64(7)
 

@@ -1,7 +1,7 @@
 """Who gave way, and when it has its next turn."""
 
 from flare.http.server.ready_list import ReadyList
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def test_who_gives_way_goes_on_in_the_next_round() raises:

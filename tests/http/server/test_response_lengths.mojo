@@ -6,7 +6,7 @@ from flare.http.server.response_lengths import (
     ResponseLengths,
     UNKNOWN_LEN,
 )
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def _route(name: StaticString) -> StringSpan[ImmUntrackedOrigin]:

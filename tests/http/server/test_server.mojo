@@ -15,7 +15,7 @@ from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpStream
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 def _hello(req: Request) -> Response:

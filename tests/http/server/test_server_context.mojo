@@ -4,9 +4,9 @@ from flare.http.server.config import ServerConfig, ServerContext
 from flare.http.server.server import HttpServer
 from flare.net.socket_addr import SocketAddr
 from flare.tls.config import TlsServerConfig
+from tests.support.assertions import assert_equal, assert_raises
 from tests.support.certificates import certificate
 from tests.support.temporary_folder import TemporaryFolder
-from std.testing import assert_equal, assert_raises
 
 
 def _good() raises -> TlsServerConfig:

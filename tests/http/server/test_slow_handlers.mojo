@@ -10,8 +10,8 @@ from flare.http.server.slow_handlers import (
     SlowHandlers,
 )
 from flare.sys.clock import coarse_monotonic_ms, thread_cpu_ns
-from std.testing import assert_equal, assert_false, assert_true
 from std.time import sleep
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _FIXED = 4
 

@@ -3,7 +3,7 @@
 from flare.http.server.connection_table import ConnectionTable
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_a_token_never_finds_the_successor_in_its_slot() raises:

@@ -9,7 +9,7 @@ from flare.sys.clock import Deadline, thread_cpu_ns
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.signal import SignalPause
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 struct Listener(Movable):

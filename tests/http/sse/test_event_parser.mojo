@@ -3,8 +3,13 @@
 from flare.bytes.buffer import Buffer
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EventParser
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.guard_page import GuardedBytes
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 
 @fieldwise_init

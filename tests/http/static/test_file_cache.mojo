@@ -4,7 +4,7 @@ from flare.http.static.file_folder import FILE_CACHE_COUNT_MAX, FileCache
 from flare.http.static.file_folder import OpenFile
 from flare.sys.file import File
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _file() raises -> ArcPointer[OpenFile]:

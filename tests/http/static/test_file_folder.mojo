@@ -9,12 +9,17 @@ from flare.sys.descriptor import Descriptor, Pipe, duplicate_from
 from flare.sys.errno import EMFILE
 from flare.sys.file import File
 from flare.sys.process import descriptor_limit, set_descriptor_limit
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.temporary_folder import TemporaryFolder
 from std.memory import ArcPointer
 from std.os import makedirs, remove, symlink
 from std.pathlib import Path
 from std.subprocess import run
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 comptime _LONG_MS = 3_600_000
 

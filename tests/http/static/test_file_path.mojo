@@ -1,7 +1,7 @@
 """Paths of files, and their media types."""
 
 from flare.http.static.file_path import FilePath, UNKNOWN_FILE_TYPE, file_type
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -7,11 +7,11 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.routing.router import Router
 from flare.http.static.file_server import FileServer, FileServerConfig, file_tag
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 from std.os import mkdir, remove, symlink
 from std.pathlib import Path
 from std.subprocess import run
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _write(folder: String, name: StringSpan, text: StringSpan) raises:

@@ -3,7 +3,7 @@
 from flare.http.websocket.hub import WsHub
 from flare.http.websocket.outbox import WsSender
 from flare.ws.core.error import CloseCode
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 from tests.support.ws_box import open_box, taken
 
 

@@ -10,9 +10,14 @@ from flare.http.websocket.outbox import (
 )
 from flare.ws.core.deflate import DeflateAgreement
 from flare.ws.core.frame import Opcode
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.ws_box import bell_of, open_box, taken
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 
 def frame(text: StringSpan) -> ArcPointer[Buffer]:

@@ -5,7 +5,12 @@ from flare.http.websocket.hub import WsHub
 from flare.http.websocket.outbox import WsSender
 from flare.http.websocket.room_history import HistoryBounds, RoomHistory
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.ws_box import open_box, taken
 
 

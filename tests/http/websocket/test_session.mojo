@@ -9,9 +9,14 @@ from flare.http.websocket.any_handler import AnyWsHandler, SharedWsHandler
 from flare.http.websocket.session import WsSession
 from flare.sys.mutex import Mutex
 from flare.ws.core.frame import FrameHeader, MaskingKey, Opcode, write_frame
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.ws_box import open_box, taken
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 comptime _MAX = 1_000
 

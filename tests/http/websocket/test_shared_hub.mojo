@@ -11,7 +11,7 @@ from flare.sys.mutex import Mutex
 from flare.sys.poll import wait_for
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.signal import SignalPause
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 from tests.support.ws_box import open_box, taken
 
 

@@ -3,7 +3,12 @@
 from flare.redis.core.any_command import append_command
 from flare.redis.core.command import Command, RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 def _text(command: Command) -> String:

@@ -1,8 +1,8 @@
 """Commands as they are sent, and what is known of them."""
 
 from flare.redis.core.command import Command, RedisArg, is_read, key_place
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.redis_log import replies_log
-from std.testing import assert_equal, assert_false, assert_true
 
 
 def _text(command: Command) -> String:

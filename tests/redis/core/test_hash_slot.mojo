@@ -10,7 +10,12 @@ from flare.redis.core.hash_slot import (
     read_slots,
 )
 from flare.redis.core.parser import ReplyParser
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 def test_the_checksum_of_the_specification() raises:

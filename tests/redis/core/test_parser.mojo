@@ -1,9 +1,9 @@
 """What a parser makes of replies, however they are cut."""
 
 from flare.redis.core.parser import ReplyLimits, ReplyParser
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import guarded_input, terminated_input
 from tests.support.redis_log import replies_log
-from std.testing import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

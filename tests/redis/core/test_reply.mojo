@@ -4,7 +4,12 @@ from flare.bytes.buffer import Buffer
 from flare.redis.core.error import RedisErrorKind
 from flare.redis.core.parser import ReplyParser
 from flare.redis.core.reply import RedisReply, read_integer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 def _kept(text: StringSpan) raises -> RedisReply:

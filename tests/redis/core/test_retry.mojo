@@ -2,7 +2,7 @@
 
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.retry import Backoff, may_repeat
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _error(kind: RedisErrorKind) -> RedisError:

@@ -7,7 +7,12 @@ from flare.redis.core.hash_slot import key_slot
 from flare.redis.core.parser import ReplyParser
 from flare.redis.core.routing import GatheredReplies, route_commands
 from flare.redis.pipeline import Pipeline
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 def _slot(pipe: Pipeline) raises -> Int:

@@ -1,5 +1,5 @@
 from flare.runtime.prefork.config import Jitter
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _expect(limit: Int, percent: Int, wanted: Int) raises:

@@ -1,7 +1,7 @@
 """Tests of backoff, budget and jitter."""
 
 from flare.runtime.prefork.config import Jitter, RestartBudget, RestartPolicy
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_delay_doubles_up_to_the_most() raises:

@@ -4,7 +4,7 @@ from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.prefork.roster import ListenerShare
 from flare.sys.platform import IS_MACOS
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _share(count: Int, reuseport: Bool) raises -> ListenerShare:

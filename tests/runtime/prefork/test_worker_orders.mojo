@@ -11,7 +11,7 @@ from flare.runtime.prefork.orders import (
 )
 from flare.sys.descriptor import Descriptor, Pipe
 from flare.sys.descriptor_passing import SocketPair
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_sockets_are_lent_and_given_back_once() raises:

@@ -6,7 +6,7 @@ from flare.trace.core.trace_state import (
     TRACESTATE_LEN_MAX,
     TraceStateReader,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
 comptime _TRACE = StaticString("0af7651916cd43dd8448eb211c80319c")

@@ -17,7 +17,12 @@ from flare.trace.core.span_data import (
 )
 from flare.trace.core.tracer import SpanCollector, Tracer
 from std.collections import Set
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 @fieldwise_init

@@ -11,8 +11,8 @@ from flare.ws.core.error import (
 )
 from flare.ws.core.frame import MaskingKey, Opcode, Role
 from flare.ws.core.receiver import WsLimits, WsProgress
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.vectors.hex_text import hex_of, octets_of
-from std.testing import assert_equal, assert_false, assert_true
 
 comptime _KEY = MaskingKey(0x3D21FA37)
 

@@ -8,7 +8,7 @@ from flare.ws.core.deflate import (
     parse_extensions,
     read_deflate_answer,
 )
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def _parsed(value: StringSpan) -> String:

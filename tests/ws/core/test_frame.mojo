@@ -12,9 +12,9 @@ from flare.ws.core.frame import (
     copy_masked,
     parse_frame_header,
 )
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import hex_of, octets_of
-from std.testing import assert_equal, assert_false, assert_true
 
 comptime _ANY_LEN = 1 << 62
 

@@ -16,7 +16,7 @@ from flare.ws.core.handshake import (
     WsAgreement,
     accept_value,
 )
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime _LIMITS = HeadLimits(8_192, 8_192, 100)
 

@@ -16,10 +16,10 @@ from flare.ws.core.receiver import (
     WsLimits,
     WsProgress,
 )
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.support.ws_log import WsLog, log_in_pieces, log_of
 from tests.vectors.hex_text import octets_of
-from std.testing import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -20,7 +20,12 @@ from flare.http.server.worker_state import WorkerState
 from flare.sys.thread import Task, Thread
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 struct _Rings(Movable):

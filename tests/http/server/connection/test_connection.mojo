@@ -2,7 +2,7 @@
 
 from flare.http.message.body import Body
 from flare.http.server.connection.connection import PendingWrite, WritePace
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -10,7 +10,7 @@ from flare.http.server.connection.phase import (
 )
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

@@ -2,7 +2,7 @@
 
 from flare.http.h2.priority import Priority
 from flare.http.server.connection.send_order import SendOrder, send_rank
-from std.testing import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_ranks() raises:

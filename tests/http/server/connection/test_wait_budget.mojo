@@ -2,7 +2,7 @@
 
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.wait_budget import WAIT_FACTOR, WaitBudget
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime TIMEOUT_MS = 1_000
 comptime TOTAL_MS = WAIT_FACTOR * TIMEOUT_MS
