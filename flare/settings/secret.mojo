@@ -1,6 +1,9 @@
 """Texts that are not to be seen."""
 
+from flare.bytes.ascii import write_hex_octet
 from flare.bytes.from_text import FromText, TextError
+from flare.sys.errno import OsError
+from flare.sys.random import fill_random
 
 
 struct Secret(Copyable, FromText, Writable):
@@ -15,6 +18,27 @@ struct Secret(Copyable, FromText, Writable):
             text: The text.
         """
         self._text = text^
+
+    @staticmethod
+    def random(length: Int = 16) raises OsError -> Self:
+        """Makes a secret up that nobody can guess: a token, a key, a password.
+
+        Args:
+            length: How many octets of the kernel's are in it, 1 or more; each is
+                two hexadecimal digits of the text. 16 are 128 bits.
+
+        Returns:
+            The secret.
+
+        Raises:
+            OsError: The system gives no random octets.
+        """
+        var octets = List[UInt8](length=max(length, 1), fill=0)
+        fill_random(Span(octets))
+        var text = String()
+        for octet in octets:
+            write_hex_octet(octet, text)
+        return Self(text^)
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:

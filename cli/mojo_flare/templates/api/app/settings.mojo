@@ -4,8 +4,6 @@ from flare.http import ServerSettings
 from flare.settings import Secret, SettingsGroup
 
 comptime KEY_LEN_MIN = 32
-comptime SECRET_LEN = 16
-"""Octets of a secret that is made up: 128 bits."""
 
 
 struct Settings(Copyable, Defaultable, SettingsGroup):
@@ -56,17 +54,6 @@ def made_up_secrets(mut settings: Settings) raises:
     """Makes up what was not given: good for a try, but gone when the program
     ends, and with it every login."""
     if not settings.password:
-        settings.password = Secret(random_hex())
+        settings.password = Secret.random()
     if not settings.key:
-        settings.key = Secret(random_hex())
-
-
-def random_hex() raises -> String:
-    """Makes a secret, with the kernel's random octets."""
-    comptime DIGITS = StaticString("0123456789abcdef")
-    var text = String()
-    with open("/dev/urandom", "r") as source:
-        for octet in source.read_bytes(SECRET_LEN):
-            text += DIGITS[byte=Int(octet >> 4)]
-            text += DIGITS[byte=Int(octet & 15)]
-    return text^
+        settings.key = Secret.random()

@@ -7,8 +7,6 @@ from flare.settings import Secret, SettingsGroup
 comptime HEAD_LEN_MAX = 32 * 1024
 """Longest head of a request, in bytes: clients bring tokens and cookies of all
 that is behind the gateway."""
-comptime SECRET_LEN = 16
-"""Octets of a secret that is made up: 128 bits."""
 
 
 struct Settings(Copyable, Defaultable, SettingsGroup):
@@ -85,10 +83,4 @@ def made_up_token(mut settings: Settings) raises:
     for a try, but gone when the program ends."""
     if settings.token:
         return
-    comptime DIGITS = StaticString("0123456789abcdef")
-    var text = String()
-    with open("/dev/urandom", "r") as source:
-        for octet in source.read_bytes(SECRET_LEN):
-            text += DIGITS[byte=Int(octet >> 4)]
-            text += DIGITS[byte=Int(octet & 15)]
-    settings.token = Secret(text^)
+    settings.token = Secret.random()
