@@ -134,15 +134,20 @@ struct JsonError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
+        writer.write_string(self._message())
+
+    def _message(self) -> String:
+        var text = String()
         if self.offset >= 0:
-            writer.write("JSON text, line ", self.line, ", column ")
-            writer.write(self.column, " (byte ", self.offset, "): found ")
-            writer.write(self.found, ", expected ", self.expected)
+            text.write("JSON text, line ", self.line, ", column ")
+            text.write(self.column, " (byte ", self.offset, "): found ")
+            text.write(self.found, ", expected ", self.expected)
         elif self.path.byte_length() > 0:
-            writer.write("JSON value ", self.path, ": found ", self.found)
-            writer.write(", expected ", self.expected)
+            text.write("JSON value ", self.path, ": found ", self.found)
+            text.write(", expected ", self.expected)
         else:
-            writer.write("JSON writer: expected ", self.expected)
+            text.write("JSON writer: expected ", self.expected)
+        return text^
 
 
 def _octet_name(octet: UInt8) -> String:

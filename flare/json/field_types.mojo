@@ -56,8 +56,19 @@ def type_name[T: AnyType]() -> String:
     Returns:
         Such as `Optional[Int]`.
     """
-    var name = String(materialize[reflect[T].name()]())
-    name = name.replace("SIMD[DType.int, 1]", "Int")
+    return readable_type_name(materialize[reflect[T].name()]())
+
+
+def readable_type_name(full: StringSpan) -> String:
+    """Names a type as a program writes it.
+
+    Args:
+        full: Its name as reflection has it, with modules and defaults.
+
+    Returns:
+        Such as `Optional[Int]`.
+    """
+    var name = full.replace("SIMD[DType.int, 1]", "Int")
     name = name.replace("SIMD[DType.bool, 1]", "Bool")
     name = name.replace("SIMD[DType.float64, 1]", "Float64")
     name = name.replace(_DEFAULT_HASHER, "")
@@ -72,6 +83,22 @@ def type_name[T: AnyType]() -> String:
         if octet == 91 or octet == 44 or octet == 32:
             start = len(octets)
     return String(from_utf8_lossy=octets)
+
+
+def shown_type_name(full: StringSpan) -> String:
+    """Does what `readable_type_name` does, for programs: the compiler does not
+    run it, so that it need not be compiled with each.
+
+    Args:
+        full: The name as reflection has it.
+
+    Returns:
+        Such as `Optional[Int]`.
+    """
+    var name = String(full)
+    if "[" not in name and "." not in name:
+        return name^
+    return readable_type_name(name)
 
 
 def json_field_problem[

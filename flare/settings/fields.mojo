@@ -6,7 +6,11 @@
 
 from flare.bytes.from_text import TextError
 from flare.bytes.text import Text
-from flare.json.field_types import is_plain_struct, type_name
+from flare.json.field_types import (
+    is_plain_struct,
+    shown_type_name,
+    type_name,
+)
 from flare.json.struct_reader import Erased, erased
 from flare.json.text_value import FromTexts, is_text_scalar, read_texts
 from std.memory import Pointer
@@ -91,6 +95,34 @@ comptime ShowField = def(Erased) thin -> String
 comptime DropField = def(Erased) thin -> None
 
 
+@fieldwise_init
+struct FieldKind(TrivialRegisterPassable):
+    """What a field's type says: so that there is little code for each type."""
+
+    var type_name: StaticString
+    var is_int: Bool
+    var is_flag: Bool
+    var is_list: Bool
+    var may_be_absent: Bool
+    var read: ReadField
+    var show: ShowField
+    var drop: DropField
+
+    @staticmethod
+    @always_inline
+    def of[F: Movable & Deinitable]() -> Self:
+        return Self(
+            materialize[reflect[F].name()](),
+            F == Int or F == Optional[Int],
+            F == Bool,
+            reflect[F].base_name() == "List",
+            conforms_to(F, FromTexts),
+            _read[F],
+            _show[F],
+            _drop[F],
+        )
+
+
 struct SettingField(Copyable, Movable):
     """One field, wherever it lies within the struct that is read."""
 
@@ -120,27 +152,25 @@ struct SettingField(Copyable, Movable):
     var origin: String
     """The variable or option that the value comes from; empty for none."""
 
-    def __init__[
-        F: Movable & Deinitable
-    ](
+    def __init__(
         out self,
-        place: Pointer[F, MutUntrackedOrigin],
+        place: Erased,
         var name: String,
         about: StaticString,
         is_made: Bool,
+        kind: FieldKind,
     ):
-        comptime IS_INT = F == Int or F == Optional[Int]
-        self.unit = Unit.of_name(name) if IS_INT else Unit.NONE
+        self.unit = Unit.of_name(name) if kind.is_int else Unit.NONE
         self.name = name^
-        self.form = type_name[F]()
+        self.form = shown_type_name(kind.type_name)
         self.about = about
-        self.is_flag = F == Bool
-        self.is_list = reflect[F].base_name() == "List"
-        self.may_be_absent = conforms_to(F, FromTexts)
-        self.place = erased(place)
-        self.read = _read[F]
-        self.show = _show[F]
-        self.drop = _drop[F]
+        self.is_flag = kind.is_flag
+        self.is_list = kind.is_list
+        self.may_be_absent = kind.may_be_absent
+        self.place = place
+        self.read = kind.read
+        self.show = kind.show
+        self.drop = kind.drop
         self.is_made = is_made
         self.is_bad = False
         self.is_owned = not is_made
@@ -194,7 +224,6 @@ struct SettingFields(Movable):
             comptime assert conforms_to(F, Movable & Deinitable)
             comptime PROBLEM = _field_problem[T, index]()
             comptime assert PROBLEM.byte_length() == 0, PROBLEM
-            var name = Text().add(prefix).add(materialize[NAME]()).end()
             var inner = (
                 Pointer(to=reflect[T].field_ref[index](place[]))
                 .unsafe_mut_cast[True]()
@@ -205,14 +234,40 @@ struct SettingFields(Movable):
                     comptime if F.IS_FLAT:
                         self.add_struct[F](inner, prefix, is_whole)
                     else:
-                        self.add_struct[F](inner, name + "_", is_whole)
+                        self.add_struct[F](
+                            inner,
+                            _within(prefix, materialize[NAME]()),
+                            is_whole,
+                        )
                 else:
-                    self.add_struct[F](inner, name + "_", is_whole)
+                    self.add_struct[F](
+                        inner, _within(prefix, materialize[NAME]()), is_whole
+                    )
             else:
                 var about = StaticString("")
                 comptime if conforms_to(T, SettingsGroup):
                     about = T.about(materialize[NAME]())
-                self.fields.append(SettingField(inner, name^, about, is_whole))
+                self._add(
+                    erased(inner),
+                    prefix,
+                    materialize[NAME](),
+                    about,
+                    is_whole,
+                    FieldKind.of[F](),
+                )
+
+    def _add(
+        mut self,
+        place: Erased,
+        prefix: StringSpan,
+        name: StaticString,
+        about: StaticString,
+        is_made: Bool,
+        kind: FieldKind,
+    ):
+        """Adds one field."""
+        var whole = Text().add(prefix).add(name).end()
+        self.fields.append(SettingField(place, whole^, about, is_made, kind))
 
     def note_made[
         T: Movable & Deinitable
@@ -234,6 +289,13 @@ struct SettingFields(Movable):
                 field.drop(field.place)
         for index in range(len(self._made)):
             self._drop[index](self._made[index])
+
+
+def _within(prefix: StringSpan, name: StaticString) -> String:
+    """What the names of the fields of a field begin with."""
+    var text = Text().add(prefix)
+    text = text^.add(name)
+    return text^.add("_").end()
 
 
 def add_problems[T: AnyType](value: T, mut problems: List[String]):

@@ -170,15 +170,20 @@ struct UrlParseError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
+        writer.write_string(self._message())
+
+    def _message(self) -> String:
+        var text = String()
         if self.reason == URL_TOO_LONG:
-            writer.write("a URL of more than ", URL_LEN_MAX, " bytes, as it is")
-            writer.write(" written or in its normal form, is too long; send as")
-            writer.write(" content what makes it so")
-            return
-        writer.write("'")
-        write_escaped(self.text.as_bytes(), writer)
-        writer.write("' is no URL such as https://example.com/path: ")
-        writer.write(self.reason, " (byte ", self.offset, ")")
+            text.write("a URL of more than ", URL_LEN_MAX, " bytes, as it is")
+            text.write(" written or in its normal form, is too long; send as")
+            text.write(" content what makes it so")
+            return text^
+        text.write("'")
+        write_escaped(self.text.as_bytes(), text)
+        text.write("' is no URL such as https://example.com/path: ")
+        text.write(self.reason, " (byte ", self.offset, ")")
+        return text^
 
 
 def url_error(

@@ -305,12 +305,17 @@ struct ClientError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
+        writer.write_string(self._message())
+
+    def _message(self) -> String:
+        var text = String()
         if self.url.byte_length() > 0:
-            writer.write(self.url, ": ")
+            text.write(self.url, ": ")
         if self.kind == ErrorStatus or self.kind == OtherError:
-            writer.write(self.reason)
-            return
-        writer.write(self.phase, ": ", self.kind, ": ", self.reason)
+            text.write(self.reason)
+            return text^
+        text.write(self.phase, ": ", self.kind, ": ", self.reason)
+        return text^
 
 
 def _kind_of(rule: Rule) -> NetworkErrorKind:

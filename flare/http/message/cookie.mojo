@@ -370,13 +370,18 @@ struct CookieError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
-        writer.write("cookie ", self.part, " '")
-        write_escaped(self.text.as_bytes(), writer)
-        writer.write("': ")
+        writer.write_string(self._message())
+
+    def _message(self) -> String:
+        var text = String()
+        text.write("cookie ", self.part, " '")
+        write_escaped(self.text.as_bytes(), text)
+        text.write("': ")
         if self.offset >= 0 and self.offset < self.text.byte_length():
-            writer.write("octet ", Int(self.text.as_bytes()[self.offset]))
-            writer.write(" at byte ", self.offset, " is not allowed; ")
-        writer.write(self.rule)
+            text.write("octet ", Int(self.text.as_bytes()[self.offset]))
+            text.write(" at byte ", self.offset, " is not allowed; ")
+        text.write(self.rule)
+        return text^
 
 
 comptime COOKIE_LEN_MAX = 4_096

@@ -73,14 +73,7 @@ struct Compress[H: Handler](ChangesResponses, Layer):
         """
         self.handler = handler^
         self.content_len_min = content_len_min
-        self._offered = []
-        if can_encode(ContentCoding.BR):
-            self._offered.append(ContentCoding.BR)
-        if can_encode(ContentCoding.ZSTD):
-            self._offered.append(ContentCoding.ZSTD)
-        if can_encode(ContentCoding.GZIP):
-            self._offered.append(ContentCoding.GZIP)
-        self._offered.append(ContentCoding.IDENTITY)
+        self._offered = _codings()
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and compresses its content.
@@ -113,48 +106,70 @@ struct Compress[H: Handler](ChangesResponses, Layer):
         Raises:
             Error: If there is no memory.
         """
-        if response.status == 304:
-            _describe_unchanged(req, response)
-            return response^
-        if not self._is_fit(response):
-            return response^
-        add_vary(response.headers, "Accept-Encoding")
-        var coding = self._choose(req)
-        var format = coding.format()
-        if not format:
-            return response^
-        var octets = compress(response.body.as_bytes(), format.value())
-        if len(octets) >= len(response.body):
-            return response^
-        response.body = Body(octets^)
-        response.headers.set("Content-Encoding", coding.name())
-        # Ranges of it are not offered: the next one might be coded otherwise.
-        _ = response.headers.remove("Accept-Ranges")
-        var tag = response.headers.get("etag")
-        if tag and not tag.value().startswith("W/"):
-            var weak = "W/" + String(tag.value())
-            response.headers.set("ETag", weak)
+        return _compressed(req, response^, self.content_len_min, self._offered)
+
+
+def _codings() -> List[ContentCoding]:
+    """Lists what can be offered, best first."""
+    var codings = List[ContentCoding]()
+    for coding in [ContentCoding.BR, ContentCoding.ZSTD, ContentCoding.GZIP]:
+        if can_encode(coding):
+            codings.append(coding)
+    codings.append(ContentCoding.IDENTITY)
+    return codings^
+
+
+def _compressed(
+    req: Request,
+    var response: Response,
+    content_len_min: Int,
+    offered: List[ContentCoding],
+) raises -> Response:
+    """Compresses a response if that is worth it."""
+    if response.status == 304:
+        _describe_unchanged(req, response)
         return response^
+    if not _is_fit(response, content_len_min):
+        return response^
+    add_vary(response.headers, "Accept-Encoding")
+    var coding = _choose(req, offered)
+    var format = coding.format()
+    if not format:
+        return response^
+    var octets = compress(response.body.as_bytes(), format.value())
+    if len(octets) >= len(response.body):
+        return response^
+    response.body = Body(octets^)
+    response.headers.set("Content-Encoding", coding.name())
+    # Ranges of it are not offered: the next one might be coded otherwise.
+    _ = response.headers.remove("Accept-Ranges")
+    var tag = response.headers.get("etag")
+    if tag and not tag.value().startswith("W/"):
+        var weak = "W/" + String(tag.value())
+        response.headers.set("ETag", weak)
+    return response^
 
-    def _choose(self, req: Request) -> ContentCoding:
-        var value = String()
-        for line in req.headers.get_all("accept-encoding"):
-            if value.byte_length() > 0:
-                value.write(", ")
-            value.write(line)
-        var chosen = AcceptEncoding(value).choose(self._offered)
-        return chosen.or_else(ContentCoding.IDENTITY)
 
-    def _is_fit(self, response: Response) -> Bool:
-        if len(response.body) < max(self.content_len_min, 1):
-            return False
-        if not response.status.allows_content() or response.status == 206:
-            return False
-        if "content-range" in response.headers:
-            return False
-        if not _may_be_coded(response.headers):
-            return False
-        return shrinks(response.headers.content_type().as_bytes())
+def _choose(req: Request, offered: List[ContentCoding]) -> ContentCoding:
+    var value = String()
+    for line in req.headers.get_all("accept-encoding"):
+        if value.byte_length() > 0:
+            value.write(", ")
+        value.write(line)
+    var chosen = AcceptEncoding(value).choose(offered)
+    return chosen.or_else(ContentCoding.IDENTITY)
+
+
+def _is_fit(response: Response, content_len_min: Int) -> Bool:
+    if len(response.body) < max(content_len_min, 1):
+        return False
+    if not response.status.allows_content() or response.status == 206:
+        return False
+    if "content-range" in response.headers:
+        return False
+    if not _may_be_coded(response.headers):
+        return False
+    return shrinks(response.headers.content_type().as_bytes())
 
 
 def _may_be_coded(headers: HeaderMap) -> Bool:

@@ -63,6 +63,28 @@ struct SecurityPolicy(Copyable, Movable):
         self.transport_max_age_s = transport_max_age_s
 
 
+def _fields_of(policy: SecurityPolicy) raises HeaderError -> List[_Field]:
+    var fields = List[_Field]()
+    _add(fields, "X-Content-Type-Options", "nosniff")
+    _add(fields, "Content-Security-Policy", policy.content_security_policy)
+    _add(fields, "Referrer-Policy", policy.referrer_policy)
+    _add(fields, "X-Frame-Options", policy.frame_options)
+    _add(fields, "Permissions-Policy", policy.permissions_policy)
+    _add(fields, "Cross-Origin-Opener-Policy", policy.opener_policy)
+    if policy.transport_max_age_s > 0:
+        var age = String("max-age=", policy.transport_max_age_s)
+        _add(fields, "Strict-Transport-Security", age)
+    return fields^
+
+
+def _add(
+    mut fields: List[_Field], name: StaticString, value: String
+) raises HeaderError:
+    if value.byte_length() > 0:
+        check_field(name, value)
+        fields.append(_Field(name, value))
+
+
 struct SecurityHeaders[H: Handler](Layer):
     """Sets fields that keep browsers from what pages rarely need.
 
@@ -100,22 +122,7 @@ struct SecurityHeaders[H: Handler](Layer):
             HeaderError: If a text cannot stand in a field.
         """
         self.handler = handler^
-        self._fields = [_Field("X-Content-Type-Options", "nosniff")]
-        self._add("Content-Security-Policy", policy.content_security_policy)
-        self._add("Referrer-Policy", policy.referrer_policy)
-        self._add("X-Frame-Options", policy.frame_options)
-        self._add("Permissions-Policy", policy.permissions_policy)
-        self._add("Cross-Origin-Opener-Policy", policy.opener_policy)
-        if policy.transport_max_age_s > 0:
-            self._add(
-                "Strict-Transport-Security",
-                String("max-age=", policy.transport_max_age_s),
-            )
-
-    def _add(mut self, name: StaticString, value: String) raises HeaderError:
-        if value.byte_length() > 0:
-            check_field(name, value)
-            self._fields.append(_Field(name, value))
+        self._fields = _fields_of(policy)
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and adds what it has not set.

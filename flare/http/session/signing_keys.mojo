@@ -42,12 +42,17 @@ struct SigningKeyError(Copyable, Movable, Writable):
         Args:
             writer: Where to.
         """
+        writer.write_string(self._message())
+
+    def _message(self) -> String:
+        var text = String()
         if self.index < 0:
-            writer.write("signing keys: there is none; give at least one")
+            text.write("signing keys: there is none; give at least one")
         else:
-            writer.write("signing key ", self.index, " has ", self.length)
-            writer.write(" bytes, and 32 are the least")
-        writer.write("; make one with `openssl rand -hex 32`")
+            text.write("signing key ", self.index, " has ", self.length)
+            text.write(" bytes, and 32 are the least")
+        text.write("; make one with `openssl rand -hex 32`")
+        return text^
 
 
 @fieldwise_init
