@@ -64,7 +64,8 @@ struct RingCursor(Copyable, Movable):
     var sequence: Int
     """The number that the next message should have; -1 for any."""
     var lost_count: Int
-    """Messages that were overwritten before they were read."""
+    """Messages that were overwritten before they were read; those before the
+    first that is read count as one."""
     var damaged_count: Int
     """Times that what was found was no message, and was skipped."""
 
@@ -267,6 +268,10 @@ struct SharedRing(Movable):
             if cursor.position < self.tail():
                 # Overwritten before it was read, or while it was.
                 out.truncate(start_len)
+                if cursor.sequence < 0:
+                    # The first one for this reader, so the next number does
+                    # not say how many.
+                    cursor.lost_count += 1
                 cursor.position = self.tail()
                 continue
             cursor.position += _record_len(length)

@@ -1,7 +1,12 @@
 """Orders that reach all worker processes of a server, whichever of them is asked."""
 
-from flare.backplane.ring import PushResult, RingCursor, SharedRing
-from flare.backplane.worker_order import OrderKind, OrderMessage, parse_order
+from flare.backplane.ring import HEADER_LEN, PushResult, RingCursor, SharedRing
+from flare.backplane.worker_order import (
+    ORDER_HEAD_LEN,
+    OrderKind,
+    OrderMessage,
+    parse_order,
+)
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
@@ -15,6 +20,7 @@ from flare.sys.random import random_word
 from flare.sys.shared_memory import LOCK_ROOM_LEN, LockResult, SharedMemory
 from flare.sys.signal import process_exists, process_id
 from flare.sys.thread import Task, Thread
+from std.collections import Set
 from std.memory import (
     Allocation,
     ArcPointer,
@@ -32,6 +38,8 @@ comptime _RING_LEN = 1 << 20
 # Orders and answers on their way.
 comptime _KEPT_LEN = 1 << 20
 # Orders that later workers carry out, too.
+comptime _DONE_MAX = 2 * _KEPT_LEN // (HEADER_LEN + ORDER_HEAD_LEN)
+# Twice what can be kept: then it is looked what is still there.
 comptime _ROW_COUNT = 2 * WORKER_COUNT_MAX
 # While one worker replaces another, both are there.
 comptime _LOCK_TIMEOUT_MS = 1_000
@@ -108,6 +116,18 @@ struct OrderOutcome(Copyable, Movable, Writable):
             False if one has failed, or has not answered in time.
         """
         return self.done_count() == self.asked_count
+
+    def is_refused(self) -> Bool:
+        """Tells whether nobody has carried it out, or will.
+
+        Returns:
+            True if all have answered, each that it has failed.
+        """
+        return (
+            len(self.answers) > 0
+            and len(self.answers) == self.asked_count
+            and self.done_count() == 0
+        )
 
     def total(self) -> Int:
         """Adds up what it came to, where that is a number.
@@ -218,7 +238,8 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
         Args:
             topic: Who carries it out in each worker.
             text: What is to be done.
-            keeps: True if workers that are started later are to do it, too.
+            keeps: True if workers that are started later are to do it, too,
+                unless all that are there refuse.
             timeout_ms: How long to wait for answers.
 
         Returns:
@@ -236,16 +257,23 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
         )
         # What comes from here on has the answers.
         var cursor = RingCursor(shared.ring.published())
-        if keeps:
-            shared.push(shared.kept, order)
         var asked = shared.workers()
+        if keeps:
+            order.kind = OrderKind.KEPT
+            shared.push_kept(order)
+        elif len(asked) > 0:
+            shared.push(order)
+        var outcome = OrderOutcome()
         if len(asked) == 0:
-            var outcome = OrderOutcome()
             outcome.asked_count = 1
             outcome.answers.append(shared.carry_out(order))
-            return outcome^
-        shared.push(shared.ring, order)
-        return shared.gather(order.id, asked^, cursor, Deadline(timeout_ms))
+        else:
+            outcome = shared.gather(
+                order.id, asked^, cursor, Deadline(timeout_ms)
+            )
+        if keeps and outcome.is_refused():
+            shared.withdraw(order.id)
+        return outcome^
 
     def begin(self) raises:
         """Begins to carry out orders in this process, after those that are
@@ -260,10 +288,11 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
             return
         ref shared = self._shared[]
         # Before anybody knows of this worker: no order is passed over.
-        var cursor = RingCursor(shared.ring.published())
+        var cursor = shared.newest()
         shared.enter()
-        var replayed = shared.replay()
-        _ = Thread(_Reader(self._shared.copy(), cursor^, replayed^))
+        var reader = _Reader(self._shared.copy(), cursor^)
+        reader.catch_up()
+        _ = Thread(reader^)
         joined[] = process_id()
         deinit(joined^)
 
@@ -350,19 +379,79 @@ struct _Shared(Movable):
         self.receivers = Mutex(_Receivers())
         self.joined = Mutex(0)
 
-    def push(self, ring: SharedRing, message: OrderMessage) raises:
+    def push(self, message: OrderMessage) raises:
         var octets = Buffer()
         message.write_to(octets)
-        var result = ring.push(octets.span(), _LOCK_TIMEOUT_MS)
+        var result = self.ring.push(octets.span(), _LOCK_TIMEOUT_MS)
         if result == PushResult.TOO_LONG:
             raise Error(
                 "WorkerControl: an order of ", len(octets), " bytes is too long"
             )
         if result == PushResult.BUSY:
-            raise Error(
-                "WorkerControl: another process holds the orders' lock and does"
-                " not go on"
+            raise _busy()
+
+    def push_kept(self, order: OrderMessage) raises:
+        """Gives an order to workers, and to those that begin later.
+
+        The lock of what is kept is held around both, so that all that is kept
+        has one sequence, and `newest` lies before both or behind both.
+        """
+        var octets = Buffer()
+        order.write_to(octets)
+        if not self.kept.begin_write(_LOCK_TIMEOUT_MS):
+            raise _busy()
+        var end = self.kept.published()
+        try:
+            self.push(order)
+            end = self.kept.write_record(octets.span())
+        finally:
+            self.kept.end_write(end)
+
+    def withdraw(self, id: UInt64):
+        """Has later workers pass over an order that all have refused."""
+        var octets = Buffer()
+        OrderMessage(OrderKind.WITHDRAWN, id, process_id(), "", "").write_to(
+            octets
+        )
+        if (
+            self.kept.push(octets.span(), _LOCK_TIMEOUT_MS)
+            != PushResult.PUBLISHED
+        ):
+            log_line(
+                Text()
+                .add("an order that all workers refuse stays for later ones: ")
+                .add(_busy())
+                .end()
             )
+
+    def newest(self) raises -> RingCursor:
+        """Makes the cursor of a worker that reads what is kept next."""
+        if not self.kept.begin_write(_LOCK_TIMEOUT_MS):
+            raise _busy()
+        var cursor = RingCursor(self.ring.published())
+        self.kept.end_write(self.kept.published())
+        return cursor^
+
+    def list_kept(self) -> List[OrderMessage]:
+        """Lists what later workers have to carry out."""
+        var orders = List[OrderMessage]()
+        var withdrawn = Set[UInt64]()
+        var cursor = RingCursor(self.kept.tail())
+        var octets = Buffer()
+        while self.kept.read(cursor, octets):
+            var message = parse_order(octets.span())
+            octets.clear()
+            if not message:
+                continue
+            if message.held().kind == OrderKind.WITHDRAWN:
+                withdrawn.add(message.held().id)
+            else:
+                orders.append(message.take())
+        var held = List[OrderMessage]()
+        for ref order in orders:
+            if order.id not in withdrawn:
+                held.append(order.copy())
+        return held^
 
     def enter(self) raises:
         """Takes a row for this process."""
@@ -404,27 +493,6 @@ struct _Shared(Movable):
         deinit(known^)
         return answer^
 
-    def replay(self) -> List[UInt64]:
-        """Carries out what is kept, and lists it."""
-        var replayed = List[UInt64]()
-        var cursor = RingCursor(self.kept.tail())
-        var octets = Buffer()
-        while self.kept.read(cursor, octets):
-            var order = parse_order(octets.span())
-            octets.clear()
-            if not order:
-                continue
-            var answer = self.carry_out(order.value())
-            replayed.append(order.value().id)
-            if not answer.is_done:
-                log_line(
-                    Text()
-                    .add("a new worker does not carry out an earlier order: ")
-                    .add(answer.text)
-                    .end()
-                )
-        return replayed^
-
     def gather(
         self,
         id: UInt64,
@@ -443,7 +511,7 @@ struct _Shared(Movable):
                 if (
                     message
                     and message.value().id == id
-                    and message.value().kind != OrderKind.ORDER
+                    and not message.value().kind.is_order()
                 ):
                     _take_answer(asked, outcome, message.value())
             for index in reversed(range(len(asked))):
@@ -477,41 +545,81 @@ struct _Reader(Task):
 
     var _shared: ArcPointer[_Shared]
     var _cursor: RingCursor
-    # Carried out already.
-    var _replayed: List[UInt64]
+    # What was kept and carried out here, with what it came to; the newest.
+    var _done: Dict[UInt64, OrderAnswer]
 
     def __init__(
-        out self,
-        var shared: ArcPointer[_Shared],
-        var cursor: RingCursor,
-        var replayed: List[UInt64],
+        out self, var shared: ArcPointer[_Shared], var cursor: RingCursor
     ):
         self._shared = shared^
         self._cursor = cursor^
-        self._replayed = replayed^
+        self._done = {}
+
+    def catch_up(mut self):
+        """Carries out what is kept, but for what this process has done."""
+        var done = Dict[UInt64, OrderAnswer]()
+        for ref order in self._shared[].list_kept():
+            var known = self._done.get(order.id)
+            if known:
+                # What is not kept any more is forgotten so.
+                done[order.id] = known.take()
+                continue
+            var answer = self._shared[].carry_out(order)
+            if not answer.is_done:
+                log_line(
+                    Text()
+                    .add("this worker does not carry out an earlier order: ")
+                    .add(answer.text)
+                    .end()
+                )
+            done[order.id] = answer^
+        self._done = done^
 
     def run(mut self) raises:
         var octets = Buffer()
         while True:
             var seen = self._shared[].ring.bell()
+            var lost_count = self._cursor.lost_count
             while self._shared[].ring.read(self._cursor, octets):
                 var message = parse_order(octets.span())
                 octets.clear()
-                if message and message.value().kind == OrderKind.ORDER:
+                if self._cursor.lost_count > lost_count:
+                    self._note_loss(self._cursor.lost_count - lost_count)
+                    lost_count = self._cursor.lost_count
+                if message and message.value().kind.is_order():
                     self._answer(message.value())
             self._shared[].ring.wait(seen, _WAIT_MS)
 
+    def _note_loss(mut self, count: Int):
+        """Goes on behind orders and answers that were overwritten before this
+        process has read them."""
+        log_line(
+            Text()
+            .add("worker process ")
+            .add(process_id())
+            .add(" was too slow for ")
+            .add(count)
+            .add(
+                " messages of a WorkerControl; it carries out what is kept, and"
+                " other orders of them not at all"
+            )
+            .end()
+        )
+        self.catch_up()
+
     def _answer(mut self, order: OrderMessage):
-        var answer = OrderAnswer(process_id(), True, String())
-        if order.id not in self._replayed:
+        var answer: OrderAnswer
+        var known = self._done.get(order.id)
+        if known:
+            answer = known.take()
+        else:
             answer = self._shared[].carry_out(order)
+            if order.kind == OrderKind.KEPT:
+                self._remember(order.id, answer)
         var kind = OrderKind.DONE if answer.is_done else OrderKind.FAILED
         try:
             self._shared[].push(
-                self._shared[].ring,
-                OrderMessage(
-                    kind, order.id, answer.process_id, "", answer.text
-                ),
+                OrderMessage(kind, order.id, answer.process_id, "", answer.text)
             )
         except error:
             log_line(
@@ -520,3 +628,20 @@ struct _Reader(Task):
                 .add(error)
                 .end()
             )
+
+    def _remember(mut self, id: UInt64, answer: OrderAnswer):
+        if len(self._done) >= _DONE_MAX:
+            var done = Dict[UInt64, OrderAnswer]()
+            for ref order in self._shared[].list_kept():
+                var known = self._done.get(order.id)
+                if known:
+                    done[order.id] = known.take()
+            self._done = done^
+        self._done[id] = answer.copy()
+
+
+def _busy() -> Error:
+    return Error(
+        "WorkerControl: another process holds the orders' lock and does not"
+        " go on"
+    )

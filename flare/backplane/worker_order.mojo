@@ -30,6 +30,18 @@ struct OrderKind(Equatable, TrivialRegisterPassable):
     """It was; the text is what it came to."""
     comptime FAILED = Self(3)
     """It was not; the text says why."""
+    comptime KEPT = Self(4)
+    """As `ORDER`, and workers that begin later are to do it, too."""
+    comptime WITHDRAWN = Self(5)
+    """What was kept by this id is kept no more; nothing is said."""
+
+    def is_order(self) -> Bool:
+        """Tells whether something is to be carried out.
+
+        Returns:
+            True for both kinds of orders.
+        """
+        return self == Self.ORDER or self == Self.KEPT
 
 
 struct OrderMessage(Copyable, Movable):
@@ -104,7 +116,7 @@ def parse_order(octets: Span[UInt8, _]) -> Optional[OrderMessage]:
     if (
         (first & 0xFF00) != 0
         or kind.value < OrderKind.ORDER.value
-        or kind.value > OrderKind.FAILED.value
+        or kind.value > OrderKind.WITHDRAWN.value
         or topic_len > UInt64(len(octets) - ORDER_HEAD_LEN)
         or process >> UInt64(62) != 0
     ):

@@ -130,6 +130,15 @@ def _wait_for_end(child: Int) raises:
     assert_equal(status.value().code, 0)
 
 
+def test_a_reader_that_has_read_nothing_yet_counts_a_loss() raises:
+    var ring = SharedRing(_CAPACITY)
+    var cursor = RingCursor(ring.published())
+    for number in range(20):
+        _ = ring.push(_message(number, 500), 0)
+    assert_true(_read_one(ring, cursor))
+    assert_equal(cursor.lost_count, 1)
+
+
 def test_a_writer_that_dies_leaves_nothing_behind() raises:
     """With the lock alone, with half a message, with all but the last step."""
     for step in range(3):

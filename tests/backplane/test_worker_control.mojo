@@ -7,25 +7,45 @@ from flare.backplane.worker_control import (
     OrderReceiver,
     WorkerControl,
 )
+from flare.sys.clock import Deadline
 from flare.sys.mutex import Mutex
 from flare.sys.signal import process_id
+from flare.sys.thread import Task, Thread
 from tests.support.assertions import (
     assert_equal,
     assert_false,
     assert_raises,
     assert_true,
 )
+from tests.support.loopback import PATIENCE_MS
 
 
-@fieldwise_init
 struct _Noted(OrderReceiver):
     """Notes its orders, and gives their number back."""
 
     var orders: Mutex[List[String]]
+    # Whoever holds it holds up the order "wait".
+    var gate: Mutex[Int]
+    var failed_count: Mutex[Int]
+
+    def __init__(
+        out self, orders: Mutex[List[String]], gate: Mutex[Int]
+    ) raises:
+        self.orders = orders.copy()
+        self.gate = gate.copy()
+        self.failed_count = Mutex(0)
 
     def carry_out(mut self, order: String) raises -> String:
         if order == "fail":
             raise Error("it cannot be done")
+        if order == "fail once":
+            var count = self.failed_count.lock()
+            count[] += 1
+            if count[] == 1:
+                raise Error("not the first time")
+            deinit(count^)
+        if order == "wait":
+            deinit(self.gate.lock())
         var guard = self.orders.lock()
         guard[].append(order)
         var count = len(guard[])
@@ -34,8 +54,14 @@ struct _Noted(OrderReceiver):
 
 
 def _control() raises -> WorkerControl:
+    return _noting(Mutex(List[String]()), Mutex(0))
+
+
+def _noting(
+    orders: Mutex[List[String]], gate: Mutex[Int]
+) raises -> WorkerControl:
     var control = WorkerControl()
-    control.add("note", _Noted(Mutex(List[String]())))
+    control.add("note", _Noted(orders, gate))
     return control
 
 
@@ -87,11 +113,96 @@ def test_what_fails_is_told() raises:
         )
 
 
+def test_what_all_refuse_is_not_kept() raises:
+    var control = _control()
+    assert_true(control.order("note", "fail once", keeps=True).is_refused())
+    _ = control.order("note", "kept", keeps=True)
+    control.begin()
+    # Twice what is kept, and this one.
+    assert_equal(control.order("note", "x").total(), 3)
+
+
+def test_what_a_worker_lost_is_carried_out_if_it_is_kept() raises:
+    """A worker that is more than a ring behind goes on with what is kept."""
+    var orders = Mutex(List[String]())
+    var gate = Mutex(0)
+    var control = _noting(orders, gate)
+    control.begin()
+    _ = control.order("note", "before", keeps=True)
+    var held = gate.lock()
+    _ = control.order("note", "wait", timeout_ms=0)
+    _ = control.order("note", "kept", keeps=True, timeout_ms=0)
+    for _ in range(5):
+        _ = control.order("note", String("x") * 250_000, timeout_ms=0)
+    deinit(held^)
+    assert_true(control.order("note", "last").is_complete())
+    var seen = orders.lock()
+    var counts = List[Int](length=4, fill=0)
+    for ref order in seen[]:
+        if order == "before":
+            counts[0] += 1
+        elif order == "kept":
+            counts[1] += 1
+        elif order == "wait" or order == "last":
+            counts[2] += 1
+        else:
+            counts[3] += 1
+    assert_equal(counts[0], 1)
+    assert_equal(counts[1], 1)
+    assert_equal(counts[2], 2)
+    # The ring is shorter than those, so some were lost.
+    assert_true(counts[3] < 5)
+    deinit(seen^)
+
+
+@fieldwise_init
+struct _Giving(Task):
+    """Gives orders that are kept."""
+
+    var control: WorkerControl
+    var name: String
+    var begun_count: Mutex[Int]
+
+    def run(mut self) raises:
+        var count = self.begun_count.lock()
+        count[] += 1
+        deinit(count^)
+        for index in range(20):
+            _ = self.control.order(
+                "note", String(self.name, index), keeps=True, timeout_ms=0
+            )
+
+
+def test_what_is_kept_has_the_sequence_in_which_it_was_carried_out() raises:
+    var orders = Mutex(List[String]())
+    var control = _noting(orders, Mutex(0))
+    control.begin()
+    var begun_count = Mutex(0)
+    # All of them come while the ring is held.
+    assert_true(control._shared[].ring.begin_write(0))
+    var threads = List[Thread]()
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"]:
+        threads.append(Thread(_Giving(control, String(name), begun_count)))
+    var deadline = Deadline(PATIENCE_MS)
+    while begun_count.lock()[] < len(threads):
+        assert_true(deadline.left_ms() > 0)
+    control._shared[].ring.end_write(control._shared[].ring.published())
+    while len(threads) > 0:
+        threads.pop().join()
+    assert_true(control.order("note", "last", keeps=True).is_complete())
+    var seen = orders.lock()
+    var kept = control._shared[].list_kept()
+    assert_equal(len(kept), len(seen[]))
+    for index in range(len(kept)):
+        assert_equal(kept[index].text, seen[][index])
+    deinit(seen^)
+
+
 def test_a_topic_has_one_receiver() raises:
     var control = _control()
-    var orders = Mutex(List[String]())
+    var other = _Noted(Mutex(List[String]()), Mutex(0))
     with assert_raises(contains="the topic 'note' has a receiver"):
-        control.add("note", _Noted(orders))
+        control.add("note", other^)
 
 
 def test_an_order_that_is_too_long() raises:

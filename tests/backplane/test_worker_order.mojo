@@ -23,7 +23,13 @@ def _example() -> Buffer:
 
 
 def test_what_is_written_is_read() raises:
-    for kind in [OrderKind.ORDER, OrderKind.DONE, OrderKind.FAILED]:
+    for kind in [
+        OrderKind.ORDER,
+        OrderKind.DONE,
+        OrderKind.FAILED,
+        OrderKind.KEPT,
+        OrderKind.WITHDRAWN,
+    ]:
         for topic in ["", "drain", "ein Thema"]:
             for text in ["", "x", "http://a/ü?b=c\n"]:
                 var octets = _written(OrderMessage(kind, 7, 12, topic, text))
@@ -57,7 +63,7 @@ def test_what_is_none_is_refused() raises:
     # An unknown kind, a reserved octet, a topic beyond the end, a process that
     # is none, octets that are no text.
     assert_false(_is_message(0, 0))
-    assert_false(_is_message(0, 4))
+    assert_false(_is_message(0, 6))
     assert_false(_is_message(1, 1))
     assert_false(_is_message(2, 200))
     assert_false(_is_message(7, 1))
