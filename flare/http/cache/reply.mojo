@@ -18,6 +18,7 @@ from flare.http.conditional.range import (
     unsatisfied_range,
 )
 from flare.http.message.body import Body
+from flare.http.message.date import parse_http_date_in_cache
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
@@ -85,10 +86,10 @@ def conditional_reply(
     var has_range = req.method == Method.GET and "range" in req.headers
     if not has_range and not is_conditional(req.headers):
         return response^
-    var validators = validators_of(response.headers)
+    var validators = validators_of(response.headers, now_s)
     if "if-modified-since" in req.headers and not validators.modified_s:
         # Section 4.3.2: in its place counts when the response was made.
-        validators.modified_s = _date_of(response.headers)
+        validators.modified_s = _date_of(response.headers, now_s)
     var outcome = evaluate_preconditions(
         req.method, req.headers, validators, now_s
     )
@@ -111,15 +112,11 @@ def is_conditional(fields: Fields) -> Bool:
     return "if-none-match" in fields or "if-modified-since" in fields
 
 
-def _date_of(headers: HeaderMap) -> Optional[Int]:
-    var dated = HeaderMap()
+def _date_of(headers: HeaderMap, now_s: Int) -> Optional[Int]:
     var date = headers.get("date")
-    if date:
-        try:
-            dated.append("Last-Modified", date.held())
-        except:
-            pass
-    return validators_of(dated).modified_s
+    if not date:
+        return None
+    return parse_http_date_in_cache(date.held().as_bytes(), now_s)
 
 
 def _not_modified(var response: Response) raises -> Response:

@@ -3,7 +3,11 @@
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.policy import CachePolicy
-from flare.http.cache.core.stored_response import Reuse, StoredResponse
+from flare.http.cache.core.stored_response import (
+    Reuse,
+    StoredResponse,
+    validators_of,
+)
 from flare.http.message.body import Body
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.header_lines import headers_of, request_with
@@ -185,4 +189,40 @@ def test_304_of_another() raises:
         assert_equal(
             stored.is_confirmed_by(headers_of(row[1])), row[2], "4.3.4"
         )
+    _ = owned^
+
+
+def test_dates_of_any_form_are_one_validator() raises:
+    """RFC 9110 section 5.6.7 has three forms, and RFC 9111 section 4.2 asks
+    caches to pass over the case; a year of two digits is near to now."""
+    comptime NOW_S = 1_795_600_000
+    var owned = request_with("")
+    for form in [
+        "Fri, 01 Nov 2024 08:49:37 GMT",
+        "Friday, 01-Nov-24 08:49:37 GMT",
+        "Fri Nov  1 08:49:37 2024",
+        "fri, 01 nov 2024 08:49:37 gmt",
+        "FRIDAY, 01-NOV-24 08:49:37 GMT",
+        "fri nov  1 08:49:37 2024",
+    ]:
+        var headers = headers_of(String("Last-Modified: ", form))
+        var modified_s = validators_of(headers, NOW_S).modified_s
+        assert_equal(modified_s.value(), 1_730_450_977, form)
+        var stored = StoredResponse(
+            200,
+            headers^,
+            Body(),
+            owned.view().headers,
+            policy=CachePolicy(),
+            times=ExchangeTimes(NOW_S, NOW_S),
+        )
+        for row in [
+            ("Fri, 01 Nov 2024 08:49:37 GMT", True),
+            ("Friday, 01-Nov-24 08:49:37 GMT", True),
+            ("fri, 01 nov 2024 08:49:37 gmt", True),
+            ("Fri, 01 Nov 2024 08:49:38 GMT", False),
+            ("fri, 01 nov 2024 08:49:38 gmt", False),
+        ]:
+            var newer = headers_of(String("Last-Modified: ", row[0]))
+            assert_equal(stored.is_confirmed_by(newer), row[1], form)
     _ = owned^

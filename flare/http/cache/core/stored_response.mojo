@@ -20,7 +20,11 @@ from flare.http.cache.core.targeted import response_control
 from flare.http.cache.core.vary import VaryKey
 from flare.http.conditional.conditional import EntityTag, Validators
 from flare.http.message.body import Body
-from flare.http.message.date import append_imf_fixdate, parse_http_date
+from flare.http.message.date import (
+    append_imf_fixdate,
+    parse_http_date,
+    parse_http_date_in_cache,
+)
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.status import Status
@@ -402,7 +406,7 @@ struct StoredResponse(Copyable, Movable):
         Returns:
             Entity tag and Last-Modified.
         """
-        return validators_of(self.headers)
+        return validators_of(self.headers, self.response_s)
 
     def has_validators(self) -> Bool:
         """Tells whether the origin can be asked if the response is current.
@@ -422,7 +426,7 @@ struct StoredResponse(Copyable, Movable):
             False if it has another entity tag, or none and another
             Last-Modified.
         """
-        var its = validators_of(newer)
+        var its = validators_of(newer, self.response_s)
         var mine = self.validators()
         if its.entity_tag:
             if not mine.entity_tag:
@@ -448,11 +452,13 @@ struct StoredResponse(Copyable, Movable):
         )
 
 
-def validators_of(headers: HeaderMap) -> Validators:
+def validators_of(headers: HeaderMap, now_s: Int) -> Validators:
     """Reads the validators of a response; what is malformed is none.
 
     Args:
         headers: Its fields.
+        now_s: About the time when it came, in seconds since 1970-01-01 00:00:00
+            UTC; see `parse_http_date`.
 
     Returns:
         Entity tag and Last-Modified.
@@ -467,7 +473,9 @@ def validators_of(headers: HeaderMap) -> Validators:
             pass
     var modified = headers.get("last-modified")
     if modified:
-        validators.modified_s = parse_http_date(modified.held().as_bytes(), 0)
+        validators.modified_s = parse_http_date_in_cache(
+            modified.held().as_bytes(), now_s
+        )
     return validators^
 
 
