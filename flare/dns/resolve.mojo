@@ -1,6 +1,6 @@
 """Names looked up: while the caller waits, or beside it."""
 
-from flare.bytes.ascii import write_escaped
+from flare.bytes.ascii import equals_ignore_case, write_escaped
 from flare.dns.host_name import check_host_name
 from flare.net.error import (
     NameLookupFailed,
@@ -22,6 +22,8 @@ from flare.sys.name_lookup import (
 )
 from flare.sys.sock_addr import AF_INET, AF_INET6
 
+comptime _LOCALHOST = StaticString("localhost")
+
 comptime RESOLVE_TIMEOUT_MS = 30_000
 """How long a lookup may take unless told otherwise, in milliseconds.
 
@@ -34,7 +36,8 @@ def resolve(
 ) raises NetworkError -> List[IpAddr]:
     """Finds the addresses of a host, IPv4 and IPv6.
 
-    An address in text form stands for itself; nobody is asked.
+    An address in text form stands for itself, and `localhost` and names below
+    it for the own machine (RFC 6761 section 6.3); nobody is asked for these.
 
     Args:
         host: A host name, or an address without brackets.
@@ -104,9 +107,9 @@ def resolve_until(
     Raises:
         NetworkError: As `resolve`.
     """
-    var numeric = numeric_address(host, family)
-    if numeric:
-        return [numeric.value()]
+    var known = _known_addresses(host, family)
+    if len(known) > 0:
+        return known^
     var lookup = _look_up(host, family, deadline)
     return addresses_of(lookup, host, deadline)
 
@@ -139,6 +142,45 @@ def numeric_address(
         var reason = String(error.reason, " (byte ", error.offset, ")")
         raise _error(NameRefused, host, reason^)
     return None
+
+
+def _known_addresses(
+    host: StringSpan, family: Int
+) raises NetworkError -> List[IpAddr]:
+    """Finds the addresses for which nobody is asked; none for other names."""
+    var numeric = numeric_address(host, family)
+    if numeric:
+        return [numeric.value()]
+    var addresses = List[IpAddr]()
+    if not is_localhost(host):
+        return addresses^
+    if family != AF_INET6:
+        addresses.append(IpAddr.v4(127, 0, 0, 1))
+    if family != AF_INET:
+        addresses.append(IpAddr(0, 1, False))
+    return addresses^
+
+
+def is_localhost(host: StringSpan) -> Bool:
+    """Tells whether a name is `localhost`, or below it.
+
+    Source: RFC 6761 section 6.3: such names mean the own machine, whatever a
+    name server says.
+
+    Args:
+        host: The name, in any case; one dot may end it.
+
+    Returns:
+        True if so.
+    """
+    var octets = host.as_bytes()
+    var end = len(octets)
+    if end > 0 and octets[end - 1] == UInt8(ord(".")):
+        end -= 1
+    var start = end - _LOCALHOST.byte_length()
+    if start < 0 or (start > 0 and octets[start - 1] != UInt8(ord("."))):
+        return False
+    return equals_ignore_case(octets[start:end], _LOCALHOST.as_bytes())
 
 
 def addresses_of(
@@ -259,7 +301,8 @@ struct Resolving(Movable):
     def __init__(
         out self, host: StringSpan, family: Int, deadline: Deadline
     ) raises NetworkError:
-        """Asks for the addresses of a host; nobody is asked for an address.
+        """Asks for the addresses of a host; nobody is asked for an address, or
+        for `localhost`.
 
         Args:
             host: A host name, or an address without brackets.
@@ -272,12 +315,9 @@ struct Resolving(Movable):
         """
         self._host = String(host)
         self._deadline = deadline
-        self._addresses = []
         self._pending = None
-        var numeric = numeric_address(host, family)
-        if numeric:
-            self._addresses.append(numeric.value())
-        else:
+        self._addresses = _known_addresses(host, family)
+        if len(self._addresses) == 0:
             self._pending = _ask(self._host, family)
 
     def fd(self) -> Int32:

@@ -3,6 +3,7 @@
 from flare.dns.resolve import (
     Resolving,
     interleave_families,
+    is_localhost,
     resolve,
     resolve_v4,
     resolve_v6,
@@ -13,6 +14,7 @@ from flare.net.error import (
     NameNotFound,
     NameRefused,
     NetworkError,
+    NetworkErrorKind,
     Timeout,
 )
 from flare.net.ip import IpAddr
@@ -37,11 +39,35 @@ def test_resolve_passes_addresses_through() raises:
     assert_equal(String(resolve_v6("2001:db8::1")[0]), "2001:db8::1")
 
 
-def test_resolve_localhost() raises:
-    for address in resolve("localhost"):
-        assert_true(address.is_loopback())
-    for address in resolve_v4("localhost", timeout_ms=NO_TIMEOUT_MS):
-        assert_true(address.is_v4() and address.is_loopback())
+def test_localhost_is_here_and_nobody_is_asked() raises:
+    """RFC 6761 section 6.3. There is no time for a lookup."""
+    for host in [
+        "localhost",
+        "LocalHost",
+        "localhost.",
+        "app.localhost",
+        "a.b.LOCALHOST.",
+    ]:
+        assert_equal(_joined(resolve(host, 0)), "127.0.0.1 ::1", host)
+        assert_equal(_joined(resolve_v4(host, 0)), "127.0.0.1", host)
+        assert_equal(_joined(resolve_v6(host, 0)), "::1", host)
+        var resolving = Resolving(host, 0, Deadline(0))
+        assert_equal(resolving.fd(), -1, host)
+        assert_true(resolving.advance(), host)
+        assert_equal(_joined(resolving^.take()), "127.0.0.1 ::1", host)
+
+
+def _joined(addresses: List[IpAddr]) -> String:
+    var text = String()
+    for address in addresses:
+        text.write(" " if text.byte_length() > 0 else "", address)
+    return text^
+
+
+def test_names_that_are_not_localhost() raises:
+    for host in ["", ".", "ocalhost", "localhost.example", "xlocalhost"]:
+        assert_false(is_localhost(host), host)
+    assert_true(_failure("a..localhost", 0).detail == NameRefused)
 
 
 def test_resolve_never_mixes_families() raises:
@@ -147,11 +173,21 @@ def test_an_address_needs_no_lookup() raises:
 
 
 def test_a_name_is_looked_up_meanwhile() raises:
-    var resolving = Resolving("localhost", 0, Deadline(PATIENCE_MS))
-    while not resolving.advance():
-        _ = wait_for(resolving.fd(), POLL_READ, Deadline(PATIENCE_MS))
-    for address in resolving^.take():
-        assert_true(address.is_loopback())
+    # RFC 6761 section 6.4: without a network there is no answer, either.
+    var resolving = Resolving("nobody.invalid", 0, Deadline(3_000))
+    assert_true(resolving.fd() >= 0)
+    var detail = Optional[NetworkErrorKind](None)
+    try:
+        while not resolving.advance():
+            _ = wait_for(resolving.fd(), POLL_READ, Deadline(3_000))
+    except error:
+        detail = error.detail
+    assert_true(detail)
+    assert_true(
+        detail.value() == NameNotFound
+        or detail.value() == NameLookupFailed
+        or detail.value() == Timeout
+    )
 
 
 def _resolving_failure(host: String, timeout_ms: Int) raises -> NetworkError:
@@ -169,11 +205,15 @@ def test_names_that_are_refused_are_never_looked_up() raises:
 
 
 def test_a_lookup_ends_at_its_deadline() raises:
-    var resolving = Resolving("localhost", 0, Deadline(0))
+    var resolving = Resolving("nobody.invalid", 0, Deadline(0))
     var has_ended = False
     try:
         has_ended = resolving.advance()
     except error:
-        has_ended = error.detail == Timeout
+        has_ended = (
+            error.detail == Timeout
+            or error.detail == NameNotFound
+            or error.detail == NameLookupFailed
+        )
     # The resolver may be quicker than the first look at the clock.
     assert_true(has_ended)

@@ -172,7 +172,12 @@ def _ask(lookup: ArcPointer[_Lookup]) raises -> Bool:
     if len(own) > 0:
         self.end(own, "")
         return True
-    self.resolving = Resolving(endpoint.host, 0, Deadline(RESOLVE_TIMEOUT_MS))
+    var resolving = Resolving(endpoint.host, 0, Deadline(RESOLVE_TIMEOUT_MS))
+    if resolving.fd() < 0:
+        # Such as of `localhost`, for which nobody is asked.
+        self.end(resolving^.take(), "")
+        return True
+    self.resolving = resolving^
     return False
 
 
