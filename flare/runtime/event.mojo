@@ -59,7 +59,6 @@ struct Interest(Equatable, ImplicitlyCopyable):
         return (self.bits & other.bits) != 0
 
 
-@fieldwise_init
 struct Event(ImplicitlyCopyable):
     """Readiness of one descriptor."""
 
@@ -71,6 +70,34 @@ struct Event(ImplicitlyCopyable):
     """A write will not wait; it may answer an error."""
     var is_closed: Bool
     """The peer has ended its direction, or the descriptor has an error."""
+    var has_failed: Bool
+    """The descriptor has an error, such as a reset: nothing goes either way any
+    more, whatever can still be read."""
+
+    @always_inline
+    def __init__(
+        out self,
+        token: UInt64,
+        is_readable: Bool,
+        is_writable: Bool,
+        is_closed: Bool,
+        has_failed: Bool = False,
+    ):
+        """Makes an event.
+
+        Args:
+            token: What the descriptor was registered with.
+            is_readable: Whether a read will not wait.
+            is_writable: Whether a write will not wait.
+            is_closed: Whether the peer has ended its direction, or there is an
+                error.
+            has_failed: Whether there is an error.
+        """
+        self.token = token
+        self.is_readable = is_readable
+        self.is_writable = is_writable
+        self.is_closed = is_closed
+        self.has_failed = has_failed
 
 
 trait SelectorContract(Deinitable, Movable):

@@ -75,6 +75,7 @@ def event_of_epoll(mask: UInt32, token: UInt64) -> Event:
         (mask & (EPOLLIN | CLOSED)) != 0,
         (mask & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
         (mask & CLOSED) != 0,
+        (mask & EPOLLERR) != 0,
     )
 
 
@@ -262,6 +263,8 @@ def event_of_kernel_event(event: KernelEvent) -> Event:
         has_error or event.filter == EVFILT_READ,
         has_error or event.filter == EVFILT_WRITE,
         has_error or (event.flags & EV_EOF) != 0,
+        # What ends with an error has it in the filter's flags.
+        has_error or ((event.flags & EV_EOF) != 0 and event.filter_flags != 0),
     )
 
 

@@ -75,6 +75,7 @@ def test_epoll_answers() raises:
         assert_equal(event.is_readable, row.is_readable, row.what)
         assert_equal(event.is_writable, row.is_writable, row.what)
         assert_equal(event.is_closed, row.is_closed, row.what)
+        assert_equal(event.has_failed, row.mask == EPOLLERR, row.what)
 
 
 @fieldwise_init
@@ -178,6 +179,11 @@ def test_kqueue_answers() raises:
         assert_equal(event.is_readable, row.is_readable, row.what)
         assert_equal(event.is_writable, row.is_writable, row.what)
         assert_equal(event.is_closed, row.is_closed, row.what)
+        assert_equal(event.has_failed, (row.flags & EV_ERROR) != 0, row.what)
+    var reset = event_of_kernel_event(
+        KernelEvent(9, EVFILT_READ, EV_EOF, 54, 0, 7)
+    )
+    assert_true(reset.is_closed and reset.has_failed)
 
 
 def test_selector_hands_back_all_of_the_token() raises:

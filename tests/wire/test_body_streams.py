@@ -3,11 +3,13 @@
 import random
 import signal
 import socket
+import struct
 import threading
 import time
 
 import pytest
 from conftest import Client, read_all, wait_until
+from h2_client import H2Client
 from https_client import HttpsClient, trusting
 from processes import memory_len
 
@@ -196,6 +198,56 @@ def test_client_that_hangs_up_within_its_content(server, how, framing):
         other.send(b"GET /stats HTTP/1.1\r\nHost: test\r\n\r\n")
         assert b'"open": 1,' in other.response().body
     assert "error" not in server.stderr()
+
+
+RESET = struct.pack("ii", 1, 0)
+
+
+def reset_of_a_held_up_client(server, connection, upload) -> None:
+    """Sends until the handler, which reads nothing, holds the client up, and
+    resets the connection."""
+    connection.settimeout(0.3)
+    sent = 0
+    with pytest.raises(TimeoutError):
+        while sent < 64 << 20:
+            sent += upload()
+    assert "cancelled" not in server.stderr()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    connection.close()
+    # By itself it would work for 10 s.
+    assert wait_until(lambda: "cancelled after" in server.stderr(), 5)
+
+
+def test_reset_of_a_client_that_is_held_up_is_noticed(server):
+    """A handler that does not read would not find it, and neither does a server
+    that reads only what there is room for."""
+    client = Client(server)
+    client.send(head("/upload/patient", 64 << 20))
+    reset_of_a_held_up_client(
+        server, client.sock, lambda: client.sock.send(bytes(1 << 20))
+    )
+    with Client(server) as other:
+        other.send(b"GET /stats HTTP/1.1\r\nHost: test\r\n\r\n")
+        assert b'"open": 1,' in other.response().body
+
+
+def test_reset_of_a_client_that_is_held_up_over_tls(start_tls, certs):
+    server = start_tls(server="workers_server", workers=1, handler_threads=4)
+    client = HttpsClient(server, trusting(certs))
+    client.send(head("/upload/patient", 64 << 20))
+    reset_of_a_held_up_client(
+        server, client.sock, lambda: client.sock.send(bytes(1 << 14))
+    )
+
+
+def test_reset_of_a_client_that_is_held_up_over_http2(server):
+    client = H2Client(server)
+    stream = client.request("/upload/patient", "POST", ends=False)
+    assert wait_until(lambda: "patient at work" in server.stderr())
+    client.data(stream, bytes(1 << 14))
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    client.sock.close()
+    assert wait_until(lambda: "cancelled after" in server.stderr(), 5)
 
 
 def test_half_close_behind_the_content_is_no_error(server):

@@ -196,7 +196,9 @@ struct Worker(Movable):
                     self._on_other(event)
                     continue
                 if unlikely(event.is_closed):
-                    self._table.at(slot).peer_has_ended = True
+                    ref ended = self._table.at(slot)
+                    ended.peer_has_ended = True
+                    ended.has_failed |= event.has_failed
                 self._on_connection(slot, event)
             self._on_ready_list()
             self._on_timers()

@@ -343,6 +343,7 @@ def main() raises:
         router.post("/upload", Streamed(upload))
         router.post("/upload/quick", Streamed(upload), may_block=False)
         router.post("/upload/large", Streamed(upload), max_body_size=1 << 34)
+        router.post("/upload/patient", Streamed(patient), max_body_size=1 << 34)
         router.post("/form", Streamed(form), max_body_size=1 << 34)
         router.post("/parts", Streamed(parts), max_body_size=1 << 34)
         router.post("/photo", Extracted[Submit](), max_body_size=1 << 24)

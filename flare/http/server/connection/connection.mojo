@@ -412,6 +412,9 @@ struct Connection(Movable):
     """True if octets may wait in the socket that no event will announce."""
     var peer_has_ended: Bool
     """True if the client has closed its side, or the connection failed."""
+    var has_failed: Bool
+    """True if the connection has failed, such as by a reset: nobody is there for
+    a response."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
     var is_woken: Bool
@@ -454,6 +457,7 @@ struct Connection(Movable):
         self.has_unanswered = False
         self.has_unread = False
         self.peer_has_ended = False
+        self.has_failed = False
         self.is_ready = False
         self.is_woken = False
         self.request_count = 0
@@ -483,6 +487,7 @@ struct Connection(Movable):
         self.has_unanswered = False
         self.has_unread = False
         self.peer_has_ended = False
+        self.has_failed = False
         self.is_ready = False
         self.is_woken = False
         self.request_count = 0

@@ -142,6 +142,9 @@ def _take(
 ) -> NextAction:
     if content.intake.is_complete():
         return NextAction.WAIT
+    if connection.has_failed:
+        # A handler that does not read now would not find the end.
+        return NextAction.CLOSE
     if content.is_paused:
         if content.pipe.is_paused():
             return NextAction.WAIT
@@ -384,6 +387,8 @@ def _receive_on(
     broken, or the client has gone. `has_unread` says if there is more."""
     if content.is_paused and not content.pipe.is_paused():
         content.is_paused = False
+    if connection.has_failed:
+        return False
     var may_have_more = connection.peer_has_ended
     connection.has_unread = True
     for _ in range(_READ_COUNT_MAX):

@@ -212,6 +212,8 @@ def has_left(mut connection: Connection) -> Bool:
     Returns:
         False if it may wait for what it has asked for.
     """
+    if connection.has_failed:
+        return True
     if not connection.request.has_all_content():
         # What reads the content finds the end.
         return False
