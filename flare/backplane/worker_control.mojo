@@ -12,7 +12,7 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.runtime.prefork.program import PreforkHooks
 from flare.runtime.worker_count import WORKER_COUNT_MAX
-from flare.sys.clock import Deadline
+from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.sys.mutex import Mutex
@@ -46,6 +46,7 @@ comptime _LOCK_TIMEOUT_MS = 1_000
 comptime _LOOK_MS = 50
 # How often it is looked whether those who have not answered are alive.
 comptime _WAIT_MS = 1_000
+# Between two calls of `each_second`.
 
 # SAFETY: a receiver owns what this points to, from its making to its end.
 comptime _Erased = OpaquePointer[MutUntrackedOrigin]
@@ -71,6 +72,13 @@ trait OrderReceiver(Deinitable, Movable):
             Error: Whoever gave the order is told.
         """
         ...
+
+    def each_second(mut self):
+        """Called about once a second in each worker process, by the same thread,
+        from before it serves on; for what others are to know without asking. It
+        does nothing unless replaced.
+        """
+        return
 
 
 @fieldwise_init
@@ -292,6 +300,7 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
         shared.enter()
         var reader = _Reader(self._shared.copy(), cursor^)
         reader.catch_up()
+        shared.each_second()
         _ = Thread(reader^)
         joined[] = process_id()
         deinit(joined^)
@@ -315,6 +324,11 @@ def _carry_out[
     return receiver.unsafe_bitcast[R]()[].carry_out(order)
 
 
+def _each_second[R: OrderReceiver](receiver: _Erased):
+    # SAFETY: as above.
+    receiver.unsafe_bitcast[R]()[].each_second()
+
+
 def _drop[R: OrderReceiver](receiver: _Erased):
     # SAFETY: as above, and this is its end.
     var owned = receiver.unsafe_bitcast[R]()
@@ -328,6 +342,7 @@ struct _AnyReceiver(Movable):
     # SAFETY: owned; the functions were made for its type.
     var _receiver: _Erased
     var _carry_out: def(_Erased, String) raises thin -> String
+    var _each_second: def(_Erased) thin -> None
     var _drop: def(_Erased) thin -> None
 
     def __init__[R: OrderReceiver](out self, var receiver: R):
@@ -336,6 +351,7 @@ struct _AnyReceiver(Movable):
         owned.unsafe_write(receiver^)
         self._receiver = owned.unsafe_bitcast[NoneType]()
         self._carry_out = _carry_out[R]
+        self._each_second = _each_second[R]
         self._drop = _drop[R]
 
     def __deinit__(deinit self):
@@ -343,6 +359,9 @@ struct _AnyReceiver(Movable):
 
     def carry_out(self, order: String) raises -> String:
         return self._carry_out(self._receiver, order)
+
+    def each_second(self):
+        self._each_second(self._receiver)
 
 
 struct _Receivers(Movable):
@@ -358,6 +377,10 @@ struct _Receivers(Movable):
             if self.topics.at(index) == topic:
                 return self.receivers.at(index).carry_out(order)
         raise Error("there is no receiver of '", topic, "'")
+
+    def each_second(self):
+        for index in range(len(self.receivers)):
+            self.receivers.at(index).each_second()
 
 
 struct _Shared(Movable):
@@ -431,6 +454,12 @@ struct _Shared(Movable):
         var cursor = RingCursor(self.ring.published())
         self.kept.end_write(self.kept.published())
         return cursor^
+
+    def each_second(self):
+        """Has all receivers do what they do without an order."""
+        var known = self.receivers.lock()
+        known[].each_second()
+        deinit(known^)
 
     def list_kept(self) -> List[OrderMessage]:
         """Lists what later workers have to carry out."""
@@ -577,6 +606,7 @@ struct _Reader(Task):
 
     def run(mut self) raises:
         var octets = Buffer()
+        var due_ms = coarse_monotonic_ms() + _WAIT_MS
         while True:
             var seen = self._shared[].ring.bell()
             var lost_count = self._cursor.lost_count
@@ -588,7 +618,12 @@ struct _Reader(Task):
                     lost_count = self._cursor.lost_count
                 if message and message.value().kind.is_order():
                     self._answer(message.value())
-            self._shared[].ring.wait(seen, _WAIT_MS)
+            var left_ms = due_ms - coarse_monotonic_ms()
+            if left_ms <= 0:
+                self._shared[].each_second()
+                left_ms = _WAIT_MS
+                due_ms = coarse_monotonic_ms() + _WAIT_MS
+            self._shared[].ring.wait(seen, left_ms)
 
     def _note_loss(mut self, count: Int):
         """Goes on behind orders and answers that were overwritten before this

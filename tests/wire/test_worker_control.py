@@ -27,8 +27,13 @@ def gateway(start):
     both = [upstream(b"one"), upstream(b"two")]
     urls = [one.url for one in both]
 
-    def launch(workers: int = WORKERS):
-        return urls, start("control_server", upstreams=",".join(urls), workers=workers)
+    def launch(workers: int = WORKERS, threads: int = 0):
+        return urls, start(
+            "control_server",
+            upstreams=",".join(urls),
+            workers=workers,
+            threads=threads,
+        )
 
     yield launch
     for one in both:
@@ -122,6 +127,97 @@ def test_figures_are_those_of_all_workers(gateway):
     assert status == 200
     assert [row[:3] for row in rows] == [[urls[0], "3", "3"], [urls[1], "3", "0"]]
     assert sum(int(row[3]) for row in rows) == 30
+
+
+def scrape(server) -> dict[str, float]:
+    """The sums of all figures of a name, but for those that are no sums."""
+    sums: dict[str, float] = {}
+    for line in ask(server, "/metrics")[1].splitlines():
+        if line.startswith("#"):
+            continue
+        key, _, value = line.rpartition(" ")
+        name = key.partition("{")[0]
+        if name in ("http_cache_requests_total", "flare_upstream_up"):
+            name = key
+        sums[name] = sums.get(name, 0) + float(value)
+    return sums
+
+
+ATTEMPTS = "flare_upstream_attempts_total"
+DURATIONS = "flare_upstream_attempt_seconds_count"
+MISSES = 'http_cache_requests_total{outcome="miss"}'
+
+
+def counted(server) -> tuple[float, float, float]:
+    sums = scrape(server)
+    return sums.get(ATTEMPTS, 0), sums[DURATIONS], sums[MISSES]
+
+
+def all_have_answered(server, first: int = 0) -> int:
+    """Asks for one response after the other until each worker has kept some; gives
+    how many there were."""
+    asked = first
+
+    def all_keep() -> bool:
+        nonlocal asked
+        for _ in range(5):
+            assert ask(server, f"/item{asked}")[0] == 200
+            asked += 1
+        return all(not told.startswith("0 ") for told in each_worker(server).values())
+
+    assert wait_until(all_keep, 20)
+    return asked
+
+
+def ups(urls: list[str], sums: dict[str, float]) -> list[float]:
+    name = 'flare_upstream_up{group="x",upstream="%s",state="up"}'
+    return [sums.get(name % url, 0) for url in urls]
+
+
+def test_metrics_are_those_of_all_worker_processes(gateway):
+    urls, server = gateway()
+    asked = all_have_answered(server)
+    # Each worker tells what it has counted about once a second.
+    assert wait_until(lambda: counted(server) == (asked, asked, asked), 5)
+    sums = scrape(server)
+    assert sums["http_cache_entries"] == asked
+    assert ups(urls, sums) == [WORKERS, WORKERS]
+
+    # A worker that is killed takes no counter with it, but what it has kept.
+    before = each_worker(server)
+    killed = max(before, key=lambda process: int(before[process].split(" ")[0]))
+    os.kill(killed, signal.SIGKILL)
+    assert wait_until(lambda: not alive(killed), 10)
+    assert counted(server) == (asked, asked, asked)
+    assert wait_until(lambda: len(each_worker(server)) == WORKERS, 10)
+    assert counted(server) == (asked, asked, asked)
+    kept = asked - int(before[killed].split(" ")[0])
+    assert scrape(server)["http_cache_entries"] == kept
+
+    # What its successor counts is added to that.
+    asked = all_have_answered(server, asked)
+    assert wait_until(lambda: counted(server) == (asked, asked, asked), 5)
+    assert wait_until(lambda: ups(urls, scrape(server)) == [WORKERS, WORKERS], 5)
+
+    # SIGHUP replaces all, and no scrape meanwhile sees less.
+    now = set(each_worker(server))
+    server.process.send_signal(signal.SIGHUP)
+
+
+    def all_are_new() -> bool:
+        assert counted(server) == (asked, asked, asked)
+        return not any(map(alive, now))
+
+    assert wait_until(all_are_new, 20)
+    assert counted(server) == (asked, asked, asked)
+
+
+def test_metrics_are_those_of_all_threads(gateway):
+    urls, server = gateway(0, threads=WORKERS)
+    for index in range(30):
+        assert ask(server, f"/item{index}")[0] == 200
+    assert counted(server) == (30, 30, 30)
+    assert ups(urls, scrape(server)) == [1, 1]
 
 
 def test_what_fails_is_told(gateway):

@@ -54,6 +54,7 @@ from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timing import Timeout, Timing
 from flare.http.middleware.tracing import Tracing
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
+from flare.http.middleware.worker_metrics import WorkerMetrics
 from flare.http.handler.handler import is_head_only, Middleware, refuses_by_head
 from flare.http.routing.stack import Layer, NEXT, stack
 from flare.log.sink import LogFormat, LogSink, StandardError, StandardOutput

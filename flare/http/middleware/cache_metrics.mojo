@@ -7,8 +7,8 @@ from flare.http.handler.metric_source import MetricSource
 
 @fieldwise_init
 struct CacheMetrics(MetricSource):
-    """The figures of a store for a `MetricsEndpoint`; those of a store that many
-    processes share are of this process.
+    """The figures of a store for a `MetricsEndpoint`, of the process that is
+    asked; `WorkerMetrics` around it tells of all worker processes.
 
     router.get("/metrics", MetricsEndpoint(CacheMetrics(store)))
     """

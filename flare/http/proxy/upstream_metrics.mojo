@@ -12,7 +12,8 @@ from flare.http.proxy.upstreams import Upstreams
 struct UpstreamMetrics(Copyable, MetricSource):
     """Tells of the upstreams of one reverse proxy, for `MetricsEndpoint`.
 
-    Each worker process has figures of its own.
+    They are those of the process that is asked; `WorkerMetrics` around it tells
+    of all worker processes.
     """
 
     var _name: String

@@ -1,20 +1,28 @@
 """The server of the tests of `WorkerControl`: a gateway with a cache, in worker
 processes.
 
-    control_server PORT upstreams=URL,URL workers=N
+    control_server PORT upstreams=URL,URL workers=N threads=N
 
+With threads they serve in place of worker processes.
 `/own` tells of the worker that answers. `/drain`, `/return`, `/remove`, `/drained`,
-`/purge` and `/figures` are for all workers, and say what became of it.
+`/purge` and `/figures` are for all workers, and say what became of it. `/metrics` has what all have counted.
 """
 
 from flare.backplane import OrderOutcome, WorkerControl
 from flare.http import Handler, HttpServer, Request, Response, Router, ok
 from flare.http.cache import CacheOrders, CachePolicy, CacheStore
-from flare.http.middleware import Cache
+from flare.http.middleware import (
+    Cache,
+    CacheMetrics,
+    MetricPair,
+    MetricsEndpoint,
+    WorkerMetrics,
+)
 from flare.http.proxy import (
     MemberState,
     Outcome,
     ReverseProxy,
+    UpstreamMetrics,
     UpstreamOrders,
     Upstreams,
 )
@@ -82,10 +90,13 @@ def crash(req: Request) raises -> Response:
 def main() raises:
     var urls = List[String]()
     var workers = 2
+    var threads = 0
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=", 1)
         if parts[0] == "workers":
             workers = Int(parts[1])
+        elif parts[0] == "threads":
+            threads = Int(parts[1])
         else:
             for url in parts[1].split(","):
                 urls.append(String(url))
@@ -99,6 +110,11 @@ def main() raises:
     var router = Router()
     router.get("/own", Own(upstreams, store))
     router.get("/crash", crash)
+    var figures = WorkerMetrics(
+        control,
+        MetricPair(UpstreamMetrics("x", upstreams), CacheMetrics(store)),
+    )
+    router.get("/metrics", MetricsEndpoint(figures^))
     for path in [
         "/drain",
         "/return",
@@ -111,7 +127,9 @@ def main() raises:
     router.fallback(Cache(proxy^, store, CachePolicy()))
     var server = HttpServer.bind(SocketAddr.localhost(UInt16(Int(argv()[1]))))
     print("listening on", server.local_addr(), flush=True)
-    if workers == 0:
+    if threads > 0:
+        server.serve(router^, num_workers=threads)
+    elif workers == 0:
         server.serve(router^)
     else:
         server.serve_prefork(router^, PreforkConfig(workers=workers), control)
