@@ -2,13 +2,15 @@
 request has ended, over HTTP/1.1 and HTTP/2 on either side; RFC 9110 section 7.5,
 RFC 9112 sections 9.3, 9.5 and 9.6, RFC 9113 sections 5.2 and 8.1."""
 
+import socket
 import ssl
+import struct
 import threading
 import time
 
 import pytest
 from both_ways import *
-from conftest import read_all, wait_until
+from conftest import Client, read_all, wait_until
 from processes import memory_len
 from raw_server import RawServer
 
@@ -331,6 +333,42 @@ def test_a_client_that_breaks_off_is_gone_for_the_upstream(pair, near, far):
     client.close()
     assert handle.ended.wait(WAIT_S)
     assert server.is_alive()
+
+
+@pytest.mark.parametrize("near, far", PAIRS)
+def test_a_client_that_is_held_back_and_resets_is_gone_at_once(pair, near, far):
+    """Its connection is not read then; its upstream is let go all the same."""
+    go_on = threading.Event()
+
+    def handle(upstream) -> None:
+        upstream.request()
+        upstream.respond()
+        upstream.send(b"slow")
+        go_on.wait(WAIT_S)
+
+    client, server, _ = pair(near, far, handle, max_body_size=32 << 20)
+    client.ask()
+    assert client.respond() == 200 and client.read() == b"slow"
+    sock = client.sock if near == "1.1" else client.h2.sock
+    sock.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        for _ in range(256):
+            client.send(b"y" * 65_536)
+    assert active_count(server) == 1
+    linger = struct.pack("ii", 1, 0)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    sock.close()
+    assert wait_until(lambda: active_count(server) == 0, 5)
+    go_on.set()
+
+
+def active_count(server) -> int:
+    with Client(server) as client:
+        client.send(b"GET /figures HTTP/1.1\r\nHost: x\r\n\r\n")
+        for line in client.response().body.decode().splitlines():
+            if line.startswith("flare_upstream_active_requests{"):
+                return int(line.rpartition(" ")[2])
+    raise AssertionError("there is no such figure")
 
 
 @pytest.mark.parametrize("broken", [b"zz\r\n", b"5\r\nhelloX"])
