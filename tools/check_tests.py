@@ -24,6 +24,7 @@ MOJO_BARE_WAIT = re.compile(r"^\s*(_ = )?(\w+\.)*wait_until\(")
 MOJO_CONSTANT = re.compile(
     r"\bassert_(true\(True\b|false\(False\b|equal\(\s*(\"\"|\w+),\s*\2\s*[,)])"
 )
+MOJO_DEAR = "from std.testing import"
 ALWAYS = re.compile(r"\blen\([\w.]+\)\s*>=\s*0(?!\w)|\bor True\b")
 # Ways in which a `try` may tell that nothing, or something, was raised.
 MOJO_TOLD = re.compile(
@@ -35,6 +36,7 @@ MOJO_TOLD = re.compile(
 NO_ASSERTION = "`{}` asserts nothing; compare what came with what the rule says"
 BARE_WAIT = "the answer of `wait_until` is thrown away; assert it"
 CONSTANT = "this holds whatever the code does; assert on what it gives"
+DEAR = "these are inlined with all they do; take tests/support/assertions"
 SWALLOWED = "assertions in this `try` are swallowed; let them out"
 ONLY_IN_EXCEPT = (
     "this passes if nothing is raised; keep the error, and assert behind it"
@@ -55,7 +57,10 @@ def mojo_problems(source: Source, telling: set[str]) -> Iterator[Problem]:
         ):
             message = NO_ASSERTION.format(function.name)
             yield Problem(source.path, function.line, message)
+    is_unit_test = source.path.parts[0] == "tests"
     for number, line in enumerate(source.code, 1):
+        if line.startswith(MOJO_DEAR) and is_unit_test:
+            yield Problem(source.path, number, DEAR)
         if MOJO_BARE_WAIT.match(line):
             yield Problem(source.path, number, BARE_WAIT)
         if MOJO_CONSTANT.search(line) or (

@@ -1,7 +1,7 @@
 """Tests of checked elements and parts."""
 
 from flare.bytes.checked import *
-from std.testing import TestSuite, assert_equal
+from tests.support.assertions import assert_equal
 
 
 def test_at_lends_the_element() raises:
@@ -41,7 +41,3 @@ def test_held_lends_the_value() raises:
     assert_equal(name.held(), "a")
     name.held() = "b"
     assert_equal(name.value(), "b")
-
-
-def main() raises:
-    TestSuite.discover_tests[__functions_in_module()]().run()

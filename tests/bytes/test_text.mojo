@@ -1,7 +1,7 @@
 """Tests of texts put together from parts."""
 
 from flare.bytes.text import Text
-from std.testing import TestSuite, assert_equal
+from tests.support.assertions import assert_equal
 
 
 @fieldwise_init
@@ -50,7 +50,3 @@ def test_octets_are_escaped_as_in_log_lines() raises:
         Text().add("'").add_escaped("a\n\\".as_bytes()).add("'").end(),
         "'a\\x0a\\x5c'",
     )
-
-
-def main() raises:
-    TestSuite.discover_tests[__functions_in_module()]().run()

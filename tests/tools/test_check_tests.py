@@ -18,6 +18,11 @@ def python(body: str, more: str = "") -> str:
 
 ACCEPTED = {
     "an assertion": {"tests/test_a.mojo": mojo("assert_equal(f(), 1)")},
+    "an assertion of a program that users read": {
+        "examples/test_a.mojo": mojo(
+            "assert_equal(f(), 1)", "from std.testing import assert_equal\n\n"
+        )
+    },
     "a helper that asserts": {
         "tests/test_a.mojo": mojo(
             "_refused(1)", "def _refused(x: Int) raises:\n    assert_true(x == f())\n\n"
@@ -70,6 +75,14 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "assertions of the standard library": (
+        {
+            "tests/test_a.mojo": mojo(
+                "assert_equal(f(), 1)", "from std.testing import assert_equal\n\n"
+            )
+        },
+        check_tests.DEAR,
+    ),
     "no assertion": ({"tests/test_a.mojo": mojo("_ = f()")}, "asserts nothing"),
     "only its name is in a comment": (
         {"tests/test_a.mojo": mojo("f()  # assert_true(f())")},

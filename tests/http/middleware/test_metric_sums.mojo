@@ -1,7 +1,7 @@
 """Sums of figures as Prometheus text."""
 
 from flare.http.middleware.metric_sums import MetricSums
-from std.testing import assert_equal
+from tests.support.assertions import assert_equal
 
 
 def _written(sums: MetricSums) -> String:

@@ -6,7 +6,7 @@ from flare.http.middleware.worker_metrics import TEXT_LEN_MAX, WorkerMetrics
 from flare.sys.mutex import Mutex
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.signal import SignalPause
-from std.testing import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
 @fieldwise_init
