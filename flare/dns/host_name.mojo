@@ -12,6 +12,7 @@ comptime LABEL_LEN_MAX = 63
 
 comptime _DOT = UInt8(46)
 comptime _HYPHEN = UInt8(45)
+comptime _UNDERSCORE = UInt8(95)
 
 
 @fieldwise_init
@@ -66,7 +67,7 @@ def check_host_name(text: Span[UInt8, _]) raises HostNameError:
             if index == end and _is_number(text[start:end]):
                 raise _error(text, start, "the last label is a number")
             start = index + 1
-        elif not _is_name_octet(text[index]):
+        elif not is_name_octet(text[index]):
             raise _error(
                 text, index, "only letters, digits, '-' and '_' may stand here"
             )
@@ -87,12 +88,19 @@ def _check_label(
         raise _error(text, end - 1, "a label ends with '-'")
 
 
-def _is_name_octet(octet: UInt8) -> Bool:
+def is_name_octet(octet: UInt8) -> Bool:
+    """Tells whether an octet may stand in a label of a host name.
+
+    Args:
+        octet: The octet.
+
+    Returns:
+        True for letters, digits, `-` and `_`.
+    """
     var folded = octet | 0x20
     if (folded >= 97 and folded <= 122) or (octet >= 48 and octet <= 57):
         return True
-    # - _
-    return octet == _HYPHEN or octet == 95
+    return octet == _HYPHEN or octet == _UNDERSCORE
 
 
 def _is_number(label: Span[UInt8, _]) -> Bool:

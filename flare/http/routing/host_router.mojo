@@ -2,7 +2,12 @@
 
 from flare.bytes.ascii import ascii_lower
 from flare.bytes.checked import *
-from flare.dns.host_name import HOST_NAME_LEN_MAX, check_host_name
+from flare.dns.host_name import (
+    HOST_NAME_LEN_MAX,
+    LABEL_LEN_MAX,
+    check_host_name,
+    is_name_octet,
+)
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.message.request import Request
@@ -35,6 +40,11 @@ struct HostRouter(Handler):
     label or more in front of the name, and not for the name itself. An exact
     pattern comes before one with `*`, and of those the longest is taken,
     whatever the order of registration.
+
+    A host with other octets than letters, digits, `-`, `_` and dots, such as
+    `%67ate.example.org` or `a,b.example.org`, matches no pattern. RFC 3986
+    section 3.2.2 allows these, so they are no 400, but they are no name of the
+    DNS; nothing is decoded.
 
     A request whose host nothing matches is answered with 421 (Misdirected
     Request, RFC 9110 section 15.5.20), unless there is a fallback; so is one of
@@ -320,8 +330,9 @@ def plain_host(authority: StringSpan) -> String:
 
     Returns:
         The host in lower case, without port and without a dot at its end, an
-        IPv6 address in its shortest form; empty if it has an empty label, is
-        longer than any name, or is nothing that a pattern may stand for.
+        IPv6 address in its shortest form; empty if a label is empty or too
+        long, it is longer than any name, or has an octet that no name of the
+        DNS has (RFC 3986 section 3.2.2 allows more, and encoded ones).
     """
     var octets = authority.as_bytes()
     if len(octets) > 0 and octets.at(0) == _OPEN_BRACKET:
@@ -333,19 +344,22 @@ def plain_host(authority: StringSpan) -> String:
             break
     if end > 0 and octets.at(end - 1) == _DOT:
         end -= 1
-    if end > HOST_NAME_LEN_MAX + 1:
+    # The suffix of a pattern begins with its dot.
+    var is_suffix = end > 0 and octets.at(0) == _DOT
+    if end > HOST_NAME_LEN_MAX + Int(is_suffix):
         return String()
     var plain = List[UInt8](capacity=end)
-    for index in range(end):
-        var octet = octets.at(index)
-        # What is not ASCII, or is encoded, is no name that a pattern has.
-        if octet >= 0x80 or (
-            octet == _DOT and index > 0 and octets.at(index - 1) == _DOT
-        ):
+    var label_start = 0
+    for index in range(end + 1):
+        if index == end or octets.at(index) == _DOT:
+            var label_len = index - label_start
+            if index > 0 and (label_len == 0 or label_len > LABEL_LEN_MAX):
+                return String()
+            label_start = index + 1
+        elif not is_name_octet(octets.at(index)):
             return String()
-        plain.append(ascii_lower(octet))
-    if end > 0 and plain[end - 1] == _DOT:
-        return String()
+        if index < end:
+            plain.append(ascii_lower(octets.at(index)))
     # SAFETY: octets of ASCII alone.
     return String(unsafe_from_utf8=plain)
 

@@ -110,8 +110,28 @@ comptime _ROWS = [
     _Row("[2001:db8::2]", ""),
     _Row("[::192.0.2.1", ""),
     _Row("[192.0.2.1]", ""),
-    # Encoded octets are not decoded.
+    # RFC 3986 section 3.2.2: a reg-name has more than names of the DNS have,
+    # and encoded octets, which are not decoded.
     _Row("%65xample.org", ""),
+    _Row("%67ate.example.org", ""),
+    _Row("%2A.example.org", ""),
+    _Row("a,b.example.org", ""),
+    _Row("a!b.example.org", ""),
+    _Row("a~b.example.org", ""),
+    _Row("*.example.org", ""),
+    _Row("'a'.example.org:80", ""),
+    _Row("a;x=(1).example.org", ""),
+    _Row("a.b$&+.deep.example.org", ""),
+    _Row("_x-1.example.org", "below"),
+    # RFC 1035 section 2.3.4: 63 octets to a label, 253 to a name.
+    _Row(
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.example.org",
+        "below",
+    ),
+    _Row(
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.example.org",
+        "",
+    ),
 ]
 
 
