@@ -292,11 +292,13 @@ struct UpstreamGroup(Movable):
             if self._members.at(slot).is_of(address):
                 self._members.at(slot).weight = weight
 
-    def drain(mut self, address: StringSpan) -> Bool:
-        """Sends an upstream no more requests; those it has go on.
+    def drain(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
+        """Sends an upstream no more requests; those it has go on. Those that
+        wait are refused if it was the last.
 
         Args:
             address: Where it is.
+            now_ms: The time.
 
         Returns:
             False if there is no such upstream.
@@ -304,13 +306,15 @@ struct UpstreamGroup(Movable):
         for slot in range(len(self._members)):
             if self._members.at(slot).is_of(address):
                 self._members.at(slot).is_draining = True
+        self._place_waiting(now_ms)
         return self._find(address) >= 0
 
-    def remove(mut self, address: StringSpan) -> Bool:
+    def remove(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended.
 
         Args:
             address: Where it is.
+            now_ms: The time.
 
         Returns:
             False if there is no such upstream.
@@ -319,6 +323,7 @@ struct UpstreamGroup(Movable):
         for slot in range(len(self._members)):
             if self._members.at(slot).is_of(address):
                 self._members.at(slot).leave()
+        self._place_waiting(now_ms)
         return is_there
 
     def is_drained(self, address: StringSpan) -> Bool:

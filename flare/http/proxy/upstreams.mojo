@@ -294,7 +294,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         self._table.lock()[].group.set_weight(url, weight)
 
     def drain(self, url: StringSpan) -> Bool:
-        """Sends an upstream no more requests; those that it has go on.
+        """Sends an upstream no more requests; those that it has go on. Requests
+        that wait go to others, and are refused at once if there is no other.
 
         Args:
             url: As it was given to `add`.
@@ -302,7 +303,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             False if there is no such upstream.
         """
-        return self._table.lock()[].group.drain(url)
+        var guard = self._table.lock()
+        ref table = guard[]
+        var is_there = table.group.drain(url, now_ms=coarse_monotonic_ms())
+        table.deliver()
+        deinit(guard^)
+        return is_there
 
     def remove(self, url: StringSpan) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended.
@@ -316,7 +322,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var guard = self._table.lock()
         ref table = guard[]
         table.names.remove(url)
-        var is_there = table.group.remove(url)
+        var is_there = table.group.remove(url, now_ms=coarse_monotonic_ms())
+        table.deliver()
         deinit(guard^)
         return is_there
 

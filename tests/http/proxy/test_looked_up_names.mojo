@@ -170,7 +170,7 @@ def test_a_program_speaks_of_all_addresses() raises:
     var slots = group.set_addresses("a", ips, now_ms=0)
     var held = _hold(group, slots[1])
     group.set_weight("a", 5)
-    assert_true(group.drain("a"))
+    assert_true(group.drain("a", now_ms=0))
     assert_equal(_members(group), "a=10.0.0.1! a=10.0.0.2!")
     assert_equal(group.figures(0)[1].weight, 5)
     assert_false(group.is_drained("a"))
@@ -183,9 +183,9 @@ def test_a_program_speaks_of_all_addresses() raises:
     _ = group.add("a", 2, now_ms=0)
     assert_equal(_members(group), "a=10.0.0.3 a=10.0.0.1 a=10.0.0.2")
     assert_equal(group.figures(0)[0].weight, 2)
-    assert_true(group.remove("a"))
+    assert_true(group.remove("a", now_ms=0))
     assert_equal(_members(group), "")
-    assert_false(group.remove("a"))
+    assert_false(group.remove("a", now_ms=0))
 
 
 def test_each_address_has_its_own_health() raises:

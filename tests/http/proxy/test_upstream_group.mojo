@@ -84,7 +84,7 @@ def test_a_key_stays_and_few_move() raises:
         var again = next_slot(group, hash_key(String(index).as_bytes()))
         assert_equal(again, before[index])
     # Only the keys of the one that goes move.
-    assert_true(group.drain("c"))
+    assert_true(group.drain("c", now_ms=0))
     for index in range(5_000):
         var after = next_slot(group, hash_key(String(index).as_bytes()))
         if before[index] == 2:
@@ -162,7 +162,7 @@ def test_drain_and_removal() raises:
     var group = group_of(quiet_config(), [1, 1])
     var member = group.choose(0, 0, 0).member
     assert_equal(group.address(member), "a")
-    assert_true(group.drain("a"))
+    assert_true(group.drain("a", now_ms=0))
     assert_false(group.is_drained("a"))
     for _ in range(4):
         assert_equal(next_slot(group), 1)
@@ -174,7 +174,7 @@ def test_drain_and_removal() raises:
     var other = group.choose(0, 0, 0).member
     assert_true(member.slot != other.slot)
     # One that leaves keeps its place until its last request has ended.
-    assert_true(group.remove("a"))
+    assert_true(group.remove("a", now_ms=0))
     _ = group.add("c", now_ms=0)
     assert_equal(len(group.figures(0)), 3)
     group.finish(member, Outcome.answered(200), 0)
@@ -185,10 +185,10 @@ def test_drain_and_removal() raises:
     assert_equal(group.address(MemberId(0, False, 1)), "")
     group.finish(MemberId(0, False, 1), Outcome.RESET, 0)
     assert_equal(group.figures(0)[0].active_count, 0)
-    assert_false(group.remove("x"))
-    assert_true(group.remove("b"))
-    assert_true(group.remove("c"))
-    assert_true(group.remove("d"))
+    assert_false(group.remove("x", now_ms=0))
+    assert_true(group.remove("b", now_ms=0))
+    assert_true(group.remove("c", now_ms=0))
+    assert_true(group.remove("d", now_ms=0))
     assert_true(group.choose(0, 0, 0).refusal == Outcome.NONE_AVAILABLE)
 
 
@@ -305,7 +305,7 @@ def _walk(seed: Int, balance: Balance) raises:
             )
             model.draining[which] = False
         else:
-            assert_true(group.drain(member_name(which)))
+            assert_true(group.drain(member_name(which), now_ms=now_ms))
             model.draining[which] = True
         var figures = group.figures(now_ms)
         for index in range(count):

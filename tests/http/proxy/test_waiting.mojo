@@ -7,7 +7,7 @@ from flare.http.proxy.upstream_group import (
     Waiter,
 )
 from tests.support.assertions import assert_equal, assert_false, assert_true
-from tests.support.upstreams import group_of, quiet_config
+from tests.support.upstreams import fail_at, group_of, quiet_config
 
 
 def _full_group(
@@ -106,12 +106,14 @@ def test_nobody_waits_for_what_does_not_work() raises:
     # It is the last to be drained.
     group = _full_group(2)
     assert_true(_wait(group, 1))
-    assert_true(group.drain("a"))
+    assert_true(group.drain("a", now_ms=0))
     group.finish(_member(group, 0), Outcome.answered(200), 0)
     assert_equal(_placed(group), "")
-    assert_true(group.drain("b"))
-    group.finish(_member(group, 1), Outcome.answered(200), 0)
+    # At once, not when its last request has ended.
+    assert_true(group.drain("b", now_ms=0))
     assert_equal(_placed(group), "1:none_available ")
+    group.finish(_member(group, 1), Outcome.answered(200), 0)
+    assert_equal(_placed(group), "")
 
 
 def test_an_upstream_that_is_added_takes_them() raises:
@@ -120,3 +122,39 @@ def test_an_upstream_that_is_added_takes_them() raises:
         assert_true(_wait(group, token))
     _ = group.add("b", now_ms=0)
     assert_equal(_placed(group), "1:1 ")
+
+
+def test_a_removal_moves_those_that_wait() raises:
+    for removes in [False, True]:
+        var group = _full_group(2)
+        assert_true(_wait(group, 1) and _wait(group, 2))
+        _ = _leave(group, "a", removes)
+        assert_equal(_placed(group), "")
+        group.finish(_member(group, 1), Outcome.answered(200), 0)
+        assert_equal(_placed(group), "1:1 ")
+        _ = _leave(group, "b", removes)
+        assert_equal(_placed(group), "2:none_available ")
+        assert_equal(group.waiting_count(), 0)
+        assert_false(_wait(group, 3))
+
+
+def test_one_that_leaves_makes_room_at_one_that_is_ejected() raises:
+    """Where none works, all are tried."""
+    for removes in [False, True]:
+        var config = quiet_config()
+        config.max_requests = 1
+        config.failures_to_eject = 1
+        var group = group_of(config^, [1, 1])
+        fail_at(group, 1, 1)
+        assert_equal(Int(group.choose(0, 0, 0).member.slot), 0)
+        assert_true(_wait(group, 1))
+        assert_true(_leave(group, "a", removes))
+        assert_equal(_placed(group), "1:1 ")
+
+
+def _leave(
+    mut group: UpstreamGroup, address: String, removes: Bool
+) raises -> Bool:
+    if removes:
+        return group.remove(address, now_ms=0)
+    return group.drain(address, now_ms=0)
