@@ -18,6 +18,9 @@ from std.math import log
 comptime MEMBERS_MAX = 64
 """Most upstreams of a group: sets of them are the bits of one word."""
 
+comptime REMOVED_MAX = 64
+"""How many upstreams that were removed are known to have been there."""
+
 comptime WEIGHT_MAX = 1_000
 """The highest weight of an upstream."""
 
@@ -119,6 +122,8 @@ struct UpstreamGroup(Movable):
     # The one that came first stands first.
     var _waiting: List[Waiter]
     var _placed: List[Placed]
+    # Addresses that have left, for `is_drained`; the last one stands last.
+    var _removed: List[String]
 
     def __init__(
         out self, var config: GroupConfig, *, seed: UInt64, now_ms: Int
@@ -143,6 +148,7 @@ struct UpstreamGroup(Movable):
         self._retry_count = 0
         self._waiting = []
         self._placed = []
+        self._removed = []
 
     def add(
         mut self, var address: String, weight: Int = 1, *, now_ms: Int
@@ -320,28 +326,67 @@ struct UpstreamGroup(Movable):
             False if there is no such upstream.
         """
         var is_there = self._find(address) >= 0
+        if is_there:
+            self._forget_removal(address)
+            self._removed.append(String(address))
+            if len(self._removed) > REMOVED_MAX:
+                _ = self._removed.pop(0)
         for slot in range(len(self._members)):
             if self._members.at(slot).is_of(address):
                 self._members.at(slot).leave()
         self._place_waiting(now_ms)
         return is_there
 
-    def is_drained(self, address: StringSpan) -> Bool:
+    def _forget_removal(mut self, address: StringSpan):
+        var index = self._find_removed(address)
+        if index >= 0:
+            _ = self._removed.pop(index)
+
+    def is_drained(self, address: StringSpan) raises -> Bool:
         """Tells whether an upstream may be stopped.
 
         Args:
             address: Where it is.
 
         Returns:
-            True if it has no request, and gets none.
+            True if it has no request, and gets none; so of one that was removed,
+            as long as fewer than `REMOVED_MAX` others were since.
+
+        Raises:
+            Error: If there is and was no such upstream; it names those of the
+                group.
         """
+        var is_there = False
         for slot in range(len(self._members)):
             ref member = self._members.at(slot)
-            if member.is_of(address) and (
-                not member.is_draining or member.active_count > 0
-            ):
-                return False
+            if member.is_of(address):
+                is_there = True
+                if not member.is_draining or member.active_count > 0:
+                    return False
+        if not is_there and self._find_removed(address) < 0:
+            raise Error(
+                "upstream ",
+                address,
+                ": it is not in the group, which has ",
+                self._told(),
+            )
         return True
+
+    def _find_removed(self, address: StringSpan) -> Int:
+        for index in range(len(self._removed)):
+            if StringSpan(self._removed.at(index)) == address:
+                return index
+        return -1
+
+    def _told(self) -> String:
+        """Names the members, each address once."""
+        var text = String()
+        for slot in range(len(self._members)):
+            ref address = self._members.at(slot).address
+            if self._find(address) != slot:
+                continue
+            text.write(", " if text.byte_length() > 0 else "", address)
+        return text^ if text.byte_length() > 0 else String("none")
 
     def has(self, address: StringSpan) -> Bool:
         """Tells whether an upstream is there.

@@ -197,11 +197,14 @@ struct UpstreamOrders(Copyable, Movable):
             also if one did not answer in time.
 
         Raises:
-            Error: As `WorkerControl.order` does.
+            Error: As `WorkerControl.order` and `Upstreams.is_drained` do.
         """
         var outcome = self._control.order(
             self._topic, String(_DRAINED, " 0 ", url), timeout_ms=timeout_ms
         )
+        for ref answer in outcome.answers:
+            if not answer.is_done:
+                raise Error(outcome.problem())
         return outcome.is_complete() and outcome.total() == outcome.asked_count
 
     def figures(

@@ -327,14 +327,19 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         deinit(guard^)
         return is_there
 
-    def is_drained(self, url: StringSpan) -> Bool:
+    def is_drained(self, url: StringSpan) raises -> Bool:
         """Tells whether an upstream may be stopped.
 
         Args:
             url: As it was given to `add`.
 
         Returns:
-            True if it has no request from here, and gets none.
+            True if it has no request from here, and gets none; so, too, of one
+            of the last 64 that were removed.
+
+        Raises:
+            Error: If there is and was no such upstream; it names those that
+                there are.
         """
         return self._table.lock()[].group.is_drained(url)
 

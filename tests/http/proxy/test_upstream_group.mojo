@@ -5,6 +5,7 @@ from flare.http.proxy.member import hash_key
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.upstream_group import (
     MEMBERS_MAX,
+    REMOVED_MAX,
     MemberId,
     UpstreamGroup,
 )
@@ -140,6 +141,34 @@ def test_a_bound_of_requests() raises:
     group.finish(members[1], Outcome.answered(200), 0)
     var choice = group.choose(0, 0, 0)
     assert_equal(Int(choice.member.slot), Int(members[1].slot))
+
+
+def test_what_is_no_upstream_is_not_drained() raises:
+    """A word that is mistyped must not have anybody stop a server."""
+    var group = group_of(quiet_config(), [1, 1])
+    with assert_raises(
+        contains="upstream x: it is not in the group, which has a, b"
+    ):
+        _ = group.is_drained("x")
+    # One that was removed may be stopped behind its last request.
+    var member = group.choose(0, 0, 0).member
+    assert_true(group.remove("a", now_ms=0))
+    assert_false(group.is_drained("a"))
+    group.finish(member, Outcome.answered(200), 0)
+    assert_true(group.is_drained("a"))
+    _ = group.add("a", now_ms=0)
+    assert_false(group.is_drained("a"))
+    # It is known for so many removals.
+    assert_true(group.remove("a", now_ms=0))
+    for number in range(REMOVED_MAX):
+        assert_true(group.is_drained("a"))
+        _ = group.add(String("n", number), now_ms=0)
+        assert_true(group.remove(String("n", number), now_ms=0))
+    with assert_raises(contains="which has b"):
+        _ = group.is_drained("a")
+    assert_true(group.remove("b", now_ms=0))
+    with assert_raises(contains="which has none"):
+        _ = group.is_drained("x")
 
 
 def test_slow_start() raises:

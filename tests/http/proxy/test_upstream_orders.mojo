@@ -48,6 +48,7 @@ def test_changes_are_made() raises:
         # It has no requests, so it is forgotten at once.
         assert_equal(len(upstreams.figures()), 1)
         assert_false(upstreams.drain(ONE))
+        assert_true(orders.is_drained(ONE))
 
 
 def _check_missing(outcome: OrderOutcome) raises:
@@ -61,6 +62,8 @@ def test_what_cannot_be_done_is_told() raises:
     _check_missing(orders.drain(URL))
     _check_missing(orders.remove(URL))
     _check_missing(orders.set_weight(URL, 1))
+    with assert_raises(contains=String(URL, ": it is not in the group")):
+        _ = orders.is_drained(URL)
     assert_true("it is in the group" in orders.add(ONE).problem())
     assert_true("weight" in orders.set_weight(ONE, 0).problem())
 
