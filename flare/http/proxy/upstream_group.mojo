@@ -217,7 +217,8 @@ struct UpstreamGroup(Movable):
 
         Args:
             address: Where it is, as it was given to `add`.
-            ips: The addresses, each once. Without any nothing changes.
+            ips: The addresses, each once. Without any nothing changes, nor for
+                an upstream that is being removed: the look-up has begun before.
             now_ms: The time.
 
         Returns:
@@ -225,7 +226,7 @@ struct UpstreamGroup(Movable):
         """
         var slots = List[Int](length=len(ips), fill=-1)
         var first = self._find(address)
-        if first < 0:
+        if first < 0 or self._members.at(first).is_leaving:
             return slots^
         var like = self._members.at(first).copy()
         if len(ips) == 1 and like.ip.byte_length() == 0:
@@ -247,7 +248,7 @@ struct UpstreamGroup(Movable):
             member.is_gone = False
             member.weight = like.weight
             member.is_draining = like.is_draining
-            member.is_leaving = like.is_leaving
+            member.is_leaving = False
         if kept == 0:
             return slots^
         for slot in range(len(self._members)):

@@ -188,6 +188,27 @@ def test_a_program_speaks_of_all_addresses() raises:
     assert_false(group.remove("a", now_ms=0))
 
 
+def test_what_is_removed_does_not_come_back() raises:
+    """By a look-up that had begun before."""
+    var group = group_of(quiet_config(), [1])
+    var ips: List[String] = ["10.0.0.1", "10.0.0.2"]
+    var held = _hold(group, group.set_addresses("a", ips, now_ms=0)[0])
+    assert_true(group.remove("a", now_ms=0))
+    assert_equal(_members(group), "a=10.0.0.1!")
+    ips.append("10.0.0.3")
+    for slot in group.set_addresses("a", ips, now_ms=0):
+        assert_equal(slot, -1)
+    assert_equal(_members(group), "a=10.0.0.1!")
+    group.finish(held, Outcome.answered(200), 0)
+    assert_equal(_members(group), "")
+    _ = group.set_addresses("a", ips, now_ms=0)
+    assert_equal(_members(group), "")
+    # One that is added again does.
+    _ = group.add("a", now_ms=0)
+    _ = group.set_addresses("a", ips, now_ms=0)
+    assert_equal(len(group.figures(0)), 3)
+
+
 def test_each_address_has_its_own_health() raises:
     var config = quiet_config()
     config.failures_to_eject = 1

@@ -5,6 +5,7 @@ from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.upstream_group import Waiter
 from flare.http.proxy.upstreams import Upstreams
+from flare.net.ip import IpAddr
 from flare.runtime.event import Waker
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.upstreams import quiet_config
@@ -48,3 +49,22 @@ def test_workers_hear_of_what_a_removal_does() raises:
             assert_true(upstreams.drain(ONE))
         assert_equal(waker.drain(), 1)
         assert_equal(_arrived(upstreams, line), "7:none_available ")
+
+
+def test_a_look_up_that_ends_behind_a_removal() raises:
+    comptime NAMED = "http://app.test:1"
+    var upstreams = Upstreams(quiet_config())
+    upstreams.add(NAMED)
+    assert_equal(upstreams.next_lookup().or_else("-"), NAMED)
+    var member = upstreams.choose(0, 0).choice.member
+    assert_true(upstreams.remove(NAMED))
+    var addresses: List[IpAddr] = [
+        IpAddr.parse("10.0.0.1"),
+        IpAddr.parse("10.0.0.2"),
+    ]
+    _ = upstreams.end_lookup(NAMED, addresses)
+    assert_false(upstreams.is_drained(NAMED))
+    upstreams.finish(member, Outcome.answered(200), 0)
+    assert_equal(len(upstreams.figures()), 0)
+    assert_true(upstreams.is_drained(NAMED))
+    assert_false(Bool(upstreams.next_lookup()))
