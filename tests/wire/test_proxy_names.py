@@ -184,6 +184,28 @@ def test_a_name_without_an_answer_keeps_its_addresses(start, zone):
     assert ask(server).body == b"127.0.0.2"
 
 
+def test_addresses_without_a_place_are_logged(start, zone):
+    """Once for each change."""
+    zone.listen(telling, "127.0.0.2")
+    many = [f"127.0.1.{number}" for number in range(1, 71)]
+    zone.set(*many)
+    server = proxy(start, zone)
+
+    def lines() -> list[str]:
+        return [line for line in server.stderr().split("\n") if "of which" in line]
+
+    assert ask(server).status == 502
+    assert wait_until(lambda: len(lines()) == 1)
+    assert lines()[0].endswith(
+        f"proxy: http://app:{zone.port} has 70 addresses, of which 64 get requests:"
+        " a group has at most 64 upstreams"
+    )
+    zone.set("127.0.0.2")
+    assert wait_until(lambda: set(members(server)) == {"127.0.0.2"})
+    zone.set(*many)
+    assert wait_until(lambda: len(lines()) == 2)
+
+
 def test_no_interval_is_one_upstream(start, zone):
     """Whose name is looked up for each connection."""
     zone.listen(telling, "127.0.0.2", "127.0.0.3")

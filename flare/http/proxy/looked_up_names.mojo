@@ -9,17 +9,38 @@ comptime AGAIN_MS = 5_000
 its turn comes before."""
 
 
+@fieldwise_init
+struct LookupNews(TrivialRegisterPassable):
+    """What of a look-up is worth a line in the log, which is what differs from
+    the one before."""
+
+    var fails: Bool
+    """True if it has failed, and the one before had not."""
+    var exceeds: Bool
+    """True if the name has more upstreams than there are places for, and the
+    numbers are not those of the one before."""
+    var found_count: Int
+    """How many upstreams the addresses are."""
+    var used_count: Int
+    """How many of them have a place."""
+
+
 struct _Name(Copyable, Movable):
     var address: String
     var due_ms: Int
     var is_asking: Bool
     var has_failed: Bool
+    # Of the last look-up that has found some.
+    var found_count: Int
+    var used_count: Int
 
     def __init__(out self, var address: String, now_ms: Int):
         self.address = address^
         self.due_ms = now_ms
         self.is_asking = False
         self.has_failed = False
+        self.found_count = 0
+        self.used_count = 0
 
 
 struct LookedUpNames(Movable):
@@ -96,29 +117,44 @@ struct LookedUpNames(Movable):
             soonest_ms = min(soonest_ms, due_ms)
         return soonest_ms
 
-    def end(mut self, address: StringSpan, is_good: Bool, now_ms: Int) -> Bool:
+    def end(
+        mut self,
+        address: StringSpan,
+        found_count: Int,
+        used_count: Int,
+        now_ms: Int,
+    ) -> LookupNews:
         """Takes note of how a look-up has ended.
 
         Args:
             address: Which upstream was looked up.
-            is_good: True if it has an address.
+            found_count: How many upstreams its addresses are; 0 if it has failed.
+            used_count: How many of them have a place.
             now_ms: The time.
 
         Returns:
-            True if it has failed and the one before had not, which is worth a
-            line in the log.
+            What is worth a line in the log; nothing of a name that was removed
+            meanwhile.
         """
+        var news = LookupNews(False, False, found_count, used_count)
         var index = self._find(address)
         if index < 0:
-            return False
+            return news
         ref name = self._names.at(index)
-        var is_news = not is_good and not name.has_failed
         name.is_asking = False
-        name.has_failed = not is_good
         name.due_ms = now_ms + self._interval_ms
-        if not is_good:
+        if found_count == 0:
+            news.fails = not name.has_failed
+            name.has_failed = True
             name.due_ms = now_ms + min(self._interval_ms, AGAIN_MS)
-        return is_news
+            return news
+        name.has_failed = False
+        news.exceeds = used_count < found_count and (
+            name.found_count != found_count or name.used_count != used_count
+        )
+        name.found_count = found_count
+        name.used_count = used_count
+        return news
 
 
 def pair_addresses(addresses: Span[IpAddr, _]) -> List[List[IpAddr]]:

@@ -4,6 +4,7 @@ and all of them know the answer."""
 from flare.bytes.checked import *
 from flare.dns.resolve import RESOLVE_TIMEOUT_MS, Resolving
 from flare.http.proxy.proxy_config import ProxyShared
+from flare.http.proxy.upstream_group import MEMBERS_MAX
 from flare.http.proxy.upstreams import Upstream
 from flare.net.ip import IpAddr
 from flare.runtime.event import Event, Interest
@@ -104,9 +105,24 @@ struct _Lookup(LoopTask):
             _ = self.shared[].upstreams.end_lookup(self.url, List[IpAddr]())
 
     def end(mut self, addresses: List[IpAddr], reason: StringSpan):
-        """Tells the upstreams, and the log if that has failed."""
+        """Tells the upstreams, and the log what is news."""
         self.is_over = True
-        if self.shared[].upstreams.end_lookup(self.url, addresses):
+        var news = self.shared[].upstreams.end_lookup(self.url, addresses)
+        if news.exceeds:
+            log_line(
+                String(
+                    "proxy: ",
+                    self.url,
+                    " has ",
+                    news.found_count,
+                    " addresses, of which ",
+                    news.used_count,
+                    " get requests: a group has at most ",
+                    MEMBERS_MAX,
+                    " upstreams",
+                )
+            )
+        if news.fails:
             log_line(
                 String(
                     "proxy: ",

@@ -3,7 +3,11 @@
 from flare.bytes.checked import *
 from flare.http.client.pool import Endpoint
 from flare.http.proxy.group_config import GroupConfig
-from flare.http.proxy.looked_up_names import LookedUpNames, pair_addresses
+from flare.http.proxy.looked_up_names import (
+    LookedUpNames,
+    LookupNews,
+    pair_addresses,
+)
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.retry_rules import (
     DECISION_COUNT,
@@ -556,8 +560,11 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         return self._table.lock()[].names.next_ms(coarse_monotonic_ms())
 
-    def end_lookup(self, url: StringSpan, addresses: Span[IpAddr, _]) -> Bool:
-        """Takes note of a look-up: each address is an upstream from now on.
+    def end_lookup(
+        self, url: StringSpan, addresses: Span[IpAddr, _]
+    ) -> LookupNews:
+        """Takes note of a look-up: each address is an upstream from now on, as
+        far as there are places in the group.
 
         Args:
             url: Which upstream was looked up.
@@ -565,7 +572,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
                 it has had.
 
         Returns:
-            True if it has failed and the one before had not.
+            What is worth a line in the log.
         """
         var pairs = pair_addresses(addresses)
         var ips = List[String]()
@@ -575,9 +582,11 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var guard = self._table.lock()
         ref table = guard[]
         var slots = table.group.set_addresses(url, ips, now_ms=now_ms)
+        var used_count = 0
         for index in range(len(slots)):
             if slots.at(index) < 0:
                 continue
+            used_count += 1
             try:
                 var upstream = Upstream(url)
                 upstream.set_addresses(pairs[index])
@@ -585,10 +594,10 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             except:
                 # It was read before.
                 pass
-        var is_news = table.names.end(url, len(pairs) > 0, now_ms)
+        var news = table.names.end(url, len(pairs), used_count, now_ms)
         table.deliver()
         deinit(guard^)
-        return is_news
+        return news
 
     def end_check(self, member: MemberId, is_good: Bool):
         """Takes note of a health check.

@@ -77,26 +77,49 @@ def test_when_names_are_looked_up() raises:
     # By one at a time.
     assert_false(Bool(names.next(0)))
     assert_equal(names.next_ms(0), AGAIN_MS)
-    assert_false(names.end("a", True, 100))
+    assert_false(names.end("a", 1, 1, 100).fails)
     assert_equal(names.next_ms(100), 30_100)
     assert_false(Bool(names.next(30_099)))
     assert_equal(names.next(30_100).or_else("-"), "a")
     # What fails is tried again before, and told once.
-    assert_true(names.end("a", False, 31_000))
+    assert_true(names.end("a", 0, 0, 31_000).fails)
     assert_equal(names.next_ms(31_000), 31_000 + AGAIN_MS)
     assert_equal(names.next(31_000 + AGAIN_MS).or_else("-"), "a")
-    assert_false(names.end("a", False, 37_000))
-    assert_false(names.end("a", True, 37_000))
-    assert_true(names.end("a", False, 37_000))
+    assert_false(names.end("a", 0, 0, 37_000).fails)
+    assert_false(names.end("a", 1, 1, 37_000).fails)
+    assert_true(names.end("a", 0, 0, 37_000).fails)
     names.add("b", 37_000)
     assert_equal(names.next(37_000).or_else("-"), "b")
     names.remove("b")
     names.remove("a")
-    assert_false(names.end("a", False, 37_000))
+    assert_false(names.end("a", 0, 0, 37_000).fails)
     assert_false(Bool(names.next(99_000)))
     var never = LookedUpNames(0)
     never.add("a", 0)
     assert_false(Bool(never.next(0)))
+
+
+def test_addresses_that_have_no_place_are_told_once() raises:
+    var names = LookedUpNames(30_000)
+    names.add("a", 0)
+    for row in [
+        (64, 64, False),
+        (70, 64, True),
+        (70, 64, False),
+        # What fails in between changes nothing.
+        (0, 0, False),
+        (70, 64, False),
+        (71, 64, True),
+        (71, 63, True),
+        (3, 3, False),
+        (71, 63, True),
+        (1, 0, True),
+    ]:
+        var news = names.end("a", row[0], row[1], 0)
+        assert_equal(news.exceeds, row[2], String(row[0], " ", row[1]))
+        assert_equal(news.found_count, row[0])
+        assert_equal(news.used_count, row[1])
+    assert_false(names.end("b", 70, 64, 0).exceeds)
 
 
 def _members(group: UpstreamGroup) -> String:

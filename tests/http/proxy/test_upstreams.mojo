@@ -3,7 +3,7 @@ told of it."""
 
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.upstream_group import Waiter
+from flare.http.proxy.upstream_group import MEMBERS_MAX, Waiter
 from flare.http.proxy.upstreams import Upstreams
 from flare.net.ip import IpAddr
 from flare.runtime.event import Waker
@@ -68,3 +68,18 @@ def test_a_look_up_that_ends_behind_a_removal() raises:
     assert_equal(len(upstreams.figures()), 0)
     assert_true(upstreams.is_drained(NAMED))
     assert_false(Bool(upstreams.next_lookup()))
+
+
+def test_addresses_beyond_the_places_are_told_of() raises:
+    comptime NAMED = "http://app.test:1"
+    var upstreams = Upstreams(quiet_config())
+    upstreams.add(ONE)
+    upstreams.add(NAMED)
+    var addresses = List[IpAddr]()
+    for number in range(MEMBERS_MAX + 6):
+        addresses.append(IpAddr.parse(String("10.0.0.", number)))
+    var news = upstreams.end_lookup(NAMED, addresses)
+    assert_true(news.exceeds)
+    assert_equal(news.found_count, MEMBERS_MAX + 6)
+    assert_equal(news.used_count, len(upstreams.figures()) - 1)
+    assert_false(upstreams.end_lookup(NAMED, addresses).exceeds)
