@@ -236,3 +236,39 @@ def test_a_circuit_that_is_open_is_not_waited_for(queued):
     ended.set()
     assert first.response().status == 502
     assert second.response().status == 503
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"failures_to_eject": 1, "ejection_ms": 1_000},
+        {"failures_to_open": 1, "open_ms": 1_000},
+    ],
+    ids=["ejection", "circuit"],
+)
+def test_time_alone_makes_room(start, rule, workers):
+    """No other request ends meanwhile."""
+    desk = Desk()
+    failures = 1
+
+    def fails_once(connection: Connection) -> None:
+        nonlocal failures
+        while connection.head():
+            if failures > 0:
+                failures -= 1
+                return connection.reset()
+            connection.send(OK)
+
+    upstreams = [RawServer(desk.http1), RawServer(fails_once)]
+    server = start(
+        "proxy_server", upstream=",".join(one.url for one in upstreams), workers=workers,
+        max_requests=1, queue_timeout_ms=LONG_MS, max_attempts=1, **rule,
+    )
+    first = desk.hold(server)
+    assert ask(server, "/fails").response().status == 502
+    assert ask(server, "/waits").response().body == b"ok"
+    desk.answers.release()
+    assert first.response().body == b"ok" and desk.paths == ["/first"]
+    for upstream in upstreams:
+        upstream.close()

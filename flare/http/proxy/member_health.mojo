@@ -3,6 +3,9 @@
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.outcome import Outcome
 
+comptime NO_CHANGE_MS = Int.MAX
+"""The time of what time alone does not change."""
+
 comptime _NEVER = -1
 
 
@@ -141,6 +144,23 @@ struct MemberHealth(Copyable, Movable):
         if self._open_until_ms == _NEVER:
             return True
         return now_ms >= self._open_until_ms and not self._has_trial
+
+    def next_change_ms(self, now_ms: Int) -> Int:
+        """Tells when time alone may have it asked again.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            The end of its ejection, or when its circuit lets a request try,
+            whichever comes first; `NO_CHANGE_MS` if neither is ahead.
+        """
+        var next_ms = NO_CHANGE_MS
+        if self.is_ejected(now_ms):
+            next_ms = self._ejected_until_ms
+        if self._open_until_ms > now_ms:
+            next_ms = min(next_ms, self._open_until_ms)
+        return next_ms
 
     def begin_request(mut self) -> Bool:
         """Notes that a request goes there.

@@ -138,6 +138,14 @@ struct Placement(Movable):
         self._line = -1
         return self._take(pick^)
 
+    def end_wait(mut self) -> Bool:
+        """Ends the wait, whose time is over, with a last try.
+
+        Returns:
+            False if there is no upstream even now; then `no_upstream` answers.
+        """
+        return self.arrive(self._upstreams.end_wait(self._line, self._token))
+
     def stop_waiting(mut self):
         """Ends the wait, if there is one."""
         if self._line >= 0:

@@ -102,28 +102,39 @@ struct QueuedExchange(Errand, LoopTask):
         swap(pick, x.plain[].worker[].line.held()[].handed)
         if not pick:
             return
-        if not x.plain[].place.arrive(pick.take()):
-            return _refuse(task)
-        _leave(task)
-        x.plain[].write_upstreams_host()
-        ref upstream = x.plain[].place.upstream.held()[]
-        ref config = x.plain[].worker[].shared[].config
-        if not config.offers_http2(upstream.endpoint.is_tls):
-            x.stream = None
-        var completion = x._completion.take()
-        if x.stream:
-            StreamExchange.begin(x.stream.held(), completion^)
+        if x.plain[].place.arrive(pick.take()):
+            _go_on(task)
         else:
-            Exchange.begin(x.plain, completion^)
+            _refuse(task)
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Refuses the request, since its time is over.
+        """Refuses the request, since its time is over, unless there is an
+        upstream at the last moment.
 
         Args:
             task: The exchange.
         """
-        _refuse(task)
+        if task[].plain[].place.end_wait():
+            _go_on(task)
+        else:
+            _refuse(task)
+
+
+def _go_on(e: ArcPointer[QueuedExchange]):
+    """Sends the request to the upstream that it has got."""
+    ref x = e[]
+    _leave(e)
+    x.plain[].write_upstreams_host()
+    ref upstream = x.plain[].place.upstream.held()[]
+    ref config = x.plain[].worker[].shared[].config
+    if not config.offers_http2(upstream.endpoint.is_tls):
+        x.stream = None
+    var completion = x._completion.take()
+    if x.stream:
+        StreamExchange.begin(x.stream.held(), completion^)
+    else:
+        Exchange.begin(x.plain, completion^)
 
 
 def _leave(e: ArcPointer[QueuedExchange]):

@@ -3,7 +3,7 @@
 from flare.bytes.checked import *
 from flare.http.proxy.group_config import Balance, GroupConfig
 from flare.http.proxy.member import Member, MemberFigures
-from flare.http.proxy.member_health import MemberHealth
+from flare.http.proxy.member_health import NO_CHANGE_MS, MemberHealth
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.retry_rules import (
     DECISION_COUNT,
@@ -177,7 +177,7 @@ struct UpstreamGroup(Movable):
                     "upstream ", address, ": a group has at most ", MEMBERS_MAX
                 )
             self._members.at(slot).weight = weight
-            self._place_waiting(now_ms)
+            self.place_waiting(now_ms)
             return self._id(slot, False)
         if not self._members.at(found).is_draining:
             raise Error("upstream ", address, ": it is in the group")
@@ -187,7 +187,7 @@ struct UpstreamGroup(Movable):
                 old.is_draining = False
                 old.is_leaving = False
                 old.weight = weight
-        self._place_waiting(now_ms)
+        self.place_waiting(now_ms)
         return self._id(found, False)
 
     def _make(
@@ -256,7 +256,7 @@ struct UpstreamGroup(Movable):
             if member.is_of(address) and (kept >> UInt64(slot)) & 1 == 0:
                 member.is_gone = True
                 member.leave()
-        self._place_waiting(now_ms)
+        self.place_waiting(now_ms)
         return slots^
 
     def _make_room(mut self, address: StringSpan, ips: Span[String, _]):
@@ -313,7 +313,7 @@ struct UpstreamGroup(Movable):
         for slot in range(len(self._members)):
             if self._members.at(slot).is_of(address):
                 self._members.at(slot).is_draining = True
-        self._place_waiting(now_ms)
+        self.place_waiting(now_ms)
         return self._find(address) >= 0
 
     def remove(mut self, address: StringSpan, *, now_ms: Int) -> Bool:
@@ -335,7 +335,7 @@ struct UpstreamGroup(Movable):
         for slot in range(len(self._members)):
             if self._members.at(slot).is_of(address):
                 self._members.at(slot).leave()
-        self._place_waiting(now_ms)
+        self.place_waiting(now_ms)
         return is_there
 
     def _forget_removal(mut self, address: StringSpan):
@@ -456,7 +456,7 @@ struct UpstreamGroup(Movable):
             self._budget.note_request(self.config, now_ms)
         if len(self._waiting) > 0:
             # Nobody overtakes.
-            self._place_waiting(now_ms)
+            self.place_waiting(now_ms)
             if len(self._waiting) > 0:
                 return self._no_choice(Outcome.FULL)
         return self._choose_of(self._candidates(now_ms), key, tried, now_ms)
@@ -518,7 +518,7 @@ struct UpstreamGroup(Movable):
         if (found.full | found.free) == 0:
             return False
         self._waiting.append(waiter)
-        self._place_waiting(now_ms)
+        self.place_waiting(now_ms)
         return True
 
     def stop_waiting(mut self, line: Int, token: UInt64) -> Bool:
@@ -537,6 +537,35 @@ struct UpstreamGroup(Movable):
                 _ = self._waiting.pop(index)
                 return True
         return False
+
+    def first_line(self) -> Int:
+        """Tells whose turn is next.
+
+        Returns:
+            Of which worker the request is that has waited longest; -1 if none
+            waits.
+        """
+        return self._waiting.at(0).line if len(self._waiting) > 0 else -1
+
+    def next_place_ms(self, now_ms: Int) -> Int:
+        """Tells when `place_waiting` is to be called though nothing has happened:
+        an ejection ends, or a circuit lets a request try.
+
+        Args:
+            now_ms: The time.
+
+        Returns:
+            The time; `NO_CHANGE_MS` if nobody waits, or time alone changes
+            nothing.
+        """
+        var next_ms = NO_CHANGE_MS
+        if len(self._waiting) == 0:
+            return next_ms
+        for slot in range(len(self._members)):
+            ref member = self._members.at(slot)
+            if member.is_there and not member.is_draining:
+                next_ms = min(next_ms, member.health.next_change_ms(now_ms))
+        return next_ms
 
     def stop_line(mut self, line: Int):
         """Takes out all requests of a worker.
@@ -576,9 +605,16 @@ struct UpstreamGroup(Movable):
         swap(placed, self._placed)
         return placed^
 
-    def _place_waiting(mut self, now_ms: Int):
+    def place_waiting(mut self, now_ms: Int):
         """Gives what room there is to those that came first. If there is none to
-        come, since no upstream works, nobody is left waiting."""
+        come, since no upstream works, nobody is left waiting.
+
+        Whatever changes the group does so by itself; but for time, see
+        `next_place_ms`.
+
+        Args:
+            now_ms: The time.
+        """
         while len(self._waiting) > 0:
             var found = self._candidates(now_ms)
             if found.free == 0 and found.full != 0:
@@ -698,7 +734,7 @@ struct UpstreamGroup(Movable):
             found.is_there = False
         elif is_bad and self._may_eject(now_ms):
             self._members.at(Int(member.slot)).health.eject(self.config, now_ms)
-        self._place_waiting(now_ms)
+        self.place_waiting(now_ms)
 
     def _may_eject(self, now_ms: Int) -> Bool:
         """Bounds the share of upstreams that are ejected: what all of them fail
@@ -791,7 +827,7 @@ struct UpstreamGroup(Movable):
             self._members.at(Int(member.slot)).health.end_check(
                 is_good, self.config, now_ms
             )
-            self._place_waiting(now_ms)
+            self.place_waiting(now_ms)
 
     def figures(self, now_ms: Int) -> List[MemberFigures]:
         """Copies what is to be told of each upstream.

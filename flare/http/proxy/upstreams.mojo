@@ -15,6 +15,7 @@ from flare.http.proxy.retry_rules import (
     RetryDecision,
 )
 from flare.http.proxy.member import MemberFigures
+from flare.http.proxy.member_health import NO_CHANGE_MS
 from flare.http.proxy.upstream_group import (
     Choice,
     MemberId,
@@ -152,6 +153,13 @@ struct _Line(Movable):
         self.waker = waker.copy()
         self.arrived = []
 
+    def take(mut self, token: UInt64) -> Optional[Pick]:
+        """Takes out what a request gets, if that is here already."""
+        for index in range(len(self.arrived)):
+            if self.arrived.at(index).token == token:
+                return self.arrived.pop(index).take()
+        return None
+
 
 struct _Table(Movable):
     """What the lock is around."""
@@ -160,6 +168,9 @@ struct _Table(Movable):
     # By the slots of the group's members.
     var upstreams: List[ArcPointer[Upstream]]
     var lines: List[_Line]
+    # When time may place what waits, and the line that has been told.
+    var alarm_ms: Int
+    var alarm_line: Int
     var names: LookedUpNames
 
     def __init__(out self, var group: UpstreamGroup):
@@ -167,6 +178,8 @@ struct _Table(Movable):
         self.group = group^
         self.upstreams = []
         self.lines = []
+        self.alarm_ms = NO_CHANGE_MS
+        self.alarm_line = -1
 
     def pick(self, choice: Choice) -> Pick:
         var upstream = Optional[ArcPointer[Upstream]](None)
@@ -181,30 +194,34 @@ struct _Table(Movable):
         self.upstreams.at(slot) = upstream
 
     @always_inline
-    def deliver(mut self):
-        """Tells the workers of requests that wait no longer."""
-        if self.group.has_placed():
-            self._deliver()
+    def deliver(mut self, now_ms: Int):
+        """Tells the workers of requests that wait no longer, and one of them when
+        to look after those that still do."""
+        if self.group.has_placed() or self.group.waiting_count() > 0:
+            self._deliver(now_ms)
 
     @no_inline
-    def _deliver(mut self):
+    def _deliver(mut self, now_ms: Int):
         while self.group.has_placed():
             for placed in self.group.take_placed():
                 var number = placed.waiter.line
                 if not self.lines.at(number).waker:
-                    self.give_back(placed.choice)
+                    self.give_back(placed.choice, now_ms)
                     continue
                 var pick = self.pick(placed.choice)
                 ref line = self.lines.at(number)
                 line.arrived.append(Arrived(placed.waiter.token, pick^))
                 line.waker.held().wake()
+        var next_ms = self.group.next_place_ms(now_ms)
+        if next_ms < self.alarm_ms:
+            self.alarm_ms = next_ms
+            self.alarm_line = self.group.first_line()
+            self.lines.at(self.alarm_line).waker.held().wake()
 
-    def give_back(mut self, choice: Choice):
+    def give_back(mut self, choice: Choice, now_ms: Int):
         """Lets go an upstream that nobody wants any more."""
         if choice.is_member():
-            self.group.finish(
-                choice.member, Outcome.CANCELLED, coarse_monotonic_ms()
-            )
+            self.group.finish(choice.member, Outcome.CANCELLED, now_ms)
 
 
 struct FailedCount(Copyable, Movable):
@@ -282,7 +299,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             table.put(Int(member.slot), upstream)
         if upstream[].is_named():
             table.names.add(url, now_ms)
-        table.deliver()
+        table.deliver(now_ms)
         deinit(guard^)
 
     def set_weight(self, url: StringSpan, weight: Int) raises:
@@ -309,8 +326,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref table = guard[]
-        var is_there = table.group.drain(url, now_ms=coarse_monotonic_ms())
-        table.deliver()
+        var now_ms = coarse_monotonic_ms()
+        var is_there = table.group.drain(url, now_ms=now_ms)
+        table.deliver(now_ms)
         deinit(guard^)
         return is_there
 
@@ -326,8 +344,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var guard = self._table.lock()
         ref table = guard[]
         table.names.remove(url)
-        var is_there = table.group.remove(url, now_ms=coarse_monotonic_ms())
-        table.deliver()
+        var now_ms = coarse_monotonic_ms()
+        var is_there = table.group.remove(url, now_ms=now_ms)
+        table.deliver(now_ms)
         deinit(guard^)
         return is_there
 
@@ -398,10 +417,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref table = guard[]
-        var pick = table.pick(
-            table.group.choose(key, tried, coarse_monotonic_ms())
-        )
-        table.deliver()
+        var now_ms = coarse_monotonic_ms()
+        var pick = table.pick(table.group.choose(key, tried, now_ms))
+        table.deliver(now_ms)
         deinit(guard^)
         return pick^
 
@@ -429,12 +447,16 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
         table.lines.at(line).waker = None
         table.group.stop_line(line)
         while len(table.lines.at(line).arrived) > 0:
             var arrived = table.lines.at(line).arrived.pop()
-            table.give_back(arrived.pick.choice)
-        table.deliver()
+            table.give_back(arrived.pick.choice, now_ms)
+        if table.alarm_line == line:
+            # Another one looks after those that wait.
+            table.alarm_ms = NO_CHANGE_MS
+        table.deliver(now_ms)
         deinit(guard^)
 
     def wait(self, waiter: Waiter) -> Bool:
@@ -449,8 +471,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref table = guard[]
-        var waits = table.group.wait(waiter, coarse_monotonic_ms())
-        table.deliver()
+        var now_ms = coarse_monotonic_ms()
+        var waits = table.group.wait(waiter, now_ms)
+        table.deliver(now_ms)
         deinit(guard^)
         return waits
 
@@ -465,13 +488,65 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var guard = self._table.lock()
         ref table = guard[]
         if not table.group.stop_waiting(line, token):
-            ref arrived = table.lines.at(line).arrived
-            for index in range(len(arrived)):
-                if arrived.at(index).token == token:
-                    table.give_back(arrived.pop(index).pick.choice)
-                    table.deliver()
-                    break
+            var pick = table.lines.at(line).take(token)
+            if pick:
+                var now_ms = coarse_monotonic_ms()
+                table.give_back(pick.take().choice, now_ms)
+                table.deliver(now_ms)
         deinit(guard^)
+
+    def end_wait(self, line: Int, token: UInt64) -> Pick:
+        """Ends the wait of a request whose time is over, with a last try to place
+        it and those that have waited longer.
+
+        Args:
+            line: The worker's number.
+            token: By what the worker knows the request.
+
+        Returns:
+            Where it goes, which may be nowhere.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        table.group.place_waiting(now_ms)
+        table.deliver(now_ms)
+        _ = table.group.stop_waiting(line, token)
+        var pick = table.lines.at(line).take(token)
+        deinit(guard^)
+        if pick:
+            return pick.take()
+        return Pick(Choice(MemberId(0, False, 0), Outcome.FULL), None)
+
+    def place_waiting(self):
+        """Places what waits, as far as time has made room; see `alarm_ms`."""
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        if table.alarm_ms <= now_ms:
+            table.alarm_ms = NO_CHANGE_MS
+        table.group.place_waiting(now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)
+
+    def alarm_ms(self, line: Int) -> Int:
+        """Tells a worker when to call `place_waiting`. It is rung for when that
+        changes.
+
+        Args:
+            line: The worker's number.
+
+        Returns:
+            The time, of a clock in milliseconds; `NO_CHANGE_MS` if another one
+            does, or nobody needs to.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var found = NO_CHANGE_MS
+        if table.alarm_line == line:
+            found = table.alarm_ms
+        deinit(guard^)
+        return found
 
     def take_arrived(self, line: Int) -> List[Arrived]:
         """Takes requests that wait no longer.
@@ -509,7 +584,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         ref table = guard[]
         var now_ms = coarse_monotonic_ms()
         table.group.finish(member, outcome, now_ms, elapsed_us=elapsed_us)
-        table.deliver()
+        table.deliver(now_ms)
         deinit(guard^)
 
     def may_retry(self, attempt: Attempt) -> RetryDecision:
@@ -595,7 +670,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
                 # It was read before.
                 pass
         var news = table.names.end(url, len(pairs), used_count, now_ms)
-        table.deliver()
+        table.deliver(now_ms)
         deinit(guard^)
         return news
 
@@ -608,6 +683,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref table = guard[]
-        table.group.end_check(member, is_good, coarse_monotonic_ms())
-        table.deliver()
+        var now_ms = coarse_monotonic_ms()
+        table.group.end_check(member, is_good, now_ms)
+        table.deliver(now_ms)
         deinit(guard^)

@@ -1,9 +1,11 @@
 """The requests of one worker that wait until an upstream has room: the worker is
-woken, by whichever worker has a request end, and lets them go on."""
+woken, by whichever worker has a request end, and lets them go on. Where time alone
+makes room, one of the workers has the time, for all."""
 
 from flare.bytes.checked import *
-from flare.http.proxy.upstreams import Pick, Upstreams
+from flare.http.proxy.member_health import NO_CHANGE_MS
 from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.upstreams import Pick, Upstreams
 from flare.runtime.event import Event, Interest, Waker
 from flare.runtime.worker_loop import LoopTask, WorkerLoop, run_event
 from flare.sys.errno import OsError
@@ -21,6 +23,7 @@ struct WaitingLine(LoopTask):
     var _loop: ArcPointer[WorkerLoop]
     var _upstreams: Upstreams
     var _waker: Waker
+    var _token: UInt64
 
     def __init__(
         out self, loop: ArcPointer[WorkerLoop], upstreams: Upstreams
@@ -38,6 +41,7 @@ struct WaitingLine(LoopTask):
         self._loop = loop.copy()
         self._upstreams = upstreams
         self._waker = Waker()
+        self._token = 0
         self.number = upstreams.open_line(self._waker)
 
     def __deinit__(deinit self):
@@ -53,6 +57,9 @@ struct WaitingLine(LoopTask):
             event: That it was rung for.
         """
         _ = task[]._waker.drain()
+        var alarm_ms = task[]._upstreams.alarm_ms(task[].number)
+        if alarm_ms != NO_CHANGE_MS:
+            task[]._loop[].set_deadline(task[]._token, alarm_ms)
         var arrived = task[]._upstreams.take_arrived(task[].number)
         while len(arrived) > 0:
             var one = arrived.pop(0)
@@ -70,12 +77,13 @@ struct WaitingLine(LoopTask):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Never comes: there is no time.
+        """Places what waits, on any worker: an ejection has ended, or a circuit
+        lets a request try.
 
         Args:
             task: The line.
         """
-        return
+        task[]._upstreams.place_waiting()
 
 
 def open_line(
@@ -93,8 +101,8 @@ def open_line(
     """
     try:
         var line = ArcPointer(WaitingLine(loop, upstreams))
-        var token = loop[].add(line)
-        loop[].watch(line[]._waker.fd(), token, Interest.READ)
+        line[]._token = loop[].add(line)
+        loop[].watch(line[]._waker.fd(), line[]._token, Interest.READ)
         return line^
     except error:
         log_line(String("proxy: no request waits for an upstream: ", error))

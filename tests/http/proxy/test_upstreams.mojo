@@ -2,11 +2,13 @@
 told of it."""
 
 from flare.http.proxy.group_config import GroupConfig
+from flare.http.proxy.member_health import NO_CHANGE_MS
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.upstream_group import MEMBERS_MAX, Waiter
 from flare.http.proxy.upstreams import Upstreams
 from flare.net.ip import IpAddr
 from flare.runtime.event import Waker
+from flare.sys.clock import coarse_monotonic_ms
 from std.testing import assert_equal, assert_false, assert_true
 from tests.support.upstreams import quiet_config
 
@@ -49,6 +51,95 @@ def test_workers_hear_of_what_a_removal_does() raises:
             assert_true(upstreams.drain(ONE))
         assert_equal(waker.drain(), 1)
         assert_equal(_arrived(upstreams, line), "7:none_available ")
+
+
+def _with_one_ejected(ejection_ms: Int) raises -> Upstreams:
+    """One upstream has the request that it may have, the other one has failed."""
+    var config = _waiting_config()
+    config.failures_to_eject = 1
+    config.ejection_ms = ejection_ms
+    var upstreams = Upstreams(config^)
+    upstreams.add(ONE)
+    upstreams.add(TWO)
+    assert_equal(Int(upstreams.choose(0, 0).choice.member.slot), 0)
+    var failed = upstreams.choose(0, 0).choice.member
+    assert_equal(Int(failed.slot), 1)
+    upstreams.finish(failed, Outcome.RESET, 0)
+    return upstreams
+
+
+def test_one_worker_has_the_time_for_all() raises:
+    var upstreams = _with_one_ejected(60_000)
+    var wakers: List[Waker] = [Waker(), Waker()]
+    var lines = [upstreams.open_line(waker) for waker in wakers]
+    for index in range(2):
+        assert_equal(upstreams.alarm_ms(lines[index]), NO_CHANGE_MS)
+    for index in range(2):
+        assert_true(upstreams.wait(Waiter(lines[index], 7, 0)))
+    assert_equal(wakers[0].drain(), 1)
+    assert_equal(wakers[1].drain(), 0)
+    var alarm_ms = upstreams.alarm_ms(lines[0])
+    var now_ms = coarse_monotonic_ms()
+    assert_true(now_ms < alarm_ms and alarm_ms <= now_ms + 60_000)
+    assert_equal(upstreams.alarm_ms(lines[1]), NO_CHANGE_MS)
+    # A worker that ends leaves that to another one.
+    upstreams.close_line(lines[0])
+    assert_equal(wakers[1].drain(), 1)
+    assert_equal(upstreams.alarm_ms(lines[1]), alarm_ms)
+    assert_equal(upstreams.alarm_ms(lines[0]), NO_CHANGE_MS)
+
+
+def test_an_ejection_that_begins_behind_the_wait() raises:
+    var config = _waiting_config()
+    config.failures_to_eject = 1
+    config.ejection_ms = 20
+    var upstreams = Upstreams(config^)
+    upstreams.add(ONE)
+    upstreams.add(TWO)
+    var waker = Waker()
+    var line = upstreams.open_line(waker)
+    _ = upstreams.choose(0, 0)
+    var failed = upstreams.choose(0, 0).choice.member
+    assert_true(upstreams.wait(Waiter(line, 7, 0)))
+    assert_equal(upstreams.alarm_ms(line), NO_CHANGE_MS)
+    assert_equal(waker.drain(), 0)
+    upstreams.finish(failed, Outcome.RESET, 0)
+    assert_equal(waker.drain(), 1)
+    var alarm_ms = upstreams.alarm_ms(line)
+    assert_true(alarm_ms < NO_CHANGE_MS)
+    _until(alarm_ms)
+    upstreams.place_waiting()
+    assert_equal(waker.drain(), 1)
+    assert_equal(upstreams.alarm_ms(line), NO_CHANGE_MS)
+    assert_equal(_arrived(upstreams, line), String("7:", TWO, " "))
+
+
+def _until(time_ms: Int):
+    while coarse_monotonic_ms() < time_ms:
+        pass
+
+
+def test_a_last_try_at_the_end_of_the_wait() raises:
+    var upstreams = _with_one_ejected(20)
+    var ejected_ms = coarse_monotonic_ms()
+    var line = upstreams.open_line(Waker())
+    assert_true(upstreams.wait(Waiter(line, 7, 0)))
+    # Nobody says so that its ejection is over.
+    _until(ejected_ms + 21)
+    var pick = upstreams.end_wait(line, 7)
+    assert_equal(pick.upstream.value()[].name, TWO)
+    assert_equal(_arrived(upstreams, line), "")
+    # What has come meanwhile is taken, though the worker was not woken yet.
+    assert_true(upstreams.wait(Waiter(line, 8, 0)))
+    assert_true(upstreams.wait(Waiter(line, 9, 0)))
+    upstreams.finish(pick.choice.member, Outcome.answered(200), 0)
+    assert_true(upstreams.end_wait(line, 8).choice.is_member())
+    assert_equal(_arrived(upstreams, line), "")
+    # And else there is none.
+    var last = upstreams.end_wait(line, 9)
+    assert_true(last.choice.refusal == Outcome.FULL)
+    assert_false(Bool(last.upstream))
+    assert_equal(upstreams.waiting_count(), 0)
 
 
 def test_a_look_up_that_ends_behind_a_removal() raises:

@@ -1,5 +1,6 @@
 """Requests that wait until an upstream has room: order, bounds, and when none may."""
 
+from flare.http.proxy.member_health import NO_CHANGE_MS
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.upstream_group import (
     MemberId,
@@ -158,3 +159,46 @@ def _leave(
     if removes:
         return group.remove(address, now_ms=0)
     return group.drain(address, now_ms=0)
+
+
+def _group_with_one_left_out(opens: Bool) raises -> UpstreamGroup:
+    """Two upstreams: one has the one request that it may have, the other one has
+    failed, and is asked again at 500."""
+    var config = quiet_config()
+    config.max_requests = 1
+    if opens:
+        config.failures_to_open = 1
+        config.open_ms = 500
+    else:
+        config.failures_to_eject = 1
+        config.ejection_ms = 500
+    var group = group_of(config^, [1, 1])
+    fail_at(group, 1, 1)
+    assert_equal(Int(group.choose(0, 0, 0).member.slot), 0)
+    return group^
+
+
+def test_time_alone_makes_room() raises:
+    for opens in [False, True]:
+        var group = _group_with_one_left_out(opens)
+        assert_equal(group.next_place_ms(0), NO_CHANGE_MS)
+        assert_equal(group.first_line(), -1)
+        assert_true(group.wait(Waiter(3, 1, 0), 0))
+        assert_true(group.wait(Waiter(4, 2, 0), 0))
+        assert_equal(group.first_line(), 3)
+        assert_equal(group.next_place_ms(0), 500)
+        assert_equal(group.next_place_ms(499), 500)
+        group.place_waiting(499)
+        assert_equal(_placed(group), "")
+        group.place_waiting(500)
+        assert_equal(_placed(group), "1:1 ")
+        # There is nothing more that time will do.
+        assert_equal(group.first_line(), 4)
+        assert_equal(group.next_place_ms(500), NO_CHANGE_MS)
+
+
+def test_time_makes_no_room_at_one_that_leaves() raises:
+    var group = _group_with_one_left_out(False)
+    assert_true(_wait(group, 1))
+    assert_true(group.drain("b", now_ms=0))
+    assert_equal(group.next_place_ms(0), NO_CHANGE_MS)

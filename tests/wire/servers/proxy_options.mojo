@@ -115,6 +115,8 @@ def _set_group(
 ) raises -> Bool:
     if name == "failures_to_eject":
         group.failures_to_eject = Int(value)
+    elif name == "ejection_ms":
+        group.ejection_ms = Int(value)
     elif name == "failure_share_percent":
         group.failure_share_percent = Int(value)
     elif name == "max_requests":
