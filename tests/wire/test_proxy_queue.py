@@ -272,3 +272,88 @@ def test_time_alone_makes_room(start, rule, workers):
     assert first.response().body == b"ok" and desk.paths == ["/first"]
     for upstream in upstreams:
         upstream.close()
+
+
+BUSY = b"HTTP/1.1 503 Busy\r\nX-Own: 1\r\nContent-Length: 4\r\n\r\nbusy"
+
+
+def busy(connection: Connection) -> None:
+    while connection.head():
+        connection.send(BUSY)
+
+
+def busy_http2(connection: Connection) -> None:
+    peer = Upstream(connection)
+    peer.begin()
+    while True:
+        stream = peer.request()
+        peer.head(stream, ("x-own", "1"), ("content-length", "4"), status=503)
+        peer.data(stream, b"busy")
+
+
+def breaks_off(connection: Connection) -> None:
+    connection.head()
+    connection.reset()
+
+
+def counted(server, name: str) -> dict[str, int]:
+    """The figures of a name: by their labels but for the group's."""
+    with ask(server, "/figures") as client:
+        lines = client.response().body.decode().split("\n")
+    found = {}
+    for line in lines:
+        if line.startswith(name + '{group="x"'):
+            labels, value = line.rsplit(" ", 1)
+            found[labels.split('group="x"')[1].strip(",}")] = int(value)
+    return found
+
+
+@pytest.fixture
+def beside_a_full_one(start):
+    """A proxy to one upstream that is full, and one with the given handler, which is
+    spared after a failure; gives desk, the client that it has, and the proxy."""
+    upstreams = []
+
+    def launch(handle, version: str = "http1", **config):
+        desk = Desk()
+        upstreams.extend([RawServer(getattr(desk, version)), RawServer(handle)])
+        urls = ",".join(one.url for one in upstreams)
+        server = start(
+            "proxy_server", upstream=urls, max_requests=1, queue_timeout_ms=0,
+            failures_to_open=1, open_ms=LONG_MS, http2_prior_knowledge=int(version == "http2"),
+            **config,
+        )
+        return desk, desk.hold(server), server
+
+    yield launch
+    for upstream in upstreams:
+        upstream.close()
+
+
+@pytest.mark.parametrize(("handle", "version"), [(busy, "http1"), (busy_http2, "http2")])
+def test_an_answer_is_passed_on_where_nobody_else_has_room(beside_a_full_one, handle, version):
+    """An upstream's own 503 tells more than one that is made up here."""
+    desk, first, server = beside_a_full_one(handle, version, retried_statuses=503)
+    answer = ask(server, "/busy").response()
+    assert (answer.status, answer.body, answer.fields["x-own"]) == (503, b"busy", "1")
+    assert "proxy-status" not in answer.fields
+    assert counted(server, "flare_gateway_retries_total") == {"": 0}
+    assert counted(server, "flare_gateway_failed_requests_total") == {
+        'outcome="answered",why="no_upstream"': 1
+    }
+    desk.answers.release()
+    assert first.response().body == b"ok"
+
+
+def test_a_repetition_that_nobody_takes_is_told_as_none(beside_a_full_one):
+    desk, first, server = beside_a_full_one(breaks_off)
+    answer = ask(server, "/lost").response()
+    assert answer.status == 502
+    assert answer.fields["proxy-status"] == "flare; error=connection_terminated"
+    assert counted(server, "flare_gateway_retries_total") == {"": 0}
+    assert counted(server, "flare_gateway_failed_requests_total") == {
+        'outcome="reset",why="no_upstream"': 1
+    }
+    assert "; not sent again: no_upstream; answered with 502" in server.stderr()
+    desk.answers.release()
+    assert first.response().body == b"ok"

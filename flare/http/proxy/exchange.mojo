@@ -698,20 +698,16 @@ def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
     if not x.place.asks_again(status, content_is_kept=x._is_kept):
         return False
     _close_link(e)
-    if not _start_elsewhere(e):
-        _finish(e, x.place.no_upstream())
+    _start_elsewhere(e)
     return True
 
 
-def _start_elsewhere(e: ArcPointer[Exchange]) -> Bool:
-    """Begins another attempt; False if there is no upstream for it."""
+def _start_elsewhere(e: ArcPointer[Exchange]):
+    """Begins another attempt, at the upstream that was chosen for it."""
     ref x = e[]
-    if not x.place.choose():
-        return False
     x._wants_new = False
     x.write_upstreams_host()
     _start(e)
-    return True
 
 
 def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
@@ -735,10 +731,10 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     var is_strange = x._taken_ms > 0 and x.place.may_lack(x.upgrade)
     var is_own = not was_stale and not is_strange
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
-    var decision = x.place.decide(
+    var decision = x.place.goes_again(
         outcome, was_sent=x._taken_ms > 0, content_is_kept=x._is_kept
     )
-    if decision.is_again() and _start_elsewhere(e):
-        return
+    if decision.is_again():
+        return _start_elsewhere(e)
     var told = reason_over_http1(reason) if is_strange else reason
     _finish(e, x.place.failed(outcome, decision, told))

@@ -200,9 +200,7 @@ struct Placement(Movable):
         Returns:
             503.
         """
-        _ = self._upstreams.may_retry(
-            Attempt(StringSpan(self.method_name), self._refusal, False, True, 1)
-        )
+        self._upstreams.count_failed(self._refusal, RetryDecision.NO_UPSTREAM)
         return self._failure(self._refusal)
 
     def failed(
@@ -244,10 +242,11 @@ struct Placement(Movable):
         self._upstreams.finish(self.member, outcome, self._elapsed_us())
         return True
 
-    def decide(
-        self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
+    def goes_again(
+        mut self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
     ) -> RetryDecision:
-        """Decides what follows on an attempt without a good end.
+        """Chooses an upstream for another attempt, behind `report` of one that
+        has ended without an answer.
 
         Args:
             outcome: How it has ended.
@@ -255,16 +254,24 @@ struct Placement(Movable):
             content_is_kept: True if the content is there from its start.
 
         Returns:
-            AGAIN, or why not.
+            AGAIN if there is one, or why not.
         """
-        return self._upstreams.may_retry(
-            Attempt(
-                StringSpan(self.method_name),
-                outcome,
-                was_sent,
-                content_is_kept,
-                self.facts[].attempt_count,
-            )
+        var attempt = self._attempt(outcome, was_sent, content_is_kept)
+        var repeated = self._upstreams.repeat(attempt, self.key, self._tried)
+        var decision = repeated.decision
+        if decision.is_again():
+            _ = self._take(repeated^.take())
+        return decision
+
+    def _attempt(
+        self, outcome: Outcome, was_sent: Bool, content_is_kept: Bool
+    ) -> Attempt[origin_of(self.method_name)]:
+        return Attempt(
+            StringSpan(self.method_name),
+            outcome,
+            was_sent,
+            content_is_kept,
+            self.facts[].attempt_count,
         )
 
     def may_lack(self, upgrade: StringSpan) -> Bool:
@@ -285,24 +292,27 @@ struct Placement(Movable):
 
     def asks_again(mut self, status: Int, *, content_is_kept: Bool) -> Bool:
         """Tells whether an answer has the request sent again, which ends the
-        attempt.
+        attempt. An answer for which there is no other upstream is passed on:
+        better than one of the gateway's own.
 
         Args:
             status: The answer's.
             content_is_kept: True if the content is there from its start.
 
         Returns:
-            True for another attempt.
+            True for another attempt, for which an upstream is chosen.
         """
         if len(self._shared[].group.retried_statuses) == 0:
             return False
-        var outcome = Outcome.answered(status)
-        if not self.decide(
-            outcome, was_sent=True, content_is_kept=content_is_kept
-        ).is_again():
+        var attempt = self._attempt(
+            Outcome.answered(status), True, content_is_kept
+        )
+        var repeated = self._upstreams.replace(
+            self.member, attempt, self.key, self._tried, self._elapsed_us()
+        )
+        if not repeated.decision.is_again():
             return False
-        _ = self.report(outcome)
-        return True
+        return self._take(repeated^.take())
 
     def note_broken(mut self, outcome: Outcome):
         """Takes note of content that has broken off, of which the client has a
@@ -312,7 +322,7 @@ struct Placement(Movable):
             outcome: CONTENT_FAILED or CONTENT_TIMEOUT.
         """
         if self.report(outcome):
-            _ = self.decide(outcome, was_sent=True, content_is_kept=False)
+            self._upstreams.count_failed(outcome, RetryDecision.BEGUN)
 
     def is_idempotent(self) -> Bool:
         """Tells whether acting on the request twice is the same as once.

@@ -50,7 +50,7 @@ struct RetryDecision(Equatable, TrivialRegisterPassable):
     comptime TIMEOUT = RetryDecision(7)
     """The upstream was slow, and may still be at it."""
     comptime NO_UPSTREAM = RetryDecision(8)
-    """No upstream was to be had in the first place."""
+    """No upstream was to be had, for the first attempt or for another one."""
 
     def is_again(self) -> Bool:
         """Tells whether it is sent once more.
@@ -179,15 +179,15 @@ struct RetryBudget(Copyable, Movable):
         self._turn(config.failure_window_ms, now_ms)
         self._request_count += 1
 
-    def take(mut self, config: GroupConfig, now_ms: Int) -> Bool:
-        """Takes one repetition.
+    def has_left(mut self, config: GroupConfig, now_ms: Int) -> Bool:
+        """Tells whether there may be a repetition.
 
         Args:
             config: The rules.
             now_ms: The time.
 
         Returns:
-            False if there is none left.
+            True if so; then `take` counts it.
         """
         self._turn(config.failure_window_ms, now_ms)
         var request_count = self._request_count + self._former_request_count
@@ -195,7 +195,8 @@ struct RetryBudget(Copyable, Movable):
         var allowed = max(
             config.retry_min, request_count * config.retry_share_percent // 100
         )
-        if retry_count >= allowed:
-            return False
+        return retry_count < allowed
+
+    def take(mut self):
+        """Takes one repetition, of which `has_left` has just told."""
         self._retry_count += 1
-        return True

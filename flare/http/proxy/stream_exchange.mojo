@@ -653,21 +653,17 @@ def _is_retried(e: ArcPointer[StreamExchange], status: Int) -> Bool:
     var is_kept = x.request.is_kept
     if not x.plain[].place.asks_again(status, content_is_kept=is_kept):
         return False
-    if not _start_elsewhere(e):
-        _finish(e, x.plain[].place.no_upstream())
+    _start_elsewhere(e)
     return True
 
 
-def _start_elsewhere(e: ArcPointer[StreamExchange]) -> Bool:
-    """Begins another attempt; False if there is no upstream for it."""
+def _start_elsewhere(e: ArcPointer[StreamExchange]):
+    """Begins another attempt, at the upstream that was chosen for it."""
     ref x = e[]
     part(x.upstream, x.flight, x._number)
     x._head_time = HeadTime()
-    if not x.plain[].place.choose():
-        return False
     x.plain[].write_upstreams_host()
     _start(e)
-    return True
 
 
 def _end(e: ArcPointer[StreamExchange]):
@@ -716,9 +712,9 @@ def _fail(e: ArcPointer[StreamExchange], outcome: Outcome, reason: String):
     _ = x.plain[].place.report(outcome)
     # What is late has been sent, if not on the connection at hand.
     var was_sent = x.flight.__bool__() or outcome == Outcome.HEAD_TIMEOUT
-    var decision = x.plain[].place.decide(
+    var decision = x.plain[].place.goes_again(
         outcome, was_sent=was_sent, content_is_kept=x.request.is_kept
     )
-    if decision.is_again() and _start_elsewhere(e):
-        return
+    if decision.is_again():
+        return _start_elsewhere(e)
     _finish(e, x.plain[].place.failed(outcome, decision, reason))

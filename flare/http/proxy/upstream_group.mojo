@@ -66,6 +66,17 @@ struct Choice(TrivialRegisterPassable):
 
 
 @fieldwise_init
+struct Repetition(TrivialRegisterPassable):
+    """What follows on an attempt without a good end."""
+
+    var decision: RetryDecision
+    """AGAIN, or why not."""
+    var choice: Choice
+    """Where the request goes again; an upstream if the decision is AGAIN, and
+    none else."""
+
+
+@fieldwise_init
 struct Waiter(TrivialRegisterPassable):
     """A request that waits until an upstream has room."""
 
@@ -454,6 +465,9 @@ struct UpstreamGroup(Movable):
         """
         if tried == 0:
             self._budget.note_request(self.config, now_ms)
+        return self._choose(key, tried, now_ms)
+
+    def _choose(mut self, key: UInt64, tried: UInt64, now_ms: Int) -> Choice:
         if len(self._waiting) > 0:
             # Nobody overtakes.
             self.place_waiting(now_ms)
@@ -720,8 +734,18 @@ struct UpstreamGroup(Movable):
             elapsed_us: How long it took, in microseconds; not counted of what
                 the client has broken off.
         """
-        if not self._is_there(member):
-            return
+        if self._is_there(member):
+            self._end(member, outcome, now_ms, elapsed_us)
+            self.place_waiting(now_ms)
+
+    def _end(
+        mut self,
+        member: MemberId,
+        outcome: Outcome,
+        now_ms: Int,
+        elapsed_us: Int,
+    ):
+        """Changes but the one member."""
         ref found = self._members.at(Int(member.slot))
         found.active_count -= 1
         found.outcome_counts.at(Int(outcome.code)) += 1
@@ -734,7 +758,6 @@ struct UpstreamGroup(Movable):
             found.is_there = False
         elif is_bad and self._may_eject(now_ms):
             self._members.at(Int(member.slot)).health.eject(self.config, now_ms)
-        self.place_waiting(now_ms)
 
     def _may_eject(self, now_ms: Int) -> Bool:
         """Bounds the share of upstreams that are ejected: what all of them fail
@@ -752,28 +775,108 @@ struct UpstreamGroup(Movable):
             return False
         return ejected_count + 1 <= max(count * share // _PERCENT, 1)
 
-    def may_retry(mut self, attempt: Attempt, now_ms: Int) -> RetryDecision:
-        """Decides what follows on an attempt without a good end. What is not
+    def repeat(
+        mut self, attempt: Attempt, key: UInt64, tried: UInt64, now_ms: Int
+    ) -> Repetition:
+        """Sends a request once more whose attempt has ended, by `finish`, without
+        an answer: if that may be, and there is an upstream for it. What is not
         sent once more counts as a request that failed, and why. An attempt of
         which nothing has left was no load, and takes nothing of the budget.
 
         Args:
             attempt: How it ended.
+            key: As for `choose`.
+            tried: The bits of the upstreams that have failed this request.
             now_ms: The time.
 
         Returns:
-            AGAIN, or why not.
+            Where it goes, or why it goes nowhere.
         """
-        var decision = decide_retry(attempt, self.config)
+        var decision = self._may_repeat(attempt, now_ms)
+        var choice = self._no_choice(Outcome.FULL)
         if decision.is_again():
-            if not attempt.was_sent or self._budget.take(self.config, now_ms):
-                self._retry_count += 1
-                return decision
-            decision = RetryDecision.NO_BUDGET
-        if decision != RetryDecision.NOT_NEEDED:
-            var place = Int(attempt.outcome.code) * DECISION_COUNT
-            self._failed.at(place + Int(decision.code)) += 1
+            choice = self._choose(key, tried, now_ms)
+        return self._repetition(attempt, decision, choice)
+
+    def replace(
+        mut self,
+        member: MemberId,
+        attempt: Attempt,
+        key: UInt64,
+        tried: UInt64,
+        now_ms: Int,
+        *,
+        elapsed_us: Int = 0,
+    ) -> Repetition:
+        """Sends a request once more whose attempt has an answer, which may be
+        passed on: that ends only if there is an upstream for another one. Else
+        nothing has changed, and `finish` is still owed for it.
+
+        Args:
+            member: Which upstream has answered. Where no other one has room, it
+                may be asked again.
+            attempt: What it has answered.
+            key: As for `choose`.
+            tried: The bits of the upstreams that have failed this request, and of
+                this one.
+            now_ms: The time.
+            elapsed_us: How long it took, in microseconds.
+
+        Returns:
+            Where it goes, or why the answer is to be passed on.
+        """
+        var decision = self._may_repeat(attempt, now_ms)
+        var choice = self._no_choice(Outcome.FULL)
+        # Who waits takes what is free now, or what the attempt leaves behind.
+        self.place_waiting(now_ms)
+        if (
+            decision.is_again()
+            and len(self._waiting) == 0
+            and self._is_there(member)
+        ):
+            var slot = Int(member.slot)
+            var before = self._members.at(slot).copy()
+            self._end(member, attempt.outcome, now_ms, elapsed_us)
+            choice = self._choose(key, tried, now_ms)
+            if not choice.is_member():
+                self._members.at(slot) = before^
+        return self._repetition(attempt, decision, choice)
+
+    def _may_repeat(mut self, attempt: Attempt, now_ms: Int) -> RetryDecision:
+        var decision = decide_retry(attempt, self.config)
+        if (
+            decision.is_again()
+            and attempt.was_sent
+            and not self._budget.has_left(self.config, now_ms)
+        ):
+            return RetryDecision.NO_BUDGET
         return decision
+
+    def _repetition(
+        mut self, attempt: Attempt, decision: RetryDecision, choice: Choice
+    ) -> Repetition:
+        """Counts what is made, or why not."""
+        if choice.is_member():
+            self._retry_count += 1
+            if attempt.was_sent:
+                self._budget.take()
+            return Repetition(decision, choice)
+        var why = decision
+        if why.is_again():
+            why = RetryDecision.NO_UPSTREAM
+        self.count_failed(attempt.outcome, why)
+        return Repetition(why, choice)
+
+    def count_failed(mut self, outcome: Outcome, decision: RetryDecision):
+        """Counts a request that has failed.
+
+        Args:
+            outcome: How the last attempt ended.
+            decision: Why there is no other. NOT_NEEDED is no failure.
+        """
+        if decision != RetryDecision.NOT_NEEDED:
+            var place = Int(outcome.code) * DECISION_COUNT
+            self._failed.at(place + Int(decision.code)) += 1
 
     def retry_count(self) -> Int:
         """Counts the repetitions.

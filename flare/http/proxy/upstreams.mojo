@@ -124,6 +124,32 @@ struct Pick(Movable):
     """The upstream, if there is one."""
 
 
+struct Repeated(Movable):
+    """What follows on an attempt without a good end."""
+
+    var decision: RetryDecision
+    """AGAIN, or why not."""
+    var _pick: Pick
+
+    def __init__(out self, decision: RetryDecision, var pick: Pick):
+        """Takes both.
+
+        Args:
+            decision: AGAIN, or why not.
+            pick: Where the request goes; an upstream only if it goes again.
+        """
+        self.decision = decision
+        self._pick = pick^
+
+    def take(deinit self) -> Pick:
+        """Takes out where the request goes.
+
+        Returns:
+            An upstream if the decision is AGAIN.
+        """
+        return self._pick^
+
+
 @fieldwise_init
 struct Arrived(Movable):
     """A request of a worker that waits for an upstream no longer."""
@@ -587,18 +613,69 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         table.deliver(now_ms)
         deinit(guard^)
 
-    def may_retry(self, attempt: Attempt) -> RetryDecision:
-        """Decides what follows on an attempt without a good end.
+    def repeat(self, attempt: Attempt, key: UInt64, tried: UInt64) -> Repeated:
+        """Sends a request once more whose attempt has ended without an answer, if
+        that may be and there is an upstream for it.
 
         Args:
-            attempt: How it ended.
+            attempt: How it ended, as `finish` was told.
+            key: Of `RequestKey`.
+            tried: The bits of those that have failed this request.
 
         Returns:
-            AGAIN, or why not.
+            Where it goes, or why it goes nowhere.
         """
-        return self._table.lock()[].group.may_retry(
-            attempt, coarse_monotonic_ms()
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        var found = table.group.repeat(attempt, key, tried, now_ms)
+        var repeated = Repeated(found.decision, table.pick(found.choice))
+        table.deliver(now_ms)
+        deinit(guard^)
+        return repeated^
+
+    def replace(
+        self,
+        member: MemberId,
+        attempt: Attempt,
+        key: UInt64,
+        tried: UInt64,
+        elapsed_us: Int,
+    ) -> Repeated:
+        """Sends a request once more whose attempt has an answer, which ends the
+        attempt, if that may be and there is an upstream for it. Else `finish` is
+        still owed.
+
+        Args:
+            member: Which upstream has answered.
+            attempt: What it has answered.
+            key: Of `RequestKey`.
+            tried: The bits of those that have failed this request, and of this
+                one.
+            elapsed_us: How long it took, in microseconds.
+
+        Returns:
+            Where it goes, or why the answer is to be passed on.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        var found = table.group.replace(
+            member, attempt, key, tried, now_ms, elapsed_us=elapsed_us
         )
+        var repeated = Repeated(found.decision, table.pick(found.choice))
+        table.deliver(now_ms)
+        deinit(guard^)
+        return repeated^
+
+    def count_failed(self, outcome: Outcome, decision: RetryDecision):
+        """Counts a request that has failed.
+
+        Args:
+            outcome: How the last attempt ended.
+            decision: Why there is no other.
+        """
+        self._table.lock()[].group.count_failed(outcome, decision)
 
     def next_check(self) -> Optional[Pick]:
         """Finds an upstream that is to be checked now.

@@ -1,9 +1,10 @@
 """What is sent once more, and how often."""
 
 from flare.http.proxy.group_config import GroupConfig
+from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.retry_rules import Attempt, RetryDecision
-from flare.http.proxy.upstream_group import UpstreamGroup
+from flare.http.proxy.upstream_group import MemberId, UpstreamGroup, Waiter
 from tests.support.assertions import (
     assert_equal,
     assert_false,
@@ -183,7 +184,7 @@ def test_retries_only_when_safe() raises:
         var attempt = Attempt(
             row.method, row.outcome, row.was_sent, row.is_kept, row.count
         )
-        var decision = group.may_retry(attempt, 0)
+        var decision = group.repeat(attempt, 0, 1, 0).decision
         assert_equal(decision.name(), row.decision.name(), String(row.rule))
         # What is not sent again counts as failed, and why.
         var is_failed = (
@@ -197,7 +198,7 @@ def test_retries_only_when_safe() raises:
     config.retries_timeouts = True
     var group = group_of(config^, [1])
     var slow = Attempt("GET", Outcome.HEAD_TIMEOUT, True, True, 1)
-    assert_true(group.may_retry(slow, 0).is_again())
+    assert_true(_goes_again(group, slow, 0))
 
 
 def test_a_budget_of_retries() raises:
@@ -208,18 +209,18 @@ def test_a_budget_of_retries() raises:
     var group = group_of(config^, [1])
     var failed = Attempt("GET", Outcome.RESET, True, True, 1)
     for wanted in [True, True, False]:
-        assert_equal(group.may_retry(failed, 0).is_again(), wanted)
+        assert_equal(_goes_again(group, failed, 0), wanted)
     assert_equal(group.failed_count(Outcome.RESET, RetryDecision.NO_BUDGET), 1)
     for _ in range(50):
         _ = next_slot(group)
     # Five in fifty, of which two are gone; a repetition is no request.
     for wanted in [True, True, True, False]:
         _ = group.choose(0, 1, 0)
-        assert_equal(group.may_retry(failed, 0).is_again(), wanted)
+        assert_equal(_goes_again(group, failed, 0), wanted)
     # The window before counts, and the one before that does not.
-    assert_false(group.may_retry(failed, 1_500).is_again())
+    assert_false(_goes_again(group, failed, 1_500))
     for wanted in [True, True, False]:
-        assert_equal(group.may_retry(failed, 4_000).is_again(), wanted)
+        assert_equal(_goes_again(group, failed, 4_000), wanted)
 
 
 def test_what_has_never_left_takes_nothing_of_the_budget() raises:
@@ -229,10 +230,115 @@ def test_what_has_never_left_takes_nothing_of_the_budget() raises:
     var group = group_of(config^, [1])
     var unsent = Attempt("POST", Outcome.CONNECT_TIMEOUT, False, True, 1)
     for _ in range(20):
-        assert_true(group.may_retry(unsent, 0).is_again())
+        assert_true(_goes_again(group, unsent, 0))
     var sent = Attempt("GET", Outcome.RESET, True, True, 1)
-    assert_true(group.may_retry(sent, 0).is_again())
-    assert_false(group.may_retry(sent, 0).is_again())
+    assert_true(_goes_again(group, sent, 0))
+    assert_false(_goes_again(group, sent, 0))
+
+
+def _goes_again(
+    mut group: UpstreamGroup, attempt: Attempt, now_ms: Int
+) -> Bool:
+    return group.repeat(attempt, 0, 1, now_ms).decision.is_again()
+
+
+def _two_with_one_full(opens: Bool) raises -> UpstreamGroup:
+    """Two upstreams that may have one request each: a has one, b another, and an
+    upstream that fails is spared at once, if that is wanted."""
+    var config = quiet_config()
+    config.max_requests = 1
+    config.queue_timeout_ms = 1_000
+    config.retried_statuses = [503]
+    config.retry_min = 1
+    config.retry_share_percent = 0
+    config.failures_to_open = Int(opens)
+    var group = group_of(config^, [1, 1])
+    for slot in range(2):
+        assert_equal(Int(group.choose(0, 0, 0).member.slot), slot)
+    return group^
+
+
+comptime _A = MemberId(0, False, 1)
+comptime _B = MemberId(1, False, 2)
+
+
+def test_a_repetition_that_nobody_takes_is_none() raises:
+    var group = _two_with_one_full(True)
+    var failed = Attempt("GET", Outcome.RESET, True, True, 1)
+    group.finish(_A, Outcome.RESET, 0)
+    for count in range(1, 4):
+        var found = group.repeat(failed, 0, _A.bit(), 0)
+        assert_true(found.decision == RetryDecision.NO_UPSTREAM)
+        assert_false(found.choice.is_member())
+        assert_equal(group.retry_count(), 0)
+        assert_equal(group.failed_count(Outcome.RESET, found.decision), count)
+    # It has taken nothing of the budget, which is one.
+    group.finish(_B, Outcome.answered(200), 0)
+    var found = group.repeat(failed, 0, _A.bit(), 0)
+    assert_equal(Int(found.choice.member.slot), 1)
+    assert_equal(group.retry_count(), 1)
+    group.finish(_B, Outcome.answered(200), 0)
+    found = group.repeat(failed, 0, _A.bit(), 0)
+    assert_true(found.decision == RetryDecision.NO_BUDGET)
+
+
+def test_an_answer_ends_its_attempt_only_for_another_one() raises:
+    var group = _two_with_one_full(True)
+    var busy = Attempt("GET", Outcome.answered(503), True, True, 1)
+    var found = group.replace(_A, busy, 0, _A.bit(), 0)
+    assert_true(found.decision == RetryDecision.NO_UPSTREAM)
+    assert_false(found.choice.is_member())
+    assert_equal(group.retry_count(), 0)
+    assert_equal(group.failed_count(Outcome.ANSWERED, found.decision), 1)
+    # Nothing has changed: it goes on, and its end is yet to be told.
+    var figures = group.figures(0)
+    assert_equal(figures[0].active_count, 1)
+    assert_equal(figures[0].outcome_counts[0], 0)
+    assert_true(figures[0].state == MemberState.UP)
+    group.finish(_A, Outcome.answered(503), 0)
+    assert_true(group.figures(0)[0].state == MemberState.OPEN)
+    # With room at the other one it ends.
+    group = _two_with_one_full(True)
+    group.finish(_B, Outcome.answered(200), 0)
+    found = group.replace(_A, busy, 0, _A.bit(), 0)
+    assert_true(found.decision.is_again())
+    assert_equal(Int(found.choice.member.slot), 1)
+    figures = group.figures(0)
+    assert_equal(figures[0].active_count, 0)
+    assert_equal(figures[0].outcome_counts[0], 1)
+    assert_true(figures[0].state == MemberState.OPEN)
+    assert_equal(figures[1].active_count, 1)
+    assert_equal(group.retry_count(), 1)
+
+
+def test_where_no_other_one_has_room_the_same_is_asked_again() raises:
+    """With the place that the attempt has had, unless somebody waits for it."""
+    var busy = Attempt("GET", Outcome.answered(503), True, True, 1)
+    var group = _two_with_one_full(False)
+    var found = group.replace(_A, busy, 0, _A.bit(), 0)
+    assert_equal(Int(found.choice.member.slot), 0)
+    assert_equal(group.figures(0)[0].active_count, 1)
+    group = _two_with_one_full(False)
+    assert_true(group.wait(Waiter(0, 1, 0), 0))
+    found = group.replace(_A, busy, 0, _A.bit(), 0)
+    assert_true(found.decision == RetryDecision.NO_UPSTREAM)
+    assert_equal(len(group.take_placed()), 0)
+    group.finish(_A, Outcome.answered(503), 0)
+    assert_equal(len(group.take_placed()), 1)
+
+
+def test_what_may_not_be_repeated_is_passed_on() raises:
+    var group = _two_with_one_full(False)
+    group.finish(_B, Outcome.answered(200), 0)
+    for row in [
+        ("POST", 503, RetryDecision.NOT_IDEMPOTENT),
+        ("GET", 200, RetryDecision.NOT_NEEDED),
+    ]:
+        var attempt = Attempt(row[0], Outcome.answered(row[1]), True, True, 1)
+        var found = group.replace(_A, attempt, 0, _A.bit(), 0)
+        assert_true(found.decision == row[2])
+        assert_equal(group.figures(0)[0].active_count, 1)
+        assert_equal(group.figures(0)[1].active_count, 0)
 
 
 def test_bad_rules() raises:
