@@ -9,7 +9,7 @@ from flare.http.proxy.upstreams import Upstreams
 from flare.net.ip import IpAddr
 from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms
-from std.testing import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.upstreams import quiet_config
 
 comptime ONE = "http://127.0.0.1:1"
