@@ -3,6 +3,7 @@
 The sentences are made by the compiler, for programs that it refuses.
 """
 
+from flare.bytes.utf8 import lossy_text
 from std.reflection import reflect
 
 comptime _DEFAULT_HASHER = StaticString(
@@ -82,7 +83,7 @@ def readable_type_name(full: StringSpan) -> String:
         octets.append(octet)
         if octet == 91 or octet == 44 or octet == 32:
             start = len(octets)
-    return String(from_utf8_lossy=octets)
+    return lossy_text(octets)
 
 
 def shown_type_name(full: StringSpan) -> String:

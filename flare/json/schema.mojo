@@ -1,5 +1,6 @@
 """The JSON Schema of a type."""
 
+from flare.bytes.utf8 import lossy_text
 from flare.json.field_types import (
     is_json_scalar,
     is_plain_struct,
@@ -198,7 +199,7 @@ def schema_id(name: StringSpan) -> String:
             octets.append(95)
     while len(octets) > 0 and octets[len(octets) - 1] == 95:
         _ = octets.pop()
-    return String(from_utf8_lossy=octets)
+    return lossy_text(octets)
 
 
 struct _Fields:

@@ -109,7 +109,7 @@ struct FieldKind(TrivialRegisterPassable):
     var drop: DropField
 
     @staticmethod
-    @always_inline
+    @no_inline
     def of[F: Movable & Deinitable]() -> Self:
         return Self(
             materialize[reflect[F].name()](),
@@ -256,6 +256,8 @@ struct SettingFields(Movable):
                     FieldKind.of[F](),
                 )
 
+    # A call, not the way to the object's table, for each field.
+    @no_inline
     def _add(
         mut self,
         place: Erased,
@@ -291,6 +293,7 @@ struct SettingFields(Movable):
             self._drop[index](self._made[index])
 
 
+@no_inline
 def _within(prefix: StringSpan, name: StaticString) -> String:
     """What the names of the fields of a field begin with."""
     var text = Text().add(prefix)

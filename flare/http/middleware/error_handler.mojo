@@ -1,5 +1,6 @@
 """Answers to errors: problem details (RFC 9457), and handlers that raise."""
 
+from flare.bytes.utf8 import lossy_text
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.message.status import Status
@@ -171,16 +172,23 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
         return self._shape(req, response^)
 
     def _shape(self, req: Request, var response: Response) raises -> Response:
-        var detail = String(
-            from_utf8_lossy=response.body.as_bytes()
-        ).removesuffix("\n")
-        var shaped = self.format(req, Problem(response.status, String(detail)))
-        shaped.status = response.status
-        for index in range(len(response.headers)):
-            var name = response.headers.name(index)
-            if name.lower() != "content-type" and name not in shaped.headers:
-                shaped.headers.append(name, response.headers.value(index))
+        var shaped = self.format(req, _problem_of(response))
+        _take_fields(response, shaped)
         return shaped^
+
+
+def _problem_of(response: Response) -> Problem:
+    var text = lossy_text(response.body.as_bytes())
+    return Problem(response.status, String(text.removesuffix("\n")))
+
+
+def _take_fields(response: Response, mut shaped: Response) raises:
+    """Gives a problem the status and the fields of the response it stands for."""
+    shaped.status = response.status
+    for index in range(len(response.headers)):
+        var name = response.headers.name(index)
+        if name.lower() != "content-type" and name not in shaped.headers:
+            shaped.headers.append(name, response.headers.value(index))
 
 
 def _is_plain(response: Response) -> Bool:

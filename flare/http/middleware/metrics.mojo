@@ -1,5 +1,6 @@
 """Figures of requests, counted for all workers and shown as Prometheus text."""
 
+from flare.bytes.utf8 import lossy_text
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -562,7 +563,7 @@ struct SharedNames(Movable):
         for index in range(min(length, NAME_LEN_MAX)):
             var word = self._words.load(first + 1 + index // _WORD_LEN)
             octets.append(UInt8((word >> (8 * (index % _WORD_LEN))) & 255))
-        return String(from_utf8_lossy=octets)
+        return lossy_text(octets)
 
     def _write(self, number: Int, octets: Span[UInt8, _]):
         """Writes a text; others may be writing the same one."""
