@@ -11,7 +11,7 @@ that the compiler does not read it again with each program.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,6 +49,8 @@ class Part:
     lines: list[str]
     names: "Names"
     row: Row | None = None
+    body: list[str] = field(default_factory=list)
+    """What the compiler runs in place of the row; nothing if it never does."""
 
 
 @dataclass
@@ -96,8 +98,10 @@ class Interface:
         exported: list[tuple[str, str]],
         kept: set[str],
         units: dict[str, "Unit"],
+        run_by_compiler: frozenset[str] = frozenset(),
     ) -> None:
         self.library = library
+        self._run_by_compiler = run_by_compiler
         self.kept = kept | library.below(tuple(kept))
         self.units = {name: library.below(unit.holds) for name, unit in units.items()}
         taken = set().union(*self.units.values())
@@ -143,6 +147,8 @@ class Interface:
                 for argument in signature(made).arguments:
                     if argument.default:
                         self._follow(module, argument.default, found, queue)
+            for made in module.definitions:
+                self._follow_members(module, made, self._run_by_compiler, found, queue)
         while queue:
             place = queue.pop()
             module = self.library.modules[place[0]]
@@ -170,12 +176,23 @@ class Interface:
                 queue.append(called)
         methods = set(_METHOD.findall(text))
         for other, made in self._structs_of(module):
-            for member in made.members:
-                if member.name in methods and id(member) not in self.comptime_methods:
-                    self.comptime_methods.add(id(member))
-                    within = other.blanked(member.line, member.end)
-                    within = SELF.sub(made.name, within)
-                    self._follow(other, within, found, queue)
+            self._follow_members(other, made, methods, found, queue)
+
+    def _follow_members(
+        self,
+        module: Module,
+        made: Definition,
+        names: Set[str],
+        found: set[tuple[str, str]],
+        queue: list[tuple[str, str]],
+    ) -> None:
+        """Notes methods that the compiler runs, and what they call."""
+        for member in made.members:
+            if member.name in names and id(member) not in self.comptime_methods:
+                self.comptime_methods.add(id(member))
+                within = module.blanked(member.line, member.end)
+                within = SELF.sub(made.name, within)
+                self._follow(module, within, found, queue)
 
     def _structs_of(self, module: Module) -> list[tuple[Module, Definition]]:
         """Lists the structs that a module makes or names."""
@@ -212,16 +229,25 @@ class Interface:
             row = self._row(module, made, owner)
         names = Names()
         header = module.lines[made.start : made.body]
-        if row is None:
+        body: list[str] = []
+        if row is None or self._is_run_by_compiler(module, made, owner):
             body = _body_lines(module.lines[made.body : made.end], made.indent + 4)
-            lines = header + body
-            names.add(blank("\n".join(lines)))
+        names.add(blank("\n".join(header + body)))
+        if row is None:
             if owner and owner.kind == "trait":
                 names.members.add(made.name)  # what conforms to it has it
-            return Part(lines, names)
-        names.add(blank("\n".join(header)))
+            return Part(header + body, names)
         names.add(row.type)
-        return Part(header, names, row)
+        return Part(header, names, row, body)
+
+    def _is_run_by_compiler(
+        self, module: Module, made: Definition, owner: Definition | None
+    ) -> bool:
+        """Tells whether the compiler may run a function, beside programs."""
+        if id(made) in self.comptime_methods:
+            return True
+        place = (module.name, owner.name if owner else made.name)
+        return place in self.comptime_names and (owner is None or made.name == "__init__")
 
     def _may_move(
         self, module: Module, made: Definition, owner: Definition | None
@@ -231,12 +257,6 @@ class Interface:
         place = (module.name, owner.name if owner else made.name)
         name = f"{module.name}.{owner.name + '.' if owner else ''}{made.name}"
         if module.name in self.kept or name in self.kept or ".".join(place) in self.kept:
-            return False
-        if owner is None and place in self.comptime_names:
-            return False
-        if owner and made.name == "__init__" and place in self.comptime_names:
-            return False
-        if id(made) in self.comptime_methods:
             return False
         if owner and (owner.kind != "struct" or made.name == "__deinit__"):
             return False
@@ -529,8 +549,17 @@ class Interface:
         if part.row is None:
             return part.lines
         lead = " " * (made.indent + 4)
-        number = str(part.row.number)
-        return part.lines + [lead + x.replace("{N}", number) for x in part.row.body]
+        calls = [x.replace("{N}", str(part.row.number)) for x in part.row.body]
+        if not part.body:
+            return part.lines + [lead + x for x in calls]
+        if not calls[-1].startswith("return "):
+            calls.append("return")
+        return (
+            part.lines
+            + [lead + "if not __is_run_in_comptime_interpreter:"]
+            + [lead + "    " + x for x in calls]
+            + part.body
+        )
 
 
 def _import_line(source: str, there: str, here: str) -> str:

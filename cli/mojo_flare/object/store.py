@@ -245,6 +245,7 @@ class Store:
                 name: Unit(tuple(unit["holds"]), tuple(unit.get("inside", ())))
                 for name, unit in wanted["units"].items()
             },
+            frozenset(wanted["run_by_compiler"]["names"]),
         )
 
 
