@@ -95,9 +95,13 @@ struct assert_raises:
         self._contains = String(contains)
         self._location = location
 
-    def __enter__(self):
-        """Begins the block."""
-        pass
+    def __enter__(self) -> String:
+        """Begins the block.
+
+        Returns:
+            What the error's text must have.
+        """
+        return self._contains
 
     @no_inline
     def __exit__(self) raises:
