@@ -147,6 +147,35 @@ def test_what_depends_on_the_program_stays(interface: Interface, tmp_path: Path)
         assert kept in text, kept
 
 
+def test_what_the_compiler_runs_is_a_call_in_programs(
+    interface: Interface, tmp_path: Path
+) -> None:
+    text = (tmp_path / "interface/flare/shop/till.mojo").read_text()
+    counted = text.split("def count_nothing()")[1].split("\n\n")[0]
+    first, call, *body = counted.splitlines()[1:]
+    assert first.strip() == "if not __is_run_in_comptime_interpreter:"
+    assert call.strip().startswith("return _object().f")
+    assert [line.strip() for line in body] == ["var count = 0", "count += 1", "return count - 1"]
+
+
+def test_what_the_compiler_calls_of_given_types_is_kept_for_it(tmp_path: Path) -> None:
+    """No constant names it here: a program's own type does, as ComptimeRouter."""
+    for name, text in LIBRARY.items():
+        path = tmp_path / "library" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    made = Interface(
+        Library(tmp_path / "library"),
+        Library(tmp_path / "library").exported(()),
+        {"flare.sys.weak_symbol"},
+        {"all": Unit((), ())},
+        frozenset({"add"}),
+    )
+    made.write_interface(tmp_path / "interface")
+    text = (tmp_path / "interface/flare/shop/till.mojo").read_text()
+    assert "for coin in coins" in text and "def _sum" in text
+
+
 def test_what_nothing_reaches_is_left_out(interface: Interface, tmp_path: Path) -> None:
     shop = tmp_path / "interface" / "flare" / "shop"
     assert not (shop / "forgotten.mojo").exists()
@@ -157,6 +186,7 @@ def test_what_nothing_reaches_is_left_out(interface: Interface, tmp_path: Path) 
 def test_rows_of_the_table(interface: Interface) -> None:
     rows = [row.type for row in interface.rows["flare.shop.till"]]
     assert rows == [
+        "def() thin -> Int",
         "def(Int) thin raises -> Till",
         "def[o0_: ImmOrigin](mut Till, Span[UInt8, o0_], Bool) thin raises -> Int",
         "def(var List[Till]) thin -> Int",
