@@ -115,6 +115,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(tmp_path_factory.mktemp("fits"))
 
 
+HAS_V4 = "avx512f" in Path("/proc/cpuinfo").read_text()
 LINKED = (*RECIPES, "another library's", "none")
 
 
@@ -135,6 +136,8 @@ def test_there_are_enough() -> None:
 def test_what_fits_runs_and_what_does_not_says_why(
     bench: Bench, interface: str, kind: str, linked: str
 ) -> None:
+    if kind == "v4" and not HAS_V4:
+        pytest.skip("no program for x86-64-v4 runs on this machine")
     code, said = bench.run(interface, kind, linked)
     if fits(interface, kind, linked):
         assert (code, said) == (0, "True\n")
