@@ -118,17 +118,22 @@ def open_drawer(mut drawer: Drawer):
 }
 
 
-@pytest.fixture
-def interface(tmp_path: Path) -> Interface:
+def made_interface(folder: Path, run_by_compiler: frozenset[str] = frozenset()) -> Interface:
     for name, text in LIBRARY.items():
-        path = tmp_path / "library" / name
+        path = folder / "library" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    library = Library(tmp_path / "library")
+    library = Library(folder / "library")
     units = {"all": Unit((), ())}
-    made = Interface(library, library.exported(()), {"flare.sys.weak_symbol"}, units)
-    made.write_interface(tmp_path / "interface")
+    kept = {"flare.sys.weak_symbol"}
+    made = Interface(library, library.exported(()), kept, units, run_by_compiler)
+    made.write_interface(folder / "interface")
     return made
+
+
+@pytest.fixture
+def interface(tmp_path: Path) -> Interface:
+    return made_interface(tmp_path)
 
 
 def test_a_function_of_known_types_is_a_call(interface: Interface, tmp_path: Path) -> None:
@@ -160,18 +165,7 @@ def test_what_the_compiler_runs_is_a_call_in_programs(
 
 def test_what_the_compiler_calls_of_given_types_is_kept_for_it(tmp_path: Path) -> None:
     """No constant names it here: a program's own type does, as ComptimeRouter."""
-    for name, text in LIBRARY.items():
-        path = tmp_path / "library" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    made = Interface(
-        Library(tmp_path / "library"),
-        Library(tmp_path / "library").exported(()),
-        {"flare.sys.weak_symbol"},
-        {"all": Unit((), ())},
-        frozenset({"add"}),
-    )
-    made.write_interface(tmp_path / "interface")
+    made_interface(tmp_path, frozenset({"add"}))
     text = (tmp_path / "interface/flare/shop/till.mojo").read_text()
     assert "for coin in coins" in text and "def _sum" in text
 

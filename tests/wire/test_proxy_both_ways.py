@@ -145,6 +145,22 @@ def test_content_that_came_with_the_head_goes_on(pair, near, far):
     assert client.rest() == b"go 200000"
 
 
+def begin_slowly(upstream, go_on: threading.Event) -> None:
+    """Begins a response, and takes nothing of the request until it may."""
+    upstream.request()
+    upstream.respond()
+    upstream.send(b"slow")
+    go_on.wait(WAIT_S)
+
+
+def slow_pair(pair, near, far, handle):
+    """Gives a client that has what `begin_slowly` sends, and its gateway."""
+    client, server, _ = pair(near, far, handle, max_body_size=32 << 20)
+    client.ask()
+    assert client.respond() == 200 and client.read() == b"slow"
+    return client, server
+
+
 @pytest.mark.parametrize("near, far", PAIRS)
 def test_an_upstream_that_takes_nothing_holds_the_client_back(pair, near, far):
     """Memory stays where it is; all goes through when it takes again."""
@@ -152,10 +168,7 @@ def test_an_upstream_that_takes_nothing_holds_the_client_back(pair, near, far):
     go_on = threading.Event()
 
     def handle(upstream) -> None:
-        upstream.request()
-        upstream.respond()
-        upstream.send(b"slow")
-        go_on.wait(WAIT_S)
+        begin_slowly(upstream, go_on)
         length = 0
         while piece := upstream.read():
             length += len(piece)
@@ -163,9 +176,7 @@ def test_an_upstream_that_takes_nothing_holds_the_client_back(pair, near, far):
         upstream.finish()
         upstream.request()
 
-    client, server, _ = pair(near, far, handle, max_body_size=32 << 20)
-    client.ask()
-    assert client.respond() == 200 and client.read() == b"slow"
+    client, server = slow_pair(pair, near, far, handle)
     before = memory_len(server.process.pid, "VmRSS")
     sent = [0]
 
@@ -341,14 +352,9 @@ def test_a_client_that_is_held_back_and_resets_is_gone_at_once(pair, near, far):
     go_on = threading.Event()
 
     def handle(upstream) -> None:
-        upstream.request()
-        upstream.respond()
-        upstream.send(b"slow")
-        go_on.wait(WAIT_S)
+        begin_slowly(upstream, go_on)
 
-    client, server, _ = pair(near, far, handle, max_body_size=32 << 20)
-    client.ask()
-    assert client.respond() == 200 and client.read() == b"slow"
+    client, server = slow_pair(pair, near, far, handle)
     sock = client.sock if near == "1.1" else client.h2.sock
     sock.settimeout(0.5)
     with pytest.raises(TimeoutError):
