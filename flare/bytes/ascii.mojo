@@ -105,6 +105,21 @@ def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
     writer.write_string(hex_digit_text(Int(octet & 15)))
 
 
+def hex_text(octets: Span[UInt8, _]) -> String:
+    """Writes octets as lower-case hex digits.
+
+    Args:
+        octets: The octets.
+
+    Returns:
+        Two digits for each.
+    """
+    var text = String(capacity_bytes=2 * len(octets))
+    for octet in octets:
+        write_hex_octet(octet, text)
+    return text^
+
+
 comptime ESCAPED_LEN_MAX = 200
 """Longest run of peer octets that a message repeats, in bytes.
 

@@ -86,22 +86,6 @@ def readable_type_name(full: StringSpan) -> String:
     return lossy_text(octets)
 
 
-def shown_type_name(full: StringSpan) -> String:
-    """Does what `readable_type_name` does, for programs: the compiler does not
-    run it, so that it need not be compiled with each.
-
-    Args:
-        full: The name as reflection has it.
-
-    Returns:
-        Such as `Optional[Int]`.
-    """
-    var name = String(full)
-    if "[" not in name and "." not in name:
-        return name^
-    return readable_type_name(name)
-
-
 def json_field_problem[
     S: AnyType, index: Int, knows_form: Bool, trait_name: StaticString
 ]() -> String:

@@ -8,7 +8,7 @@ from flare.bytes.from_text import TextError
 from flare.bytes.text import Text
 from flare.json.field_types import (
     is_plain_struct,
-    shown_type_name,
+    readable_type_name,
     type_name,
 )
 from flare.json.struct_reader import Erased, erased
@@ -162,7 +162,7 @@ struct SettingField(Copyable, Movable):
     ):
         self.unit = Unit.of_name(name) if kind.is_int else Unit.NONE
         self.name = name^
-        self.form = shown_type_name(kind.type_name)
+        self.form = readable_type_name(kind.type_name)
         self.about = about
         self.is_flag = kind.is_flag
         self.is_list = kind.is_list

@@ -1,6 +1,6 @@
 """Texts that are not to be seen."""
 
-from flare.bytes.ascii import write_hex_octet
+from flare.bytes.ascii import hex_text
 from flare.bytes.from_text import FromText, TextError
 from flare.sys.errno import OsError
 from flare.sys.random import fill_random
@@ -35,10 +35,7 @@ struct Secret(Copyable, FromText, Writable):
         """
         var octets = List[UInt8](length=max(length, 1), fill=0)
         fill_random(Span(octets))
-        var text = String()
-        for octet in octets:
-            write_hex_octet(octet, text)
-        return Self(text^)
+        return Self(hex_text(octets))
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:

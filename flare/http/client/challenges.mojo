@@ -1,13 +1,13 @@
 """What a client answers to challenges of servers and proxies (RFC 7616), kept
 for all of its requests."""
 
+from flare.bytes.ascii import hex_text
 from flare.http.client.auth import BasicAuth
 from flare.http.client.digest import (
     CNONCE_LEN,
     DigestChallenge,
     DigestSession,
     DigestStore,
-    hex_text,
 )
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import PreparedRequest

@@ -4,7 +4,7 @@ A challenge that was answered is kept: later requests to the same server are
 answered before it asks, with the next nonce count.
 """
 
-from flare.bytes.ascii import equals_ignore_case, write_hex_octet
+from flare.bytes.ascii import equals_ignore_case, hex_text, write_hex_octet
 from flare.bytes.hash import sha256
 from flare.bytes.md5 import md5
 from flare.bytes.scan import TCHAR
@@ -59,13 +59,6 @@ struct DigestAlgorithm(Equatable, TrivialRegisterPassable):
             return hex_text(Span(digest))
         var digest = sha256(text.as_bytes())
         return hex_text(Span(digest))
-
-
-def hex_text(octets: Span[UInt8, _]) -> String:
-    var text = String()
-    for octet in octets:
-        write_hex_octet(octet, text)
-    return text^
 
 
 struct DigestChallenge(Copyable, Movable):

@@ -1,10 +1,9 @@
 """The header fields of a request as they go out: its own, those of the client, and
 what both add to them."""
 
-from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.ascii import equals_ignore_case, hex_text
 from flare.bytes.hash import sha256
 from flare.http.client.config import ClientConfig
-from flare.http.client.digest import hex_text
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.redirect import is_credential
 from flare.http.message.header_map import HeaderError, HeaderMap

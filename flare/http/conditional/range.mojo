@@ -2,8 +2,8 @@
 
 from flare.bytes.ascii import (
     equals_ignore_case,
+    hex_text,
     trim_whitespace,
-    write_hex_octet,
 )
 from flare.http.message.fields import ListElements
 
@@ -327,9 +327,7 @@ struct ByterangesLayout(Copyable, Movable):
         self._ranges = ranges^
         self._size = size
         self._media_type = media_type^
-        self._boundary = String()
-        for octet in random:
-            write_hex_octet(octet, self._boundary)
+        self._boundary = hex_text(random)
 
     def content_type(self) -> String:
         """Writes the value of the Content-Type field.

@@ -1,6 +1,6 @@
 """What is answered and logged when a handler raises, and the id that ties both."""
 
-from flare.bytes.ascii import write_hex_octet
+from flare.bytes.ascii import hex_text
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
@@ -205,7 +205,4 @@ def _new_id() -> String:
         var time = UInt64(realtime_ns()) ^ (UInt64(monotonic_ns()) << 20)
         for index in range(_OWN_LEN):
             octets.at(index) = UInt8((time >> UInt64(index % 8 * 8)) & 255)
-    var id = String(capacity_bytes=2 * _OWN_LEN)
-    for octet in octets:
-        write_hex_octet(octet, id)
-    return id^
+    return hex_text(Span(octets))

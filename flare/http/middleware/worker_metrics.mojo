@@ -4,6 +4,7 @@ from flare.backplane.worker_control import OrderReceiver, WorkerControl
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
+from flare.bytes.utf8 import lossy_text
 from flare.http.handler.metric_source import MetricSource
 from flare.http.middleware.metric_sums import MetricSums
 from flare.runtime.worker_count import WORKER_COUNT_MAX
@@ -242,7 +243,7 @@ struct _Board[M: MetricSource](Movable):
             min(max(valid >> 1, 0), TEXT_LEN_MAX),
             octets,
         )
-        return String(from_utf8_lossy=octets.span())
+        return lossy_text(octets.span())
 
 
 def _place(row: Int) -> Int:
