@@ -32,7 +32,7 @@ from flare.http.proxy.exchange_phase import (
     ExchangePhase,
     STATUS_MAX,
 )
-from flare.http.proxy.lent_content import LentContent, send_output
+from flare.http.exchange.lent_content import LentContent, send_output
 from flare.http.proxy.lateness import outcome_of_late, reason_of_late
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.placement import (

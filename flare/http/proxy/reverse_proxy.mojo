@@ -24,7 +24,7 @@ from flare.http.proxy.forwarding import (
     ForwardingRules,
 )
 from flare.http.proxy.group_config import Balance
-from flare.http.proxy.lent_content import LENT_LEN_MIN
+from flare.http.exchange.lent_content import LENT_LEN_MIN
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
 from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
 from flare.http.proxy.queued_exchange import QueuedExchange

@@ -20,7 +20,7 @@ from flare.http.message.body import (
     drop_counted,
     erase_counted,
 )
-from flare.http.proxy.lent_content import OctetSink
+from flare.http.exchange.lent_content import OctetSink
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import (

@@ -2,7 +2,7 @@
 connection takes at once, the same octets go out in the same order."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.proxy.lent_content import (
+from flare.http.exchange.lent_content import (
     LentContent,
     OctetSink,
     send_output,
