@@ -1,5 +1,4 @@
-"""Sending a request to an upstream that speaks HTTP/1.1: what is there, and content
-from where it was received."""
+"""Content of a request that goes out from where it was received."""
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
@@ -52,14 +51,8 @@ struct LentContent(Movable, Sized):
             self._octets.unsafe_ptr(), len(self._octets)
         )
 
-    def end(mut self, mut sent_len: Int):
-        """Ends the loan.
-
-        Args:
-            sent_len: How many octets of what goes before and of these are sent,
-                in bytes; all that is left is sent then if all of both was.
-        """
-        sent_len -= len(self)
+    def end(mut self):
+        """Ends the loan: the octets may go."""
         self._octets = {}
 
     def move_to(mut self, mut output: Buffer):
@@ -70,77 +63,3 @@ struct LentContent(Movable, Sized):
         """
         output.append(self._octets)
         self._octets = {}
-
-
-trait OctetSink:
-    """A connection that takes octets as far as there is room, without a wait."""
-
-    def send(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets.
-
-        Args:
-            octets: What to send.
-
-        Returns:
-            How many were taken, or a negative number as `Transport` gives it.
-        """
-        ...
-
-    def send_two(
-        mut self, first: Span[UInt8, _], second: Span[UInt8, _]
-    ) -> Int:
-        """Writes two pieces, without joining them.
-
-        Args:
-            first: What goes first; not empty.
-            second: What follows.
-
-        Returns:
-            How many octets of both were taken, or a negative number.
-        """
-        ...
-
-    def flush(mut self) -> Int:
-        """Sends what was taken and has not left yet.
-
-        Returns:
-            0 if all has left, or a negative number.
-        """
-        ...
-
-
-def send_output[
-    S: OctetSink
-](
-    mut link: S,
-    output: Buffer,
-    content: Span[UInt8, _],
-    mut sent_len: Int,
-) -> Int:
-    """Sends what is left of a request's octets.
-
-    Parameters:
-        S: The connection's type.
-
-    Args:
-        link: Where to.
-        output: The octets.
-        content: What follows them.
-        sent_len: How many of both are sent, in bytes.
-
-    Returns:
-        0 if all have left; a negative number as `Transport` gives it, `-EAGAIN`
-        to wait until the upstream takes more.
-    """
-    while sent_len < len(output) + len(content):
-        var count: Int
-        if sent_len >= len(output):
-            count = link.send(content.after(sent_len - len(output)))
-        elif len(content) == 0:
-            count = link.send(output.span().after(sent_len))
-        else:
-            count = link.send_two(output.span().after(sent_len), content)
-        if count < 0:
-            return count
-        sent_len += count
-    return link.flush()

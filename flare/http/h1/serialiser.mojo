@@ -411,6 +411,22 @@ struct RequestStart[m: ImmOrigin, t: ImmOrigin, h: ImmOrigin](Movable):
     var minor_version: UInt8
     """1, or 0 for HTTP/1.0."""
 
+    def host_offset(self) -> Int:
+        """Tells where `write_request_head` writes the value of Host.
+
+        Returns:
+            Bytes from the start of the head.
+        """
+        return (
+            self.method.byte_length()
+            + self.target.byte_length()
+            + _BEFORE_HOST.byte_length()
+        )
+
+
+comptime _BEFORE_HOST = StaticString("  HTTP/1.1\r\nHost: ")
+# A request line and the start of Host, without method and target.
+
 
 def write_request_head(
     mut out: Buffer,

@@ -1,80 +1,127 @@
-"""One request on its way through a reverse proxy, from the handler's call to
-the last octet of its response.
+"""One request on its way through a reverse proxy, from the handler's call to the
+last octet of its response.
 
-    NEW --> CONNECTING --> SENDING --> AWAITING --head--> CONTENT --> OVER
-              |              |  ^                  \\--all is here--> OVER
-              |              v  | 100, or no answer
-              |            ASKING
-              +--> an idle connection goes straight to SENDING
-
-Responses are read while the request is still being sent, and one that begins
-before that is done does not end it: both go on. What fails before
-anything of a response has come may be sent again on another connection, if it
-is safe. Functions take the counted pointer, since what they call may lead back
-here by another copy.
+What it waits for is a `RequestPhase`; what is sent and received is an
+`Http1Request` on a connection of its own, or an `Http2Request` on a stream of one
+that many share. Here they meet their upstream: one is chosen, connected to, asked,
+and given back, and what fails before anything of a response has come is sent
+again, if that is safe. Functions take the counted pointer, since what they call may
+lead back here by another copy.
 """
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
+from flare.http.client.http2_flight import Http2Flight, StreamFate
+from flare.http.exchange.http1_request import Http1Request, READ_LEN, reason_of
+from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.request_phase import (
+    RequestEvent,
+    RequestPhase,
+    STATUS_MAX,
+    phase_after,
+)
+from flare.http.exchange.supply import Supply
 from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
-from flare.http.h1.response_parser import ResponseParser, ResponseProgress
-from flare.http.message.body import Body, Poll, StreamWaker
+from flare.http.h1.response_parser import ResponseProgress
+from flare.http.handler.failure import refusal
+from flare.http.handler.later import Completion, Errand, RequestContent
+from flare.http.message.body import Body, BodySource, Poll, StreamWaker
 from flare.http.message.body_reader import BodyError, owned_fields
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.response import Response
+from flare.http.message.status import Status
 from flare.http.message.trailers import Trailers
-from flare.http.proxy.exchange_phase import (
-    CONTINUE_TIMEOUT_MS,
-    ExchangePhase,
-    STATUS_MAX,
+from flare.http.proxy.http2_pool import http2_connector
+from flare.http.proxy.http2_upstream import (
+    Http2Upstream,
+    StreamUser,
+    open_upstream,
+    settle,
+    take_plain,
 )
-from flare.http.exchange.lent_content import LentContent, send_output
-from flare.http.proxy.lateness import outcome_of_late, reason_of_late
+from flare.http.proxy.lateness import (
+    HeadTime,
+    outcome_of_late,
+    reason_of_late,
+    wait_ms,
+)
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.placement import (
     Placement,
+    outcome_of_failure,
     outcome_of_refusal,
     reason_of_refusal,
     reason_over_http1,
-    replace_text,
 )
 from flare.http.proxy.proxy_worker import ProxyWorker
-from flare.http.proxy.request_sending import take_content
-from flare.http.proxy.response_reading import (
-    advance_response,
-    announced_len,
-    wants_rest,
+from flare.http.proxy.stream_tunnel import (
+    StreamHandshake,
+    begin_stream_tunnel,
+    opens_tunnel,
 )
-from flare.http.proxy.stream_request import SendState
 from flare.http.proxy.tunnel import agree_on_protocol, begin_tunnel
-from flare.http.proxy.upstream_content import (
-    ContentSide,
-    ContentTimes,
-    UpstreamContent,
-    announce,
-    has_events,
-    trailers_of,
-)
+from flare.http.proxy.upstream_content import announce, has_events, trailers_of
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
     open_link,
-    reason_of,
     start_link,
 )
-from flare.http.handler.failure import refusal
-from flare.http.handler.later import Completion, Errand, RequestContent
+from flare.http.proxy.upstream_stream import UpstreamStream
+from flare.http.proxy.upstreams import Pick
 from flare.runtime.event import Event
-from flare.runtime.worker_loop import WorkerLoop
-from flare.sys.errno import EAGAIN
+from flare.runtime.worker_loop import LoopTask, WorkerLoop
+from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer, OwnedPointer
 
+comptime _BAD_REQUEST = 400
+comptime _FIELDS_TOO_LARGE = 431
 
-struct Exchange(ContentSide, Errand, LinkUser):
+comptime _PIECE_LEN = 65_536
+# Most content that goes to the client at once, in bytes; about that much.
+
+comptime _AGAIN_COUNT_MAX = 5
+# How often a request goes again that an upstream has left untouched (RFC 9113
+# section 8.7), before that counts as a failure.
+
+comptime _AGAIN_PAUSE_MS = 10
+# The pause before the second time; the next one is twice as long.
+
+
+struct StreamSide(Movable):
+    """A request as long as it may go over HTTP/2."""
+
+    var request: Http2Request
+    """What is sent."""
+    var handshake: Optional[StreamHandshake]
+    """Of a WebSocket, if the request asks for one."""
+    var stream: Optional[UpstreamStream]
+    """Its part in a connection."""
+    var again_count: Int
+    """How often an upstream has left it untouched."""
+
+    def __init__(
+        out self,
+        var request: Http2Request,
+        var handshake: Optional[StreamHandshake],
+    ):
+        """Takes a request.
+
+        Args:
+            request: The request.
+            handshake: Of a WebSocket, if it asks for one.
+        """
+        self.request = request^
+        self.handshake = handshake^
+        self.stream = None
+        self.again_count = 0
+
+
+struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     """A request under way to an upstream."""
 
     var _padding: Padding[128]
@@ -82,7 +129,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """What its worker keeps."""
     var loop: ArcPointer[WorkerLoop]
     """The worker's."""
-    var phase: ExchangePhase
+    var phase: RequestPhase
     """What it waits for."""
     var method: Method
     """The request's method."""
@@ -90,46 +137,32 @@ struct Exchange(ContentSide, Errand, LinkUser):
     """The upstream that it is at."""
     var asks_upstreams_host: Bool
     """True if Host is the upstream's, whichever it is."""
-    var host_offset: Int
-    """Where the value of Host stands in the output."""
     var host: String
     """The Host that the upstream is asked for."""
     var upgrade: String
     """The protocol that is asked for; empty if none is."""
-    var output: Buffer
-    """What is sent: the head, and content."""
-    var lent: LentContent
-    """What is sent behind it."""
+    var http1: Http1Request
+    """The request for an upstream that speaks HTTP/1.1."""
+    var http2: Optional[OwnedPointer[StreamSide]]
+    """The request as long as the upstream may speak HTTP/2; nothing is written for
+    HTTP/1.1 then."""
     var content: Optional[RequestContent]
     """Content that goes on arriving."""
-    var is_chunked: Bool
-    """True if that is framed by chunks."""
-    var asks: Bool
-    """True to wait for 100 before that is sent."""
-    var has_all: Bool
-    """True once all of the request is in the output."""
-    var sends_on: Bool
-    """True while the request goes on behind the head of its response."""
-    var waker: Optional[StreamWaker]
-    """Rings for the client's connection, while content goes to it."""
-    var parser: Optional[OwnedPointer[ResponseParser]]
-    """The response, once something of it has come."""
-    var trailers: Trailers
-    """What followed its content."""
-    var link: Optional[ArcPointer[UpstreamLink]]
-    """The connection to the upstream."""
     var response: Response
     """Room for the response."""
     var _completion: Optional[Completion]
-    var _sent_len: Int
-    # True while the output has the request from its start.
-    var _is_kept: Bool
+    # Rings for the client's connection, while content goes to it.
+    var _waker: Optional[StreamWaker]
+    # What has followed the content of the response.
+    var _trailers: Trailers
+    var _link: Optional[ArcPointer[UpstreamLink]]
+    # True if the connection has served others before.
     var _was_reused: Bool
-    # True for an attempt that trusts no connection which was idle.
-    var _wants_new: Bool
     # When something of the request was sent; 0 if nothing was.
     var _taken_ms: Int
-    var _write_error: Int
+    var _head_time: HeadTime
+    # By what the loop knows it; 0 if it does not.
+    var _token: UInt64
 
     def __init__(
         out self,
@@ -147,77 +180,42 @@ struct Exchange(ContentSide, Errand, LinkUser):
         self._padding = {}
         self.worker = worker.copy()
         self.loop = loop.copy()
-        self.phase = ExchangePhase.NEW
+        self.phase = RequestPhase.NEW
         self.method = Method(method_name)
         self.place = Placement(worker[].shared, method_name)
         self.asks_upstreams_host = False
-        self.host_offset = 0
         self.host = String()
         self.upgrade = String()
-        self.output = worker[].take_output()
-        self.lent = LentContent()
+        self.http1 = Http1Request(worker[].take_output())
+        self.http2 = None
         self.content = None
-        self.is_chunked = False
-        self.asks = False
-        self.has_all = True
-        self.sends_on = False
-        self.waker = None
-        self.parser = None
-        self.trailers = Trailers()
-        self.link = None
         self.response = Response(500)
         self._completion = None
-        self._sent_len = 0
-        self._is_kept = True
+        self._waker = None
+        self._trailers = Trailers()
+        self._link = None
         self._was_reused = False
-        self._wants_new = False
         self._taken_ms = 0
-        self._write_error = 0
+        self._head_time = HeadTime()
+        self._token = 0
 
     def __deinit__(deinit self):
-        """Gives the output back to the worker."""
-        self.worker[].give_output(self.output^)
-
-    def give_output(mut self):
-        """Does so before, since the rest may take long."""
-        var output = Buffer(0)
-        swap(output, self.output)
-        # All of the empty one has been sent if all of this one has.
-        self._sent_len -= len(output)
-        self.worker[].give_output(output^)
-
-    def forward_fields(
-        self, received: Fields, mut out: HeaderMap
-    ) raises HeaderError:
-        """Makes the fields of a response to the client.
-
-        Args:
-            received: The upstream's fields.
-            out: Where to; the fields are added.
-
-        Raises:
-            HeaderError: If they are longer than a header block may be.
-        """
-        self.worker[].forward_fields(received, self.place, self.host, out)
-
-    def write_upstreams_host(mut self):
-        """Asks another upstream for its own Host, if that is to be."""
-        if self.asks_upstreams_host:
-            var host = self.place.authority()
-            var old_len = self.host.byte_length()
-            replace_text(self.output, self.host_offset, old_len, host)
-            self.host = host^
+        """Gives what is sent back to the worker."""
+        self.worker[].give_output(self.http1.take_output())
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
-        """Sends the request.
+        """Sends the request, or waits for an upstream that has room.
 
         Args:
             errand: The exchange.
             completion: Takes the response.
         """
         errand[]._completion = completion^
-        _start(errand)
+        if errand[].place.upstream:
+            _start(errand)
+        else:
+            _queue(errand)
 
     @staticmethod
     def on_content(errand: ArcPointer[Self]):
@@ -226,8 +224,9 @@ struct Exchange(ContentSide, Errand, LinkUser):
         Args:
             errand: The exchange.
         """
-        if errand[].phase == ExchangePhase.SENDING:
+        if errand[].phase.is_sending():
             _send(errand)
+            _settle(errand)
 
     @staticmethod
     def cancel(errand: ArcPointer[Self]):
@@ -237,7 +236,31 @@ struct Exchange(ContentSide, Errand, LinkUser):
             errand: The exchange.
         """
         errand[]._completion = None
-        _drop_link(errand)
+        _drop(errand)
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        """Goes on with an upstream that has room, or with content that goes on
+        behind the response's head.
+
+        Args:
+            task: The exchange.
+            event: Of no socket.
+        """
+        if task[].phase == RequestPhase.QUEUED:
+            _arrive(task)
+        elif task[].phase == RequestPhase.BOTH_WAYS:
+            _send_on(task)
+            _settle(task)
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        """Ends what has waited too long, or begins anew behind a pause.
+
+        Args:
+            task: The exchange.
+        """
+        _on_time(task)
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
@@ -246,7 +269,7 @@ struct Exchange(ContentSide, Errand, LinkUser):
         Args:
             user: The exchange.
         """
-        user[].phase = ExchangePhase.SENDING
+        user[]._move(RequestEvent.OPEN)
         user[].place.note_connected()
         _send(user)
 
@@ -268,15 +291,15 @@ struct Exchange(ContentSide, Errand, LinkUser):
             user: The exchange.
             event: For what.
         """
-        if user[].phase == ExchangePhase.CONTENT:
-            if user[].sends_on and event.is_writable:
+        if user[].phase.has_head():
+            if event.is_writable and user[].phase == RequestPhase.BOTH_WAYS:
                 _send_on(user)
             if event.is_readable:
-                user[].wake()
+                user[]._wake()
             return
         if event.is_readable:
             _receive(user)
-        if event.is_writable and user[].phase == ExchangePhase.SENDING:
+        if event.is_writable and user[].phase == RequestPhase.SENDING:
             _send(user)
 
     @staticmethod
@@ -286,254 +309,441 @@ struct Exchange(ContentSide, Errand, LinkUser):
         Args:
             user: The exchange.
         """
-        ref config = user[].worker[].shared[].config
-        if user[].phase == ExchangePhase.ASKING:
-            user[].phase = ExchangePhase.SENDING
-            _send(user)
-        elif user[].phase.may_be_late():
-            var reason = reason_of_late(user[].phase, config)
-            _fail(user, outcome_of_late(user[].phase), reason)
+        _on_time(user)
 
-    def wake(mut self):
+    @staticmethod
+    def on_news(user: ArcPointer[Self]):
+        """Goes on with what has come of a connection that others share.
+
+        Args:
+            user: The exchange.
+        """
+        if user[].phase == RequestPhase.CONNECTING:
+            _on_connection(user)
+        elif user[].http2 and user[].http2.held()[].stream:
+            _on_stream(user)
+
+    def _move(mut self, event: RequestEvent):
+        self.phase = phase_after(self.phase, event)
+
+    def _supply(self) -> Supply:
+        if self.http2:
+            return self.http2.held()[].request.supply
+        return self.http1.supply
+
+    def _flight(self) -> ArcPointer[Http2Flight]:
+        return self.http2.held()[].stream.held().flight.held().copy()
+
+    def _wake(mut self):
         """Lets the client's connection look for content of the response."""
-        if self.waker:
-            self.loop[].woken.append(self.waker.held().place())
+        if self._waker:
+            self.loop[].woken.append(self._waker.held().place())
 
-    @staticmethod
-    def set_waker(side: ArcPointer[Self], var waker: StreamWaker):
-        """Hears how to say that there is more content.
+    def _forward_fields(
+        self, received: Fields, mut out: HeaderMap
+    ) raises HeaderError:
+        self.worker[].forward_fields(received, self.place, self.host, out)
 
-        Args:
-            side: The exchange.
-            waker: The connection's.
-        """
-        side[].waker = waker^
 
-    @staticmethod
-    def is_over(side: ArcPointer[Self]) -> Bool:
-        """Tells whether no more content will come.
+def _queue(e: ArcPointer[Exchange]):
+    """Waits until an upstream has room, if it may."""
+    ref x = e[]
+    x._move(RequestEvent.QUEUE)
+    _join_loop(e)
+    ref line = x.worker[].line
+    if not line or not x.place.wait(line.held()[].number, x._token):
+        return _finish(e, x.place.no_upstream())
+    x.loop[].set_deadline(
+        x._token,
+        coarse_monotonic_ms() + x.worker[].shared[].group.queue_timeout_ms,
+    )
 
-        Args:
-            side: The exchange.
 
-        Returns:
-            True behind the end, or a failure.
-        """
-        return side[].phase == ExchangePhase.OVER
+def _arrive(e: ArcPointer[Exchange]):
+    """Goes on with the upstream that the wait has brought, if there is one."""
+    ref x = e[]
+    var pick = Optional[Pick](None)
+    swap(pick, x.worker[].line.held()[].handed)
+    if pick:
+        _end_wait(e, x.place.arrive(pick.take()))
 
-    @staticmethod
-    def pull(
-        side: ArcPointer[Self], mut out: Buffer, length_max: Int
-    ) raises -> Poll:
-        """Takes what has come of the content.
 
-        Args:
-            side: The exchange.
-            out: Where to append it.
-            length_max: How long that may become, about, in bytes.
+def _end_wait(e: ArcPointer[Exchange], has_upstream: Bool):
+    ref x = e[]
+    if not has_upstream:
+        return _finish(e, x.place.no_upstream())
+    _leave_loop(e)
+    _write_upstreams_host(e)
+    _start(e)
 
-        Returns:
-            What follows.
 
-        Raises:
-            Error: If the upstream fails.
-        """
-        while len(out) < length_max:
-            var progress = _advance(side)
-            if progress == ResponseProgress.CONTENT:
-                out.append(side[].parser.held()[].content())
-            elif progress == ResponseProgress.END:
-                _end_exchange(side)
-                return Poll.DONE
-            else:
-                return Poll.PENDING
-        return Poll.READY
+def _join_loop(e: ArcPointer[Exchange]):
+    """Has the loop know it, for its time and for content that goes on."""
+    if e[]._token == 0:
+        var loop = e[].loop.copy()
+        e[]._token = loop[].add(e)
 
-    @staticmethod
-    def break_off(side: ArcPointer[Self], is_late: Bool):
-        """Takes note of content that has broken off, and closes the connection.
 
-        Args:
-            side: The exchange.
-            is_late: True if the upstream was silent for too long.
-        """
-        side[].place.note_broken(
-            Outcome.CONTENT_TIMEOUT if is_late else Outcome.CONTENT_FAILED
-        )
-        _drop_link(side)
+def _leave_loop(e: ArcPointer[Exchange]):
+    if e[]._token != 0:
+        e[].loop[].remove(e[]._token)
+        e[]._token = 0
 
-    @staticmethod
-    def give_up(side: ArcPointer[Self]):
-        """Closes the connection, since nobody wants the rest.
 
-        Args:
-            side: The exchange.
-        """
-        _drop_link(side)
+def _set_deadline(e: ArcPointer[Exchange], wait_ms: Int):
+    """Sets the time for what is waited for, within that of the response's head."""
+    ref x = e[]
+    var token = x._token if x.http2 else x._link.held()[].token()
+    x.loop[].set_deadline(token, x._head_time.deadline_ms(wait_ms))
 
-    @staticmethod
-    def trailers_behind(side: ArcPointer[Self]) -> Trailers:
-        """Gives what has followed the content.
 
-        Args:
-            side: The exchange.
+def _settle(e: ArcPointer[Exchange]):
+    """Sends what was written on a connection that others share, unless that does
+    so itself."""
+    if e[].http2 and e[].http2.held()[].stream:
+        var upstream = e[].http2.held()[].stream.held().upstream.copy()
+        settle(upstream)
 
-        Returns:
-            The fields.
-        """
-        return side[].trailers.copy()
 
-    @staticmethod
-    def times(side: ArcPointer[Self]) -> ContentTimes:
-        """Tells what counts for how long the upstream may be silent.
-
-        Args:
-            side: The exchange.
-
-        Returns:
-            The times.
-        """
-        ref config = side[].worker[].shared[].config
-        return ContentTimes(config.idle_timeout_ms, side[]._taken_ms)
+def _write_upstreams_host(e: ArcPointer[Exchange]):
+    """Asks another upstream for its own Host, if that is to be."""
+    ref x = e[]
+    if not x.asks_upstreams_host:
+        return
+    x.host = x.place.authority()
+    if not x.http2:
+        x.http1.replace_host(x.host)
 
 
 def _start(e: ArcPointer[Exchange]):
-    """Begins an attempt, on an idle connection if there is one."""
+    """Begins an attempt at the upstream that was chosen."""
     ref x = e[]
-    x._sent_len = 0
+    x._move(RequestEvent.BEGIN)
     x._taken_ms = 0
+    if not x.http2:
+        return _connect(e, trusts_idle=True)
+    ref config = x.worker[].shared[].config
+    var is_tls = x.place.upstream.held()[].endpoint.is_tls
+    var is_tunnel = x.http2.held()[].handshake.__bool__()
+    if config.offers_http2(is_tls) and x.worker[].http2.may_ask(
+        x.place.member, is_tunnel=is_tunnel
+    ):
+        _join(e)
+    else:
+        _go_plain(e)
+
+
+def _connect(e: ArcPointer[Exchange], *, trusts_idle: Bool):
+    """Sends the request over HTTP/1.1, on an idle connection if there is one."""
+    ref x = e[]
+    x.http1.begin_attempt()
     var idle = Optional[ArcPointer[UpstreamLink]](None)
-    if not x._wants_new:
+    if trusts_idle:
         idle = x.worker[].take_idle(x.place.member)
     x._was_reused = idle.__bool__()
     if idle:
         idle.held()[].lend(e)
-        x.link = idle.take()
-        x.phase = ExchangePhase.SENDING
+        x._link = idle.take()
+        x._move(RequestEvent.OPEN)
         return _send(e)
-    x.phase = ExchangePhase.CONNECTING
     var connector = x.worker[].connector(x.place.upstream.held()[])
     var link = open_link(x.loop, x.worker[].context, connector^, e)
-    x.link = link.copy()
+    x._link = link.copy()
     start_link(link)
+
+
+def _join(e: ArcPointer[Exchange]):
+    """Takes a part in a connection that speaks HTTP/2: one that is there, or a new
+    one."""
+    ref x = e[]
+    ref side = x.http2.held()[]
+    var worker = x.worker.copy()
+    _join_loop(e)
+    _set_deadline(e, -1)
+    var found = worker[].http2.find(x.place.member)
+    if found:
+        var upstream = found.take()
+        side.stream = UpstreamStream(upstream, upstream[].join(e))
+        if not upstream[].is_opening():
+            _open(e)
+            _settle(e)
+        return
+    ref config = worker[].shared[].config
+    var made = worker[].http2.add(x.place.member, config)
+    side.stream = UpstreamStream(made, made[].join(e))
+    var connector = http2_connector(x.place.upstream.held()[], config)
+    var loop = x.loop.copy()
+    open_upstream(made, loop, worker[].context, connector^)
+
+
+def _on_connection(e: ArcPointer[Exchange]):
+    """Looks what has become of the connection."""
+    ref x = e[]
+    ref upstream = x.http2.held()[].stream.held().upstream[]
+    if upstream.failure:
+        var error = upstream.failure.held().copy()
+        return _fail(e, outcome_of_refusal(error), reason_of_refusal(error))
+    if upstream.speaks_http1:
+        x.worker[].http2.note_http1(x.place.member)
+        return _go_plain(e)
+    if upstream.http2:
+        x.place.note_connected()
+        _open(e)
+
+
+def _go_plain(e: ArcPointer[Exchange]):
+    """Goes on over HTTP/1.1, on the connection that has been opened if nobody was
+    first."""
+    ref x = e[]
+    var side = x.http2.take()
+    if side[].stream:
+        var stream = side[].stream.take()
+        var link = take_plain(stream.upstream)
+        stream^.give_back()
+        if link:
+            x.worker[].put_idle(x.place.member, link.held())
+    _leave_loop(e)
+    try:
+        side[].request.write_to(
+            x.http1, StringSpan(x.place.method_name), StringSpan(x.host)
+        )
+    except error:
+        return _finish(e, refusal(_BAD_REQUEST, String(error, "\n")))
+    if x.phase != RequestPhase.CONNECTING:
+        x._move(RequestEvent.BEGIN)
+    _connect(e, trusts_idle=True)
+
+
+def _open(e: ArcPointer[Exchange]):
+    """Sends the head as soon as there is a stream for it."""
+    ref x = e[]
+    ref side = x.http2.held()[]
+    var upstream = side.stream.held().upstream.copy()
+    ref link = upstream[].http2.held()[]
+    ref config = x.worker[].shared[].config
+    var is_tunnel = side.handshake.__bool__()
+    if is_tunnel and not _may_tunnel(e):
+        return
+    if link.is_closing:
+        return _again(e)
+    if upstream[].knows_streams_max() and link.room() == 0:
+        if upstream[].streams_max() > 0:
+            return _start_anew(e, 0)
+        link.wait(side.stream.held().number)
+        return _set_deadline(e, config.connect_timeout_ms)
+    var is_doubtful = link.awaits_pong() and not x.place.is_idempotent()
+    try:
+        side.stream.held().collect(
+            side.request,
+            StringSpan(x.place.method_name),
+            StringSpan(x.host),
+            is_tunnel=is_tunnel,
+        )
+    except error:
+        return _finish(
+            e, refusal(_FIELDS_TOO_LARGE, String(error.reason, "\n"))
+        )
+    if is_doubtful or not link.has_room():
+        link.wait(side.stream.held().number)
+        return _set_deadline(e, config.connect_timeout_ms)
+    side.request.begin_attempt()
+    if not side.stream.held().open(
+        x.method == Method.HEAD,
+        ends=side.request.is_empty() and not is_tunnel,
+        is_tunnel=is_tunnel,
+    ):
+        return _again(e)
+    x._was_reused = upstream[].request_count > 0
+    upstream[].request_count += 1
+    x._move(RequestEvent.OPEN)
+    if is_tunnel:
+        return _await_head(e)
+    _send(e)
+
+
+def _may_tunnel(e: ArcPointer[Exchange]) -> Bool:
+    """Tells whether the upstream takes a WebSocket on a stream; where it does not,
+    or has not said so yet (RFC 8441 section 3), the request goes on by itself.
+    """
+    ref x = e[]
+    ref side = x.http2.held()[]
+    var upstream = side.stream.held().upstream.copy()
+    ref link = upstream[].http2.held()[]
+    if not link.session.state.has_settings:
+        if link.failure:
+            ref failure = link.failure.held()
+            _fail(e, outcome_of_failure(failure, False), failure.reason)
+        else:
+            link.wait(side.stream.held().number)
+            _set_deadline(e, x.worker[].shared[].config.connect_timeout_ms)
+    elif not link.session.state.remote.enable_connect_protocol:
+        x.worker[].http2.note_no_tunnels(x.place.member)
+        _go_plain(e)
+    elif side.handshake.held().fault.byte_length() > 0:
+        # Nobody behind sees the key.
+        _finish(e, refusal(_BAD_REQUEST, side.handshake.held().fault))
+    else:
+        return True
+    return False
+
+
+def _again(e: ArcPointer[Exchange]):
+    """Begins anew with a request that the upstream has left untouched."""
+    ref side = e[].http2.held()[]
+    side.again_count += 1
+    if side.again_count > _AGAIN_COUNT_MAX:
+        return _fail(
+            e, Outcome.RESET, String("it has left the request untouched")
+        )
+    var pause_ms = 0
+    if side.again_count > 1:
+        pause_ms = _AGAIN_PAUSE_MS << (side.again_count - 2)
+    _start_anew(e, pause_ms)
+
+
+def _start_anew(e: ArcPointer[Exchange], pause_ms: Int):
+    """Goes to another connection of the same upstream, in a moment."""
+    e[]._move(RequestEvent.PAUSE)
+    _give_back(e)
+    _set_deadline(e, pause_ms)
+
+
+def _on_time(e: ArcPointer[Exchange]):
+    """Ends what has waited too long, or begins what has waited for its time."""
+    ref x = e[]
+    if x.phase == RequestPhase.QUEUED:
+        return _end_wait(e, x.place.end_wait())
+    var waited_for = x.phase
+    if x._head_time.is_over(x.loop[].now_ms):
+        waited_for = RequestPhase.AWAITING
+    if waited_for == RequestPhase.PAUSED:
+        _start(e)
+    elif waited_for == RequestPhase.ASKING:
+        x._move(RequestEvent.CONTINUE)
+        _send(e)
+        _settle(e)
+    elif waited_for.may_be_late():
+        ref config = x.worker[].shared[].config
+        _fail(
+            e, outcome_of_late(waited_for), reason_of_late(waited_for, config)
+        )
 
 
 def _send(e: ArcPointer[Exchange]):
     """Sends what is there of the request, and sets the time for what follows."""
     ref x = e[]
-    ref config = x.worker[].shared[].config
-    var wait_ms = config.head_timeout_ms
+    var event: RequestEvent
     try:
-        var state = _push(e)
-        if state == SendState.FAILED:
-            return _on_write_failed(e)
-        if state == SendState.WINDOW:
-            wait_ms = config.write_timeout_ms
-        elif state == SendState.CONTENT:
-            # It is the client's turn, who has a time of his own.
-            wait_ms = -1
-        elif state == SendState.ANSWER:
-            x.phase = ExchangePhase.ASKING
-            wait_ms = min(CONTINUE_TIMEOUT_MS, wait_ms)
-        else:
-            x.phase = ExchangePhase.AWAITING
+        event = _push(e)
     except error:
         # The client has broken a rule or gone, and was told so.
         return _finish(e, refusal(error.status, String(error.reason)))
-    x.link.held()[].set_deadline(wait_ms)
+    if event == RequestEvent.BROKEN:
+        return _on_broken(e)
+    if event == RequestEvent.SENT:
+        return _await_head(e)
+    x._move(event)
+    _set_deadline(e, wait_ms(x.phase, x.worker[].shared[].config))
 
 
-def _push(e: ArcPointer[Exchange]) raises BodyError -> SendState:
+def _await_head(e: ArcPointer[Exchange]):
+    """Waits for the head of the response, all of the request being sent."""
+    ref x = e[]
+    x._move(RequestEvent.SENT)
+    x._head_time.begin(x.worker[].shared[].config.head_timeout_ms)
+    _set_deadline(e, -1)
+
+
+def _push(e: ArcPointer[Exchange]) raises BodyError -> RequestEvent:
     """Sends what is there of the request, and takes more of its content."""
     ref x = e[]
-    var link = x.link.held().copy()
     while True:
-        var sent_len = x._sent_len
-        var count = send_output(link[], x.output, x.lent.span(), x._sent_len)
-        if x._sent_len > sent_len:
-            x._taken_ms = x.loop[].now_ms
-        if count < 0:
-            x._write_error = count
-            return SendState.WINDOW if count == -EAGAIN else SendState.FAILED
-        if x.has_all:
-            return SendState.DONE
-        if x.asks:
-            x.asks = False
-            return SendState.ANSWER
-        ref scratch = x.worker[].scratch
-        if not take_content(
-            x.content.held(), scratch, x.output, x.is_chunked, x.has_all
-        ):
-            return SendState.CONTENT
-        x._is_kept = False
-        x._sent_len = 0
+        var event: RequestEvent
+        if x.http2:
+            ref side = x.http2.held()[]
+            event = side.request.push(side.stream.held())
+            if side.stream.held().flight:
+                x._taken_ms = side.stream.held().flight.held()[].progress_ms
+        else:
+            var sent_count = x.http1.sent_count
+            event = x.http1.push(x._link.held()[])
+            if x.http1.sent_count > sent_count:
+                x._taken_ms = x.loop[].now_ms
+        if event != RequestEvent.DRY or not _take_content(e):
+            return event
 
 
-def _send_on(e: ArcPointer[Exchange]):
-    """Sends what there is of the request behind the head of its response. What
-    goes wrong with it is said by what follows: the client's connection or the
-    response ends."""
+def _take_content(e: ArcPointer[Exchange]) raises BodyError -> Bool:
+    """Takes what has come of the request's content; False if there is none now."""
     ref x = e[]
-    var state = SendState.FAILED
+    if not x.content:
+        return False
+    ref content = x.content.held()
+    if x.http2:
+        ref request = x.http2.held()[].request
+        request.make_room()
+        if content.take(request.content):
+            request.end(trailers_of(content.trailers()))
+            return True
+        return request.has_unsent()
+    ref scratch = x.worker[].scratch
+    var is_last: Bool
     try:
-        state = _push(e)
-    except:
-        # The client has broken it off.
-        pass
-    if state == SendState.WINDOW or state == SendState.CONTENT:
-        return
-    x.sends_on = False
-    x.content = None
-    if state == SendState.FAILED:
-        # It may have answered before it closed (RFC 9112 section 9.5).
-        x.has_all = False
-        x.link.held()[].look_again()
-        x.wake()
+        is_last = content.take(scratch)
+    except error:
+        scratch.clear()
+        raise error^
+    if len(scratch) == 0 and not is_last:
+        return False
+    x.http1.replace_sent()
+    x.http1.append(scratch.span())
+    if is_last:
+        x.http1.append_end(trailers_of(content.trailers()))
+    scratch.clear()
+    if scratch.capacity() > 4 * READ_LEN:
+        scratch = Buffer(0)
+    return True
 
 
-def _on_write_failed(e: ArcPointer[Exchange]):
+def _on_broken(e: ArcPointer[Exchange]):
     """Looks for a response before giving up (RFC 9112 section 9.5)."""
     ref x = e[]
-    x.phase = ExchangePhase.AWAITING
-    var token = x.link.held()[].token()
-    x.link.held()[].look_again()
+    x._move(RequestEvent.BROKEN)
+    var token = x._link.held()[].token()
+    x._link.held()[].look_again()
     _receive(e)
     # Another attempt may wait by now, which has not failed.
-    if x.phase == ExchangePhase.AWAITING and x.link.held()[].token() == token:
-        var reason = String("cannot send: ", reason_of(x._write_error))
+    if x.phase == RequestPhase.AWAITING and x._link.held()[].token() == token:
+        var reason = String("cannot send: ", reason_of(x.http1.error_number))
         _fail(e, Outcome.RESET, reason)
 
 
-def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
-    """Goes on with the response, receiving what is there."""
-    ref x = e[]
-    ref limits = x.worker[].shared[].config.head_limits
-    return advance_response(x.parser.held()[], x.link.held(), limits)
-
-
 def _receive(e: ArcPointer[Exchange]):
-    """Receives up to the end of the response's head."""
+    """Receives up to the head of the response."""
     ref x = e[]
     if not x.phase.may_have_head():
         return
-    var was_asking = x.phase == ExchangePhase.ASKING
+    var was_asking = x.phase == RequestPhase.ASKING
     try:
         _receive_head(e)
     except error:
-        var has_begun = x.parser.__bool__() and x.parser.held()[].has_begun()
-        var outcome = Outcome.BAD_RESPONSE if has_begun else Outcome.RESET
+        var outcome = Outcome.RESET
+        if x.http1.has_response():
+            outcome = Outcome.BAD_RESPONSE
         return _fail(e, outcome, String(error))
-    if was_asking and x.phase == ExchangePhase.SENDING:
+    if was_asking and x.phase == RequestPhase.SENDING:
         # 100 has come.
         _send(e)
 
 
 def _receive_head(e: ArcPointer[Exchange]) raises:
     ref x = e[]
-    if not x.parser:
-        x.parser = x.worker[].take_parser()
-        var upgrades = x.upgrade.byte_length() > 0
-        x.parser.held()[].begin(x.method, expects_switching=upgrades)
+    if not x.http1.parser:
+        x.http1.begin_response(
+            x.worker[].take_parser(),
+            x.method,
+            expects_switching=x.upgrade.byte_length() > 0,
+        )
     while True:
         var progress = _advance(e)
         if progress == ResponseProgress.INTERIM:
@@ -544,150 +754,342 @@ def _receive_head(e: ArcPointer[Exchange]) raises:
             return
 
 
+def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
+    """Goes on with the response, receiving what is there."""
+    ref x = e[]
+    ref limits = x.worker[].shared[].config.head_limits
+    return x.http1.receive(x._link.held()[], limits)
+
+
 def _on_interim(e: ArcPointer[Exchange]) raises:
     """Goes on behind 100 (Continue), and passes interim responses on."""
     ref x = e[]
-    var status = x.parser.held()[].head.status
-    if status == CONTINUE and x.phase == ExchangePhase.ASKING:
-        x.phase = ExchangePhase.SENDING
+    ref parser = x.http1.parser.held()[]
+    var status = parser.head.status
+    if status == CONTINUE:
+        x._move(RequestEvent.CONTINUE)
     if x._completion:
         var fields = HeaderMap()
-        x.forward_fields(x.parser.held()[].fields(), fields)
-        x._completion.held().send_interim(Int(status), fields^)
+        x._forward_fields(parser.fields(), fields)
+        x._completion.held().send_interim(status, fields^)
+
+
+def _on_stream(e: ArcPointer[Exchange]):
+    """Takes what has come on the stream, and sends what windows allow."""
+    ref x = e[]
+    if not x.http2.held()[].stream.held().flight:
+        return
+    var flight = x._flight()
+    flight[].has_news = False
+    if x.phase.has_head():
+        if x.phase == RequestPhase.BOTH_WAYS:
+            _send_on(e)
+        return x._wake()
+    try:
+        x.worker[].pass_interim(
+            flight[].interim, x.place, x.host, x._completion
+        )
+        if flight[].status > 0:
+            return _respond(e)
+    except error:
+        return _fail(e, Outcome.BAD_RESPONSE, String(error))
+    if flight[].failure:
+        return _on_failure(e, flight)
+    if flight[].has_continue:
+        x._move(RequestEvent.CONTINUE)
+    if x.phase.is_sending():
+        _send(e)
+
+
+def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
+    """Looks what is known of a request that will not be answered."""
+    ref x = e[]
+    var fate = flight[].fate
+    var is_kept = x._supply().is_kept()
+    if fate == StreamFate.UNTOUCHED and is_kept:
+        return _again(e)
+    if fate == StreamFate.NEEDS_HTTP_1_1 and is_kept:
+        if not x.http2.held()[].handshake:
+            x.worker[].http2.note_http1(x.place.member)
+        return _go_plain(e)
+    var is_new = not x._was_reused or flight[].has_answer()
+    var is_silent = x.http2.held()[].stream.held().upstream[].is_silent()
+    if fate == StreamFate.OPEN and not is_new:
+        # That a connection ends which was there says nothing of the upstream.
+        if is_kept and x.place.is_idempotent():
+            return _again(e)
+        if not is_silent:
+            _ = x.place.report(Outcome.CANCELLED)
+    ref failure = flight[].failure.held()
+    _fail(e, outcome_of_failure(failure, is_silent), failure.reason)
 
 
 def _respond(e: ArcPointer[Exchange]) raises:
-    """Makes the response of a head that is complete, with its content if that
-    is here, too."""
+    """Makes the response of a head that is complete, with its content if that is
+    here, too."""
     ref x = e[]
-    ref parser = x.parser.held()[]
-    parser.body.max_body_size = Int.MAX
-    if parser.head.status > STATUS_MAX:
+    var status: Int
+    var length: Optional[Int]
+    var has_content: Bool
+    if x.http2:
+        var flight = x._flight()
+        status = flight[].status
+        length = flight[].announced_len()
+        has_content = (
+            x.method != Method.HEAD and Status(status).allows_content()
+        )
+    else:
+        ref parser = x.http1.parser.held()[]
+        parser.body.max_body_size = Int.MAX
+        status = parser.head.status
+        length = x.http1.announced_len()
+        has_content = parser.has_content()
+    if status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
-        raise Error("it answers with status ", parser.head.status)
-    x.place.note_head(Int(parser.head.status))
-    if _is_retried(e, Int(parser.head.status)):
+        raise Error("it answers with status ", status)
+    x.place.note_head(status)
+    if x.http2 and _opens_tunnel(e):
+        return _open_tunnel(e)
+    if x.http2 and not has_content and not x._flight()[].has_ended:
+        # It says so in a moment; a reset would be told as a failure there.
+        return
+    if _is_retried(e, status):
         return
     var response = Response(500)
     swap(response, x.response)
-    response.status = parser.head.status
-    x.forward_fields(parser.fields(), response.headers)
-    if response.status == SWITCHING_PROTOCOLS:
-        return _switch(e, response^)
-    if not parser.has_content():
+    response.status = Status(status)
+    if x.http2:
+        var flight = x._flight()
+        x._forward_fields(flight[].kept.fields(), response.headers)
+    else:
+        x._forward_fields(x.http1.parser.held()[].fields(), response.headers)
+        if status == SWITCHING_PROTOCOLS:
+            return _switch(e, response^)
+    if not has_content:
         if x.method == Method.HEAD:
-            announce(response, announced_len(parser))
-        if _advance(e) != ResponseProgress.END:
+            announce(response, length)
+        if not x.http2 and _advance(e) != ResponseProgress.END:
             raise Error("content where there is none")
-        _end_exchange(e)
+        _end(e)
         return _finish(e, response^)
-    var length = announced_len(parser)
     var content = response.body.take_octets()
-    while True:
-        var progress = parser.advance(x.worker[].shared[].config.head_limits)
-        if progress == ResponseProgress.CONTENT:
-            content.extend(parser.content())
-            continue
-        if progress == ResponseProgress.NEEDS_OCTETS:
-            break
-        _end_exchange(e)
-        if not x.trailers:
+    if _take_here(e, content):
+        _end(e)
+        if not x._trailers:
             response.body = Body(content^)
             return _finish(e, response^)
-        break
-    var source = UpstreamContent(e, content^, has_events(response))
+    var source = _Content(e, content^, has_events(response))
     response.body = Body(source^, length=length)
-    if x.phase != ExchangePhase.OVER:
-        x.sends_on = x.phase == ExchangePhase.SENDING and wants_rest(parser)
-        x.phase = ExchangePhase.CONTENT
-        x.link.held()[].set_deadline(-1)
-        if x.sends_on:
-            if x.content:
-                x.content.held().go_on(x.link.held()[].token())
-            # What has come by now nobody tells once more.
-            _send_on(e)
-        else:
-            x.content = None
-            # The content may go on for long.
-            x.give_output()
-    # What is lent goes with the request.
-    if x.sends_on:
-        x.lent.move_to(x.output)
-    x.lent.end(x._sent_len)
+    if x.phase != RequestPhase.OVER:
+        _go_on(e)
     x._completion.take().finish(response^)
+
+
+def _take_here(
+    e: ArcPointer[Exchange], mut content: List[UInt8]
+) raises -> Bool:
+    """Takes content that has come with the head; True if that is all. What may
+    stay on a stream stays there, so that its window holds the upstream."""
+    ref x = e[]
+    if x.http2:
+        var flight = x._flight()
+        if flight[].has_ended:
+            content.extend(flight[].content.span())
+        return flight[].has_ended
+    ref parser = x.http1.parser.held()[]
+    while True:
+        var progress = parser.advance(x.worker[].shared[].config.head_limits)
+        if progress != ResponseProgress.CONTENT:
+            return progress == ResponseProgress.END
+        content.extend(parser.content())
+
+
+def _go_on(e: ArcPointer[Exchange]):
+    """Leaves the rest of the response to the client's connection, and goes on with
+    the request if the upstream may still want it."""
+    ref x = e[]
+    var wants_rest = x.http2.__bool__() or x.http1.wants_rest()
+    x._move(RequestEvent.HEAD if wants_rest else RequestEvent.REFUSAL)
+    x._head_time = HeadTime()
+    _set_deadline(e, -1)
+    if x.phase == RequestPhase.BOTH_WAYS:
+        if x.content:
+            _join_loop(e)
+            x.content.held().go_on(x._token)
+        # What has come by now nobody tells once more.
+        _send_on(e)
+    if x.phase == RequestPhase.BOTH_WAYS:
+        # What is lent goes with the request.
+        x.http1.copy_loan()
+    else:
+        _end_request(e)
+
+
+def _end_request(e: ArcPointer[Exchange]):
+    """Lets go what was sent: the response may go on for long."""
+    ref x = e[]
+    x.content = None
+    x.worker[].give_output(x.http1.take_output())
+    if x.http2:
+        x.http2.held()[].request.content = Buffer(0)
+
+
+def _send_on(e: ArcPointer[Exchange]):
+    """Sends what there is of the request behind the head of its response. What
+    goes wrong with it is said by what follows: the client's connection or the
+    response ends."""
+    ref x = e[]
+    var event = RequestEvent.BROKEN
+    try:
+        event = _push(e)
+    except:
+        # The client has broken it off.
+        pass
+    x._move(event)
+    if x.phase == RequestPhase.BOTH_WAYS:
+        return
+    if event == RequestEvent.BROKEN:
+        x.http1.supply = Supply.REST_ARRIVING
+    _end_request(e)
+    if event == RequestEvent.BROKEN and x._link:
+        # It may have answered before it closed (RFC 9112 section 9.5).
+        x._link.held()[].look_again()
+        x._wake()
+
+
+def _pull(e: ArcPointer[Exchange], mut out: Buffer) raises -> Poll:
+    """Takes what has come of the content, and lets the upstream send more."""
+    ref x = e[]
+    if x.http2:
+        var poll = x.http2.held()[].stream.held().take(out, _PIECE_LEN)
+        if poll == Poll.DONE:
+            _end(e)
+        return poll
+    while len(out) < _PIECE_LEN:
+        var progress = _advance(e)
+        if progress == ResponseProgress.CONTENT:
+            out.append(x.http1.parser.held()[].content())
+        elif progress == ResponseProgress.END:
+            _end(e)
+            return Poll.DONE
+        else:
+            return Poll.PENDING
+    return Poll.READY
+
+
+def _opens_tunnel(e: ArcPointer[Exchange]) -> Bool:
+    ref side = e[].http2.held()[]
+    return side.handshake.__bool__() and opens_tunnel(side.stream.held())
+
+
+def _open_tunnel(e: ArcPointer[Exchange]) raises:
+    """Leaves the stream to a tunnel."""
+    ref x = e[]
+    ref side = x.http2.held()[]
+    var response = Response(SWITCHING_PROTOCOLS)
+    var flight = x._flight()
+    x._forward_fields(flight[].kept.fields(), response.headers)
+    side.handshake.held().answer(response.headers)
+    response.body = begin_stream_tunnel(
+        side.stream.take(),
+        x.loop,
+        x.worker[].shared[].config.idle_timeout_ms,
+    )
+    _ = x.place.report(Outcome.answered(SWITCHING_PROTOCOLS))
+    _finish(e, response^)
 
 
 def _switch(e: ArcPointer[Exchange], var response: Response) raises:
     """Leaves the connection to a tunnel, since both sides have changed their
     protocol."""
     ref x = e[]
-    ref parser = x.parser.held()[]
-    agree_on_protocol(parser, x.upgrade, response)
+    agree_on_protocol(x.http1.parser.held()[], x.upgrade, response)
     if _advance(e) != ResponseProgress.END:
         raise Error("101 has content")
     response.body = begin_tunnel(
-        x.link.held(),
+        x._link.take(),
         x.loop,
-        parser.input.span(),
+        x.http1.parser.held()[].input.span(),
         x.worker[].shared[].config.idle_timeout_ms,
     )
     _ = x.place.report(Outcome.answered(SWITCHING_PROTOCOLS))
-    # Somebody else has the connection now.
-    x.phase = ExchangePhase.OVER
-    x.worker[].give_parser(x.parser.take())
-    x.link = None
-    x.content = None
     _finish(e, response^)
 
 
-def _end_exchange(e: ArcPointer[Exchange]):
-    """Gives the connection back, since the response is complete."""
+def _end(e: ArcPointer[Exchange]):
+    """Gives connection or stream back, since the response is complete."""
     ref x = e[]
-    if len(x.parser.held()[].trailers()) > 0:
-        x.trailers = trailers_of(owned_fields(x.parser.held()[].trailers()))
-    x.lent.end(x._sent_len)
-    if x.has_all and not x.sends_on and x._sent_len == len(x.output):
-        x.parser.held()[].end_request()
-    var is_reusable = x.parser.held()[].is_reusable()
-    _ = x.place.report(Outcome.answered(Int(x.parser.held()[].head.status)))
-    x.phase = ExchangePhase.OVER
-    x.worker[].give_parser(x.parser.take())
-    var link = x.link.take()
+    var status: Int
+    if x.http2:
+        var flight = x._flight()
+        status = flight[].status
+        if len(flight[].trailers) > 0:
+            x._trailers = trailers_of(flight[].trailers)
+    else:
+        ref parser = x.http1.parser.held()[]
+        status = parser.head.status
+        if len(parser.trailers()) > 0:
+            x._trailers = trailers_of(owned_fields(parser.trailers()))
+        _keep_link(e)
+    _ = x.place.report(Outcome.answered(status))
+    x._move(RequestEvent.END)
+    _let_go(e)
+
+
+def _keep_link(e: ArcPointer[Exchange]):
+    """Keeps the connection for the next request, if it is good for one."""
+    ref x = e[]
+    var was_sent = (
+        x.phase == RequestPhase.AWAITING or x.phase == RequestPhase.CONTENT
+    )
+    var is_reusable = was_sent and x.http1.end_response()
+    ref link = x._link.held()[]
     # The upstream may have closed behind the response, which no other event
     # will say.
-    if is_reusable and link[].is_open() and not link[].may_have_more:
-        link[].release()
-        x.worker[].put_idle(x.place.member, link)
-    else:
-        link[].close()
-    x.content = None
+    if is_reusable and link.is_open() and not link.may_have_more:
+        x.worker[].give_parser(x.http1.parser.take())
+        var kept = x._link.take()
+        kept[].release()
+        x.worker[].put_idle(x.place.member, kept)
 
 
-def _drop_link(e: ArcPointer[Exchange]):
-    """Closes the connection, whatever the exchange waits for."""
+def _drop(e: ArcPointer[Exchange]):
+    """Ends it, whatever it waits for."""
     ref x = e[]
-    x.phase = ExchangePhase.OVER
+    if x.phase == RequestPhase.OVER:
+        return
+    x._move(RequestEvent.END)
+    x.place.stop_waiting()
     _ = x.place.report(Outcome.CANCELLED)
-    _close_link(e)
-    x.content = None
-    x.lent.end(x._sent_len)
+    _let_go(e)
 
 
-def _close_link(e: ArcPointer[Exchange]):
+def _let_go(e: ArcPointer[Exchange]):
+    """Gives back what it has needed."""
     ref x = e[]
-    if x.parser:
-        x.worker[].give_parser(x.parser.take())
-    if x.link:
-        var link = x.link.take()
+    _leave_loop(e)
+    _give_back(e)
+    x.content = None
+    x.http1.end_loan()
+
+
+def _give_back(e: ArcPointer[Exchange]):
+    """Closes the connection, or ends the stream, complete or not."""
+    ref x = e[]
+    if x.http1.parser:
+        x.worker[].give_parser(x.http1.parser.take())
+    if x._link:
+        var link = x._link.take()
         link[].close()
+    if x.http2 and x.http2.held()[].stream:
+        var stream = x.http2.held()[].stream.take()
+        stream^.give_back()
 
 
 def _finish(e: ArcPointer[Exchange], var response: Response):
     """Answers, and ends what is left."""
     ref x = e[]
-    if x.phase != ExchangePhase.OVER:
-        _drop_link(e)
-    x.lent.end(x._sent_len)
+    _drop(e)
     if x._completion:
         x._completion.take().finish(response^)
 
@@ -695,18 +1097,18 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
 def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
     """Sends the request again if its status says so, and that is safe."""
     ref x = e[]
-    if not x.place.asks_again(status, content_is_kept=x._is_kept):
+    var is_kept = x._supply().is_kept()
+    if not x.place.asks_again(status, content_is_kept=is_kept):
         return False
-    _close_link(e)
     _start_elsewhere(e)
     return True
 
 
 def _start_elsewhere(e: ArcPointer[Exchange]):
     """Begins another attempt, at the upstream that was chosen for it."""
-    ref x = e[]
-    x._wants_new = False
-    x.write_upstreams_host()
+    _give_back(e)
+    e[]._head_time = HeadTime()
+    _write_upstreams_host(e)
     _start(e)
 
 
@@ -714,27 +1116,114 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     """Sends the request again if that is safe, or answers in place of the
     upstream."""
     ref x = e[]
-    if x.phase == ExchangePhase.OVER:
+    if x.phase == RequestPhase.OVER:
         return
-    var has_response = x.parser.__bool__() and x.parser.held()[].has_begun()
-    _close_link(e)
-    # That a connection ends which was idle says nothing of the upstream.
-    var was_stale = (
-        x._was_reused and not has_response and outcome == Outcome.RESET
-    )
-    if was_stale and x._is_kept:
-        if x.place.is_idempotent() or x._taken_ms == 0:
-            x._wants_new = True
-            _start(e)
-            return
+    var was_sent = x.http1.sent_count > 0
+    var was_stale = False
+    if x.http2:
+        # What is late has been sent, if not on the connection at hand.
+        was_sent = (
+            x.http2.held()[].stream.__bool__()
+            and x.http2.held()[].stream.held().flight.__bool__()
+        ) or outcome == Outcome.HEAD_TIMEOUT
+    else:
+        # That a connection ends which was idle says nothing of the upstream.
+        was_stale = x._was_reused and (
+            outcome == Outcome.RESET and not x.http1.has_response()
+        )
+    _give_back(e)
+    var is_kept = x._supply().is_kept()
+    if was_stale and is_kept and (x.place.is_idempotent() or not was_sent):
+        x._move(RequestEvent.BEGIN)
+        return _connect(e, trusts_idle=False)
     # Nor does an answer of HTTP/2 to what the client alone has wished for.
-    var is_strange = x._taken_ms > 0 and x.place.may_lack(x.upgrade)
+    var is_strange = not x.http2 and was_sent and x.place.may_lack(x.upgrade)
     var is_own = not was_stale and not is_strange
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
     var decision = x.place.goes_again(
-        outcome, was_sent=x._taken_ms > 0, content_is_kept=x._is_kept
+        outcome, was_sent=was_sent, content_is_kept=is_kept
     )
     if decision.is_again():
         return _start_elsewhere(e)
     var told = reason_over_http1(reason) if is_strange else reason
     _finish(e, x.place.failed(outcome, decision, told))
+
+
+struct _Content(BodySource):
+    """The content of a response, as the upstream sends it."""
+
+    var _exchange: ArcPointer[Exchange]
+    # What came with the head.
+    var _first: List[UInt8]
+    var _is_endless: Bool
+    var _last_ms: Int
+    var _failure: String
+
+    def __init__(
+        out self,
+        exchange: ArcPointer[Exchange],
+        var first: List[UInt8],
+        is_endless: Bool,
+    ):
+        self._exchange = exchange.copy()
+        self._first = first^
+        self._is_endless = is_endless
+        self._last_ms = coarse_monotonic_ms()
+        self._failure = String()
+
+    def __deinit__(deinit self):
+        """Gives the upstream up, unless the response is complete."""
+        _drop(self._exchange)
+
+    def begin(mut self, var waker: StreamWaker):
+        self._exchange[]._waker = waker^
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        if len(self._first) > 0:
+            out.append(self._first)
+            self._first = []
+        if self._failure.byte_length() > 0:
+            raise Error(self._failure)
+        if self._exchange[].phase == RequestPhase.OVER:
+            return Poll.DONE
+        try:
+            var poll = _pull(self._exchange, out)
+            if poll != Poll.PENDING or len(out) > 0:
+                self._last_ms = coarse_monotonic_ms()
+            elif self._left_ms() <= 0:
+                self._break_off(Outcome.CONTENT_TIMEOUT)
+                raise Error(
+                    "the upstream has sent nothing for ",
+                    self._silence_ms(),
+                    " ms",
+                )
+            return poll
+        except error:
+            self._break_off(Outcome.CONTENT_FAILED)
+            if len(out) == 0:
+                raise error^
+            # What has come goes to the client before it ends.
+            self._failure = String(error)
+            return Poll.READY
+
+    def _break_off(self, outcome: Outcome):
+        self._exchange[].place.note_broken(outcome)
+        _drop(self._exchange)
+
+    def _silence_ms(self) -> Int:
+        return self._exchange[].worker[].shared[].config.idle_timeout_ms
+
+    def _left_ms(self) -> Int:
+        """Tells how long the upstream may still be silent: it may while it takes
+        content of the request."""
+        var last_ms = max(self._last_ms, self._exchange[]._taken_ms)
+        return last_ms + self._silence_ms() - coarse_monotonic_ms()
+
+    def trailers(mut self) raises -> Trailers:
+        return self._exchange[]._trailers.copy()
+
+    def is_endless(self) -> Bool:
+        return self._is_endless
+
+    def poll_interval_ms(self) -> Int:
+        return max(self._left_ms(), 0) + 1

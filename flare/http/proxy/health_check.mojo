@@ -9,16 +9,13 @@ from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError
 from flare.http.client.http2_flight import Http2Flight
 from flare.http.client.http2_link import Http2Link
+from flare.http.exchange.http1_request import Http1Request
+from flare.http.exchange.request_phase import RequestEvent
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
-from flare.http.h1.serialiser import (
-    RequestFraming,
-    RequestStart,
-    write_request_head,
-)
+from flare.http.h1.serialiser import RequestFraming, RequestStart
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.proxy.proxy_config import ProxyShared
-from flare.http.proxy.response_reading import advance_response
 from flare.http.proxy.upstream_group import MemberId
 from flare.http.proxy.upstream_link import (
     LinkUser,
@@ -30,7 +27,6 @@ from flare.http.proxy.upstreams import Pick
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.errno import EAGAIN
 from std.memory import ArcPointer, OwnedPointer
 
 comptime _TICKS_PER_INTERVAL = 4
@@ -119,10 +115,7 @@ struct _Check(LinkUser):
     var shared: ArcPointer[ProxyShared]
     var member: MemberId
     var authority: String
-    var output: Buffer
-    var sent_len: Int
-    var parser: ResponseParser
-    var has_begun: Bool
+    var request: Http1Request
     var link: Optional[ArcPointer[UpstreamLink]]
     # For an upstream that speaks HTTP/2.
     var http2: Optional[OwnedPointer[Http2Link]]
@@ -133,10 +126,7 @@ struct _Check(LinkUser):
         self.shared = shared.copy()
         self.member = pick.choice.member
         self.authority = pick.upstream.held()[].authority
-        self.output = Buffer(0)
-        self.sent_len = 0
-        self.parser = ResponseParser(_RESPONSE_LEN)
-        self.has_begun = False
+        self.request = Http1Request(Buffer(0))
         self.link = None
         self.http2 = None
         self.flight = None
@@ -177,18 +167,7 @@ def _check(
     ref group = shared[].group
     var check = ArcPointer(_Check(shared, pick))
     try:
-        write_request_head(
-            check[].output,
-            RequestStart(
-                StaticString("GET"),
-                StringSpan(group.health_path),
-                StringSpan(upstream.authority),
-                1,
-            ),
-            HeaderMap(),
-            HeaderMap(),
-            RequestFraming.none(),
-        )
+        _ask(check[].request, group.health_path, upstream.authority)
     except error:
         return _end(check, False)
     var endpoint = upstream.endpoint.copy()
@@ -204,44 +183,39 @@ def _check(
     start_link(link)
 
 
+def _ask(mut request: Http1Request, path: String, authority: String) raises:
+    """Writes the question, and makes ready for the answer."""
+    request.write_head(
+        RequestStart(
+            StaticString("GET"), StringSpan(path), StringSpan(authority), 1
+        ),
+        HeaderMap(),
+        RequestFraming.none(),
+    )
+    request.begin_response(
+        OwnedPointer(ResponseParser(_RESPONSE_LEN)), Method.GET
+    )
+
+
 def _go_on(check: ArcPointer[_Check]):
     """Sends what is left of the question, and reads the head of the answer."""
     ref self = check[]
     if not self.link:
         return
     var link = self.link.held().copy()
-    while self.sent_len < len(self.output):
-        var count = link[].send(self.output.span().after(self.sent_len))
-        if count == -EAGAIN:
-            return
-        if count < 0:
-            return _end(check, False)
-        self.sent_len += count
-    var flushed = link[].flush()
-    if flushed < 0 and flushed != -EAGAIN:
+    if self.request.push(link[]) == RequestEvent.BROKEN:
         return _end(check, False)
+    ref limits = self.shared[].config.head_limits
     try:
-        _read_head(check, link)
+        while True:
+            var progress = self.request.receive(link[], limits)
+            if progress == ResponseProgress.HEAD_READY:
+                var status = self.request.parser.held()[].head.status
+                return _end(check, status >= 200 and status < 400)
+            if progress == ResponseProgress.NEEDS_OCTETS:
+                return
     except:
         _end(check, False)
-
-
-def _read_head(
-    check: ArcPointer[_Check], link: ArcPointer[UpstreamLink]
-) raises:
-    ref self = check[]
-    if not self.has_begun:
-        self.has_begun = True
-        self.parser.begin(Method.GET)
-    while True:
-        var progress = advance_response(
-            self.parser, link, self.shared[].config.head_limits
-        )
-        if progress == ResponseProgress.HEAD_READY:
-            var status = Int(self.parser.head.status)
-            return _end(check, status >= 200 and status < 400)
-        if progress == ResponseProgress.NEEDS_OCTETS:
-            return
 
 
 def _begin_http2(check: ArcPointer[_Check]):

@@ -10,16 +10,14 @@ has come on his own, or there is no connection. What all of them have written in
 one turn is sent with one call.
 """
 
-from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.config import ClientConfig
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError
-from flare.http.client.http2_flight import Http2Flight
 from flare.http.client.http2_link import Http2Link, STREAM_COUNT_MAX
-from flare.http.message.body import Erased, Poll, destroy, erase
+from flare.http.message.body import Erased, destroy, erase
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
@@ -358,66 +356,6 @@ def leave(upstream: ArcPointer[Http2Upstream], number: Int):
     if self.http2:
         self.http2.held()[].leave(number)
     user.drop(user.user)
-
-
-def part(
-    mut taken: Optional[ArcPointer[Http2Upstream]],
-    mut stream: Optional[ArcPointer[Http2Flight]],
-    number: Int,
-):
-    """Gives a part back with its stream, complete or not.
-
-    Args:
-        taken: The connection; nothing afterwards.
-        stream: The stream, if there is one; nothing afterwards.
-        number: What `join` has answered.
-    """
-    if not taken:
-        return
-    var upstream = taken.take()
-    if stream:
-        var flight = stream.take()
-        if upstream[].http2:
-            upstream[].http2.held()[].release(flight[])
-    leave(upstream, number)
-    settle(upstream)
-
-
-def take_content(
-    upstream: ArcPointer[Http2Upstream],
-    mut flight: Http2Flight,
-    mut out: Buffer,
-    length_max: Int,
-) raises -> Poll:
-    """Takes what has come on a stream, and lets the upstream send more.
-
-    Args:
-        upstream: The connection.
-        flight: The stream.
-        out: Where to append it.
-        length_max: How long that may become, in bytes.
-
-    Returns:
-        What follows.
-
-    Raises:
-        Error: If nothing more comes, since the stream or its connection has
-            failed.
-    """
-    flight.has_news = False
-    var count = min(len(flight.content), length_max - len(out))
-    if count > 0 and upstream[].http2:
-        out.append(flight.content.span().before(count))
-        upstream[].http2.held()[].take_content(flight, count)
-        settle(upstream)
-    if len(flight.content) > 0:
-        return Poll.READY
-    if flight.failure:
-        if count > 0:
-            # What has come goes to the client first.
-            return Poll.READY
-        raise Error(flight.failure.held().reason)
-    return Poll.DONE if flight.has_ended else Poll.PENDING
 
 
 def take_plain(

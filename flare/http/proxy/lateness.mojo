@@ -1,6 +1,9 @@
 """What is said of an upstream that takes too long."""
 
-from flare.http.proxy.exchange_phase import ExchangePhase
+from flare.http.exchange.request_phase import (
+    CONTINUE_TIMEOUT_MS,
+    RequestPhase,
+)
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.proxy_config import ProxyConfig
 from flare.runtime.worker_loop import NO_DEADLINE_MS
@@ -51,7 +54,25 @@ struct HeadTime(TrivialRegisterPassable):
         return min(self._due_ms, coarse_monotonic_ms() + wait_ms)
 
 
-def outcome_of_late(phase: ExchangePhase) -> Outcome:
+def wait_ms(phase: RequestPhase, config: ProxyConfig) -> Int:
+    """Tells how long a request may wait in a phase, but for what `HeadTime` says.
+
+    Args:
+        phase: What it waits for.
+        config: The proxy's times.
+
+    Returns:
+        Milliseconds; negative where somebody else has a time for it: the
+        connection that is being opened, or the client.
+    """
+    if phase == RequestPhase.SENDING:
+        return config.write_timeout_ms
+    if phase == RequestPhase.ASKING:
+        return min(CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
+    return -1
+
+
+def outcome_of_late(phase: RequestPhase) -> Outcome:
     """Tells how an attempt has ended whose time is over.
 
     Args:
@@ -60,14 +81,14 @@ def outcome_of_late(phase: ExchangePhase) -> Outcome:
     Returns:
         The outcome.
     """
-    if phase == ExchangePhase.CONNECTING:
+    if phase == RequestPhase.CONNECTING:
         return Outcome.CONNECT_TIMEOUT
-    if phase == ExchangePhase.SENDING:
+    if phase == RequestPhase.SENDING:
         return Outcome.SEND_TIMEOUT
     return Outcome.HEAD_TIMEOUT
 
 
-def reason_of_late(phase: ExchangePhase, config: ProxyConfig) -> String:
+def reason_of_late(phase: RequestPhase, config: ProxyConfig) -> String:
     """Explains it.
 
     Args:
@@ -77,8 +98,8 @@ def reason_of_late(phase: ExchangePhase, config: ProxyConfig) -> String:
     Returns:
         A text for the log.
     """
-    if phase == ExchangePhase.CONNECTING:
+    if phase == RequestPhase.CONNECTING:
         return String("no stream within ", config.connect_timeout_ms, " ms")
-    if phase == ExchangePhase.SENDING:
+    if phase == RequestPhase.SENDING:
         return String("it took nothing for ", config.write_timeout_ms, " ms")
     return String("no answer within ", config.head_timeout_ms, " ms")

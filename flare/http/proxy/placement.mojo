@@ -1,6 +1,5 @@
 """Where one request is, of all upstreams, and where it has been."""
 
-from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.error import (
     ClientError,
@@ -464,19 +463,3 @@ def log_failure(
             outcome.client_status(),
         )
     )
-
-
-def replace_text(mut buffer: Buffer, start: Int, length: Int, text: StringSpan):
-    """Puts a text into the place of another.
-
-    Args:
-        buffer: What holds it.
-        start: Where the old text begins.
-        length: How long it is, in bytes.
-        text: The new one.
-    """
-    var behind = List[UInt8](capacity=len(buffer))
-    behind.extend(buffer.span().after(start + length))
-    buffer.truncate(start)
-    buffer.append(text.as_bytes())
-    buffer.append(behind)

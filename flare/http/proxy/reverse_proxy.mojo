@@ -6,17 +6,19 @@ framing that was judged here.
 """
 
 from flare.bytes.checked import *
-from flare.http.h1.chunked import append_chunk, append_last_chunk
+from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.lent_content import LENT_LEN_MIN
+from flare.http.exchange.supply import Supply
 from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
-    write_request_head,
+    check_request_start,
 )
 from flare.http.message.body_reader import owned_fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.proxy.exchange import Exchange
+from flare.http.proxy.exchange import Exchange, StreamSide
 from flare.http.proxy.forwarding import (
     FINAL_RECIPIENT,
     ForwardedRequest,
@@ -24,12 +26,9 @@ from flare.http.proxy.forwarding import (
     ForwardingRules,
 )
 from flare.http.proxy.group_config import Balance
-from flare.http.exchange.lent_content import LENT_LEN_MIN
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
 from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
-from flare.http.proxy.queued_exchange import QueuedExchange
-from flare.http.proxy.stream_exchange import StreamExchange
-from flare.http.proxy.stream_tunnel import asks_for_websocket
+from flare.http.proxy.stream_tunnel import StreamHandshake, asks_for_websocket
 from flare.http.proxy.upstream_content import trailers_of
 from flare.http.proxy.upstreams import Upstreams
 from flare.http.handler.failure import refusal
@@ -39,11 +38,9 @@ from flare.sys.random import fill_random
 from flare.trace.core.propagation import current_span, set_trace_fields
 from flare.trace.core.span import TraceSpan
 from std.base64 import b64encode
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
 
 comptime _GRACE_MS = 5_000
-# Of a request line and the start of Host, without method and target.
-comptime _BEFORE_HOST = StaticString("  HTTP/1.1\r\nHost: ").byte_length()
 comptime _LENGTH_DIGITS_MAX = 18
 
 
@@ -137,35 +134,24 @@ struct ReverseProxy(Copyable, Handler):
             exchange.host = exchange.place.authority()
         swap(exchange.content, call.content)
         swap(exchange.response, call.spare)
-        exchange.has_all = not exchange.content.__bool__()
-        if exchange.has_all:
+        if not exchange.content:
             exchange.upgrade = forwarded.upgrade
-        var framing = _framing(req, exchange, forwarded)
+        var framing = _framing(req, exchange.content.__bool__(), forwarded)
         _add_connection_fields(req, exchange.upgrade, forwarded)
         _name_parent(req, shared.config.rules, forwarded.headers)
+        var start = RequestStart(
+            req.method_name, forwarded.target(), StringSpan(exchange.host), 1
+        )
         try:
-            write_request_head(
-                exchange.output,
-                RequestStart(
-                    req.method_name,
-                    forwarded.target(),
-                    StringSpan(exchange.host),
-                    1,
-                ),
-                forwarded.headers,
-                HeaderMap(),
-                framing,
-            )
-            exchange.host_offset = (
-                req.method_name.byte_length()
-                + forwarded.target().byte_length()
-                + _BEFORE_HOST
-            )
+            if _may_be_http2(req, exchange):
+                check_request_start(start, framing)
+                _take_for_http2(req, forwarded, framing, exchange)
+            else:
+                exchange.http1.write_head(start, forwarded.headers, framing)
+                _add_content(req, call.keeps(req.body), exchange)
         except error:
             return refusal(400, String("the request cannot be sent on\n"))
-        if exchange.has_all:
-            _add_content(req, call.keeps(req.body), exchange)
-        return _send_later(req, exchange^, framing)
+        return later(req, ArcPointer(exchange^))
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks for the request as soon as its head is there.
@@ -212,24 +198,6 @@ def _refuse(error: ForwardingError) -> Response:
     return refusal(error.status, String(error.reason, "\n"))
 
 
-def _send_later(
-    req: Request, var exchange: Exchange, framing: RequestFraming
-) raises -> Response:
-    """Sends a request that is written, as soon as it has an upstream."""
-    var may_be_http2 = _may_be_http2(req, exchange)
-    var has_upstream = exchange.place.upstream.__bool__()
-    var plain = ArcPointer(exchange^)
-    var stream = Optional[ArcPointer[StreamExchange]](None)
-    if may_be_http2:
-        ref forwarded = plain[].worker[].forwarded
-        stream = ArcPointer(StreamExchange(plain, req, forwarded, framing))
-    if not has_upstream:
-        return later(req, ArcPointer(QueuedExchange(plain, stream^)))
-    if stream:
-        return later(req, stream.take())
-    return later(req, plain)
-
-
 def _may_be_http2(req: Request, exchange: Exchange) -> Bool:
     """Tells whether HTTP/2 may be spoken for the request, to its upstream or, as
     long as there is none, to any."""
@@ -247,24 +215,22 @@ def _may_be_http2(req: Request, exchange: Exchange) -> Bool:
 
 
 def _framing(
-    req: Request, mut exchange: Exchange, forwarded: ForwardedRequest
+    req: Request, is_arriving: Bool, forwarded: ForwardedRequest
 ) -> RequestFraming:
     """Decides how the content is framed on its way to the upstream."""
-    if exchange.has_all:
-        exchange.is_chunked = len(req.trailers) > 0
-        if exchange.is_chunked:
+    if not is_arriving:
+        if len(req.trailers) > 0:
             return RequestFraming.chunked()
         if len(req.body) > 0 or "content-length" in req.headers:
             return RequestFraming(len(req.body))
         return RequestFraming.none()
-    exchange.asks = forwarded.expects_continue
+    var asks = forwarded.expects_continue
     var length = -1
     if not ("transfer-encoding" in req.headers):
         length = _announced_len(req)
-    exchange.is_chunked = length < 0
-    if exchange.is_chunked:
-        return RequestFraming.chunked(exchange.asks)
-    return RequestFraming(length, exchange.asks)
+    if length < 0:
+        return RequestFraming.chunked(asks)
+    return RequestFraming(length, asks)
 
 
 def _announced_len(req: Request) -> Int:
@@ -322,23 +288,45 @@ def _random_key() raises -> String:
     return b64encode(Span(octets))
 
 
+def _take_for_http2(
+    req: Request,
+    forwarded: ForwardedRequest,
+    framing: RequestFraming,
+    mut exchange: Exchange,
+):
+    """Makes the request for an upstream that may speak HTTP/2."""
+    var is_whole = not exchange.content
+    var request = Http2Request(
+        forwarded.target(),
+        forwarded.headers,
+        framing,
+        Supply.ALL if is_whole else Supply.ARRIVING,
+    )
+    if is_whole:
+        request.content.append(req.body)
+        if len(req.trailers) > 0:
+            request.trailers = trailers_of(owned_fields(req.trailers))
+    var handshake = Optional[StreamHandshake](None)
+    if exchange.upgrade.byte_length() > 0:
+        handshake = StreamHandshake(req)
+    exchange.http2 = OwnedPointer(StreamSide(request^, handshake^))
+
+
 def _add_content(req: Request, is_kept: Bool, mut exchange: Exchange):
     """Adds content that has come with the head; what stays where it is goes out
     from there if it is long and goes as it is."""
-    ref config = exchange.worker[].shared[].config
+    if exchange.content:
+        exchange.http1.supply = Supply.ARRIVING
+        return
+    ref http1 = exchange.http1
     ref upstream = exchange.place.upstream
     var is_tls = not upstream or upstream.held()[].endpoint.is_tls
-    var goes_as_it_is = not (
-        exchange.is_chunked or is_tls or config.offers_http2(False)
-    )
+    var goes_as_it_is = not (http1.framing.is_chunked() or is_tls)
     if is_kept and goes_as_it_is and len(req.body) >= LENT_LEN_MIN:
         # SAFETY: `DeferredCall.keeps` has told that it stays until the exchange
         # gives its response or is cancelled; it ends the loan before.
-        exchange.lent.unsafe_begin(req.body)
-    elif not exchange.is_chunked:
-        exchange.output.append(req.body)
-    else:
-        append_chunk(exchange.output, req.body)
-        append_last_chunk(
-            exchange.output, trailers_of(owned_fields(req.trailers))
-        )
+        http1.lent.unsafe_begin(req.body)
+        return
+    http1.append(req.body)
+    if http1.framing.is_chunked():
+        http1.append_end(trailers_of(owned_fields(req.trailers)))

@@ -10,20 +10,14 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.http2_flight import Http2Flight
-from flare.http.message.body import Body, Poll, StreamWaker, UpgradedProtocol
+from flare.http.exchange.http2_request import PIECE_LEN, send_piece
+from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import Request
-from flare.http.proxy.http2_upstream import (
-    Http2Upstream,
-    StreamUser,
-    leave,
-    settle,
-    take_content,
-)
-from flare.http.proxy.tunnel import IdleClock
-from flare.http.proxy.upstream_content import PIECE_LEN
+from flare.http.proxy.http2_upstream import StreamUser, settle
+from flare.http.proxy.tunnel import Tunnel, TunnelSide
+from flare.http.proxy.upstream_stream import UpstreamStream
 from flare.runtime.worker_loop import WorkerLoop
 from flare.ws.core.handshake import answer_to_key
 from std.memory import ArcPointer
@@ -93,260 +87,96 @@ struct StreamHandshake(Movable):
             headers.append("Sec-WebSocket-Accept", self.accept)
 
 
-struct TunnelStream(StreamUser):
-    """The upstream's end of a tunnel."""
+struct _StreamEnd(StreamUser, TunnelSide):
+    """A stream that the upstream has opened."""
 
     var _padding: Padding[200]
-    var upstream: ArcPointer[Http2Upstream]
-    """The connection."""
-    var flight: ArcPointer[Http2Flight]
-    """The stream."""
+    # Nothing once it is closed.
+    var stream: Optional[UpstreamStream]
     var loop: ArcPointer[WorkerLoop]
-    """The worker's."""
     var waker: Optional[StreamWaker]
-    """Rings for the client's connection."""
-    var unsent: Buffer
-    """What the upstream has not taken yet."""
-    var number: Int
-    """By what the connection knows it."""
-    var ends: Bool
-    """True once nothing follows what has not been sent."""
-    var clock: IdleClock
-    """Ends it when nothing moves."""
 
     def __init__(
-        out self,
-        upstream: ArcPointer[Http2Upstream],
-        flight: ArcPointer[Http2Flight],
-        number: Int,
-        loop: ArcPointer[WorkerLoop],
+        out self, var stream: UpstreamStream, loop: ArcPointer[WorkerLoop]
     ):
-        """Takes a stream that the upstream has opened.
-
-        Args:
-            upstream: The connection.
-            flight: The stream.
-            number: By which the connection knows its user.
-            loop: The worker's.
-        """
         self._padding = {}
-        self.upstream = upstream.copy()
-        self.flight = flight.copy()
+        self.stream = stream^
         self.loop = loop.copy()
         self.waker = None
-        self.unsent = Buffer(0)
-        self.number = number
-        self.ends = False
-        self.clock = IdleClock(Int.MAX - 1)
 
     @staticmethod
     def on_news(user: ArcPointer[Self]):
-        """Lets the client's connection go on.
-
-        Args:
-            user: The tunnel.
-        """
-        user[].flight[].has_news = False
+        if user[].stream and user[].stream.held().flight:
+            user[].stream.held().flight.held()[].has_news = False
         if user[].waker:
             user[].loop[].woken.append(user[].waker.held().place())
 
-    def send(mut self):
-        """Sends what windows and connection take. What goes wrong is said when the
-        stream is read."""
-        if not self.upstream[].http2:
-            self.unsent.clear()
-            return
-        ref link = self.upstream[].http2.held()[]
-        ref flight = self.flight[]
-        if flight.failure or flight.has_sent_end:
-            # Nobody reads it.
-            self.unsent.clear()
-        while len(self.unsent) > 0:
-            if link.is_congested():
-                link.flush()
-                if link.is_congested():
-                    break
-            var room = link.sendable_len(flight)
-            var count = min(len(self.unsent), room, PIECE_LEN)
-            if count == 0:
+    def set_waker(mut self, var waker: StreamWaker):
+        self.waker = waker^
+
+    def send(mut self, mut unsent: Buffer, ends: Bool) raises:
+        """Sends what windows and connection take. What goes wrong is said when
+        the stream is read."""
+        ref stream = self.stream.held()
+        while not stream.has_sent_end():
+            var count = send_piece(stream, unsent.span(), ends=ends)
+            if count < 0:
                 break
-            link.send_content(flight, self.unsent.span().before(count), False)
-            self.unsent.consume(count)
-            self.clock.note()
-        if len(self.unsent) > 0:
-            return
-        if self.unsent.capacity() > 0:
-            self.unsent = Buffer(0)
-        if self.ends and not flight.failure and not flight.has_sent_end:
-            link.send_content(flight, "".as_bytes(), True)
+            unsent.consume(count)
+        if stream.has_sent_end():
+            # Nobody reads it.
+            unsent.clear()
+        settle(stream.upstream)
 
     def take(mut self, mut out: Buffer) raises -> Poll:
-        """Takes what has come, and lets the upstream send more.
+        return self.stream.held().take(out, PIECE_LEN)
 
-        Args:
-            out: Where to append it.
-
-        Returns:
-            What follows.
-
-        Raises:
-            Error: If the upstream has reset the stream, or its connection is
-                gone.
-        """
-        var had_len = len(out)
-        var poll = take_content(self.upstream, self.flight[], out, PIECE_LEN)
-        if len(out) > had_len:
-            self.clock.note()
-        return poll
+    def may_end(self) -> Bool:
+        return True
 
     def close(mut self):
         """Ends the stream: in good order if the upstream has ended its direction,
         else by a reset."""
-        if self.flight[].has_ended:
-            self.ends = True
-            self.send()
-        if self.upstream[].http2:
-            self.upstream[].http2.held()[].release(self.flight[])
+        var stream = self.stream.take()
+        if not stream.has_sent_end() and stream.flight.held()[].has_ended:
+            stream.send_content("".as_bytes(), True)
+        stream^.give_back()
 
 
-struct StreamTunnel(UpgradedProtocol):
-    """A tunnel, for the client's connection."""
-
-    var _end: ArcPointer[TunnelStream]
-
-    def __init__(out self, end: ArcPointer[TunnelStream]):
-        """Takes the upstream's end.
-
-        Args:
-            end: The end, which has the stream.
-        """
-        self._end = end.copy()
-
-    def __deinit__(deinit self):
-        """Gives the stream back."""
-        self._end[].close()
-        var upstream = self._end[].upstream.copy()
-        leave(upstream, self._end[].number)
-        settle(upstream)
-
-    def begin(mut self, var waker: StreamWaker):
-        """Hears how to say that there is something.
-
-        Args:
-            waker: The connection's.
-        """
-        self._end[].waker = waker^
-
-    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
-        """Sends the client's octets on.
-
-        Args:
-            input: The octets.
-            out: Stays as it is.
-
-        Returns:
-            That what follows is made by `fill`.
-
-        Raises:
-            Error: Never.
-        """
-        self._end[].unsent.append(input.span())
-        self._send()
-        return Poll.PENDING
-
-    def _send(self):
-        self._end[].send()
-        var upstream = self._end[].upstream.copy()
-        settle(upstream)
-
-    def end_input(mut self) -> Bool:
-        """Ends the direction to the upstream, too, behind what waits for it.
-
-        Returns:
-            True: the upstream's own goes on.
-        """
-        self._end[].ends = True
-        # Nothing else may move for long.
-        self._send()
-        return True
-
-    def is_full(self) -> Bool:
-        """Tells whether the upstream has to take something first.
-
-        Returns:
-            True if so.
-        """
-        return len(self._end[].unsent) > 0
-
-    def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Takes what the upstream has sent, and sends it what waits.
-
-        Args:
-            out: Where to append.
-
-        Returns:
-            What follows.
-
-        Raises:
-            Error: If the upstream has reset the stream, its connection is
-                gone, or nothing moves for too long.
-        """
-        self._send()
-        var poll = self._end[].take(out)
-        if poll == Poll.PENDING:
-            self._end[].clock.check()
-        return poll
-
-    def poll_interval_ms(self) -> Int:
-        """Tells when to look whether anything has moved.
-
-        Returns:
-            Milliseconds.
-        """
-        return self._end[].clock.interval_ms()
-
-
-def opens_tunnel(
-    upstream: ArcPointer[Http2Upstream], mut flight: Http2Flight
-) -> Bool:
+def opens_tunnel(mut stream: UpstreamStream) -> Bool:
     """Tells whether an upstream has opened the tunnel; if not, the request ends
     there (RFC 9110 section 9.3.6).
 
     Args:
-        upstream: The connection.
-        flight: The stream, whose head has come.
+        stream: The stream, whose head has come.
 
     Returns:
         True for a status of success.
     """
-    if flight.status < _REDIRECTION:
+    if stream.flight.held()[].status < _REDIRECTION:
         return True
-    if not flight.has_sent_end:
-        ref link = upstream[].http2.held()[]
-        link.send_content(flight, "".as_bytes(), True)
+    if not stream.has_sent_end():
+        stream.send_content("".as_bytes(), True)
     return False
 
 
 def begin_stream_tunnel(
-    upstream: ArcPointer[Http2Upstream],
-    flight: ArcPointer[Http2Flight],
-    number: Int,
+    var stream: UpstreamStream,
     loop: ArcPointer[WorkerLoop],
     idle_timeout_ms: Int,
 ) -> Body:
     """Makes a tunnel of a stream that the upstream has opened.
 
     Args:
-        upstream: The connection.
-        flight: The stream.
-        number: By which the connection knows its user, who has it no longer.
+        stream: The stream.
         loop: The worker's.
         idle_timeout_ms: Longest time in which nothing moves.
 
     Returns:
         The body of the response with 101.
     """
-    var end = ArcPointer(TunnelStream(upstream, flight, number, loop))
-    end[].clock = IdleClock(idle_timeout_ms)
+    var upstream = stream.upstream.copy()
+    var number = stream.number
+    var end = ArcPointer(_StreamEnd(stream^, loop))
     upstream[].hand_over(number, end)
-    return Body.conversing(StreamTunnel(end))
+    return Body.conversing(Tunnel(end, idle_timeout_ms))

@@ -63,103 +63,84 @@ struct IdleClock(TrivialRegisterPassable):
         return self.timeout_ms + 1
 
 
-struct TunnelEnd(LinkUser):
+trait TunnelSide(Deinitable, Movable):
     """The upstream's end of a tunnel."""
 
-    var _padding: Padding[200]
-    var link: ArcPointer[UpstreamLink]
-    """The connection to the upstream."""
-    var loop: ArcPointer[WorkerLoop]
-    """The worker's."""
-    var waker: Optional[StreamWaker]
-    """Rings for the client's connection."""
-    var first: List[UInt8]
-    """What the upstream has sent with its answer."""
-    var unsent: Buffer
-    """What the upstream has not taken yet."""
-    var clock: IdleClock
-    """Ends it when nothing moves."""
-
-    def __init__(
-        out self,
-        link: ArcPointer[UpstreamLink],
-        loop: ArcPointer[WorkerLoop],
-        var first: List[UInt8],
-        idle_timeout_ms: Int,
-    ):
-        """Takes a connection that has changed its protocol.
+    def set_waker(mut self, var waker: StreamWaker):
+        """Hears how to say that there is something.
 
         Args:
-            link: The connection.
-            loop: The worker's.
-            first: What the upstream has sent already.
-            idle_timeout_ms: Longest time in which nothing moves.
+            waker: The connection's.
         """
-        self._padding = {}
-        self.link = link.copy()
-        self.loop = loop.copy()
-        self.waker = None
-        self.first = first^
-        self.unsent = Buffer(0)
-        self.clock = IdleClock(idle_timeout_ms)
+        ...
 
-    @staticmethod
-    def on_open(user: ArcPointer[Self]):
-        """Does nothing: it is open.
+    def send(mut self, mut unsent: Buffer, ends: Bool) raises:
+        """Sends what the upstream takes.
 
         Args:
-            user: The tunnel.
-        """
-        return
+            unsent: The octets; those that were sent are taken out.
+            ends: True if nothing will follow them.
 
-    @staticmethod
-    def on_refused(user: ArcPointer[Self], error: ClientError):
-        """Does nothing: it is open.
+        Raises:
+            Error: If the upstream has gone.
+        """
+        ...
+
+    def take(mut self, mut out: Buffer) raises -> Poll:
+        """Takes what the upstream has sent.
 
         Args:
-            user: The tunnel.
-            error: Never.
+            out: Where to append it.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the upstream has gone.
         """
-        return
+        ...
 
-    @staticmethod
-    def on_ready(user: ArcPointer[Self], event: Event):
-        """Lets the client's connection go on.
+    def may_end(self) -> Bool:
+        """Tells whether one direction can end before the other.
 
-        Args:
-            user: The tunnel.
-            event: What is ready.
+        Returns:
+            True if so.
         """
-        var has_unsent = len(user[].unsent) > 0 or user[].link[].wants_write()
-        if user[].waker and (event.is_readable or has_unsent):
-            user[].loop[].woken.append(user[].waker.held().place())
+        ...
 
-    @staticmethod
-    def on_late(user: ArcPointer[Self]):
-        """Does nothing: the client's connection has the times.
-
-        Args:
-            user: The tunnel.
-        """
-        return
+    def close(mut self):
+        """Ends it, whatever is under way."""
+        ...
 
 
-struct Tunnel(UpgradedProtocol):
-    """A tunnel, for the client's connection."""
+struct Tunnel[S: TunnelSide](UpgradedProtocol):
+    """A tunnel, for the client's connection.
 
-    var _end: ArcPointer[TunnelEnd]
+    Parameters:
+        S: The upstream's end.
+    """
 
-    def __init__(out self, end: ArcPointer[TunnelEnd]):
+    var _side: ArcPointer[Self.S]
+    # What the upstream has not taken yet.
+    var _unsent: Buffer
+    var _ends: Bool
+    var _clock: IdleClock
+
+    def __init__(out self, side: ArcPointer[Self.S], idle_timeout_ms: Int):
         """Takes the upstream's end.
 
         Args:
-            end: The end, to which its connection is lent.
+            side: The end.
+            idle_timeout_ms: Longest time in which nothing moves.
         """
-        self._end = end.copy()
+        self._side = side.copy()
+        self._unsent = Buffer(0)
+        self._ends = False
+        self._clock = IdleClock(idle_timeout_ms)
 
     def __deinit__(deinit self):
-        """Closes the connection to the upstream."""
-        self._end[].link[].close()
+        """Closes the upstream's end."""
+        self._side[].close()
 
     def begin(mut self, var waker: StreamWaker):
         """Hears how to say that there is something.
@@ -167,7 +148,7 @@ struct Tunnel(UpgradedProtocol):
         Args:
             waker: The connection's.
         """
-        self._end[].waker = waker^
+        self._side[].set_waker(waker^)
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Sends the client's octets on.
@@ -177,32 +158,40 @@ struct Tunnel(UpgradedProtocol):
             out: Stays as it is.
 
         Returns:
-            What follows.
+            That what follows is made by `fill`.
 
         Raises:
             Error: If the upstream has gone.
         """
-        self._end[].clock.note()
-        self._end[].unsent.append(input.span())
+        self._clock.note()
+        self._unsent.append(input.span())
         self._send()
         return Poll.PENDING
 
-    def _send(self) raises:
-        """Sends what the upstream takes."""
-        ref end = self._end[]
-        while len(end.unsent) > 0:
-            var count = end.link[].send(end.unsent.span())
-            if count == -EAGAIN:
-                return
-            if count < 0:
-                raise Error("the upstream takes no more")
-            end.unsent.consume(count)
-            end.clock.note()
-        if end.unsent.capacity() > 0:
-            end.unsent = Buffer(0)
-        var flushed = end.link[].flush()
-        if flushed < 0 and flushed != -EAGAIN:
-            raise Error("the upstream takes no more")
+    def _send(mut self) raises:
+        var had_len = len(self._unsent)
+        self._side[].send(self._unsent, self._ends)
+        if len(self._unsent) < had_len:
+            self._clock.note()
+        if len(self._unsent) == 0 and self._unsent.capacity() > 0:
+            self._unsent = Buffer(0)
+
+    def end_input(mut self) -> Bool:
+        """Ends the direction to the upstream, too, behind what waits for it.
+
+        Returns:
+            True if the upstream's own goes on.
+        """
+        if not self._side[].may_end():
+            return False
+        self._ends = True
+        try:
+            # Nothing else may move for long.
+            self._send()
+        except:
+            # What goes wrong is said when the upstream is read.
+            pass
+        return True
 
     def is_full(self) -> Bool:
         """Tells whether the upstream has to take something first.
@@ -210,7 +199,7 @@ struct Tunnel(UpgradedProtocol):
         Returns:
             True if so.
         """
-        return len(self._end[].unsent) > 0
+        return len(self._unsent) > 0
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Takes what the upstream has sent, and sends it what waits.
@@ -224,32 +213,14 @@ struct Tunnel(UpgradedProtocol):
         Raises:
             Error: If the upstream has gone, or nothing moves for too long.
         """
-        ref end = self._end[]
-        if not end.link[].is_open():
-            return Poll.DONE
         self._send()
-        if len(end.first) > 0:
-            out.append(end.first)
-            end.first = []
-        while len(out) < _PIECE_LEN:
-            if len(out.spare()) < _ROOM_LEN_MIN:
-                out.reserve(_PIECE_LEN)
-            var count = end.link[].receive(out.spare())
-            if count == -EAGAIN:
-                return self._pending(len(out))
-            if count < 0:
-                raise Error("the upstream has broken the connection off")
-            if count == 0:
-                return Poll.DONE
-            out.commit(count)
-        end.clock.note()
-        return Poll.READY
-
-    def _pending(self, made_len: Int) raises -> Poll:
-        if made_len > 0:
-            self._end[].clock.note()
-        self._end[].clock.check()
-        return Poll.PENDING
+        var had_len = len(out)
+        var poll = self._side[].take(out)
+        if len(out) > had_len:
+            self._clock.note()
+        elif poll == Poll.PENDING:
+            self._clock.check()
+        return poll
 
     def poll_interval_ms(self) -> Int:
         """Tells when to look whether anything has moved.
@@ -257,7 +228,96 @@ struct Tunnel(UpgradedProtocol):
         Returns:
             Milliseconds.
         """
-        return self._end[].clock.interval_ms()
+        return self._clock.interval_ms()
+
+
+struct _LinkEnd(LinkUser, TunnelSide):
+    """A connection that has changed its protocol."""
+
+    var _padding: Padding[200]
+    var link: ArcPointer[UpstreamLink]
+    var loop: ArcPointer[WorkerLoop]
+    var waker: Optional[StreamWaker]
+    # What the upstream has sent with its answer.
+    var first: List[UInt8]
+    # True while it takes no more.
+    var is_blocked: Bool
+
+    def __init__(
+        out self,
+        link: ArcPointer[UpstreamLink],
+        loop: ArcPointer[WorkerLoop],
+        var first: List[UInt8],
+    ):
+        self._padding = {}
+        self.link = link.copy()
+        self.loop = loop.copy()
+        self.waker = None
+        self.first = first^
+        self.is_blocked = False
+
+    @staticmethod
+    def on_open(user: ArcPointer[Self]):
+        # It is open.
+        return
+
+    @staticmethod
+    def on_refused(user: ArcPointer[Self], error: ClientError):
+        # It is open.
+        return
+
+    @staticmethod
+    def on_ready(user: ArcPointer[Self], event: Event):
+        var may_send = user[].is_blocked or user[].link[].wants_write()
+        if user[].waker and (event.is_readable or may_send):
+            user[].loop[].woken.append(user[].waker.held().place())
+
+    @staticmethod
+    def on_late(user: ArcPointer[Self]):
+        # The client's connection has the times.
+        return
+
+    def set_waker(mut self, var waker: StreamWaker):
+        self.waker = waker^
+
+    def send(mut self, mut unsent: Buffer, ends: Bool) raises:
+        if not self.link[].is_open():
+            return
+        var count = 0
+        while len(unsent) > 0 and count >= 0:
+            count = self.link[].send(unsent.span())
+            if count > 0:
+                unsent.consume(count)
+        if count >= 0:
+            count = self.link[].flush()
+        self.is_blocked = count == -EAGAIN
+        if count < 0 and not self.is_blocked:
+            raise Error("the upstream takes no more")
+
+    def take(mut self, mut out: Buffer) raises -> Poll:
+        if not self.link[].is_open():
+            return Poll.DONE
+        if len(self.first) > 0:
+            out.append(self.first)
+            self.first = []
+        while len(out) < _PIECE_LEN:
+            if len(out.spare()) < _ROOM_LEN_MIN:
+                out.reserve(_PIECE_LEN)
+            var count = self.link[].receive(out.spare())
+            if count == -EAGAIN:
+                return Poll.PENDING
+            if count < 0:
+                raise Error("the upstream has broken the connection off")
+            if count == 0:
+                return Poll.DONE
+            out.commit(count)
+        return Poll.READY
+
+    def may_end(self) -> Bool:
+        return False
+
+    def close(mut self):
+        self.link[].close()
 
 
 def agree_on_protocol(
@@ -302,7 +362,7 @@ def begin_tunnel(
     """
     var octets = List[UInt8](capacity=len(first))
     octets.extend(first)
-    var end = ArcPointer(TunnelEnd(link, loop, octets^, idle_timeout_ms))
+    var end = ArcPointer(_LinkEnd(link, loop, octets^))
     link[].set_deadline(-1)
     link[].lend(end)
-    return Body.conversing(Tunnel(end))
+    return Body.conversing(Tunnel(end, idle_timeout_ms))

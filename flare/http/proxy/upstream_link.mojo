@@ -20,7 +20,7 @@ from flare.http.message.body import (
     drop_counted,
     erase_counted,
 )
-from flare.http.exchange.lent_content import OctetSink
+from flare.http.exchange.octet_stream import OctetStream
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import (
@@ -29,7 +29,7 @@ from flare.runtime.worker_loop import (
     WorkerLoop,
 )
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.errno import EAGAIN, EINTR, errno_text
+from flare.sys.errno import EAGAIN, EINTR
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from std.memory import ArcPointer, OwnedPointer
 
@@ -119,7 +119,7 @@ struct _AnyUser(TrivialRegisterPassable):
     var drop: def(Erased) thin -> None
 
 
-struct UpstreamLink(LoopTask, OctetSink):
+struct UpstreamLink(LoopTask, OctetStream):
     """A connection to an upstream."""
 
     var _padding: Padding[200]
@@ -473,18 +473,3 @@ def _interest(entry: PollEntry) -> Interest:
     if (entry.wanted & POLL_WRITE) != 0:
         return Interest.READ | Interest.WRITE
     return Interest.READ
-
-
-def reason_of(number: Int) -> String:
-    """Explains what a call of a connection has answered.
-
-    Args:
-        number: The negative number.
-
-    Returns:
-        A text for the log.
-    """
-    # What is no errno is TLS's own.
-    if number < -4_096:
-        return String("TLS has failed")
-    return String(errno_text(-number))

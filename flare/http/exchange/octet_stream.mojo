@@ -1,0 +1,53 @@
+"""A connection as exchanges see it: octets, and never a wait."""
+
+
+trait OctetStream:
+    """A connection that takes and gives octets as far as it can at once.
+
+    What goes wrong is a negative number: that of the system's error, `-EAGAIN` to
+    wait, or a smaller one of TLS.
+    """
+
+    def send(mut self, octets: Span[UInt8, _]) -> Int:
+        """Writes octets.
+
+        Args:
+            octets: What to send; not empty.
+
+        Returns:
+            How many were taken, or a negative number.
+        """
+        ...
+
+    def send_two(
+        mut self, first: Span[UInt8, _], second: Span[UInt8, _]
+    ) -> Int:
+        """Writes two pieces, without joining them.
+
+        Args:
+            first: What goes first; not empty.
+            second: What follows; not empty.
+
+        Returns:
+            How many octets of both were taken, or a negative number.
+        """
+        ...
+
+    def flush(mut self) -> Int:
+        """Sends what was taken and has not left yet.
+
+        Returns:
+            0 if all has left, or a negative number.
+        """
+        ...
+
+    def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
+        """Reads octets.
+
+        Args:
+            room: Where to.
+
+        Returns:
+            How many, 0 at the end of the stream, or a negative number.
+        """
+        ...
