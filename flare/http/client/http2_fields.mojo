@@ -114,7 +114,8 @@ struct Http2RequestFields(Movable):
             start: Target and authority; the method is that of the handshake
                 over HTTP/1.1.
             is_tls: True for the scheme `https`.
-            headers: The fields; those of an HTTP/1.1 connection are not sent.
+            headers: The fields; those of an HTTP/1.1 connection are not sent,
+                nor is Sec-WebSocket-Key (section 5).
 
         Raises:
             ClientError: If a part of the request must not be sent, or the
@@ -128,7 +129,9 @@ struct Http2RequestFields(Movable):
         self._add(":path", start.target)
         self._add(":protocol", "websocket")
         for index in range(len(headers)):
-            self._add_field(headers.name(index), headers.value(index))
+            var name = headers.name(index)
+            if not _is_name(name, "sec-websocket-key"):
+                self._add_field(name, headers.value(index))
 
     def collect_forwarded(
         mut self,
