@@ -34,7 +34,9 @@ ASAN_OPTIONS = ("--sanitize", "address", "-g1")
 # marking spare room refuses, so that marking is off; leaks and heap are watched.
 ASAN_ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_container_overflow=0",
-    "LSAN_OPTIONS": f"suppressions={ROOT / 'tools' / 'asan_kept.txt'}",
+    # What is kept by intent is no news at the end of a program.
+    "LSAN_OPTIONS": f"suppressions={ROOT / 'tools' / 'asan_kept.txt'}"
+    ":print_suppressions=0",
 }
 
 

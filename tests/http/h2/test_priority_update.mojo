@@ -2,13 +2,14 @@
 
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.priority import Priority
+from std.collections.string.string_span import get_static_string
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import POST_BLOCK
 
-comptime _WITH_PRIORITY = StaticString(
-    POST_BLOCK + "00" + "08" + "7072696f72697479" + "03" + "753d35"
-)
+comptime _WITH_PRIORITY = get_static_string[
+    POST_BLOCK, "00", "08", "7072696f72697479", "03", "753d35"
+]()
 """A request with `priority: u=5`."""
 
 
