@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
-from flare.http.client.attempt import shorter
+from flare.http.client.timeout_policy import shorter
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector

@@ -2,7 +2,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.client.attempt import PIECE_LEN, shorter
+from flare.http.client.attempt import PIECE_LEN
+from flare.http.client.timeout_policy import shorter
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
     ClientError,

@@ -14,7 +14,7 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 """
 
 from flare.dns.resolve import Resolving
-from flare.http.client.attempt import shorter, total_error
+from flare.http.client.timeout_policy import shorter, total_error
 from flare.http.client.config import ClientConfig
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.digest import DigestTurn

@@ -1,14 +1,8 @@
 """A request's part in a connection that speaks HTTP/2."""
 
 from flare.bytes.checked import *
-from flare.http.client.attempt import (
-    PIECE_LEN,
-    Attempt,
-    Step,
-    TimeoutPolicy,
-    shorter,
-    total_error,
-)
+from flare.http.client.attempt import PIECE_LEN, Attempt, Step
+from flare.http.client.timeout_policy import TimeoutPolicy, shorter, total_error
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, NoResponse, Phase
 from flare.http.client.exchange_facts import ConnectionInfo

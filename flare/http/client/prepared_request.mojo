@@ -1,6 +1,7 @@
 """A request on its way through redirections and repetitions."""
 
-from flare.http.client.attempt import Attempt, TimeoutPolicy
+from flare.http.client.attempt import Attempt
+from flare.http.client.timeout_policy import TimeoutPolicy
 from flare.http.client.auth import Credentials
 from flare.http.client.cancel import CancelToken
 from flare.http.client.config import ClientConfig

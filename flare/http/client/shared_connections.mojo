@@ -1,7 +1,7 @@
 """The connections of a client that threads share, under a lock that is held for
 bookkeeping alone: never while a connection is looked at, opened or closed."""
 
-from flare.http.client.attempt import shorter
+from flare.http.client.timeout_policy import shorter
 from flare.http.client.error import ClientError, Phase, PoolExhausted
 from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.pool import Endpoint, PoolLimits

@@ -15,7 +15,8 @@ ever waiting.
     goes on as EXCHANGING does
 """
 
-from flare.http.client.attempt import Attempt, Step, total_error
+from flare.http.client.attempt import Attempt, Step
+from flare.http.client.timeout_policy import total_error
 from flare.http.client.connector import Connector, connector_for
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange import (

@@ -1,6 +1,7 @@
 """How long a request may take: a total, or as long as it makes progress."""
 
-from flare.http.client.attempt import Attempt, TimeoutPolicy
+from flare.http.client.attempt import Attempt
+from flare.http.client.timeout_policy import TimeoutPolicy
 from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest
 from flare.http.client.config import (
