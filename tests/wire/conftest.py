@@ -172,11 +172,11 @@ def probe_tls(certs):
     assert server.stop() == 0
 
 
-def running_client(name: str):
+def running_client(name: str, *arguments: str):
     """A client program, for fixtures; it must live to their end."""
     from raw_server import Fetcher
 
-    running = Fetcher(built(name, "clients"))
+    running = Fetcher(built(name, "clients"), *arguments)
     yield running
     assert running.process.poll() is None, "the client died during the tests"
     assert running.close() == 0

@@ -170,9 +170,9 @@ def once(data: bytes) -> Callable:
 class Fetcher:
     """The client under test, in a process of its own."""
 
-    def __init__(self, binary: Path, **variables: str) -> None:
+    def __init__(self, binary: Path, *arguments: str, **variables: str) -> None:
         self.process = subprocess.Popen(
-            [str(binary)],
+            [str(binary), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**environment(), **variables},

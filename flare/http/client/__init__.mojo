@@ -97,4 +97,5 @@ from flare.http.client.retry_policy import (
 )
 from flare.http.client.shared_client import SharedClient
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
+from flare.http.client.transfers import TransferMethods
 from flare.http.client.verbs import RequestMethods

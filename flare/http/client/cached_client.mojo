@@ -16,25 +16,33 @@ from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, end_task, run_task
 from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.open_response import OpenResponse, ResponseOpener
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
     prepare_request,
 )
-from flare.http.client.progress import NoProgress
+from flare.http.client.progress import NoProgress, TransferProgress
 from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse, url_without_credentials
+from flare.http.client.response import (
+    ClientResponse,
+    ContentUse,
+    SendResult,
+    url_without_credentials,
+)
 from flare.http.client.sent_fields import sent_fields, sent_host
 from flare.http.client.task import RequestTask
-from flare.http.client.verbs import RequestMethods
+from flare.http.client.transfers import TransferMethods
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.owned_request import ReplacedFields
+from flare.http.message.status import Status
+from flare.io.stream import Readable, Writable
 from flare.sys.clock import unix_seconds
 from flare.url.url import Url
 
 
-struct CachedClient(RequestMethods):
+struct CachedClient(TransferMethods):
     """An `HttpClient` that answers from what it has kept, where it may.
 
         var client = CachedClient(HttpClient("https://api.example.com"))
@@ -115,13 +123,7 @@ struct CachedClient(RequestMethods):
             ClientError: If there is none.
         """
         ref state = self.client._state[]
-        var prepared = prepare_request(
-            request^,
-            Upload(),
-            self.client._base,
-            self.client._auth,
-            Pointer(to=state.config),
-        )
+        var prepared = self._prepare(request^, Upload())
         # What is sent decides: what hooks add, and cookies, included.
         state.add_cookies(prepared)
         _run_hooks(prepared)
@@ -155,16 +157,80 @@ struct CachedClient(RequestMethods):
         mut self, var prepared: PreparedRequest, key: String
     ) raises ClientError -> ClientResponse:
         """Sends a request whose response is not kept."""
-        var changes = _may_change(prepared.method)
         var source = NoStream()
         var sink = NoStream()
         var nobody = NoProgress()
+        return self._run_past(prepared^, key, source, sink, nobody)
+
+    def _run_past[
+        R: Readable, W: Writable, P: TransferProgress
+    ](
+        mut self,
+        var prepared: PreparedRequest,
+        key: String,
+        mut source: R,
+        mut sink: W,
+        mut progress: P,
+    ) raises ClientError -> ClientResponse:
+        var changes = _may_change(prepared.method)
         var response = run_task(
-            self.client._state[], prepared^, source, sink, nobody
+            self.client._state[], prepared^, source, sink, progress
         )
         if changes:
-            self._invalidate(key, response)
+            self._invalidate(key, response.status, response.headers)
         return response^
+
+    def _prepare(
+        self, var request: ClientRequest, upload: Upload
+    ) raises ClientError -> PreparedRequest:
+        return prepare_request(
+            request^,
+            upload,
+            self.client._base,
+            self.client._auth,
+            Pointer(to=self.client._state[].config),
+        )
+
+    def _opener(self) -> ResponseOpener:
+        return self.client._opener()
+
+    def _run[
+        R: Readable, W: Writable, P: TransferProgress
+    ](
+        mut self,
+        var request: ClientRequest,
+        upload: Upload,
+        mut source: R,
+        mut sink: W,
+        mut progress: P,
+        use: ContentUse,
+    ) raises ClientError -> ClientResponse:
+        var prepared = self._prepare(request^, upload)
+        prepared.content_use = use
+        var key = _key_of(prepared)
+        return self._run_past(prepared^, key, source, sink, progress)
+
+    def _run_all(
+        mut self, requests: List[ClientRequest], max_parallel: Int
+    ) raises ClientError -> List[SendResult]:
+        var results = self.client._run_all(requests, max_parallel)
+        for index in range(len(requests)):
+            if not results[index].response:
+                continue
+            var key = self._changed_key(requests[index])
+            if key.byte_length() > 0:
+                ref response = results[index].response.held()
+                self._invalidate(key, response.status, response.headers)
+        return results^
+
+    def _changed_key(self, request: ClientRequest) raises ClientError -> String:
+        if not _may_change(request.method):
+            return String()
+        return _key_of(self._prepare(request.copy(), Upload()))
+
+    def _note_change(self, key: String, response: OpenResponse):
+        if key.byte_length() > 0:
+            self._invalidate(key, response.status, response.headers)
 
     def _fetch(
         mut self,
@@ -315,13 +381,13 @@ struct CachedClient(RequestMethods):
             debug_assert(False, "a number is a good value")
         return response^
 
-    def _invalidate(self, key: String, response: ClientResponse):
+    def _invalidate(self, key: String, status: Status, headers: HeaderMap):
         """Has what a request may have changed validated (section 4.4)."""
-        if response.status < 200 or response.status >= 400:
+        if status < 200 or status >= 400:
             return
         _ = self.store.invalidate_key(key)
         for name in ["location", "content-location"]:
-            var reference = response.headers.get(name)
+            var reference = headers.get(name)
             if reference:
                 var other = key_of_reference(key, reference.held())
                 if other.byte_length() > 0:

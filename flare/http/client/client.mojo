@@ -12,27 +12,8 @@ from flare.http.client.config import ClientConfig
 from flare.http.client.batch import run_tasks
 from flare.http.client.driver import NoStream, run_task
 from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.client.event_source import (
-    EVENT_ATTEMPT_COUNT,
-    EVENT_IDLE_MS,
-    EventSource,
-)
-from flare.http.client.file_download import (
-    DOWNLOAD_ATTEMPT_COUNT,
-    DownloadOptions,
-    DownloadedFile,
-    FileDownload,
-)
-from flare.http.client.open_response import (
-    OpenResponse,
-    OpenTimes,
-    ResponseOpener,
-)
-from flare.http.client.prepared_request import (
-    UNKNOWN_LEN,
-    Upload,
-    prepare_request,
-)
+from flare.http.client.open_response import ResponseOpener
+from flare.http.client.prepared_request import Upload, prepare_request
 from flare.http.client.progress import NoProgress, TransferProgress
 from flare.http.client.proxy import credentials_of
 from flare.http.client.request import (
@@ -47,8 +28,7 @@ from flare.http.client.response import (
     SendResult,
 )
 from flare.http.client.state import ClientState
-from flare.http.client.upload_source import UploadSource
-from flare.http.client.verbs import RequestMethods, make_request
+from flare.http.client.transfers import TransferMethods
 from flare.http.cookie.jar import CookieJar
 from flare.trace.core.span import TraceSpan
 from flare.url.url import Url
@@ -56,7 +36,7 @@ from flare.io.stream import Readable, Writable
 from std.memory import ArcPointer
 
 
-struct HttpClient(RequestMethods):
+struct HttpClient(TransferMethods):
     """Sends requests, and keeps connections alive between them.
 
         with HttpClient("https://api.example.com", BearerAuth(token)) as client:
@@ -198,470 +178,9 @@ struct HttpClient(RequestMethods):
         var source = NoStream()
         var sink = NoStream()
         var nobody = NoProgress()
-        return self._run(request^, Upload(), source, sink, nobody)
-
-    def send_all(
-        mut self, requests: List[ClientRequest], max_parallel: Int = 10
-    ) raises ClientError -> List[SendResult]:
-        """Sends many requests at once, on this thread and one reactor.
-
-        They reach servers in any order.
-
-        Args:
-            requests: The requests. All responses are in memory at the end.
-            max_parallel: Most requests under way at the same time, and so most
-                connections; 1 or more. Over HTTP/2 those to one server share a
-                connection. The others wait, and their total time starts when
-                they do not any more. Behind the last one as many connections
-                stay open as `ClientConfig.pool` allows: 100 by default, so
-                raise it for wider batches to one host.
-
-        Returns:
-            What became of them, in the order of the requests: one that fails
-            leaves the others alone.
-
-        Raises:
-            ClientError: If `max_parallel` is 0 or less, or the system has no
-                descriptors for a reactor.
-        """
-        if max_parallel < 1:
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
-                "send_all: max_parallel must be 1 or more",
-            )
-        return run_tasks(
-            self._state[], requests, self._base, self._auth, max_parallel
-        )
-
-    def download[
-        W: Writable
-    ](
-        mut self, var request: ClientRequest, mut sink: W
-    ) raises ClientError -> ClientResponse:
-        """Sends a request, and writes the response's content to a sink.
-
-        The content may be of any length: `max_response_size` is for content in
-        memory. To stop, the sink raises.
-
-        Parameters:
-            W: The sink's type.
-
-        Args:
-            request: The request.
-            sink: Gets the decoded content of a 2xx response; that of others
-                is the response's body.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none, or the sink fails (`SinkFailed`);
-                the sink may have got a part of the content.
-        """
-        var source = NoStream()
-        var nobody = NoProgress()
         return self._run(
-            request^, Upload(), source, sink, nobody, ContentUse.PASS_ON
+            request^, Upload(), source, sink, nobody, ContentUse.KEEP
         )
-
-    def upload[
-        R: Readable
-    ](
-        mut self,
-        var request: ClientRequest,
-        mut source: R,
-        content_len: Int = UNKNOWN_LEN,
-    ) raises ClientError -> ClientResponse:
-        """Sends a request whose content comes from a source.
-
-        Such a request is not repeated once its content was read from, and
-        follows no redirection that would need it again.
-
-        Parameters:
-            R: The source's type.
-
-        Args:
-            request: The request; its own content is not sent.
-            source: The content.
-            content_len: Its length in bytes; if it is not known, the content
-                is sent in chunks.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none, or the source fails or is not as
-                long as said (`SourceFailed`).
-        """
-        var sink = NoStream()
-        var nobody = NoProgress()
-        return self._run(request^, Upload(content_len), source, sink, nobody)
-
-    def send[
-        P: TransferProgress
-    ](
-        mut self, var request: ClientRequest, mut progress: P
-    ) raises ClientError -> ClientResponse:
-        """Sends a request, and tells how far content is, both ways.
-
-            var bar = Bar()
-            var response = client.send(request^, bar)
-
-        Parameters:
-            P: The type of who is told.
-
-        Args:
-            request: The request.
-            progress: Is told.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none, or `progress` raises.
-        """
-        var source = NoStream()
-        var sink = NoStream()
-        return self._run(request^, Upload(), source, sink, progress)
-
-    def download[
-        W: Writable, P: TransferProgress
-    ](
-        mut self, var request: ClientRequest, mut sink: W, mut progress: P
-    ) raises ClientError -> ClientResponse:
-        """Writes the response's content to a sink, and tells how far it is.
-
-        Parameters:
-            W: The sink's type.
-            P: The type of who is told.
-
-        Args:
-            request: The request.
-            sink: Gets the decoded content of a 2xx response.
-            progress: Is told; it counts octets as transferred.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none, or the sink fails, or `progress`
-                raises (`SinkFailed`).
-        """
-        var source = NoStream()
-        return self._run(
-            request^, Upload(), source, sink, progress, ContentUse.PASS_ON
-        )
-
-    def upload[
-        R: Readable, P: TransferProgress
-    ](
-        mut self,
-        var request: ClientRequest,
-        mut source: R,
-        mut progress: P,
-        content_len: Int = UNKNOWN_LEN,
-    ) raises ClientError -> ClientResponse:
-        """Sends content from a source, and tells how far it is.
-
-        Parameters:
-            R: The source's type.
-            P: The type of who is told.
-
-        Args:
-            request: The request; its own content is not sent.
-            source: The content.
-            progress: Is told what the connection has taken.
-            content_len: Its length in bytes; if it is not known, the content
-                is sent in chunks.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none, or the source fails, or `progress`
-                raises (`SourceFailed`).
-        """
-        var sink = NoStream()
-        return self._run(request^, Upload(content_len), source, sink, progress)
-
-    def open(
-        mut self,
-        var request: ClientRequest,
-        *,
-        raw: Bool = False,
-        head_timeout_ms: Int = CLIENTS_OWN,
-        idle_timeout_ms: Int = CLIENTS_OWN,
-    ) raises ClientError -> OpenResponse:
-        """Sends a request, and gives its response as soon as the head is there.
-
-            var response = client.open(ClientRequest("GET", "/events"))
-
-        Redirections are followed, and what fails before the head is repeated as
-        for `send`. A total time that was set is one for all of it, the
-        caller's own time between reads included; the default,
-        `WHILE_PROGRESSING`, ends at the head.
-
-        Args:
-            request: The request.
-            raw: True to read the content as it is transferred, not decoded.
-            head_timeout_ms: Time until the head is there, redirections and
-                repetitions included. Without it silence is bounded by
-                `read_timeout_ms`, and all of it by the total time.
-            idle_timeout_ms: Longest silence while the caller reads; without it
-                `read_timeout_ms`.
-
-        Returns:
-            The response, to be read.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self._opener().open(
-            request^,
-            ContentUse.LEND_RAW if raw else ContentUse.LEND,
-            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
-        )
-
-    def open[
-        R: Readable
-    ](
-        mut self,
-        var request: ClientRequest,
-        var source: R,
-        content_len: Int = UNKNOWN_LEN,
-        *,
-        raw: Bool = False,
-        head_timeout_ms: Int = CLIENTS_OWN,
-        idle_timeout_ms: Int = CLIENTS_OWN,
-    ) raises ClientError -> OpenResponse:
-        """Sends a request whose content comes from a source, which goes on being
-        sent while the caller reads the response.
-
-        The source is read when the connection takes more; while it waits,
-        the response is not read. A status of 300 or more ends the content.
-
-        Parameters:
-            R: The source's type.
-
-        Args:
-            request: The request; its own content is not sent.
-            source: The content.
-            content_len: Its length in bytes; if it is not known, the content
-                is sent in chunks.
-            raw: True to read the content as it is transferred, not decoded.
-            head_timeout_ms: Time until the head is there.
-            idle_timeout_ms: Longest silence while the caller reads.
-
-        Returns:
-            The response, to be read.
-
-        Raises:
-            ClientError: If there is none.
-        """
-        return self._opener().open(
-            request^,
-            ContentUse.LEND_RAW if raw else ContentUse.LEND,
-            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
-            Upload(content_len),
-            UploadSource(source^),
-        )
-
-    def open(
-        mut self,
-        method: StringSpan,
-        url: StringSpan,
-        var body: RequestBody = RequestBody(),
-        *,
-        var headers: RequestHeaders = RequestHeaders(),
-        var params: QueryParams = QueryParams(),
-        var json: JsonContent = JsonContent(),
-        var form: FormContent = FormContent(),
-        var data: DataContent = DataContent(),
-        timeout_ms: Int = CLIENTS_OWN,
-        auth: Credentials = Credentials(),
-        trace: TraceSpan = TraceSpan(),
-        raw: Bool = False,
-        head_timeout_ms: Int = CLIENTS_OWN,
-        idle_timeout_ms: Int = CLIENTS_OWN,
-    ) raises ClientError -> OpenResponse:
-        """Sends a request, with the arguments of `request`, and gives its
-        response as soon as the head is there.
-
-            var response = client.open("POST", "/chat", json={"stream": True})
-
-        Args:
-            method: The method, such as `GET`.
-            url: The URL.
-            body: The content, in place of `json`, `form` and `data`: text is sent
-                as JSON, octets as octets, a form as a form.
-            headers: Header fields, such as `{"Accept": "text/html"}`.
-            params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON: text that is JSON, a `JsonValue`, a
-                plain struct, or a dictionary.
-            form: The content as a form: a dictionary, a `FormData`, or a
-                `MultipartForm`.
-            data: The content as it is: text or octets.
-            timeout_ms: Time for all of it, reading included, in milliseconds.
-            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
-            raw: True to read the content as it is transferred, not decoded.
-            head_timeout_ms: Time until the head is there.
-            idle_timeout_ms: Longest silence while the caller reads.
-
-        Returns:
-            The response, to be read.
-
-        Raises:
-            ClientError: If there is none, or content is given twice.
-        """
-        var request = make_request(
-            method,
-            url,
-            body^,
-            headers=headers^,
-            params=params^,
-            json=json^,
-            form=form^,
-            data=data^,
-            timeout_ms=timeout_ms,
-            auth=auth,
-        )
-        request.set_trace(trace)
-        return self.open(
-            request^,
-            raw=raw,
-            head_timeout_ms=head_timeout_ms,
-            idle_timeout_ms=idle_timeout_ms,
-        )
-
-    def events(
-        self,
-        var request: ClientRequest,
-        *,
-        var last_id: String = String(),
-        idle_timeout_ms: Int = EVENT_IDLE_MS,
-        max_attempts: Int = EVENT_ATTEMPT_COUNT,
-    ) -> EventSource:
-        """Listens to server-sent events, and comes back when the connection
-        breaks.
-
-            var events = client.events(ClientRequest("GET", "/events"))
-
-        Args:
-            request: What asks for the events; nothing is sent before the first
-                `next`.
-            last_id: The id of the last event that is known, if any is.
-            idle_timeout_ms: Longest silence of a connection, heartbeats being
-                none; behind it another one is tried.
-            max_attempts: How often in turn it may go wrong, without an event
-                in between, before `next` fails; 1 for never again.
-
-        Returns:
-            The events.
-        """
-        var events = EventSource(self._opener(), request^, last_id^)
-        events.idle_timeout_ms = idle_timeout_ms
-        events.max_attempts = max_attempts
-        return events^
-
-    def download_file(
-        self,
-        var request: ClientRequest,
-        path: StringSpan,
-        *,
-        resumes: Bool = True,
-        replaces: Bool = True,
-        syncs: Bool = False,
-        max_attempts: Int = DOWNLOAD_ATTEMPT_COUNT,
-    ) raises ClientError -> DownloadedFile:
-        """Brings content into a file, and goes on where an earlier call has
-        stopped.
-
-            _ = client.download_file(ClientRequest("GET", "/disk.img"), "disk.img")
-
-        What comes is written to `path` with `.part` behind it, and takes the
-        file's name when it is complete. If the connection breaks, the rest is
-        asked for by Range, on the condition that the content is still the same
-        (If-Range); so it is in the next call if this one fails.
-
-        Args:
-            request: The request: GET, without Range.
-            path: The file; its folder is there.
-            resumes: False to begin from the start, and to keep nothing if it
-                fails.
-            replaces: False to fail if the file is there already.
-            syncs: True to have the file survive a loss of power.
-            max_attempts: How many requests in turn may bring less than 64 KiB;
-                1 to send one.
-
-        Returns:
-            What was brought.
-
-        Raises:
-            ClientError: If it cannot be had, or the file not be written
-                (`SinkFailed`, such as for a full disk).
-        """
-        var progress = NoProgress()
-        return self.download_file(
-            request^,
-            path,
-            progress,
-            resumes=resumes,
-            replaces=replaces,
-            syncs=syncs,
-            max_attempts=max_attempts,
-        )
-
-    def download_file[
-        P: TransferProgress
-    ](
-        self,
-        var request: ClientRequest,
-        path: StringSpan,
-        mut progress: P,
-        *,
-        resumes: Bool = True,
-        replaces: Bool = True,
-        syncs: Bool = False,
-        max_attempts: Int = DOWNLOAD_ATTEMPT_COUNT,
-    ) raises ClientError -> DownloadedFile:
-        """Brings content into a file, and tells how far it is.
-
-        What comes is written to `path` with `.part` behind it, and takes the
-        file's name when it is complete. If the connection breaks, the rest is
-        asked for by Range, on the condition that the content is still the same
-        (If-Range); so it is in the next call if this one fails.
-
-        Parameters:
-            P: The type of who is told.
-
-        Args:
-            request: The request: GET, without Range.
-            path: The file; its folder is there.
-            progress: Is told how far it is, what was there before included.
-            resumes: False to begin from the start, and to keep nothing if it
-                fails.
-            replaces: False to fail if the file is there already.
-            syncs: True to have the file survive a loss of power.
-            max_attempts: How many requests in turn may bring less than 64 KiB;
-                1 to send one.
-
-        Returns:
-            What was brought.
-
-        Raises:
-            ClientError: If it cannot be had, or the file not be written
-                (`SinkFailed`, such as for a full disk).
-        """
-        var download = FileDownload(
-            self._opener(),
-            request^,
-            path,
-            DownloadOptions(resumes, replaces, syncs, max_attempts),
-        )
-        return download.run(progress)
 
     def _opener(self) -> ResponseOpener:
         return ResponseOpener(self._state, self._base.copy(), self._auth.copy())
@@ -675,7 +194,7 @@ struct HttpClient(RequestMethods):
         mut source: R,
         mut sink: W,
         mut progress: P,
-        use: ContentUse = ContentUse.KEEP,
+        use: ContentUse,
     ) raises ClientError -> ClientResponse:
         var prepared = prepare_request(
             request^,
@@ -686,6 +205,13 @@ struct HttpClient(RequestMethods):
         )
         prepared.content_use = use
         return run_task(self._state[], prepared^, source, sink, progress)
+
+    def _run_all(
+        mut self, requests: List[ClientRequest], max_parallel: Int
+    ) raises ClientError -> List[SendResult]:
+        return run_tasks(
+            self._state[], requests, self._base, self._auth, max_parallel
+        )
 
 
 def _single[

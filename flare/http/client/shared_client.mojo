@@ -7,22 +7,13 @@ from flare.http.client.driver import NoStream, run_task
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import (
     PreparedRequest,
-    UNKNOWN_LEN,
     Upload,
     prepare_request,
 )
-from flare.http.client.progress import NoProgress
+from flare.http.client.progress import NoProgress, TransferProgress
 from flare.http.client.proxy import credentials_of
-from flare.http.client.open_response import (
-    OpenResponse,
-    OpenTimes,
-    ResponseOpener,
-)
-from flare.http.client.request import (
-    CLIENTS_OWN,
-    ClientRequest,
-    parse_request_url,
-)
+from flare.http.client.open_response import ResponseOpener
+from flare.http.client.request import ClientRequest, parse_request_url
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
@@ -30,7 +21,7 @@ from flare.http.client.response import (
 )
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.state import ClientState, SharedParts
-from flare.http.client.verbs import RequestMethods
+from flare.http.client.transfers import TransferMethods
 from flare.http.cookie.jar import CookieJar
 from flare.io.stream import Readable, Writable
 from flare.net.error import NetworkError
@@ -66,7 +57,7 @@ struct _Shared(Movable):
         self.auth = auth^
 
 
-struct SharedClient(ImplicitlyCopyable, RequestMethods):
+struct SharedClient(ImplicitlyCopyable, TransferMethods):
     """An `HttpClient` that many threads use at once; copies are the same one.
 
         var client = SharedClient("https://api.example.com", BearerAuth(token))
@@ -82,7 +73,9 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
     common, under locks that are held for bookkeeping alone. `ConnectionLimits`
     bounds the connections; who finds all of them in use waits for one, in turn
     and not for ever. A connection carries one request at a time, also over
-    HTTP/2, but those of one `send_all`.
+    HTTP/2, but those of one `send_all`. What is opened, such as a response that is
+    read as it comes, belongs to one thread, and has its connection until it is
+    read to its end, or closed.
     """
 
     comptime Failure = ClientError
@@ -193,65 +186,43 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
         """
         var source = NoStream()
         var sink = NoStream()
-        return self._run(request^, Upload(), False, source, sink)
+        var nobody = NoProgress()
+        return self._run(
+            request^, Upload(), source, sink, nobody, ContentUse.KEEP
+        )
 
-    def open(
-        mut self,
-        var request: ClientRequest,
-        *,
-        raw: Bool = False,
-        head_timeout_ms: Int = CLIENTS_OWN,
-        idle_timeout_ms: Int = CLIENTS_OWN,
-    ) raises ClientError -> OpenResponse:
-        """Sends a request, and gives its response as soon as the head is there,
-        as `HttpClient.open` does. The response belongs to one thread; its
-        connection is in use until it is read to its end, or closed.
-
-        Args:
-            request: The request.
-            raw: True to read the content as it is transferred, not decoded.
-            head_timeout_ms: Time until the head is there.
-            idle_timeout_ms: Longest silence while the caller reads.
-
-        Returns:
-            The response, to be read.
-
-        Raises:
-            ClientError: If there is none.
-        """
+    def _opener(self) -> ResponseOpener:
         ref shared = self._shared[]
-        var opener = ResponseOpener(
+        return ResponseOpener(
             self._take_state(), shared.base.copy(), shared.auth.copy()
         )
-        return opener.open(
-            request^,
-            ContentUse.LEND_RAW if raw else ContentUse.LEND,
-            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
-        )
 
-    def send_all(
-        mut self, requests: List[ClientRequest], max_parallel: Int = 10
+    def _run[
+        R: Readable, W: Writable, P: TransferProgress
+    ](
+        mut self,
+        var request: ClientRequest,
+        upload: Upload,
+        mut source: R,
+        mut sink: W,
+        mut progress: P,
+        use: ContentUse,
+    ) raises ClientError -> ClientResponse:
+        var prepared = self.prepare(request^, upload)
+        prepared.content_use = use
+        var state = self._take_state()
+        var response: ClientResponse
+        try:
+            response = run_task(state[], prepared^, source, sink, progress)
+        except error:
+            self._give_state(state^)
+            raise error^
+        self._give_state(state^)
+        return response^
+
+    def _run_all(
+        mut self, requests: List[ClientRequest], max_parallel: Int
     ) raises ClientError -> List[SendResult]:
-        """Sends many requests at once, on this thread and one reactor, as
-        `HttpClient.send_all` does.
-
-        Args:
-            requests: The requests. All responses are in memory at the end.
-            max_parallel: Most requests under way at the same time; 1 or more.
-
-        Returns:
-            What became of them, in the order of the requests.
-
-        Raises:
-            ClientError: If `max_parallel` is 0 or less, or the system has no
-                descriptors for a reactor.
-        """
-        if max_parallel < 1:
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
-                "send_all: max_parallel must be 1 or more",
-            )
         ref shared = self._shared[]
         var state = self._take_state()
         var results: List[SendResult]
@@ -264,85 +235,6 @@ struct SharedClient(ImplicitlyCopyable, RequestMethods):
             raise error^
         self._give_state(state^)
         return results^
-
-    def download[
-        W: Writable
-    ](
-        mut self, var request: ClientRequest, mut sink: W
-    ) raises ClientError -> ClientResponse:
-        """Sends a request, and writes the response's content to a sink, as
-        `HttpClient.download` does.
-
-        Parameters:
-            W: The sink's type.
-
-        Args:
-            request: The request.
-            sink: Gets the decoded content of a 2xx response; that of others
-                is the response's body.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none, or the sink fails (`SinkFailed`).
-        """
-        var source = NoStream()
-        return self._run(request^, Upload(), True, source, sink)
-
-    def upload[
-        R: Readable
-    ](
-        mut self,
-        var request: ClientRequest,
-        mut source: R,
-        content_len: Int = UNKNOWN_LEN,
-    ) raises ClientError -> ClientResponse:
-        """Sends a request whose content comes from a source, as
-        `HttpClient.upload` does.
-
-        Parameters:
-            R: The source's type.
-
-        Args:
-            request: The request; its own content is not sent.
-            source: The content.
-            content_len: Its length in bytes; if it is not known, the content
-                is sent in chunks.
-
-        Returns:
-            The response.
-
-        Raises:
-            ClientError: If there is none, or the source fails
-                (`SourceFailed`).
-        """
-        var sink = NoStream()
-        return self._run(request^, Upload(content_len), False, source, sink)
-
-    def _run[
-        R: Readable, W: Writable
-    ](
-        mut self,
-        var request: ClientRequest,
-        upload: Upload,
-        wants_stream: Bool,
-        mut source: R,
-        mut sink: W,
-    ) raises ClientError -> ClientResponse:
-        var prepared = self.prepare(request^, upload)
-        if wants_stream:
-            prepared.content_use = ContentUse.PASS_ON
-        var state = self._take_state()
-        var progress = NoProgress()
-        var response: ClientResponse
-        try:
-            response = run_task(state[], prepared^, source, sink, progress)
-        except error:
-            self._give_state(state^)
-            raise error^
-        self._give_state(state^)
-        return response^
 
     def prepare(
         self, var request: ClientRequest, upload: Upload = Upload()

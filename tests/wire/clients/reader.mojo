@@ -1,6 +1,7 @@
 """A client that reads responses as it is told: a JSON object a line on standard
 input, one a line on standard output. Open responses have numbers."""
 
+from flare.http.client.cached_client import CachedClient
 from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
@@ -8,11 +9,14 @@ from flare.http.client.event_source import EventSource
 from flare.http.client.open_response import OpenResponse
 from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
+from flare.http.client.shared_client import SharedClient
+from flare.http.client.transfers import TransferMethods
 from flare.http.message.header_map import HeaderMap
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.io import MemoryWriter, Readable
 from flare.json import JsonValue, JsonWriter, parse
 from flare.tls.config import TlsConfig
+from std.sys import argv
 from std.time import sleep
 
 
@@ -70,35 +74,74 @@ struct Bar(TransferProgress):
             raise Error("stopped at ", transfer.done_len)
 
 
-struct Reader(Movable):
-    """A client, and what it has open."""
+struct Clients(Movable):
+    """One of each kind."""
 
-    var client: HttpClient
+    var own: HttpClient
+    var shared: SharedClient
+    var cached: CachedClient
+    var kind: String
+    """Which of them is asked: `own`, `shared` or `cached`."""
+
+    def __init__(
+        out self, kind: String, config: ClientConfig = ClientConfig()
+    ) raises:
+        self.own = HttpClient("", config=config.copy())
+        self.shared = SharedClient("", config=config.copy())
+        self.cached = CachedClient(HttpClient("", config=config.copy()))
+        self.kind = kind
+
+    def answer(
+        mut self, mut reader: Reader, command: JsonValue, mut out: JsonWriter
+    ) raises:
+        """Does what a command says."""
+        var what = _text(command, "do")
+        if what == "client" or what == "forget_client":
+            if what == "client":
+                reader.responses.clear()
+            self = Clients(self.kind, _config(command))
+        elif self.kind == "shared":
+            reader.answer(self.shared, command, out)
+        elif self.kind == "cached":
+            reader.answer(self.cached, command, out)
+        else:
+            reader.answer(self.own, command, out)
+        _write(out, "idle", self._idle_count())
+
+    def _idle_count(self) -> Int:
+        if self.kind == "shared":
+            return self.shared.figures().idle
+        if self.kind == "cached":
+            return self.cached.client.idle_count()
+        return self.own.idle_count()
+
+
+struct Reader(Movable):
+    """What clients have open."""
+
     var responses: List[Optional[OpenResponse]]
     var sources: List[EventSource]
 
-    def __init__(out self) raises:
-        self.client = HttpClient()
+    def __init__(out self):
         self.responses = []
         self.sources = []
 
-    def answer(mut self, command: JsonValue, mut out: JsonWriter) raises:
+    def answer[
+        C: TransferMethods
+    ](mut self, mut client: C, command: JsonValue, mut out: JsonWriter) raises:
         """Does what a command says."""
         var what = _text(command, "do")
-        if what == "client":
-            self.responses.clear()
-            self.client = HttpClient("", config=_config(command))
-        elif what == "send":
-            var response = self.client.send(_request(command))
+        if what == "send":
+            var response = client.send(_request(command))
             _write(out, "status", response.status.code)
             _write(out, "body", response.text())
         elif what == "transfer":
-            self._transfer(command, out)
+            _transfer(client, command, out)
         elif what == "open":
-            self._open(command, out)
+            self._open(client, command, out)
         elif what == "listen":
             self.sources.append(
-                self.client.events(
+                client.events(
                     _request(command),
                     last_id=_text(command, "last_id"),
                     idle_timeout_ms=_number(command, "idle_timeout_ms", 5_000),
@@ -115,62 +158,17 @@ struct Reader(Movable):
             _write(out, "last_id", source.last_id)
             _write(out, "connects", source.connect_count)
         elif what == "download":
-            self._download(command, out)
+            _download(client, command, out)
         elif what == "forget":
             # Ends the response without a word.
             self.responses[_number(command, "id", 0)] = None
-        elif what == "forget_client":
-            self.client = HttpClient()
         else:
             ref response = self.responses[_number(command, "id", 0)].value()
             _on(response, what, command, out)
-        _write(out, "idle", self.client.idle_count())
 
-    def _transfer(mut self, command: JsonValue, mut out: JsonWriter) raises:
-        """Has a bar told of all that goes and comes."""
-        var bar = Bar(_number(command, "stop_at", -1))
-        var way = _text(command, "way")
-        if way == "upload":
-            var source = CountingSource(
-                command["length"].int_value(), 65_536, 0
-            )
-            _ = self.client.upload(
-                _request(command),
-                source,
-                bar,
-                _number(command, "announced", -1),
-            )
-        elif way == "download":
-            var sink = MemoryWriter()
-            _ = self.client.download(_request(command), sink, bar)
-        else:
-            _ = self.client.send(_request(command), bar)
-        _write(out, "sent", bar.sent.done_len)
-        _write(out, "to_send", bar.sent.total_len)
-        _write(out, "done", bar.last.done_len)
-        _write(out, "total", bar.last.total_len)
-        _write(out, "calls", bar.count)
-
-    def _download(mut self, command: JsonValue, mut out: JsonWriter) raises:
-        var bar = Bar(_number(command, "stop_at", -1))
-        var file = self.client.download_file(
-            _request(command),
-            _text(command, "path"),
-            bar,
-            resumes=_number(command, "resumes", 1) != 0,
-            replaces=_number(command, "replaces", 1) != 0,
-            syncs=_number(command, "syncs", 0) != 0,
-            max_attempts=_number(command, "max_attempts", 5),
-        )
-        _write(out, "path", file.path)
-        _write(out, "size", file.size)
-        _write(out, "resumed_from", file.resumed_from)
-        _write(out, "requests", file.request_count)
-        _write(out, "done", bar.last.done_len)
-        _write(out, "total", bar.last.total_len)
-        _write(out, "calls", bar.count)
-
-    def _open(mut self, command: JsonValue, mut out: JsonWriter) raises:
+    def _open[
+        C: TransferMethods
+    ](mut self, mut client: C, command: JsonValue, mut out: JsonWriter) raises:
         var head_ms = _number(command, "head_timeout_ms", CLIENTS_OWN)
         var idle_ms = _number(command, "idle_timeout_ms", CLIENTS_OWN)
         var raw = _number(command, "raw", 0) != 0
@@ -181,7 +179,7 @@ struct Reader(Movable):
                 _number(command, "source_pause_ms", 0),
             )
             self.responses.append(
-                self.client.open(
+                client.open(
                     _request(command),
                     source^,
                     _number(command, "announced", -1),
@@ -192,7 +190,7 @@ struct Reader(Movable):
             )
         else:
             self.responses.append(
-                self.client.open(
+                client.open(
                     _request(command),
                     raw=raw,
                     head_timeout_ms=head_ms,
@@ -207,6 +205,54 @@ struct Reader(Movable):
         _write(out, "redirects", response.redirect_count)
         _write(out, "content_len", response.content_len())
         _write_headers(out, "headers", response.headers)
+
+
+def _transfer[
+    C: TransferMethods
+](mut client: C, command: JsonValue, mut out: JsonWriter) raises:
+    """Has a bar told of all that goes and comes."""
+    var bar = Bar(_number(command, "stop_at", -1))
+    var way = _text(command, "way")
+    if way == "upload":
+        var source = CountingSource(command["length"].int_value(), 65_536, 0)
+        _ = client.upload(
+            _request(command),
+            source,
+            bar,
+            _number(command, "announced", -1),
+        )
+    elif way == "download":
+        var sink = MemoryWriter()
+        _ = client.download(_request(command), sink, bar)
+    else:
+        _ = client.send(_request(command), bar)
+    _write(out, "sent", bar.sent.done_len)
+    _write(out, "to_send", bar.sent.total_len)
+    _write(out, "done", bar.last.done_len)
+    _write(out, "total", bar.last.total_len)
+    _write(out, "calls", bar.count)
+
+
+def _download[
+    C: TransferMethods
+](mut client: C, command: JsonValue, mut out: JsonWriter) raises:
+    var bar = Bar(_number(command, "stop_at", -1))
+    var file = client.download_file(
+        _request(command),
+        _text(command, "path"),
+        bar,
+        resumes=_number(command, "resumes", 1) != 0,
+        replaces=_number(command, "replaces", 1) != 0,
+        syncs=_number(command, "syncs", 0) != 0,
+        max_attempts=_number(command, "max_attempts", 5),
+    )
+    _write(out, "path", file.path)
+    _write(out, "size", file.size)
+    _write(out, "resumed_from", file.resumed_from)
+    _write(out, "requests", file.request_count)
+    _write(out, "done", bar.last.done_len)
+    _write(out, "total", bar.last.total_len)
+    _write(out, "calls", bar.count)
 
 
 def _on(
@@ -332,11 +378,13 @@ def _request(command: JsonValue) raises -> ClientRequest:
     return request^
 
 
-def _answer(mut reader: Reader, line: String) raises -> String:
+def _answer(
+    mut clients: Clients, mut reader: Reader, line: String
+) raises -> String:
     var command = parse(line)
     var out = JsonWriter()
     out.begin_object()
-    reader.answer(command, out)
+    clients.answer(reader, command, out)
     out.end_object()
     return out^.finish()
 
@@ -350,8 +398,10 @@ def _failed(reason: String) raises -> String:
 
 
 def main() raises:
-    """Answers lines until the input ends."""
+    """Answers lines until the input ends, with the client that the argument
+    names."""
     var reader = Reader()
+    var clients = Clients(String(argv()[1]) if len(argv()) > 1 else "own")
     while True:
         var line: String
         try:
@@ -359,6 +409,6 @@ def main() raises:
         except:
             return
         try:
-            print(_answer(reader, line), flush=True)
+            print(_answer(clients, reader, line), flush=True)
         except error:
             print(_failed(String(error)), flush=True)
