@@ -2,8 +2,7 @@
 last octet of its response.
 
 What it waits for is a `RequestPhase`; what is sent and received is an
-`Http1Request` on a connection of its own, or an `Http2Request` on a stream of one
-that many share. Here they meet their upstream: one is chosen, connected to, asked,
+`UpstreamRequest`. Here it meets its upstream: one is chosen, connected to, asked,
 and given back, and what fails before anything of a response has come is sent
 again, if that is safe. Functions take the counted pointer, since what they call may
 lead back here by another copy.
@@ -14,8 +13,7 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
 from flare.http.client.http2_flight import Http2Flight, StreamFate
-from flare.http.exchange.http1_request import Http1Request, READ_LEN, reason_of
-from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.http1_request import reason_of
 from flare.http.exchange.request_phase import (
     RequestEvent,
     RequestPhase,
@@ -26,9 +24,9 @@ from flare.http.exchange.supply import Supply
 from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.failure import refusal
-from flare.http.handler.later import Completion, Errand, RequestContent
+from flare.http.handler.later import Completion, Errand
 from flare.http.message.body import Body, BodySource, Poll, StreamWaker
-from flare.http.message.body_reader import BodyError, owned_fields
+from flare.http.message.body_reader import BodyError
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
@@ -37,7 +35,6 @@ from flare.http.message.status import Status
 from flare.http.message.trailers import Trailers
 from flare.http.proxy.http2_pool import http2_connector
 from flare.http.proxy.http2_upstream import (
-    Http2Upstream,
     StreamUser,
     open_upstream,
     settle,
@@ -59,30 +56,27 @@ from flare.http.proxy.placement import (
 )
 from flare.http.proxy.proxy_worker import ProxyWorker
 from flare.http.proxy.stream_tunnel import (
-    StreamHandshake,
     begin_stream_tunnel,
     opens_tunnel,
 )
 from flare.http.proxy.tunnel import agree_on_protocol, begin_tunnel
-from flare.http.proxy.upstream_content import announce, has_events, trailers_of
+from flare.http.proxy.upstream_content import announce, has_events
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
     open_link,
     start_link,
 )
+from flare.http.proxy.upstream_request import UpstreamRequest
 from flare.http.proxy.upstream_stream import UpstreamStream
 from flare.http.proxy.upstreams import Pick
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import ArcPointer
 
 comptime _BAD_REQUEST = 400
 comptime _FIELDS_TOO_LARGE = 431
-
-comptime _PIECE_LEN = 65_536
-# Most content that goes to the client at once, in bytes; about that much.
 
 comptime _AGAIN_COUNT_MAX = 5
 # How often a request goes again that an upstream has left untouched (RFC 9113
@@ -90,35 +84,6 @@ comptime _AGAIN_COUNT_MAX = 5
 
 comptime _AGAIN_PAUSE_MS = 10
 # The pause before the second time; the next one is twice as long.
-
-
-struct StreamSide(Movable):
-    """A request as long as it may go over HTTP/2."""
-
-    var request: Http2Request
-    """What is sent."""
-    var handshake: Optional[StreamHandshake]
-    """Of a WebSocket, if the request asks for one."""
-    var stream: Optional[UpstreamStream]
-    """Its part in a connection."""
-    var again_count: Int
-    """How often an upstream has left it untouched."""
-
-    def __init__(
-        out self,
-        var request: Http2Request,
-        var handshake: Optional[StreamHandshake],
-    ):
-        """Takes a request.
-
-        Args:
-            request: The request.
-            handshake: Of a WebSocket, if it asks for one.
-        """
-        self.request = request^
-        self.handshake = handshake^
-        self.stream = None
-        self.again_count = 0
 
 
 struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
@@ -131,8 +96,8 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     """The worker's."""
     var phase: RequestPhase
     """What it waits for."""
-    var method: Method
-    """The request's method."""
+    var request: UpstreamRequest
+    """What is sent and received."""
     var place: Placement
     """The upstream that it is at."""
     var asks_upstreams_host: Bool
@@ -141,13 +106,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     """The Host that the upstream is asked for."""
     var upgrade: String
     """The protocol that is asked for; empty if none is."""
-    var http1: Http1Request
-    """The request for an upstream that speaks HTTP/1.1."""
-    var http2: Optional[OwnedPointer[StreamSide]]
-    """The request as long as the upstream may speak HTTP/2; nothing is written for
-    HTTP/1.1 then."""
-    var content: Optional[RequestContent]
-    """Content that goes on arriving."""
     var response: Response
     """Room for the response."""
     var _completion: Optional[Completion]
@@ -155,11 +113,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     var _waker: Optional[StreamWaker]
     # What has followed the content of the response.
     var _trailers: Trailers
-    var _link: Optional[ArcPointer[UpstreamLink]]
-    # True if the connection has served others before.
-    var _was_reused: Bool
-    # When something of the request was sent; 0 if nothing was.
-    var _taken_ms: Int
     var _head_time: HeadTime
     # By what the loop knows it; 0 if it does not.
     var _token: UInt64
@@ -181,27 +134,21 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
         self.worker = worker.copy()
         self.loop = loop.copy()
         self.phase = RequestPhase.NEW
-        self.method = Method(method_name)
+        self.request = UpstreamRequest(method_name, worker[].take_output())
         self.place = Placement(worker[].shared, method_name)
         self.asks_upstreams_host = False
         self.host = String()
         self.upgrade = String()
-        self.http1 = Http1Request(worker[].take_output())
-        self.http2 = None
-        self.content = None
         self.response = Response(500)
         self._completion = None
         self._waker = None
         self._trailers = Trailers()
-        self._link = None
-        self._was_reused = False
-        self._taken_ms = 0
         self._head_time = HeadTime()
         self._token = 0
 
     def __deinit__(deinit self):
         """Gives what is sent back to the worker."""
-        self.worker[].give_output(self.http1.take_output())
+        self.worker[].give_output(self.request.end_sending())
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -320,19 +267,11 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
         """
         if user[].phase == RequestPhase.CONNECTING:
             _on_connection(user)
-        elif user[].http2 and user[].http2.held()[].stream:
+        elif user[].request.has_stream():
             _on_stream(user)
 
     def _move(mut self, event: RequestEvent):
         self.phase = phase_after(self.phase, event)
-
-    def _supply(self) -> Supply:
-        if self.http2:
-            return self.http2.held()[].request.supply
-        return self.http1.supply
-
-    def _flight(self) -> ArcPointer[Http2Flight]:
-        return self.http2.held()[].stream.held().flight.held().copy()
 
     def _wake(mut self):
         """Lets the client's connection look for content of the response."""
@@ -393,15 +332,15 @@ def _leave_loop(e: ArcPointer[Exchange]):
 def _set_deadline(e: ArcPointer[Exchange], wait_ms: Int):
     """Sets the time for what is waited for, within that of the response's head."""
     ref x = e[]
-    var token = x._token if x.http2 else x._link.held()[].token()
+    var token = x._token if x.request.http2 else x.request.link.held()[].token()
     x.loop[].set_deadline(token, x._head_time.deadline_ms(wait_ms))
 
 
 def _settle(e: ArcPointer[Exchange]):
     """Sends what was written on a connection that others share, unless that does
     so itself."""
-    if e[].http2 and e[].http2.held()[].stream:
-        var upstream = e[].http2.held()[].stream.held().upstream.copy()
+    if e[].request.http2 and e[].request.http2.held()[].stream:
+        var upstream = e[].request.http2.held()[].stream.held().upstream.copy()
         settle(upstream)
 
 
@@ -411,20 +350,20 @@ def _write_upstreams_host(e: ArcPointer[Exchange]):
     if not x.asks_upstreams_host:
         return
     x.host = x.place.authority()
-    if not x.http2:
-        x.http1.replace_host(x.host)
+    if not x.request.http2:
+        x.request.http1.replace_host(x.host)
 
 
 def _start(e: ArcPointer[Exchange]):
     """Begins an attempt at the upstream that was chosen."""
     ref x = e[]
     x._move(RequestEvent.BEGIN)
-    x._taken_ms = 0
-    if not x.http2:
+    x.request.taken_ms = 0
+    if not x.request.http2:
         return _connect(e, trusts_idle=True)
     ref config = x.worker[].shared[].config
     var is_tls = x.place.upstream.held()[].endpoint.is_tls
-    var is_tunnel = x.http2.held()[].handshake.__bool__()
+    var is_tunnel = x.request.http2.held()[].handshake.__bool__()
     if config.offers_http2(is_tls) and x.worker[].http2.may_ask(
         x.place.member, is_tunnel=is_tunnel
     ):
@@ -436,19 +375,19 @@ def _start(e: ArcPointer[Exchange]):
 def _connect(e: ArcPointer[Exchange], *, trusts_idle: Bool):
     """Sends the request over HTTP/1.1, on an idle connection if there is one."""
     ref x = e[]
-    x.http1.begin_attempt()
+    x.request.http1.begin_attempt()
     var idle = Optional[ArcPointer[UpstreamLink]](None)
     if trusts_idle:
         idle = x.worker[].take_idle(x.place.member)
-    x._was_reused = idle.__bool__()
+    x.request.was_reused = idle.__bool__()
     if idle:
         idle.held()[].lend(e)
-        x._link = idle.take()
+        x.request.link = idle.take()
         x._move(RequestEvent.OPEN)
         return _send(e)
     var connector = x.worker[].connector(x.place.upstream.held()[])
     var link = open_link(x.loop, x.worker[].context, connector^, e)
-    x._link = link.copy()
+    x.request.link = link.copy()
     start_link(link)
 
 
@@ -456,7 +395,7 @@ def _join(e: ArcPointer[Exchange]):
     """Takes a part in a connection that speaks HTTP/2: one that is there, or a new
     one."""
     ref x = e[]
-    ref side = x.http2.held()[]
+    ref side = x.request.http2.held()[]
     var worker = x.worker.copy()
     _join_loop(e)
     _set_deadline(e, -1)
@@ -479,7 +418,7 @@ def _join(e: ArcPointer[Exchange]):
 def _on_connection(e: ArcPointer[Exchange]):
     """Looks what has become of the connection."""
     ref x = e[]
-    ref upstream = x.http2.held()[].stream.held().upstream[]
+    ref upstream = x.request.http2.held()[].stream.held().upstream[]
     if upstream.failure:
         var error = upstream.failure.held().copy()
         return _fail(e, outcome_of_refusal(error), reason_of_refusal(error))
@@ -495,7 +434,7 @@ def _go_plain(e: ArcPointer[Exchange]):
     """Goes on over HTTP/1.1, on the connection that has been opened if nobody was
     first."""
     ref x = e[]
-    var side = x.http2.take()
+    var side = x.request.http2.take()
     if side[].stream:
         var stream = side[].stream.take()
         var link = take_plain(stream.upstream)
@@ -505,7 +444,7 @@ def _go_plain(e: ArcPointer[Exchange]):
     _leave_loop(e)
     try:
         side[].request.write_to(
-            x.http1, StringSpan(x.place.method_name), StringSpan(x.host)
+            x.request.http1, StringSpan(x.place.method_name), StringSpan(x.host)
         )
     except error:
         return _finish(e, refusal(_BAD_REQUEST, String(error, "\n")))
@@ -517,7 +456,7 @@ def _go_plain(e: ArcPointer[Exchange]):
 def _open(e: ArcPointer[Exchange]):
     """Sends the head as soon as there is a stream for it."""
     ref x = e[]
-    ref side = x.http2.held()[]
+    ref side = x.request.http2.held()[]
     var upstream = side.stream.held().upstream.copy()
     ref link = upstream[].http2.held()[]
     ref config = x.worker[].shared[].config
@@ -548,12 +487,12 @@ def _open(e: ArcPointer[Exchange]):
         return _set_deadline(e, config.connect_timeout_ms)
     side.request.begin_attempt()
     if not side.stream.held().open(
-        x.method == Method.HEAD,
+        x.request.method == Method.HEAD,
         ends=side.request.is_empty() and not is_tunnel,
         is_tunnel=is_tunnel,
     ):
         return _again(e)
-    x._was_reused = upstream[].request_count > 0
+    x.request.was_reused = upstream[].request_count > 0
     upstream[].request_count += 1
     x._move(RequestEvent.OPEN)
     if is_tunnel:
@@ -566,7 +505,7 @@ def _may_tunnel(e: ArcPointer[Exchange]) -> Bool:
     or has not said so yet (RFC 8441 section 3), the request goes on by itself.
     """
     ref x = e[]
-    ref side = x.http2.held()[]
+    ref side = x.request.http2.held()[]
     var upstream = side.stream.held().upstream.copy()
     ref link = upstream[].http2.held()[]
     if not link.session.state.has_settings:
@@ -589,7 +528,7 @@ def _may_tunnel(e: ArcPointer[Exchange]) -> Bool:
 
 def _again(e: ArcPointer[Exchange]):
     """Begins anew with a request that the upstream has left untouched."""
-    ref side = e[].http2.held()[]
+    ref side = e[].request.http2.held()[]
     side.again_count += 1
     if side.again_count > _AGAIN_COUNT_MAX:
         return _fail(
@@ -657,64 +596,24 @@ def _await_head(e: ArcPointer[Exchange]):
 def _push(e: ArcPointer[Exchange]) raises BodyError -> RequestEvent:
     """Sends what is there of the request, and takes more of its content."""
     ref x = e[]
-    while True:
-        var event: RequestEvent
-        if x.http2:
-            ref side = x.http2.held()[]
-            event = side.request.push(side.stream.held())
-            if side.stream.held().flight:
-                x._taken_ms = side.stream.held().flight.held()[].progress_ms
-        else:
-            var sent_count = x.http1.sent_count
-            event = x.http1.push(x._link.held()[])
-            if x.http1.sent_count > sent_count:
-                x._taken_ms = x.loop[].now_ms
-        if event != RequestEvent.DRY or not _take_content(e):
-            return event
-
-
-def _take_content(e: ArcPointer[Exchange]) raises BodyError -> Bool:
-    """Takes what has come of the request's content; False if there is none now."""
-    ref x = e[]
-    if not x.content:
-        return False
-    ref content = x.content.held()
-    if x.http2:
-        ref request = x.http2.held()[].request
-        request.make_room()
-        if content.take(request.content):
-            request.end(trailers_of(content.trailers()))
-            return True
-        return request.has_unsent()
-    ref scratch = x.worker[].scratch
-    var is_last: Bool
-    try:
-        is_last = content.take(scratch)
-    except error:
-        scratch.clear()
-        raise error^
-    if len(scratch) == 0 and not is_last:
-        return False
-    x.http1.replace_sent()
-    x.http1.append(scratch.span())
-    if is_last:
-        x.http1.append_end(trailers_of(content.trailers()))
-    scratch.clear()
-    if scratch.capacity() > 4 * READ_LEN:
-        scratch = Buffer(0)
-    return True
+    return x.request.push(x.worker[].scratch, x.loop[].now_ms)
 
 
 def _on_broken(e: ArcPointer[Exchange]):
     """Looks for a response before giving up (RFC 9112 section 9.5)."""
     ref x = e[]
     x._move(RequestEvent.BROKEN)
-    var token = x._link.held()[].token()
-    x._link.held()[].look_again()
+    var token = x.request.link.held()[].token()
+    x.request.link.held()[].look_again()
     _receive(e)
     # Another attempt may wait by now, which has not failed.
-    if x.phase == RequestPhase.AWAITING and x._link.held()[].token() == token:
-        var reason = String("cannot send: ", reason_of(x.http1.error_number))
+    if (
+        x.phase == RequestPhase.AWAITING
+        and x.request.link.held()[].token() == token
+    ):
+        var reason = String(
+            "cannot send: ", reason_of(x.request.http1.error_number)
+        )
         _fail(e, Outcome.RESET, reason)
 
 
@@ -728,7 +627,7 @@ def _receive(e: ArcPointer[Exchange]):
         _receive_head(e)
     except error:
         var outcome = Outcome.RESET
-        if x.http1.has_response():
+        if x.request.http1.has_response():
             outcome = Outcome.BAD_RESPONSE
         return _fail(e, outcome, String(error))
     if was_asking and x.phase == RequestPhase.SENDING:
@@ -738,10 +637,10 @@ def _receive(e: ArcPointer[Exchange]):
 
 def _receive_head(e: ArcPointer[Exchange]) raises:
     ref x = e[]
-    if not x.http1.parser:
-        x.http1.begin_response(
+    if not x.request.http1.parser:
+        x.request.http1.begin_response(
             x.worker[].take_parser(),
-            x.method,
+            x.request.method,
             expects_switching=x.upgrade.byte_length() > 0,
         )
     while True:
@@ -758,13 +657,13 @@ def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
     """Goes on with the response, receiving what is there."""
     ref x = e[]
     ref limits = x.worker[].shared[].config.head_limits
-    return x.http1.receive(x._link.held()[], limits)
+    return x.request.advance(limits)
 
 
 def _on_interim(e: ArcPointer[Exchange]) raises:
     """Goes on behind 100 (Continue), and passes interim responses on."""
     ref x = e[]
-    ref parser = x.http1.parser.held()[]
+    ref parser = x.request.http1.parser.held()[]
     var status = parser.head.status
     if status == CONTINUE:
         x._move(RequestEvent.CONTINUE)
@@ -777,9 +676,9 @@ def _on_interim(e: ArcPointer[Exchange]) raises:
 def _on_stream(e: ArcPointer[Exchange]):
     """Takes what has come on the stream, and sends what windows allow."""
     ref x = e[]
-    if not x.http2.held()[].stream.held().flight:
+    if not x.request.http2.held()[].stream.held().flight:
         return
-    var flight = x._flight()
+    var flight = x.request.flight()
     flight[].has_news = False
     if x.phase.has_head():
         if x.phase == RequestPhase.BOTH_WAYS:
@@ -805,15 +704,17 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     """Looks what is known of a request that will not be answered."""
     ref x = e[]
     var fate = flight[].fate
-    var is_kept = x._supply().is_kept()
+    var is_kept = x.request.supply().is_kept()
     if fate == StreamFate.UNTOUCHED and is_kept:
         return _again(e)
     if fate == StreamFate.NEEDS_HTTP_1_1 and is_kept:
-        if not x.http2.held()[].handshake:
+        if not x.request.http2.held()[].handshake:
             x.worker[].http2.note_http1(x.place.member)
         return _go_plain(e)
-    var is_new = not x._was_reused or flight[].has_answer()
-    var is_silent = x.http2.held()[].stream.held().upstream[].is_silent()
+    var is_new = not x.request.was_reused or flight[].has_answer()
+    var is_silent = (
+        x.request.http2.held()[].stream.held().upstream[].is_silent()
+    )
     if fate == StreamFate.OPEN and not is_new:
         # That a connection ends which was there says nothing of the upstream.
         if is_kept and x.place.is_idempotent():
@@ -828,110 +729,75 @@ def _respond(e: ArcPointer[Exchange]) raises:
     """Makes the response of a head that is complete, with its content if that is
     here, too."""
     ref x = e[]
-    var status: Int
-    var length: Optional[Int]
-    var has_content: Bool
-    if x.http2:
-        var flight = x._flight()
-        status = flight[].status
-        length = flight[].announced_len()
-        has_content = (
-            x.method != Method.HEAD and Status(status).allows_content()
-        )
-    else:
-        ref parser = x.http1.parser.held()[]
-        parser.body.max_body_size = Int.MAX
-        status = parser.head.status
-        length = x.http1.announced_len()
-        has_content = parser.has_content()
-    if status > STATUS_MAX:
+    var head = x.request.head()
+    if head.status > STATUS_MAX:
         # RFC 9110 section 15: there is no such class.
-        raise Error("it answers with status ", status)
-    x.place.note_head(status)
-    if x.http2 and _opens_tunnel(e):
+        raise Error("it answers with status ", head.status)
+    x.place.note_head(head.status)
+    var is_stream = x.request.http2.__bool__()
+    if is_stream and _opens_tunnel(e):
         return _open_tunnel(e)
-    if x.http2 and not has_content and not x._flight()[].has_ended:
-        # It says so in a moment; a reset would be told as a failure there.
-        return
-    if _is_retried(e, status):
+    if is_stream and not head.has_content:
+        if not x.request.flight()[].has_ended:
+            # It says so in a moment; a reset would be told as a failure there.
+            return
+    if _is_retried(e, head.status):
         return
     var response = Response(500)
     swap(response, x.response)
-    response.status = Status(status)
-    if x.http2:
-        var flight = x._flight()
-        x._forward_fields(flight[].kept.fields(), response.headers)
-    else:
-        x._forward_fields(x.http1.parser.held()[].fields(), response.headers)
-        if status == SWITCHING_PROTOCOLS:
-            return _switch(e, response^)
-    if not has_content:
-        if x.method == Method.HEAD:
-            announce(response, length)
-        if not x.http2 and _advance(e) != ResponseProgress.END:
+    response.status = Status(head.status)
+    _forward_head(e, response.headers)
+    if not is_stream and head.status == SWITCHING_PROTOCOLS:
+        return _switch(e, response^)
+    if not head.has_content:
+        if x.request.method == Method.HEAD:
+            announce(response, head.length)
+        if not is_stream and _advance(e) != ResponseProgress.END:
             raise Error("content where there is none")
         _end(e)
         return _finish(e, response^)
     var content = response.body.take_octets()
-    if _take_here(e, content):
+    if x.request.take_here(content, x.worker[].shared[].config.head_limits):
         _end(e)
         if not x._trailers:
             response.body = Body(content^)
             return _finish(e, response^)
     var source = _Content(e, content^, has_events(response))
-    response.body = Body(source^, length=length)
+    response.body = Body(source^, length=head.length)
     if x.phase != RequestPhase.OVER:
         _go_on(e)
     x._completion.take().finish(response^)
 
 
-def _take_here(
-    e: ArcPointer[Exchange], mut content: List[UInt8]
-) raises -> Bool:
-    """Takes content that has come with the head; True if that is all. What may
-    stay on a stream stays there, so that its window holds the upstream."""
+def _forward_head(e: ArcPointer[Exchange], mut out: HeaderMap) raises:
+    """Makes the fields of the response to the client."""
     ref x = e[]
-    if x.http2:
-        var flight = x._flight()
-        if flight[].has_ended:
-            content.extend(flight[].content.span())
-        return flight[].has_ended
-    ref parser = x.http1.parser.held()[]
-    while True:
-        var progress = parser.advance(x.worker[].shared[].config.head_limits)
-        if progress != ResponseProgress.CONTENT:
-            return progress == ResponseProgress.END
-        content.extend(parser.content())
+    if x.request.http2:
+        var flight = x.request.flight()
+        x._forward_fields(flight[].kept.fields(), out)
+    else:
+        x._forward_fields(x.request.http1.parser.held()[].fields(), out)
 
 
 def _go_on(e: ArcPointer[Exchange]):
     """Leaves the rest of the response to the client's connection, and goes on with
     the request if the upstream may still want it."""
     ref x = e[]
-    var wants_rest = x.http2.__bool__() or x.http1.wants_rest()
+    var wants_rest = x.request.may_want_rest()
     x._move(RequestEvent.HEAD if wants_rest else RequestEvent.REFUSAL)
     x._head_time = HeadTime()
     _set_deadline(e, -1)
     if x.phase == RequestPhase.BOTH_WAYS:
-        if x.content:
+        if x.request.content:
             _join_loop(e)
-            x.content.held().go_on(x._token)
+            x.request.content.held().go_on(x._token)
         # What has come by now nobody tells once more.
         _send_on(e)
     if x.phase == RequestPhase.BOTH_WAYS:
         # What is lent goes with the request.
-        x.http1.copy_loan()
+        x.request.http1.copy_loan()
     else:
-        _end_request(e)
-
-
-def _end_request(e: ArcPointer[Exchange]):
-    """Lets go what was sent: the response may go on for long."""
-    ref x = e[]
-    x.content = None
-    x.worker[].give_output(x.http1.take_output())
-    if x.http2:
-        x.http2.held()[].request.content = Buffer(0)
+        x.worker[].give_output(x.request.end_sending())
 
 
 def _send_on(e: ArcPointer[Exchange]):
@@ -949,45 +815,36 @@ def _send_on(e: ArcPointer[Exchange]):
     if x.phase == RequestPhase.BOTH_WAYS:
         return
     if event == RequestEvent.BROKEN:
-        x.http1.supply = Supply.REST_ARRIVING
-    _end_request(e)
-    if event == RequestEvent.BROKEN and x._link:
+        x.request.http1.supply = Supply.REST_ARRIVING
+    x.worker[].give_output(x.request.end_sending())
+    if event == RequestEvent.BROKEN and x.request.link:
         # It may have answered before it closed (RFC 9112 section 9.5).
-        x._link.held()[].look_again()
+        x.request.link.held()[].look_again()
         x._wake()
 
 
 def _pull(e: ArcPointer[Exchange], mut out: Buffer) raises -> Poll:
     """Takes what has come of the content, and lets the upstream send more."""
     ref x = e[]
-    if x.http2:
-        var poll = x.http2.held()[].stream.held().take(out, _PIECE_LEN)
-        if poll == Poll.DONE:
-            _end(e)
-        return poll
-    while len(out) < _PIECE_LEN:
-        var progress = _advance(e)
-        if progress == ResponseProgress.CONTENT:
-            out.append(x.http1.parser.held()[].content())
-        elif progress == ResponseProgress.END:
-            _end(e)
-            return Poll.DONE
-        else:
-            return Poll.PENDING
-    return Poll.READY
+    var poll = x.request.pull(out, x.worker[].shared[].config.head_limits)
+    if poll == Poll.DONE:
+        _end(e)
+    else:
+        _settle(e)
+    return poll
 
 
 def _opens_tunnel(e: ArcPointer[Exchange]) -> Bool:
-    ref side = e[].http2.held()[]
+    ref side = e[].request.http2.held()[]
     return side.handshake.__bool__() and opens_tunnel(side.stream.held())
 
 
 def _open_tunnel(e: ArcPointer[Exchange]) raises:
     """Leaves the stream to a tunnel."""
     ref x = e[]
-    ref side = x.http2.held()[]
+    ref side = x.request.http2.held()[]
     var response = Response(SWITCHING_PROTOCOLS)
-    var flight = x._flight()
+    var flight = x.request.flight()
     x._forward_fields(flight[].kept.fields(), response.headers)
     side.handshake.held().answer(response.headers)
     response.body = begin_stream_tunnel(
@@ -1003,13 +860,13 @@ def _switch(e: ArcPointer[Exchange], var response: Response) raises:
     """Leaves the connection to a tunnel, since both sides have changed their
     protocol."""
     ref x = e[]
-    agree_on_protocol(x.http1.parser.held()[], x.upgrade, response)
+    agree_on_protocol(x.request.http1.parser.held()[], x.upgrade, response)
     if _advance(e) != ResponseProgress.END:
         raise Error("101 has content")
     response.body = begin_tunnel(
-        x._link.take(),
+        x.request.link.take(),
         x.loop,
-        x.http1.parser.held()[].input.span(),
+        x.request.http1.parser.held()[].input.span(),
         x.worker[].shared[].config.idle_timeout_ms,
     )
     _ = x.place.report(Outcome.answered(SWITCHING_PROTOCOLS))
@@ -1019,38 +876,19 @@ def _switch(e: ArcPointer[Exchange], var response: Response) raises:
 def _end(e: ArcPointer[Exchange]):
     """Gives connection or stream back, since the response is complete."""
     ref x = e[]
-    var status: Int
-    if x.http2:
-        var flight = x._flight()
-        status = flight[].status
-        if len(flight[].trailers) > 0:
-            x._trailers = trailers_of(flight[].trailers)
-    else:
-        ref parser = x.http1.parser.held()[]
-        status = parser.head.status
-        if len(parser.trailers()) > 0:
-            x._trailers = trailers_of(owned_fields(parser.trailers()))
-        _keep_link(e)
-    _ = x.place.report(Outcome.answered(status))
-    x._move(RequestEvent.END)
-    _let_go(e)
-
-
-def _keep_link(e: ArcPointer[Exchange]):
-    """Keeps the connection for the next request, if it is good for one."""
-    ref x = e[]
+    x._trailers = x.request.trailers()
+    # A connection on which the request is still sent is of no use.
     var was_sent = (
         x.phase == RequestPhase.AWAITING or x.phase == RequestPhase.CONTENT
     )
-    var is_reusable = was_sent and x.http1.end_response()
-    ref link = x._link.held()[]
-    # The upstream may have closed behind the response, which no other event
-    # will say.
-    if is_reusable and link.is_open() and not link.may_have_more:
-        x.worker[].give_parser(x.http1.parser.take())
-        var kept = x._link.take()
-        kept[].release()
-        x.worker[].put_idle(x.place.member, kept)
+    var status = x.request.head().status
+    if was_sent:
+        var kept = x.request.keep_link()
+        if kept:
+            x.worker[].put_idle(x.place.member, kept.held())
+    _ = x.place.report(Outcome.answered(status))
+    x._move(RequestEvent.END)
+    _let_go(e)
 
 
 def _drop(e: ArcPointer[Exchange]):
@@ -1069,21 +907,14 @@ def _let_go(e: ArcPointer[Exchange]):
     ref x = e[]
     _leave_loop(e)
     _give_back(e)
-    x.content = None
-    x.http1.end_loan()
+    x.request.content = None
+    x.request.http1.end_loan()
 
 
 def _give_back(e: ArcPointer[Exchange]):
     """Closes the connection, or ends the stream, complete or not."""
     ref x = e[]
-    if x.http1.parser:
-        x.worker[].give_parser(x.http1.parser.take())
-    if x._link:
-        var link = x._link.take()
-        link[].close()
-    if x.http2 and x.http2.held()[].stream:
-        var stream = x.http2.held()[].stream.take()
-        stream^.give_back()
+    x.request.give_back(x.worker[])
 
 
 def _finish(e: ArcPointer[Exchange], var response: Response):
@@ -1097,7 +928,7 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
 def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
     """Sends the request again if its status says so, and that is safe."""
     ref x = e[]
-    var is_kept = x._supply().is_kept()
+    var is_kept = x.request.supply().is_kept()
     if not x.place.asks_again(status, content_is_kept=is_kept):
         return False
     _start_elsewhere(e)
@@ -1118,26 +949,26 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     ref x = e[]
     if x.phase == RequestPhase.OVER:
         return
-    var was_sent = x.http1.sent_count > 0
-    var was_stale = False
-    if x.http2:
-        # What is late has been sent, if not on the connection at hand.
-        was_sent = (
-            x.http2.held()[].stream.__bool__()
-            and x.http2.held()[].stream.held().flight.__bool__()
-        ) or outcome == Outcome.HEAD_TIMEOUT
-    else:
-        # That a connection ends which was idle says nothing of the upstream.
-        was_stale = x._was_reused and (
-            outcome == Outcome.RESET and not x.http1.has_response()
-        )
+    # What is late has been sent, if not on the connection at hand.
+    var was_sent = x.request.may_have_been_sent() or (
+        outcome == Outcome.HEAD_TIMEOUT
+    )
+    # That a connection ends which was idle says nothing of the upstream.
+    var was_stale = (
+        not x.request.http2
+        and x.request.was_reused
+        and outcome == Outcome.RESET
+        and not x.request.http1.has_response()
+    )
     _give_back(e)
-    var is_kept = x._supply().is_kept()
+    var is_kept = x.request.supply().is_kept()
     if was_stale and is_kept and (x.place.is_idempotent() or not was_sent):
         x._move(RequestEvent.BEGIN)
         return _connect(e, trusts_idle=False)
     # Nor does an answer of HTTP/2 to what the client alone has wished for.
-    var is_strange = not x.http2 and was_sent and x.place.may_lack(x.upgrade)
+    var is_strange = (
+        not x.request.http2 and was_sent and x.place.may_lack(x.upgrade)
+    )
     var is_own = not was_stale and not is_strange
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
     var decision = x.place.goes_again(
@@ -1216,7 +1047,7 @@ struct _Content(BodySource):
     def _left_ms(self) -> Int:
         """Tells how long the upstream may still be silent: it may while it takes
         content of the request."""
-        var last_ms = max(self._last_ms, self._exchange[]._taken_ms)
+        var last_ms = max(self._last_ms, self._exchange[].request.taken_ms)
         return last_ms + self._silence_ms() - coarse_monotonic_ms()
 
     def trailers(mut self) raises -> Trailers:

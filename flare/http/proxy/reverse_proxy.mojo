@@ -18,7 +18,7 @@ from flare.http.message.body_reader import owned_fields
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.proxy.exchange import Exchange, StreamSide
+from flare.http.proxy.exchange import Exchange
 from flare.http.proxy.forwarding import (
     FINAL_RECIPIENT,
     ForwardedRequest,
@@ -27,9 +27,10 @@ from flare.http.proxy.forwarding import (
 )
 from flare.http.proxy.group_config import Balance
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
-from flare.http.proxy.proxy_worker import ProxyWorker, worker_of
+from flare.http.proxy.proxy_worker import worker_of
 from flare.http.proxy.stream_tunnel import StreamHandshake, asks_for_websocket
 from flare.http.proxy.upstream_content import trailers_of
+from flare.http.proxy.upstream_request import StreamSide
 from flare.http.proxy.upstreams import Upstreams
 from flare.http.handler.failure import refusal
 from flare.http.handler.handler import Handler, RequestPolicy
@@ -132,11 +133,13 @@ struct ReverseProxy(Copyable, Handler):
         exchange.asks_upstreams_host = exchange.host.byte_length() == 0
         if exchange.asks_upstreams_host:
             exchange.host = exchange.place.authority()
-        swap(exchange.content, call.content)
+        swap(exchange.request.content, call.content)
         swap(exchange.response, call.spare)
-        if not exchange.content:
+        if not exchange.request.content:
             exchange.upgrade = forwarded.upgrade
-        var framing = _framing(req, exchange.content.__bool__(), forwarded)
+        var framing = _framing(
+            req, exchange.request.content.__bool__(), forwarded
+        )
         _add_connection_fields(req, exchange.upgrade, forwarded)
         _name_parent(req, shared.config.rules, forwarded.headers)
         var start = RequestStart(
@@ -147,7 +150,9 @@ struct ReverseProxy(Copyable, Handler):
                 check_request_start(start, framing)
                 _take_for_http2(req, forwarded, framing, exchange)
             else:
-                exchange.http1.write_head(start, forwarded.headers, framing)
+                exchange.request.http1.write_head(
+                    start, forwarded.headers, framing
+                )
                 _add_content(req, call.keeps(req.body), exchange)
         except error:
             return refusal(400, String("the request cannot be sent on\n"))
@@ -295,7 +300,7 @@ def _take_for_http2(
     mut exchange: Exchange,
 ):
     """Makes the request for an upstream that may speak HTTP/2."""
-    var is_whole = not exchange.content
+    var is_whole = not exchange.request.content
     var request = Http2Request(
         forwarded.target(),
         forwarded.headers,
@@ -309,16 +314,16 @@ def _take_for_http2(
     var handshake = Optional[StreamHandshake](None)
     if exchange.upgrade.byte_length() > 0:
         handshake = StreamHandshake(req)
-    exchange.http2 = OwnedPointer(StreamSide(request^, handshake^))
+    exchange.request.http2 = OwnedPointer(StreamSide(request^, handshake^))
 
 
 def _add_content(req: Request, is_kept: Bool, mut exchange: Exchange):
     """Adds content that has come with the head; what stays where it is goes out
     from there if it is long and goes as it is."""
-    if exchange.content:
-        exchange.http1.supply = Supply.ARRIVING
+    if exchange.request.content:
+        exchange.request.http1.supply = Supply.ARRIVING
         return
-    ref http1 = exchange.http1
+    ref http1 = exchange.request.http1
     ref upstream = exchange.place.upstream
     var is_tls = not upstream or upstream.held()[].endpoint.is_tls
     var goes_as_it_is = not (http1.framing.is_chunked() or is_tls)

@@ -129,7 +129,10 @@ struct _StreamEnd(StreamUser, TunnelSide):
         settle(stream.upstream)
 
     def take(mut self, mut out: Buffer) raises -> Poll:
-        return self.stream.held().take(out, PIECE_LEN)
+        ref stream = self.stream.held()
+        var poll = stream.take(out, PIECE_LEN)
+        settle(stream.upstream)
+        return poll
 
     def may_end(self) -> Bool:
         return True

@@ -143,7 +143,8 @@ struct UpstreamStream(Movable, RequestStream):
         )
 
     def take(mut self, mut out: Buffer, length_max: Int) raises -> Poll:
-        """Takes content that has come, and lets the upstream send more.
+        """Takes content that has come, and lets the upstream send more, which
+        `settle` of the connection tells it.
 
         Args:
             out: Where to append it.
@@ -162,7 +163,6 @@ struct UpstreamStream(Movable, RequestStream):
         if count > 0 and self.upstream[].http2:
             out.append(flight.content.span().before(count))
             self.upstream[].http2.held()[].take_content(flight, count)
-            settle(self.upstream)
         if len(flight.content) > 0:
             return Poll.READY
         if flight.failure:

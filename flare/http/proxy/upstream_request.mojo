@@ -1,0 +1,356 @@
+"""A request to an upstream, over whichever version that speaks, with what carries
+it."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.client.http2_flight import Http2Flight
+from flare.http.exchange.http1_request import Http1Request, READ_LEN
+from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.request_phase import RequestEvent
+from flare.http.exchange.supply import Supply
+from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.response_parser import ResponseProgress
+from flare.http.handler.later import RequestContent
+from flare.http.message.body import Poll
+from flare.http.message.body_reader import BodyError, owned_fields
+from flare.http.message.method import Method
+from flare.http.message.status import Status
+from flare.http.message.trailers import Trailers
+from flare.http.proxy.proxy_worker import ProxyWorker
+from flare.http.proxy.stream_tunnel import StreamHandshake
+from flare.http.proxy.upstream_content import trailers_of
+from flare.http.proxy.upstream_link import UpstreamLink
+from flare.http.proxy.upstream_stream import UpstreamStream
+from std.memory import ArcPointer, OwnedPointer
+
+comptime _PIECE_LEN = 65_536
+# Most content that goes to the client at once, in bytes; about that much.
+
+
+struct StreamSide(Movable):
+    """A request as long as it may go over HTTP/2."""
+
+    var request: Http2Request
+    """What is sent."""
+    var handshake: Optional[StreamHandshake]
+    """Of a WebSocket, if the request asks for one."""
+    var stream: Optional[UpstreamStream]
+    """Its part in a connection."""
+    var again_count: Int
+    """How often an upstream has left it untouched."""
+
+    def __init__(
+        out self,
+        var request: Http2Request,
+        var handshake: Optional[StreamHandshake],
+    ):
+        """Takes a request.
+
+        Args:
+            request: The request.
+            handshake: Of a WebSocket, if it asks for one.
+        """
+        self.request = request^
+        self.handshake = handshake^
+        self.stream = None
+        self.again_count = 0
+
+
+@fieldwise_init
+struct UpstreamHead(Copyable, Movable):
+    """What the head of a response says of it."""
+
+    var status: Int
+    """The status code."""
+    var length: Optional[Int]
+    """How long the content is by Content-Length, in bytes."""
+    var has_content: Bool
+    """True if content may follow."""
+
+
+struct UpstreamRequest(Movable):
+    """What is left to send of a request, what has come of its response, and the
+    connection or stream that both are on."""
+
+    var method: Method
+    """The request's method."""
+    var http1: Http1Request
+    """The request for an upstream that speaks HTTP/1.1."""
+    var http2: Optional[OwnedPointer[StreamSide]]
+    """The request as long as the upstream may speak HTTP/2; nothing is written for
+    HTTP/1.1 then."""
+    var content: Optional[RequestContent]
+    """Content that goes on arriving."""
+    var link: Optional[ArcPointer[UpstreamLink]]
+    """The connection, over HTTP/1.1."""
+    var was_reused: Bool
+    """True if the connection has served others before."""
+    var taken_ms: Int
+    """When something of the request was sent; 0 if nothing was."""
+
+    def __init__(out self, method_name: StringSpan, var output: Buffer):
+        """Makes one without a request.
+
+        Args:
+            method_name: The request's method.
+            output: Room for what is sent; empty.
+        """
+        self.method = Method(method_name)
+        self.http1 = Http1Request(output^)
+        self.http2 = None
+        self.content = None
+        self.link = None
+        self.was_reused = False
+        self.taken_ms = 0
+
+    def supply(self) -> Supply:
+        """Tells how much of the request is here.
+
+        Returns:
+            The same as that of the version.
+        """
+        if self.http2:
+            return self.http2.held()[].request.supply
+        return self.http1.supply
+
+    def flight(self) -> ArcPointer[Http2Flight]:
+        """Lends the stream, which there is.
+
+        Returns:
+            The stream.
+        """
+        return self.http2.held()[].stream.held().flight.held().copy()
+
+    def has_stream(self) -> Bool:
+        """Tells whether it is sent on a stream.
+
+        Returns:
+            True if there is one.
+        """
+        return (
+            self.http2.__bool__()
+            and self.http2.held()[].stream.__bool__()
+            and self.http2.held()[].stream.held().flight.__bool__()
+        )
+
+    def may_have_been_sent(self) -> Bool:
+        """Tells whether any octet may have reached the upstream in this attempt.
+
+        Returns:
+            False if none has left.
+        """
+        return self.http1.sent_count > 0 or self.has_stream()
+
+    def push(
+        mut self, mut scratch: Buffer, now_ms: Int
+    ) raises BodyError -> RequestEvent:
+        """Sends what is there, and takes more of the content.
+
+        Args:
+            scratch: Room; empty, and empty again afterwards.
+            now_ms: The time.
+
+        Returns:
+            What follows, as `Http1Request.push` says it.
+
+        Raises:
+            BodyError: If no more of the content will come.
+        """
+        while True:
+            var event: RequestEvent
+            if self.http2:
+                ref side = self.http2.held()[]
+                event = side.request.push(side.stream.held())
+                if self.has_stream():
+                    self.taken_ms = self.flight()[].progress_ms
+            else:
+                var sent_count = self.http1.sent_count
+                event = self.http1.push(self.link.held()[])
+                if self.http1.sent_count > sent_count:
+                    self.taken_ms = now_ms
+            if event != RequestEvent.DRY or not self._take_content(scratch):
+                return event
+
+    def _take_content(mut self, mut scratch: Buffer) raises BodyError -> Bool:
+        """Takes what has come of the content; False if there is none now."""
+        if not self.content:
+            return False
+        ref content = self.content.held()
+        if self.http2:
+            ref request = self.http2.held()[].request
+            request.make_room()
+            if content.take(request.content):
+                request.end(trailers_of(content.trailers()))
+                return True
+            return request.has_unsent()
+        var is_last: Bool
+        try:
+            is_last = content.take(scratch)
+        except error:
+            scratch.clear()
+            raise error^
+        if len(scratch) == 0 and not is_last:
+            return False
+        self.http1.replace_sent()
+        self.http1.append(scratch.span())
+        if is_last:
+            self.http1.append_end(trailers_of(content.trailers()))
+        scratch.clear()
+        if scratch.capacity() > 4 * READ_LEN:
+            scratch = Buffer(0)
+        return True
+
+    def end_sending(mut self) -> Buffer:
+        """Lets go what was sent: the response may go on for long.
+
+        Returns:
+            The room that it had.
+        """
+        self.content = None
+        if self.http2:
+            self.http2.held()[].request.content = Buffer(0)
+        return self.http1.take_output()
+
+    def advance(mut self, limits: HeadLimits) raises -> ResponseProgress:
+        """Goes on with a response over HTTP/1.1, receiving what is there.
+
+        Args:
+            limits: Bounds of its head.
+
+        Returns:
+            What was found.
+
+        Raises:
+            Error: If the connection or the response fails.
+        """
+        return self.http1.receive(self.link.held()[], limits)
+
+    def head(mut self) -> UpstreamHead:
+        """Reads the head that is complete.
+
+        Returns:
+            What it says.
+        """
+        if self.http2:
+            var flight = self.flight()
+            return UpstreamHead(
+                flight[].status,
+                flight[].announced_len(),
+                self.method != Method.HEAD
+                and Status(flight[].status).allows_content(),
+            )
+        ref parser = self.http1.parser.held()[]
+        parser.body.max_body_size = Int.MAX
+        return UpstreamHead(
+            parser.head.status,
+            self.http1.announced_len(),
+            parser.has_content(),
+        )
+
+    def may_want_rest(self) -> Bool:
+        """Tells whether an upstream that has begun to answer may still want the
+        rest of the request.
+
+        Returns:
+            False if the connection ends with its error.
+        """
+        return self.http2.__bool__() or self.http1.wants_rest()
+
+    def take_here(
+        mut self, mut out: List[UInt8], limits: HeadLimits
+    ) raises -> Bool:
+        """Takes content that has come with the head. What may stay on a stream
+        stays there, so that its window holds the upstream.
+
+        Args:
+            out: Where to append it.
+            limits: Bounds of trailers.
+
+        Returns:
+            True if that is all.
+
+        Raises:
+            Error: If the content breaks a rule.
+        """
+        if self.http2:
+            var flight = self.flight()
+            if flight[].has_ended:
+                out.extend(flight[].content.span())
+            return flight[].has_ended
+        ref parser = self.http1.parser.held()[]
+        while True:
+            var progress = parser.advance(limits)
+            if progress != ResponseProgress.CONTENT:
+                return progress == ResponseProgress.END
+            out.extend(parser.content())
+
+    def pull(mut self, mut out: Buffer, limits: HeadLimits) raises -> Poll:
+        """Takes what has come of the content, and lets the upstream send more.
+
+        Args:
+            out: Where to append it.
+            limits: Bounds of trailers.
+
+        Returns:
+            What follows.
+
+        Raises:
+            Error: If the upstream fails.
+        """
+        if self.http2:
+            return self.http2.held()[].stream.held().take(out, _PIECE_LEN)
+        while len(out) < _PIECE_LEN:
+            var progress = self.advance(limits)
+            if progress == ResponseProgress.CONTENT:
+                out.append(self.http1.parser.held()[].content())
+            elif progress == ResponseProgress.END:
+                return Poll.DONE
+            else:
+                return Poll.PENDING
+        return Poll.READY
+
+    def trailers(self) -> Trailers:
+        """Takes what has followed the content of a response that is complete.
+
+        Returns:
+            The fields that may be sent on.
+        """
+        if self.http2:
+            return trailers_of(self.flight()[].trailers)
+        ref parser = self.http1.parser.held()[]
+        if len(parser.trailers()) == 0:
+            return Trailers()
+        return trailers_of(owned_fields(parser.trailers()))
+
+    def keep_link(mut self) -> Optional[ArcPointer[UpstreamLink]]:
+        """Takes the connection out behind a response that is complete, if it is
+        good for another request.
+
+        Returns:
+            The connection, which nobody has.
+        """
+        if self.http2 or not self.http1.end_response():
+            return None
+        ref link = self.link.held()[]
+        # The upstream may have closed behind the response, which no other event
+        # will say.
+        if not link.is_open() or link.may_have_more:
+            return None
+        var kept = self.link.take()
+        kept[].release()
+        return kept^
+
+    def give_back(mut self, mut worker: ProxyWorker):
+        """Closes the connection, or ends the stream, complete or not.
+
+        Args:
+            worker: Takes the parser.
+        """
+        if self.http1.parser:
+            worker.give_parser(self.http1.parser.take())
+        if self.link:
+            var link = self.link.take()
+            link[].close()
+        if self.http2 and self.http2.held()[].stream:
+            var stream = self.http2.held()[].stream.take()
+            stream^.give_back()
