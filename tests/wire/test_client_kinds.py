@@ -39,7 +39,7 @@ def test_content_is_read_as_it_comes(reader):
 
 
 def test_what_is_let_go_closes_its_connection(reader):
-    server = Scripted(CHUNKED + chunk(b"one\n"), chunk(b"two\n"))
+    server = Scripted(CHUNKED + chunk(b"one\n"))
     server.go()
     answer = opened(reader, server.url)
     on(reader, "line", answer)

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.http.exchange.lent_content import LentContent
 from flare.http.exchange.octet_stream import OctetStream
 from flare.http.exchange.request_phase import RequestEvent
@@ -41,6 +42,7 @@ struct Http1Request(Movable):
     connection follow each other, each with a value of its own.
     """
 
+    var _padding: Padding[200]
     var output: Buffer
     """What is sent: the head, and content."""
     var lent: LentContent
@@ -67,6 +69,7 @@ struct Http1Request(Movable):
         Args:
             output: Room for what is sent; empty.
         """
+        self._padding = {}
         self.output = output^
         self.lent = LentContent()
         self.supply = Supply.ALL
@@ -231,6 +234,14 @@ struct Http1Request(Movable):
         swap(output, self.output)
         self._sent_len = 0
         return output^
+
+    def into_room(deinit self) -> Buffer:
+        """Gives the room for what is sent away, with the request at its end.
+
+        Returns:
+            The buffer.
+        """
+        return self.output^
 
     def begin_response(
         mut self,

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.http.exchange.http1_request import Http1Request
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.supply import Supply
@@ -96,6 +97,7 @@ struct Http2Request(Movable):
     Who finds out that the server speaks HTTP/1.1 writes it to an `Http1Request`.
     """
 
+    var _padding: Padding[128]
     var target: String
     """The request target."""
     var headers: HeaderMap
@@ -128,6 +130,7 @@ struct Http2Request(Movable):
             supply: ALL if it is appended before the first attempt, ARRIVING if
                 it goes on arriving.
         """
+        self._padding = {}
         self.target = String(target)
         self.headers = headers.copy()
         self.framing = framing

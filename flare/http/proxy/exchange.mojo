@@ -148,7 +148,7 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     def __deinit__(deinit self):
         """Gives what is sent back to the worker."""
-        self.worker[].give_output(self.request.end_sending())
+        self.worker[].give_output(self.request^.into_room())
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -881,12 +881,11 @@ def _end(e: ArcPointer[Exchange]):
     var was_sent = (
         x.phase == RequestPhase.AWAITING or x.phase == RequestPhase.CONTENT
     )
-    var status = x.request.head().status
     if was_sent:
         var kept = x.request.keep_link()
         if kept:
             x.worker[].put_idle(x.place.member, kept.held())
-    _ = x.place.report(Outcome.answered(status))
+    _ = x.place.report(Outcome.answered(x.place.facts[].status))
     x._move(RequestEvent.END)
     _let_go(e)
 

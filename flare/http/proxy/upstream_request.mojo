@@ -211,6 +211,14 @@ struct UpstreamRequest(Movable):
             self.http2.held()[].request.content = Buffer(0)
         return self.http1.take_output()
 
+    def into_room(deinit self) -> Buffer:
+        """Gives the same away with the request at its end.
+
+        Returns:
+            The room.
+        """
+        return self.http1^.into_room()
+
     def advance(mut self, limits: HeadLimits) raises -> ResponseProgress:
         """Goes on with a response over HTTP/1.1, receiving what is there.
 
