@@ -3,11 +3,12 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
+from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h1.body_decoder import DetachedBody
 from flare.http.h1.request_parser import RequestParser
-from flare.http.message.body import Body, BodyStream, FileRegion
+from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError
-from flare.http.message.request import CancelFlag, TlsPeer, no_route
+from flare.http.message.request import CancelFlag, TlsPeer
 from flare.http.handler.handler import RequestPolicy
 from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
@@ -92,24 +93,12 @@ struct PendingWrite(Movable):
     var _padding: Padding[8]
     var octets: Buffer
     """What goes first."""
-    var body: Body
-    """The content behind it, kept without a copy."""
-    var body_offset: Int
-    """How much of the content is sent, in bytes."""
-    var stream: Optional[ArcPointer[BodyStream]]
-    """What makes more of it, if anything does."""
-    var region: FileRegion
-    """What follows the octets and lies in a file of the stream."""
-    var sends_regions: Bool
-    """True if parts of files are sent as they lie, not read."""
+    var body: OutgoingBody
+    """The content behind it."""
     var is_chunked: Bool
-    """True if pieces of the stream are sent as chunks."""
-    var missing_len: Int
-    """What the stream has still to make, if its length is known, in bytes."""
-    var waits_for_source: Bool
-    """True if the stream has nothing yet."""
+    """True if pieces of a source are sent as chunks."""
     var gives_way: Bool
-    """True if the stream was interrupted for the sake of others."""
+    """True if it was interrupted for the sake of others."""
     var pace: WritePace
     """How fast the client takes it."""
     var write_end_ms: Int
@@ -119,31 +108,22 @@ struct PendingWrite(Movable):
     """What it had taken when it was last seen to take something, in bytes."""
     var taken_ms: Int
     """When that was."""
-    var route: StringSpan[ImmUntrackedOrigin]
-    """The route whose handler made the stream; empty if there is none. It is
-    lent by the router, which outlives all connections."""
-    var request_id: String
-    """The id of the stream's request, if anybody asked for it."""
 
-    def __init__(out self):
-        """Makes an empty pending write."""
+    def __init__(out self, var body: OutgoingBody = OutgoingBody()):
+        """Keeps content, and nothing before it.
+
+        Args:
+            body: The content.
+        """
         self._padding = {}
+        self.octets = Buffer(0)
+        self.body = body^
+        self.is_chunked = False
+        self.gives_way = False
+        self.pace = WritePace()
         self.write_end_ms = 0
         self.taken_len = 0
         self.taken_ms = 0
-        self.stream = None
-        self.region = FileRegion.none()
-        self.sends_regions = False
-        self.is_chunked = False
-        self.missing_len = 0
-        self.waits_for_source = False
-        self.gives_way = False
-        self.pace = WritePace()
-        self.route = no_route()
-        self.request_id = String()
-        self.octets = Buffer(0)
-        self.body = Body()
-        self.body_offset = 0
 
     def __init__(out self, var body: Body, octets: Span[UInt8, _], taken: Int):
         """Keeps what is left of octets and content behind them.
@@ -153,20 +133,10 @@ struct PendingWrite(Movable):
             octets: What goes first.
             taken: How many octets of both have been taken.
         """
-        self = Self()
         var first = min(taken, len(octets))
+        self = Self(OutgoingBody(body^, offset=taken - first))
         self.octets.reserve(len(octets) - first)
         self.octets.append(octets.after(first))
-        self.body = body^
-        self.body_offset = taken - first
-
-    def content(self) -> Span[UInt8, ImmOrigin(origin_of(self.body))]:
-        """Lends the content that is left.
-
-        Returns:
-            What goes behind the octets.
-        """
-        return self.body.as_bytes().after(self.body_offset)
 
     def drop(mut self, count: Int):
         """Drops what was taken.
@@ -176,7 +146,7 @@ struct PendingWrite(Movable):
         """
         var first = min(count, len(self.octets))
         self.octets.consume(first)
-        self.body_offset += count - first
+        self.body.offset += count - first
 
     def send_to(mut self, mut socket: RawSocket) -> Int:
         """Sends once.
@@ -188,9 +158,9 @@ struct PendingWrite(Movable):
             How many octets were taken, 0 if the file of the region has become
             shorter, or a negative errno.
         """
-        if self.region.length > 0:
+        if self.body.state == BodyState.FILE:
             return self._send_to_region(socket)
-        var rest = self.content()
+        var rest = self.body.rest()
         var count: Int
         if len(rest) == 0:
             count = socket.send(self.octets.span())
@@ -210,29 +180,20 @@ struct PendingWrite(Movable):
             self.octets.consume(max(count, 0))
             self.pace.sent_len += max(count, 0)
             return count
-        var region = self.region
+        var region = self.body.region
         var count = socket.send_file(
             region.number, region.offset, region.length
         )
         if count > 0:
             self.pace.sent_len += count
-            self.region = region.after(count)
-            self.missing_len -= count
-            self.stream.held()[].advance(count)
+            _ = self.body.note_region_sent(count)
+        elif count == 0:
+            self.body.note_file_cut()
         elif count == -EINVAL or count == -ENOSYS or count == -ENOTSUP:
-            # Some file systems cannot send: the source reads instead.
-            self.region = FileRegion.none()
-            self.sends_regions = False
+            # Some file systems cannot send.
+            self.body.note_region_refused()
             return -EINTR
         return count
-
-    def listens(self) -> Bool:
-        """Tells whether a conversation makes it.
-
-        Returns:
-            True if what the client sends is the stream's.
-        """
-        return self.stream.__bool__() and self.stream.held()[].listens()
 
     def has_more_to_say(self) -> Bool:
         """Tells whether a conversation has more to say at once, before it
@@ -241,7 +202,7 @@ struct PendingWrite(Movable):
         Returns:
             False for any other stream.
         """
-        return not self.waits_for_source and self.listens()
+        return self.body.state == BodyState.READY and self.body.listens()
 
     def is_empty(self) -> Bool:
         """Tells whether all that is here is sent.
@@ -249,11 +210,7 @@ struct PendingWrite(Movable):
         Returns:
             True if nothing is left, but for what a stream will make.
         """
-        return (
-            len(self.octets) == 0
-            and self.body_offset == len(self.body)
-            and self.region.length == 0
-        )
+        return len(self.octets) == 0 and self.body.is_sent()
 
 
 struct StreamedContent(Movable):

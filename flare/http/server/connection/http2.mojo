@@ -160,8 +160,8 @@ def _ask_source(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Lets a source be asked that had nothing, or ends the stream if it gives
     up."""
     ref task = link.tasks.at(index)[]
-    task.waits_for_source = False
-    if task.source and task.source.held()[].has_given_up():
+    task.body.wake()
+    if task.body.has_given_up():
         link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
         _ = link.drop(index, state.out)
 
@@ -488,7 +488,7 @@ def _send(
             answer_parked(connection, link, state)
         # Behind what the client does not take, nothing is put but control frames.
         var has_more = not connection.request.pending and (
-            send_content(link, state)
+            send_content(connection, link, state)
         )
         if not deliver(connection, state):
             return NextAction.CLOSE

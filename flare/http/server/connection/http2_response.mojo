@@ -5,6 +5,7 @@ content as the windows allow, the most urgent first.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
+from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.message_fields import (
     LENGTH_UNKNOWN,
@@ -18,7 +19,6 @@ from flare.http.h1.serialiser import (
     asks_for_close,
     sends_content,
 )
-from flare.http.message.body import Poll
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
@@ -34,6 +34,7 @@ from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.send_order import send_rank
 from flare.http.server.connection.stream_task import StreamTask
+from flare.http.server.connection.write import log_failure, note_origin
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
@@ -151,15 +152,10 @@ def _begin_content(
         var stream = response.body.stream()
         stream[].begin(state.wake_queue.waker_for(connection.token, id))
         task[].is_tunnel = stream[].listens()
-        if stream[].length:
-            task[].missing_len = stream[].length.held()
-        ref record = state.params[].record
-        task[].route = record.route
-        if record.has_id():
-            task[].request_id = String(record.id())
-        task[].source = stream^
+        task[].body = OutgoingBody(stream, sends_regions=False)
+        note_origin(task[].body, state)
     else:
-        task[].body = response.body.copy()
+        task[].body = OutgoingBody(response.body.copy())
     task[].turn = link.next_turn()
     _ = link.add(task^)
 
@@ -171,12 +167,15 @@ def _end_unread(mut link: Http2Link, id: Int, mut state: WorkerState):
         link.session.state.reset(state.out, id, ErrorCode.NO_ERROR)
 
 
-def send_content(mut link: Http2Link, mut state: WorkerState) -> Bool:
+def send_content(
+    connection: Connection, mut link: Http2Link, mut state: WorkerState
+) -> Bool:
     """Writes content of responses, up to `FLUSH_LEN` of output, by the order of
     RFC 9218 section 10: the most urgent first, those of the same urgency one
     after the other, or by turns if they are incremental.
 
     Args:
+        connection: Where it goes.
         link: Has the streams.
         state: The worker's state; its output gets the frames.
 
@@ -201,7 +200,7 @@ def send_content(mut link: Http2Link, mut state: WorkerState) -> Bool:
             # Others have shut the connection's window meanwhile.
             state.send_order.drop_first()
             continue
-        _send_frame(link, index, state)
+        _send_frame(connection, link, index, state)
         frame_count += 1
         ref task = link.tasks.at(index)[]
         # Those that share have their turns.
@@ -307,10 +306,10 @@ def _distinct_len(link: Http2Link) -> Int:
     var length = 0
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)[]
-        var content = task.body.as_bytes()
+        var content = task.body.content.as_bytes()
         var is_shared = False
         for other in range(index):
-            ref earlier = link.tasks.at(other)[].body
+            ref earlier = link.tasks.at(other)[].body.content
             # SAFETY: addresses are compared, and nothing is read there.
             is_shared |= (
                 len(content) > 0
@@ -325,17 +324,22 @@ def _owes_end(task: StreamTask) -> Bool:
     """Tells whether nothing but the end of a stream is to be sent."""
     return (
         task.has_response
-        and not task.source
+        and task.body.state == BodyState.MADE
         and len(task.piece) == 0
-        and (task.body_offset >= len(task.body))
+        and task.body.is_sent()
     )
 
 
-def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
+def _send_frame(
+    connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    mut state: WorkerState,
+):
     """Writes a frame of content, and ends the stream if it is the last."""
     ref task = link.tasks.at(index)[]
-    if task.source and len(task.piece) == 0:
-        if not _fill(task, state):
+    if task.body.source and len(task.piece) == 0:
+        if not _fill(connection, task, state):
             var code = ErrorCode.INTERNAL_ERROR
             if task.is_tunnel:
                 # RFC 8441 section 5.
@@ -355,26 +359,26 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
     var before_len = link.session.state.send_window
     var ends: Bool
-    if len(task.piece) > 0 or task.source:
+    if len(task.piece) > 0 or task.body.source:
         var count = min(len(task.piece), max(room, 0))
-        ends = not task.source and count == len(task.piece)
-        var closes = ends and not task.trailers
+        ends = not task.body.source and count == len(task.piece)
+        var closes = ends and not task.body.trailers
         if count > 0 or closes:
             link.session.write_data(
                 state.out, task.id, task.piece.span().before(count), closes
             )
             task.piece.consume(count)
-    elif unlikely(task.trailers.__bool__()):
+    elif unlikely(task.body.trailers.__bool__()):
         ends = True
     else:
-        var rest = task.body.as_bytes().after(task.body_offset)
+        var rest = task.body.rest()
         var count = min(len(rest), max(room, 0))
         ends = count == len(rest)
         link.session.write_data(state.out, task.id, rest.before(count), ends)
-        task.body_offset += count
-    if unlikely(ends and task.trailers):
+        task.body.offset += count
+    if unlikely(ends and task.body.trailers):
         link.session.begin_block()
-        add_fields(link.session, task.trailers.box.held()[], link.name)
+        add_fields(link.session, task.body.trailers.box.held()[], link.name)
         link.session.end_block(state.out, task.id, True)
     var sent_len = before_len - link.session.state.send_window
     task.sent_len += sent_len
@@ -382,12 +386,12 @@ def _send_frame(mut link: Http2Link, index: Int, mut state: WorkerState):
     link.sent_len += sent_len
     link.wait_budget.sent_len += sent_len
     if unlikely(state.config.min_send_rate == 0):
-        if ends or (task.source and len(task.piece) == 0):
+        if ends or (task.body.source and len(task.piece) == 0):
             # Each response, and each piece, has a time of its own.
             link.wait_budget.refill(state.config.write_timeout_ms)
     if ends:
         _end_content(link, index, state)
-    elif unlikely(task.is_tunnel and task.waits_for_source):
+    elif unlikely(task.is_tunnel and task.body.state == BodyState.WAITING):
         if len(task.piece) == 0:
             task.piece = Buffer(0)
 
@@ -407,76 +411,24 @@ def _end_content(mut link: Http2Link, index: Int, mut state: WorkerState):
         _end_unread(link, task.id, state)
 
 
-def _fill(mut task: StreamTask, mut state: WorkerState) -> Bool:
+def _fill(
+    connection: Connection, mut task: StreamTask, mut state: WorkerState
+) -> Bool:
     """Has the source of a response make a piece; False if it cannot."""
-    var hears = task.hears()
-    if unlikely(hears and len(task.unheard) == 0):
-        if not task.source.held()[].end_input():
-            # The client has ended, as a connection of HTTP/1.1 does.
-            task.source = None
-            return True
-        # It is not told of once more.
-        task.has_all = False
-        hears = False
-    var stream = task.source.held()
-    var supply: Poll
-    if state.is_draining and not hears and stream[].is_endless():
-        supply = stream[].end_early(task.piece)
+    var next: BodyState
+    if unlikely(task.hears()):
+        if len(task.unheard) > 0:
+            next = task.body.hear(task.unheard, task.piece)
+            task.unheard = Buffer(0)
+        else:
+            # The client has ended, and is not said to have once more.
+            task.has_all = False
+            next = task.body.end_input()
     else:
-        try:
-            if unlikely(hears):
-                supply = stream[].receive(task.unheard, task.piece)
-                _note_heard(task, state)
-            else:
-                supply = stream[].fill(task.piece)
-            if supply == Poll.DONE:
-                task.trailers = stream[].trailers()
-        except error:
-            _log_stream(task, state, "a stream failed: ", String(error))
-            return False
-    if stream[].length:
-        task.missing_len -= len(task.piece)
-        if task.missing_len < 0 or (
-            task.missing_len > 0 and supply == Poll.DONE
-        ):
-            state.log(
-                Text()
-                .add("a stream of ")
-                .add(stream[].length.held())
-                .add(" octets made more or less")
-                .end()
-            )
-            return False
-    task.waits_for_source = supply == Poll.PENDING
-    if supply == Poll.DONE:
-        task.source = None
-    return True
-
-
-@no_inline
-def _note_heard(mut task: StreamTask, state: WorkerState):
-    """Drops what a conversation has heard, and tells what went wrong."""
-    var failure = task.source.held()[].take_failure()
-    if failure.byte_length() > 0:
-        _log_stream(task, state, "", failure)
-    task.unheard = Buffer(0)
-
-
-@no_inline
-def _log_stream(
-    task: StreamTask, state: WorkerState, what: StaticString, failure: String
-):
-    """Tells of a stream that fails, and whose it is."""
-    state.log(
-        Text()
-        .add(what)
-        .add(failure)
-        .add("; ")
-        .add(task.route)
-        .add(" ")
-        .add(task.request_id)
-        .end()
-    )
+        next = task.body.fill(task.piece, state.is_draining)
+    if unlikely(task.body.failure.byte_length() > 0):
+        log_failure(task.body, connection.peer, state)
+    return next != BodyState.FAILED
 
 
 def end_late_tasks(
@@ -495,8 +447,8 @@ def end_late_tasks(
         if state.now_ms < task.deadline_ms:
             index += 1
             continue
-        if task.has_response and task.source and not task.is_shut:
-            task.waits_for_source = False
+        if task.has_response and task.body.source and not task.is_shut:
+            task.body.wake()
             task.deadline_ms = NEVER_MS
             index += 1
             continue
@@ -618,10 +570,8 @@ def set_send_deadlines(
         if not task.has_content():
             var begins = task.is_shut or task.deadline_ms == NEVER_MS
             task.is_shut = False
-            if begins and task.source:
-                task.deadline_ms = state.now_ms + max(
-                    1, task.source.held()[].poll_interval_ms()
-                )
+            if begins and task.body.source:
+                task.deadline_ms = task.body.next_ask_ms(state.now_ms)
             continue
         has_content = True
         var slot = link.session.state.table.find(task.id)
@@ -637,8 +587,8 @@ def set_send_deadlines(
             task.is_shut = True
             task.sent_len = 0
             var timeout_ms = config.write_timeout_ms
-            if unlikely(task.is_tunnel and task.source):
-                var stall_ms = task.source.held()[].stall_timeout_ms()
+            if unlikely(task.is_tunnel and task.body.source):
+                var stall_ms = task.body.source.held()[].stall_timeout_ms()
                 timeout_ms = min(timeout_ms, stall_ms)
             task.deadline_ms = state.now_ms + timeout_ms
         elif task.deadline_ms == NEVER_MS:

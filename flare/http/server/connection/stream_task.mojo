@@ -2,8 +2,9 @@
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h2.field_section import Http2FieldSection
-from flare.http.message.body import Body, BodyStream
+from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
@@ -12,9 +13,7 @@ from flare.http.message.request import (
     PathParams,
     Request,
     TlsPeer,
-    no_route,
 )
-from flare.http.message.trailers import Trailers
 from flare.http.handler.handler import RequestPolicy
 from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
@@ -124,20 +123,10 @@ struct StreamTask(Movable):
     """True if the client waits for 100 (Continue)."""
     var has_response: Bool
     """True if the header section of the response is sent."""
-    var body: Body
-    """The content of the response that is in memory."""
-    var body_offset: Int
-    """How much of it is sent, in bytes."""
-    var source: Optional[ArcPointer[BodyStream]]
-    """What makes the content, if something does."""
+    var body: OutgoingBody
+    """The content of the response."""
     var piece: Buffer
-    """What it has made, and is not sent."""
-    var trailers: Trailers
-    """What follows the content."""
-    var missing_len: Int
-    """What it has still to make, if that is known, in bytes."""
-    var waits_for_source: Bool
-    """True if it has nothing yet."""
+    """What its source has made, and is not sent."""
     var is_woken: Bool
     """True if the link has noted that there is news."""
     var turn: Int
@@ -162,11 +151,6 @@ struct StreamTask(Movable):
     """True if a handler that reads content waits for the client."""
     var client_ms: Int
     """How long it has waited for it, but for the current wait."""
-    var route: StringSpan[ImmUntrackedOrigin]
-    """The route whose handler made the source. It is lent by the router, which
-    outlives all connections."""
-    var request_id: String
-    """The id of its request, if anybody asked for it."""
 
     def __init__(out self, id: Int):
         """Makes the task of a stream that has just begun.
@@ -190,13 +174,8 @@ struct StreamTask(Movable):
         self.is_head = False
         self.owes_continue = False
         self.has_response = False
-        self.body = Body()
-        self.body_offset = 0
-        self.source = None
+        self.body = OutgoingBody()
         self.piece = Buffer(0)
-        self.trailers = Trailers()
-        self.missing_len = -1
-        self.waits_for_source = False
         self.is_woken = False
         self.turn = 0
         self.is_over = False
@@ -209,8 +188,6 @@ struct StreamTask(Movable):
         self.left_ms = 0
         self.is_client_turn = False
         self.client_ms = 0
-        self.route = no_route()
-        self.request_id = String()
 
     def renew(mut self, id: Int):
         """Makes it the task of another stream, as if it were new; what it has
@@ -238,13 +215,8 @@ struct StreamTask(Movable):
         self.is_head = False
         self.owes_continue = False
         self.has_response = False
-        self.body = Body()
-        self.body_offset = 0
-        self.source = None
+        self.body = OutgoingBody()
         self.piece.clear()
-        self.trailers = Trailers()
-        self.missing_len = -1
-        self.waits_for_source = False
         self.is_woken = False
         self.turn = 0
         self.is_over = False
@@ -257,8 +229,6 @@ struct StreamTask(Movable):
         self.left_ms = 0
         self.is_client_turn = False
         self.client_ms = 0
-        self.route = no_route()
-        self.request_id = String()
 
     def has_content(self) -> Bool:
         """Tells whether there is content of the response to send now.
@@ -268,11 +238,13 @@ struct StreamTask(Movable):
         """
         if not self.has_response:
             return False
-        if self.source:
+        if self.body.source:
             return (
-                not self.waits_for_source or len(self.piece) > 0 or self.hears()
+                self.body.state == BodyState.READY
+                or len(self.piece) > 0
+                or self.hears()
             )
-        return len(self.piece) > 0 or self.body_offset < len(self.body)
+        return len(self.piece) > 0 or not self.body.is_sent()
 
     def unsent_len(self) -> Int:
         """Counts the content of the response that is here.
@@ -282,7 +254,7 @@ struct StreamTask(Movable):
         """
         if not self.has_response:
             return 0
-        return len(self.body) - self.body_offset + len(self.piece)
+        return len(self.body.rest()) + len(self.piece)
 
     def called_len(self) -> Int:
         """Counts the content that a handler elsewhere is about to make.
@@ -300,7 +272,11 @@ struct StreamTask(Movable):
         Returns:
             False if nothing came.
         """
-        return self.is_tunnel and self.waits_for_source and self.may_turn()
+        return (
+            self.is_tunnel
+            and self.body.state == BodyState.WAITING
+            and self.may_turn()
+        )
 
     @always_inline
     def may_turn(self) -> Bool:
@@ -310,12 +286,12 @@ struct StreamTask(Movable):
         Returns:
             False if it waits for somebody.
         """
-        if not self.is_tunnel or not self.source or len(self.piece) > 0:
+        if not self.is_tunnel or not self.body.source or len(self.piece) > 0:
             return False
-        if not self.waits_for_source:
+        if self.body.state == BodyState.READY:
             return True
         return (len(self.unheard) > 0 or self.has_all) and not (
-            self.source.held()[].is_full()
+            self.body.source.held()[].is_full()
         )
 
     def begins_both_ways(self, body: Body) -> Bool:

@@ -351,7 +351,7 @@ def tls_write_pending(
             connection,
             state.tls_output,
             box[].octets.span(),
-            box[].content(),
+            box[].body.rest(),
             sent_len,
         )
         is_sound = count >= 0

@@ -1,6 +1,7 @@
 """Reading for a protocol that goes on where HTTP ended."""
 
 from flare.bytes.checked import *
+from flare.http.exchange.outgoing_body import BodyState
 from flare.http.h1.request_parser import RequestParser
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import NextAction
@@ -10,6 +11,7 @@ from flare.http.server.connection.write import (
     await_source,
     feed,
     is_taken,
+    write_pending,
 )
 from flare.http.server.worker_state import WorkerState
 from flare.sys.clock import coarse_monotonic_ms
@@ -52,12 +54,15 @@ def read_upgraded(
     ref state = state_at[]
     ref input = scratch_at[].input
     connection.has_unread = True
-    if unlikely(not connection.request.pending.held()[].listens()):
+    if unlikely(not connection.request.pending.held()[].body.listens()):
         return await_pending(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
     for _ in range(_READ_COUNT_MAX):
-        ref waiting = connection.request.pending.held()[]
-        if not waiting.waits_for_source or waiting.stream.held()[].is_full():
+        ref waiting = connection.request.pending.held()[].body
+        if (
+            waiting.state != BodyState.WAITING
+            or waiting.source.held()[].is_full()
+        ):
             return await_pending(connection, state)
         if not is_taken(connection):
             return await_pending(connection, state)
@@ -70,20 +75,24 @@ def read_upgraded(
             if count == -EAGAIN:
                 connection.has_unread = False
                 return await_pending(connection, state)
-            if count < 0 or not _goes_on(connection):
+            if count < 0 or not _hears_end(connection):
                 return NextAction.CLOSE
+            if not write_pending(connection, state):
+                return NextAction.CLOSE
+            if not connection.request.pending:
+                return NextAction.SHUTDOWN
             return await_pending(connection, state)
         input.commit(count)
         if unlikely(not feed(connection, state, input)):
             return NextAction.CLOSE
         if unlikely(not connection.request.pending):
             return NextAction.SHUTDOWN
-        ref pending = connection.request.pending.held()[]
-        if unlikely(not pending.listens()):
+        ref body = connection.request.pending.held()[].body
+        if unlikely(not body.listens()):
             return await_pending(connection, state)
         if count < room_len and not may_have_more and is_taken(connection):
             connection.has_unread = False
-            if likely(pending.waits_for_source):
+            if likely(body.state == BodyState.WAITING):
                 return await_source(connection, state)
             return await_pending(connection, state)
         if coarse_monotonic_ms() - state.now_ms >= _ROUND_MS:
@@ -92,11 +101,10 @@ def read_upgraded(
 
 
 @no_inline
-def _goes_on(mut connection: Connection) -> Bool:
+def _hears_end(mut connection: Connection) -> Bool:
     """Tells a conversation that its client has ended its side; False if it ends,
     too."""
     connection.has_unread = False
-    connection.request.outlasts_end = (
-        connection.request.pending.held()[].stream.held()[].end_input()
-    )
+    ref body = connection.request.pending.held()[].body
+    connection.request.outlasts_end = body.end_input() == BodyState.READY
     return connection.request.outlasts_end

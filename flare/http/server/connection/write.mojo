@@ -5,9 +5,9 @@ as fast as the client takes it.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
+from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h1.chunked import append_chunk, append_last_chunk
-from flare.http.message.body import BodyStream, Poll
-from flare.http.message.trailers import Trailers
+from flare.http.message.body import BodyStream
 from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.phase import (
     Event,
@@ -17,13 +17,10 @@ from flare.http.server.connection.phase import (
 )
 from flare.http.server.connection.transport import tls_write_pending
 from flare.http.server.worker_state import WorkerState
+from flare.net.socket_addr import SocketAddr
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely, unlikely
-
-comptime REGION_LEN_MAX = 256 * 1024
-"""How much of a file is sent at a time, in bytes."""
-
 
 comptime _PIECE_COUNT_MAX = 16
 # Pieces that one connection sends before the others have their turn.
@@ -50,18 +47,15 @@ def start_stream(
     Returns:
         False if the connection is broken.
     """
-    var pending = PendingWrite()
+    var pending = PendingWrite(
+        OutgoingBody(
+            stream, sends_regions=not connection.tls and not is_chunked
+        )
+    )
     pending.octets.append(state.out.span())
     state.out.clear()
     pending.is_chunked = is_chunked
-    if stream[].length:
-        pending.missing_len = stream[].length.held()
-        pending.sends_regions = not connection.tls and not is_chunked
-    pending.stream = stream.copy()
-    ref record = state.params[].record
-    pending.route = record.route
-    if record.has_id():
-        pending.request_id = String(record.id())
+    note_origin(pending.body, state)
     stream[].begin(state.wake_queue.waker_for(connection.token))
     connection.request.pending = OwnedPointer(pending^)
     # A file is there at once, so it goes with its head.
@@ -94,10 +88,10 @@ def write_pending(
         if not is_taken(connection):
             return True
         ref pending = connection.request.pending.held()[]
-        if not pending.stream:
+        if pending.body.state == BodyState.MADE:
             connection.request.pending = None
             return True
-        var waits = pending.waits_for_source
+        var waits = pending.body.state == BodyState.WAITING
         if waits and pending.octets.capacity() > 0:
             pending.octets = Buffer(0)
         if waits or state.config.min_send_rate == 0:
@@ -136,7 +130,7 @@ def await_pending(
         # A part of it; its deadline holds.
         return NextAction.WAIT
     ref pending = connection.request.pending.held()[]
-    if pending.waits_for_source and is_taken(connection):
+    if pending.body.state == BodyState.WAITING and is_taken(connection):
         return await_source(connection, state)
     var action = NextAction.YIELD if pending.gives_way else NextAction.WAIT
     var begins = connection.begins[Event.WRITE_BLOCKED]()
@@ -161,13 +155,14 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     Returns:
         What is to happen to it.
     """
-    ref stream = connection.request.pending.held()[].stream.held()[]
-    if connection.has_unread and stream.listens() and not stream.is_full():
+    ref body = connection.request.pending.held()[].body
+    ref source = body.source.held()[]
+    if connection.has_unread and source.listens() and not source.is_full():
         return NextAction.YIELD
-    var wait_ms = max(1, stream.poll_interval_ms())
+    var ask_ms = body.next_ask_ms(state.now_ms)
     if unlikely(connection.peer_has_ended) and has_left(connection):
         return NextAction.CLOSE
-    connection.deadline_ms = state.now_ms + wait_ms
+    connection.deadline_ms = ask_ms
     connection.enter[Event.SOURCE_EMPTY]()
     return NextAction.WAIT
 
@@ -237,8 +232,8 @@ def _has_to_hear(connection: Connection) -> Bool:
     end is read behind that."""
     if not connection.request.pending:
         return False
-    ref pending = connection.request.pending.held()[]
-    return pending.listens() and pending.stream.held()[].is_full()
+    ref body = connection.request.pending.held()[].body
+    return body.listens() and body.source.held()[].is_full()
 
 
 def _watch_for_stall(
@@ -251,8 +246,8 @@ def _watch_for_stall(
         pending.write_end_ms = connection.deadline_ms
         pending.taken_len = -1
     var stall_ms = NEVER_MS
-    if pending.listens():
-        stall_ms = pending.stream.held()[].stall_timeout_ms()
+    if pending.body.listens():
+        stall_ms = pending.body.source.held()[].stall_timeout_ms()
     if stall_ms == NEVER_MS:
         connection.deadline_ms = pending.write_end_ms
         return
@@ -331,10 +326,8 @@ def has_to_write(connection: Connection) -> Bool:
     """
     if not connection.request.pending:
         return False
-    return not (
-        connection.request.pending.held()[].waits_for_source
-        and is_taken(connection)
-    )
+    ref body = connection.request.pending.held()[].body
+    return body.state != BodyState.WAITING or not is_taken(connection)
 
 
 def on_wake(mut connection: Connection, stream_id: Int) -> NextAction:
@@ -352,8 +345,7 @@ def on_wake(mut connection: Connection, stream_id: Int) -> NextAction:
         return NextAction.YIELD
     ask_again(connection)
     if connection.request.pending:
-        ref pending = connection.request.pending.held()[]
-        if pending.stream and pending.stream.held()[].has_given_up():
+        if connection.request.pending.held()[].body.has_given_up():
             return NextAction.CLOSE
     return NextAction.YIELD
 
@@ -365,7 +357,7 @@ def ask_again(mut connection: Connection):
         connection: Any.
     """
     if connection.request.pending:
-        connection.request.pending.held()[].waits_for_source = False
+        connection.request.pending.held()[].body.wake()
 
 
 @no_inline
@@ -403,35 +395,22 @@ def feed(
     """
     if unlikely(
         not connection.request.pending
-        or not connection.request.pending.held()[].stream
+        or not connection.request.pending.held()[].body.source
     ):
+        # The worker's own buffer: what is left must not reach the next client.
         input.clear()
         return True
-    ref pending = connection.request.pending.held()[]
-    var supply: Poll
     state.piece.clear()
-    try:
-        supply = pending.stream.held()[].receive(input, state.piece)
-    except error:
-        _log(
-            connection,
-            state,
-            Text().add("a conversation failed: ").add(error).end(),
-        )
-        # The worker's own buffers: what is left must not reach the next client.
-        input.clear()
+    ref body = connection.request.pending.held()[].body
+    var next = body.hear(input, state.piece)
+    if unlikely(body.failure.byte_length() > 0):
+        log_failure(body, connection.peer, state)
+    if unlikely(next == BodyState.FAILED):
         _shrink_piece(state)
         return False
-    var failure = pending.stream.held()[].take_failure()
-    if unlikely(failure.byte_length() > 0):
-        _log(connection, state, failure)
-    input.clear()
-    pending.waits_for_source = supply == Poll.PENDING
-    if unlikely(supply == Poll.DONE):
-        pending.stream = None
     if unlikely(not _send_piece(connection, state)):
         return False
-    if likely(supply == Poll.PENDING and is_taken(connection)):
+    if likely(next == BodyState.WAITING and is_taken(connection)):
         connection.enter[Event.SOURCE_EMPTY]()
         ref rest = connection.request.pending.held()[]
         rest.gives_way = False
@@ -456,15 +435,33 @@ def is_taken(connection: Connection) -> Bool:
     return connection.request.pending.held()[].is_empty()
 
 
+def note_origin(mut body: OutgoingBody, state: WorkerState):
+    """Notes whose content it is, for the log.
+
+    Args:
+        body: Of the response to the request at hand.
+        state: The worker's state.
+    """
+    ref record = state.params[].record
+    body.route = record.route
+    if record.has_id():
+        body.request_id = String(record.id())
+
+
 @no_inline
-def _log(connection: Connection, state: WorkerState, what: String):
-    """Tells of a stream that fails, and whose it is."""
-    ref pending = connection.request.pending.held()[]
-    var line = Text().add(what).add(" [route ")
-    line = line^.add_escaped(pending.route.as_bytes())
-    line = line^.add(", from ").add(connection.peer)
-    if pending.request_id.byte_length() > 0:
-        line = line^.add(", id ").add(pending.request_id)
+def log_failure(mut body: OutgoingBody, peer: SocketAddr, state: WorkerState):
+    """Tells what went wrong with content, and whose it is.
+
+    Args:
+        body: Has a `failure`, and none afterwards.
+        peer: The client.
+        state: The worker's state.
+    """
+    var line = Text().add(body.take_failure()).add(" [route ")
+    line = line^.add_escaped(body.route.as_bytes())
+    line = line^.add(", from ").add(peer)
+    if body.request_id.byte_length() > 0:
+        line = line^.add(", id ").add(body.request_id)
     state.log(line^.add("]").end())
 
 
@@ -481,15 +478,8 @@ def _send_what_is_here(
         var count = pending.send_to(connection.socket)
         if count == -EAGAIN:
             return True
-        if count == 0:
-            var what = (
-                Text()
-                .add("a file ends at byte ")
-                .add(pending.region.offset)
-                .end()
-            )
-            what += "; it was longer when its response began"
-            _log(connection, state, what)
+        if pending.body.state == BodyState.FAILED:
+            log_failure(pending.body, connection.peer, state)
             return False
         if count < 0 and count != -EINTR:
             return False
@@ -530,8 +520,8 @@ def _tell_of_break(mut connection: Connection):
     """Has a client see that content breaks off: where the end of the connection
     is that of the content (RFC 9112 section 6.3), only a reset tells so."""
     ref pending = connection.request.pending.held()[]
-    ref stream = pending.stream.held()[]
-    if pending.is_chunked or stream.length or stream.listens():
+    ref source = pending.body.source.held()[]
+    if pending.is_chunked or source.length or source.listens():
         return
     try:
         connection.socket.reset_on_close()
@@ -543,55 +533,18 @@ def _tell_of_break(mut connection: Connection):
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Has the source make a piece, and sends it; False if it cannot."""
     ref pending = connection.request.pending.held()[]
-    var stream = pending.stream.held()
-    pending.waits_for_source = False
-    if pending.sends_regions:
-        pending.region = (
-            stream[].region().first(min(REGION_LEN_MAX, pending.missing_len))
-        )
-        if pending.region.length > 0:
-            return True
-    var supply: Poll
-    var trailers = Trailers()
     state.piece.clear()
-    if state.is_draining and stream[].is_endless():
-        supply = stream[].end_early(state.piece)
-    else:
-        try:
-            supply = stream[].fill(state.piece)
-            if supply == Poll.DONE:
-                trailers = stream[].trailers()
-        except error:
-            _log(
-                connection,
-                state,
-                Text().add("a stream failed: ").add(error).end(),
-            )
-            _shrink_piece(state)
-            _tell_of_break(connection)
-            return False
-    if stream[].length:
-        pending.missing_len -= len(state.piece)
-        if pending.missing_len < 0 or (
-            pending.missing_len > 0 and supply == Poll.DONE
-        ):
-            var length = stream[].length.held()
-            var what = (
-                Text()
-                .add("a stream of ")
-                .add(length)
-                .add(" octets made ")
-                .end()
-            )
-            what.write(length - pending.missing_len)
-            _log(connection, state, what)
-            return False
-    pending.waits_for_source = supply == Poll.PENDING
-    if supply == Poll.DONE:
-        pending.stream = None
+    var next = pending.body.fill(state.piece, state.is_draining)
+    if next == BodyState.FILE:
+        return True
+    if unlikely(next == BodyState.FAILED):
+        log_failure(pending.body, connection.peer, state)
+        _shrink_piece(state)
+        _tell_of_break(connection)
+        return False
     if not pending.is_chunked:
         return _send_piece(connection, state)
     append_chunk(pending.octets, state.piece.span())
-    if supply == Poll.DONE:
-        append_last_chunk(pending.octets, trailers)
+    if next == BodyState.MADE:
+        append_last_chunk(pending.octets, pending.body.trailers)
     return True
