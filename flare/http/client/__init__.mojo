@@ -89,13 +89,9 @@ from flare.http.client.proxy import (
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse, SendResult, StatusError
 from flare.http.client.response_story import RedirectStep, ResponseStory
-from flare.http.client.retry_policy import (
-    JitterSource,
-    RetryBudget,
-    RetryEnd,
-    RetryPolicy,
-)
+from flare.http.client.retry_policy import JitterSource, RetryEnd, RetryPolicy
 from flare.http.client.shared_client import SharedClient
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.transfers import TransferMethods
 from flare.http.client.verbs import RequestMethods
+from flare.http.exchange.retry_budget import RetryBudget

@@ -49,7 +49,11 @@ from flare.http.client.response_story import (
     ResponseStory,
     describe_attempts,
 )
-from flare.http.client.retry import FailedAttempt, is_idempotent
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    is_idempotent,
+)
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap
 from flare.trace.core.propagation import set_trace_fields
@@ -577,21 +581,26 @@ struct PreparedRequest(Movable):
                 )
             )
 
-    def describe_failure(self, attempt: Attempt) -> FailedAttempt:
-        """Gathers what decides on a repetition.
-
-        Args:
-            attempt: The attempt that failed.
-
-        Returns:
-            The facts.
-        """
-        return FailedAttempt(
+    def describe(
+        self, attempt: Attempt, end: AttemptEnd, was_reused: Bool
+    ) -> EndedAttempt:
+        """Gathers what decides on a repetition."""
+        # A source has been read from once the first octets left, but for what a
+        # server says it has not begun with.
+        var is_kept = not self.upload.is_streamed or not attempt.was_sent
+        var count = self.retry_count + 1
+        if end.is_untouched():
+            is_kept = not self.has_lost_content(attempt.content_len)
+            count = self.refusal_count + 1
+        if self.has_policy():
+            count = self.extras.held()[].retry.held().attempt_count
+        return EndedAttempt(
+            end,
             attempt.was_sent,
-            attempt.has_response(),
             self.may_be_twice(),
-            # A source has been read from once the first octets left.
-            not self.upload.is_streamed or not attempt.was_sent,
+            is_kept,
+            was_reused,
+            count,
         )
 
     def may_be_twice(self) -> Bool:
@@ -626,38 +635,12 @@ struct PreparedRequest(Movable):
         )
 
     def plan_after_failure(
-        mut self, failed: FailedAttempt, error: ClientError
+        mut self, attempt: EndedAttempt, *, at_once: Bool
     ) -> Bool:
-        """Has the policy decide on a request that has failed.
-
-        Args:
-            failed: What is known of the attempt.
-            error: How it failed.
-
-        Returns:
-            True if another attempt is planned.
-        """
-        return (
-            self.extras.held()[]
-            .retry.held()
-            .after_failure(failed, error, self.timeouts.total.left_ms())
-        )
-
-    def plan_after_refusal(mut self, is_lost: Bool, is_first: Bool) -> Bool:
-        """Has the policy decide on a request that no server has begun with.
-
-        Args:
-            is_lost: True if its content is not there any more.
-            is_first: True to send it at once.
-
-        Returns:
-            True if another attempt is planned.
-        """
-        return (
-            self.extras.held()[]
-            .retry.held()
-            .after_refusal(is_lost, is_first, self.timeouts.total.left_ms())
-        )
+        """Has the policy decide on a request that has failed."""
+        var left_ms = self.timeouts.total.left_ms()
+        ref plan = self.extras.held()[].retry.held()
+        return plan.after_failure(attempt, left_ms, at_once=at_once)
 
     def plans_retry(mut self, response: ClientResponse, sent_len: Int) -> Bool:
         """Has the policy, if there is one, decide on a request that was
@@ -672,21 +655,19 @@ struct PreparedRequest(Movable):
         """
         if not self.has_policy():
             return False
-        var failed = FailedAttempt(
+        var left_ms = self.timeouts.total.left_ms()
+        var may_be_twice = self.may_be_twice()
+        ref plan = self.extras.held()[].retry.held()
+        var attempt = EndedAttempt(
+            AttemptEnd.ANSWERED,
             True,
-            True,
-            self.may_be_twice(),
+            may_be_twice,
             not self.upload.is_streamed or sent_len == 0,
+            False,
+            plan.attempt_count,
         )
-        return (
-            self.extras.held()[]
-            .retry.held()
-            .after_response(
-                failed,
-                response.status,
-                response.headers,
-                self.timeouts.total.left_ms(),
-            )
+        return plan.after_response(
+            attempt, response.status, response.headers, left_ms
         )
 
     def begin_retry(mut self) -> Int:

@@ -1,12 +1,20 @@
 """Whether a request that has failed is sent once more: all rules, in their
 order."""
 
+from flare.bytes.checked import *
 from flare.http.client.attempt import Attempt
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.retry import backoff_ms, is_stale, may_retry
+from flare.http.client.retry import backoff_ms, end_of
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    RetryDecision,
+    RetryRules,
+    decide_retry,
+)
 from flare.sys.clock import monotonic_ns
 
 comptime REFUSAL_COUNT_MAX = 2
@@ -36,105 +44,75 @@ struct Repetition(TrivialRegisterPassable):
         return self.pause_ms >= 0
 
 
-@fieldwise_init
-struct EndedAttempt(TrivialRegisterPassable):
-    """How the connection of an attempt was left."""
-
-    var fate: StreamFate
-    """What is known of its stream, if it had one."""
-    var was_reused: Bool
-    """True if the connection had been used before."""
-
-
 def plan_repetition(
     mut request: PreparedRequest,
     attempt: Attempt,
-    ended: EndedAttempt,
+    fate: StreamFate,
     error: ClientError,
     config: ClientConfig,
+    *,
+    was_reused: Bool,
 ) -> Repetition:
     """Decides whether a request that has failed is sent once more.
 
-    Args:
-        request: The request.
-        attempt: The attempt that has failed.
-        ended: How its connection was left.
-        error: How it has failed.
-        config: The client's configuration.
-
-    Returns:
-        What follows.
+    A connection that went stale in the pool is replaced at once, and so is one
+    of HTTP/2 that goes away though others were served on it: always if nothing
+    was sent, else once. All else counts: in the policy, with attempts and
+    budget, or up to a small bound.
     """
     if request.is_retry_planned():
         # Nobody wants the content of a response that is not the final one.
         if request.timeouts.total.left_ms() == 0:
             return Repetition(_NO, False)
         return Repetition(request.begin_retry(), False)
-    if ended.fate == StreamFate.NEEDS_HTTP_1_1:
+    if fate == StreamFate.NEEDS_HTTP_1_1:
+        # It is not offered again.
         request.endpoint.offers_http2 = False
-    # What cannot be sent is not sent again, whatever the connection does.
-    if ended.fate.is_safe() and error.phase != Phase.REQUEST:
-        # No server has begun with it: that is safe whatever its method.
-        return Repetition(
-            _plan_refused(request, ended.fate, attempt, config), False
-        )
-    var failed = request.describe_failure(attempt)
-    if ended.was_reused and is_stale(failed, error):
-        return Repetition(0, True)
+    var end = end_of(error, has_response=attempt.has_response(), fate=fate)
+    var is_left_behind = end == AttemptEnd.LEFT_BEHIND
+    var counts = attempt.was_sent or not is_left_behind
+    if is_left_behind and counts and request.was_left_behind:
+        end = AttemptEnd.UNTOUCHED
+    var is_refused = end.is_untouched()
+    if is_refused and request.timeouts.total.left_ms() == 0:
+        return Repetition(_NO, False)
+    if error.phase == Phase.TLS and not request.has_policy():
+        end = AttemptEnd.HOPELESS
+    var ended = request.describe(attempt, end, was_reused)
+    var decision = decide_retry(ended, _rules(request, config, is_refused))
+    if decision == RetryDecision.ANEW:
+        if is_refused:
+            request.was_left_behind |= is_left_behind and counts
+            request.refusal_count += Int(counts)
+        return Repetition(0, not is_refused)
+    var is_at_once = is_refused and not request.was_refused
+    request.was_refused |= is_refused
     if request.has_policy():
-        if not request.plan_after_failure(failed, error):
+        if not request.plan_after_failure(ended, at_once=is_at_once):
             return Repetition(_NO, False)
         return Repetition(request.begin_retry(), False)
-    if not may_retry(failed, error):
+    if not decision.is_again():
         return Repetition(_NO, False)
-    if request.retry_count >= config.max_retries:
-        return Repetition(_NO, False)
-    request.retry_count += 1
-    return Repetition(_pause_ms(request, request.retry_count, config), False)
+    var number = request.refusal_count if is_refused else (
+        request.retry_count + 1
+    )
+    request.refusal_count += Int(is_refused)
+    request.retry_count += Int(not is_refused)
+    if is_at_once:
+        return Repetition(0, False)
+    return Repetition(_pause_ms(request, number, config), False)
 
 
-def _plan_refused(
-    mut request: PreparedRequest,
-    fate: StreamFate,
-    attempt: Attempt,
-    config: ClientConfig,
-) -> Int:
-    """Decides whether a request with which a server has not begun is sent again,
-    and when (RFC 9113 section 8.7).
-
-    A connection that goes away with it, though others were served on it, is
-    replaced at once, as one that went stale in the pool: always if nothing was
-    sent, else once. All else counts: in the policy, with attempts and budget, or
-    up to a small bound.
-    """
-    var is_lost = request.has_lost_content(attempt.content_len)
-    if request.timeouts.total.left_ms() == 0:
-        return _NO
-    if fate == StreamFate.LEFT_BEHIND and not is_lost:
-        if not attempt.was_sent:
-            return 0
-        if not request.was_left_behind:
-            request.was_left_behind = True
-            request.refusal_count += 1
-            return 0
-    if fate == StreamFate.NEEDS_HTTP_1_1 and not is_lost:
-        # It is not offered again.
-        request.refusal_count += 1
-        return 0
-    var is_first = not request.was_refused
-    request.was_refused = True
+def _rules(
+    request: PreparedRequest, config: ClientConfig, is_refused: Bool
+) -> RetryRules:
+    """What the policy has chosen, or stands in for it."""
     if request.has_policy():
-        if not request.plan_after_refusal(is_lost, is_first):
-            return _NO
-        return request.begin_retry()
-    if is_lost or (
-        request.refusal_count >= max(REFUSAL_COUNT_MAX, config.max_retries)
-    ):
-        return _NO
-    request.refusal_count += 1
-    if is_first:
-        return 0
-    return _pause_ms(request, request.refusal_count - 1, config)
+        return request.extras.held()[].retry.held().rules()
+    var most = config.max_retries
+    if is_refused:
+        most = max(REFUSAL_COUNT_MAX, most)
+    return RetryRules(most + 1, True, True, True)
 
 
 def _pause_ms(

@@ -1,4 +1,4 @@
-"""When a request may be sent once more."""
+"""What has come of an attempt that failed, and how long to wait before another."""
 
 from flare.http.client.error import (
     ClientError,
@@ -6,58 +6,46 @@ from flare.http.client.error import (
     SourceFailed,
     StreamReset,
 )
+from flare.http.client.http2_flight import StreamFate
+from flare.http.exchange.retry_rules import AttemptEnd
 from flare.net.error import Timeout
+from flare.tls.error import ClosedEarly
 
 comptime BACKOFF_SHIFT_MAX = 16
 """Most doublings of a backoff; more would be days."""
 
 
-def is_idempotent(method: StringSpan) -> Bool:
-    """Tells whether sending a request twice means the same as once.
-
-    Source: RFC 9110 section 9.2.2.
-
-    Args:
-        method: The method; one that is not known counts as not idempotent.
-
-    Returns:
-        True for GET, HEAD, PUT, DELETE, OPTIONS and TRACE.
-    """
-    return (
-        method == "GET"
-        or method == "HEAD"
-        or method == "PUT"
-        or method == "DELETE"
-        or method == "OPTIONS"
-        or method == "TRACE"
+def end_of(
+    error: ClientError, *, has_response: Bool, fate: StreamFate
+) -> AttemptEnd:
+    """Tells what has come of an attempt that failed, for the rules."""
+    var phase = error.phase
+    if phase == Phase.REQUEST:
+        # What cannot be sent is not sent again, whatever the connection does.
+        return AttemptEnd.HOPELESS
+    if fate == StreamFate.UNTOUCHED:
+        return AttemptEnd.UNTOUCHED
+    if fate == StreamFate.LEFT_BEHIND:
+        return AttemptEnd.LEFT_BEHIND
+    if fate == StreamFate.NEEDS_HTTP_1_1:
+        return AttemptEnd.NEEDS_HTTP_1_1
+    if phase == Phase.QUEUE:
+        # What is known of an attempt is of the one before.
+        return AttemptEnd.HOPELESS
+    if has_response:
+        return AttemptEnd.BEGUN
+    var is_cut_off = phase == Phase.TLS and (
+        not error.tls_kind or error.tls_kind.value() == ClosedEarly
     )
-
-
-@fieldwise_init
-struct FailedAttempt(TrivialRegisterPassable):
-    """What is known of an attempt that failed."""
-
-    var was_sent: Bool
-    """True if any octet of the request may have left."""
-    var has_response: Bool
-    """True if any octet of a response has arrived."""
-    var is_idempotent: Bool
-    """True if the method is."""
-    var is_replayable: Bool
-    """True if the content is still there from its start."""
-
-    def may_repeat(self) -> Bool:
-        """Decides whether the request may be sent again.
-
-        Source: RFC 9110 section 9.2.2. What never left may be sent in any
-        case. Once the server has begun to answer, it has acted on the request.
-
-        Returns:
-            True if the server cannot act on it twice, or that does not matter.
-        """
-        if self.has_response or not self.is_replayable:
-            return False
-        return self.is_idempotent or not self.was_sent
+    if error.kind == SourceFailed or not (is_cut_off or is_transient(phase)):
+        return AttemptEnd.HOPELESS
+    if phase != Phase.WRITE and phase != Phase.READ_HEAD:
+        return AttemptEnd.NO_CONNECTION
+    if error.kind == Timeout:
+        return AttemptEnd.SILENT
+    if error.kind == StreamReset:
+        return AttemptEnd.SPOILED
+    return AttemptEnd.LOST
 
 
 def is_transient(phase: Phase) -> Bool:
@@ -76,44 +64,6 @@ def is_transient(phase: Phase) -> Bool:
         or phase == Phase.PROXY
         or phase == Phase.WRITE
         or phase == Phase.READ_HEAD
-    )
-
-
-def is_stale(failed: FailedAttempt, error: ClientError) -> Bool:
-    """Tells whether an idle connection failed because it was idle.
-
-    That says nothing of the server, so a new connection may be tried at once.
-
-    Args:
-        failed: The attempt, on a connection that was used before.
-        error: How it failed.
-
-    Returns:
-        True if the request may be sent again.
-    """
-    return (
-        failed.may_repeat()
-        and error.kind != Timeout
-        and error.kind != SourceFailed
-        and error.kind != StreamReset
-        and is_transient(error.phase)
-    )
-
-
-def may_retry(failed: FailedAttempt, error: ClientError) -> Bool:
-    """Tells whether a failed request may be sent again, after a pause.
-
-    Args:
-        failed: The attempt.
-        error: How it failed.
-
-    Returns:
-        True if that is safe and may help.
-    """
-    return (
-        failed.may_repeat()
-        and error.kind != SourceFailed
-        and is_transient(error.phase)
     )
 
 

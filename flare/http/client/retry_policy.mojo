@@ -1,106 +1,27 @@
 """How often a request is sent again, when, and why not, by the program's choice.
 """
 
-from flare.http.client.error import ClientError, Phase, SourceFailed
-from flare.http.client.retry import BACKOFF_SHIFT_MAX, FailedAttempt
+from flare.http.client.retry import BACKOFF_SHIFT_MAX
+from flare.http.exchange.retry_budget import RetryBudget
+from flare.http.exchange.retry_rules import (
+    AttemptEnd,
+    EndedAttempt,
+    RetryDecision,
+    RetryRules,
+    decide_retry,
+)
 from flare.http.message.date import parse_retry_after
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
-from flare.net.error import Timeout
 from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.random import fill_random
-from flare.tls.error import ClosedEarly
 from std.atomic import Atomic
 from std.memory import ArcPointer
 
 comptime ATTEMPTS_MAX = 100
 """Most attempts that a policy may allow."""
 
-comptime RESERVE_MAX = 1 << 30
-"""Most repetitions that a budget may begin with."""
-
 comptime _GOLDEN = UInt64(0x9E3779B97F4A7C15)
-comptime _WHOLE = Int64(100)
-
-
-struct RetryBudget(ImplicitlyCopyable):
-    """Bounds repetitions to a share of the requests, so that they cannot become
-    the load that keeps a server from coming back.
-
-    A bucket of tokens: it starts with `reserve` of them, which is the most it
-    holds; each request puts `share_percent` of one into it, each repetition
-    takes a whole one out. Of N requests in turn at most `reserve` and that
-    share of N are repeated. Copies are the same budget, for all threads.
-    """
-
-    var _bucket: ArcPointer[_Bucket]
-
-    def __init__(out self, share_percent: Int = 20, reserve: Int = 10):
-        """Makes a budget that nothing was taken from.
-
-        Args:
-            share_percent: How many repetitions there may be for 100 requests;
-                0 to 100.
-            reserve: How many there may be beyond that; 0 to `RESERVE_MAX`.
-        """
-        self._bucket = ArcPointer(_Bucket(share_percent, reserve))
-
-    def note_request(self):
-        """Counts a request, once however often it is sent."""
-        ref bucket = self._bucket[]
-        var level = bucket.level.load()
-        while level < bucket.most:
-            var next = min(level + bucket.share, bucket.most)
-            if bucket.level.compare_exchange(level, next):
-                return
-
-    def take(self) -> Bool:
-        """Takes one repetition.
-
-        Returns:
-            False if there is none left.
-        """
-        ref bucket = self._bucket[]
-        var level = bucket.level.load()
-        while level >= _WHOLE:
-            if bucket.level.compare_exchange(level, level - _WHOLE):
-                return True
-        return False
-
-    def left(self) -> Int:
-        """Counts the repetitions that may be made now, for metrics.
-
-        Returns:
-            Whole ones.
-        """
-        return Int(self._bucket[].level.load() // _WHOLE)
-
-    def problem(self) -> String:
-        """Looks for numbers that cannot work.
-
-        Returns:
-            What is wrong and what would be right; empty if all is well.
-        """
-        ref bucket = self._bucket[]
-        if bucket.share < 0 or bucket.share > _WHOLE:
-            return String(
-                "RetryBudget: a share of ", bucket.share, " %; allow 0 to 100"
-            )
-        if bucket.most < 0 or bucket.most > Int64(RESERVE_MAX) * _WHOLE:
-            return String("RetryBudget: reserve must be 0 to ", RESERVE_MAX)
-        return String()
-
-
-struct _Bucket(Movable):
-    # Tokens in hundredths.
-    var level: Atomic[Int64]
-    var most: Int64
-    var share: Int64
-
-    def __init__(out self, share_percent: Int, reserve: Int):
-        self.share = Int64(share_percent)
-        self.most = Int64(reserve) * _WHOLE
-        self.level = Atomic[Int64](self.most)
 
 
 struct JitterSource(ImplicitlyCopyable):
@@ -385,50 +306,24 @@ struct RetryPlan(Movable):
         self.end = RetryEnd.NONE
         self.pause_ms = NOT_PLANNED
 
+    def rules(self) -> RetryRules:
+        """Tells what the policy has chosen."""
+        return RetryRules(
+            self.policy.max_attempts,
+            self.policy.retries_connects,
+            self.policy.retries_losses,
+            self.policy.retries_timeouts,
+        )
+
     def after_failure(
-        mut self, failed: FailedAttempt, error: ClientError, left_ms: Int
+        mut self, attempt: EndedAttempt, left_ms: Int, *, at_once: Bool = False
     ) -> Bool:
-        """Decides whether a request that has failed is sent again.
-
-        Args:
-            failed: What is known of the attempt.
-            error: How it failed.
-            left_ms: What is left of the request's total time, in milliseconds;
-                negative for ever.
-
-        Returns:
-            True if an attempt is planned.
-        """
-        if error.phase == Phase.REQUEST or error.phase == Phase.QUEUE:
-            # What is known of an attempt is of the one before.
-            return self._ends(RetryEnd.FAILURE)
-        if failed.has_response:
-            return self._ends(RetryEnd.ANSWERED)
-        if not self._covers(error):
-            return self._ends(RetryEnd.FAILURE)
-        return self._plan(failed, 0, left_ms)
-
-    def after_refusal(
-        mut self, is_lost: Bool, is_first: Bool, left_ms: Int
-    ) -> Bool:
-        """Decides whether a request is sent again with which a server has not
-        begun (RFC 9113 section 8.7): that is safe, but counts.
-
-        Args:
-            is_lost: True if its content is not there any more.
-            is_first: True to send it at once, without a pause.
-            left_ms: What is left of the request's total time, in milliseconds;
-                negative for ever.
-
-        Returns:
-            True if an attempt is planned.
-        """
-        var failed = FailedAttempt(False, False, True, not is_lost)
-        return self._plan(failed, 0, left_ms, at_once=is_first)
+        """Decides whether a request that has failed is sent again."""
+        return self._plan(attempt, 0, left_ms, at_once)
 
     def after_response(
         mut self,
-        failed: FailedAttempt,
+        var attempt: EndedAttempt,
         status: Status,
         headers: HeaderMap,
         left_ms: Int,
@@ -436,7 +331,7 @@ struct RetryPlan(Movable):
         """Decides whether a request that was answered is sent again.
 
         Args:
-            failed: What is known of the attempt.
+            attempt: What is known of it, whatever has come of it.
             status: The response's status.
             headers: Its header fields.
             left_ms: As for `after_failure`.
@@ -445,54 +340,30 @@ struct RetryPlan(Movable):
             True if an attempt is planned, and the response is not the final
             one.
         """
-        if Int(status.code) not in self.policy.retried_statuses:
-            self.end = RetryEnd.NONE
-            return False
+        attempt.end = AttemptEnd.of_status(
+            Int(status.code), self.policy.retried_statuses
+        )
+        if attempt.end == AttemptEnd.ANSWERED:
+            return self._ends(RetryEnd.NONE)
         var after_ms = retry_after_ms(headers, unix_seconds())
         if after_ms > self.policy.max_retry_after_ms:
             return self._ends(RetryEnd.RETRY_AFTER)
-        return self._plan(failed, max(after_ms, 0), left_ms)
+        return self._plan(attempt, max(after_ms, 0), left_ms, False)
 
     def _ends(mut self, end: RetryEnd) -> Bool:
         self.end = end
         return False
 
-    def _covers(self, error: ClientError) -> Bool:
-        """Tells whether the policy has a failure of this kind repeated."""
-        if error.kind == SourceFailed:
-            return False
-        var phase = error.phase
-        if (
-            phase == Phase.RESOLVE
-            or phase == Phase.CONNECT
-            or phase == Phase.PROXY
-        ):
-            return self.policy.retries_connects
-        if phase == Phase.TLS:
-            var is_cut_off = not error.tls_kind or (
-                error.tls_kind.value() == ClosedEarly
-            )
-            return self.policy.retries_connects and is_cut_off
-        if phase != Phase.WRITE and phase != Phase.READ_HEAD:
-            return False
-        if error.kind == Timeout:
-            return self.policy.retries_timeouts
-        return self.policy.retries_losses
-
     def _plan(
         mut self,
-        failed: FailedAttempt,
+        attempt: EndedAttempt,
         least_ms: Int,
         left_ms: Int,
-        *,
-        at_once: Bool = False,
+        at_once: Bool,
     ) -> Bool:
-        if not failed.is_replayable:
-            return self._ends(RetryEnd.CONTENT)
-        if failed.was_sent and not failed.is_idempotent:
-            return self._ends(RetryEnd.METHOD)
-        if self.attempt_count >= self.policy.max_attempts:
-            return self._ends(RetryEnd.ATTEMPTS)
+        var decision = decide_retry(attempt, self.rules())
+        if not decision.is_again():
+            return self._ends(self._reason(decision, attempt))
         var pause_ms = least_ms + full_jitter_ms(
             self.attempt_count,
             self.policy.base_pause_ms,
@@ -507,6 +378,21 @@ struct RetryPlan(Movable):
             return self._ends(RetryEnd.BUDGET)
         self.pause_ms = pause_ms
         return True
+
+    def _reason(
+        self, decision: RetryDecision, attempt: EndedAttempt
+    ) -> RetryEnd:
+        """Says why there is no attempt; what the program can choose is said
+        before what it cannot."""
+        if decision == RetryDecision.BEGUN:
+            return RetryEnd.ANSWERED
+        if decision == RetryDecision.TOO_MANY_ATTEMPTS:
+            return RetryEnd.ATTEMPTS
+        if decision == RetryDecision.FAILURE:
+            return RetryEnd.FAILURE
+        if not self.rules().covers(attempt.end):
+            return RetryEnd.FAILURE
+        return RetryEnd.METHOD if attempt.is_kept else RetryEnd.CONTENT
 
     def is_planned(self) -> Bool:
         """Tells whether another attempt follows.

@@ -32,7 +32,7 @@ from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.pool import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.repetition import EndedAttempt, plan_repetition
+from flare.http.client.repetition import plan_repetition
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
@@ -567,9 +567,14 @@ struct RequestTask(Movable):
             return False
         self.request.tell_failure(error)
         self.request.undo_hooks()
-        var ended = EndedAttempt(self._let_go(state), self._was_reused)
+        var fate = self._let_go(state)
         var next = plan_repetition(
-            self.request, self._attempt[], ended, error, state.config
+            self.request,
+            self._attempt[],
+            fate,
+            error,
+            state.config,
+            was_reused=self._was_reused,
         )
         if next.is_fresh:
             self._was_reused = False

@@ -1,6 +1,7 @@
 """Requests sent on to upstreams: a handler that does so, which upstream is asked,
 and what is passed on of a message."""
 
+from flare.http.exchange.retry_rules import RetryDecision
 from flare.http.proxy.forwarding import (
     ClientFields,
     ForwardedRequest,
@@ -17,7 +18,7 @@ from flare.http.proxy.durations import Durations
 from flare.http.proxy.member import MemberFigures, hash_key
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.retry_rules import Attempt, RetryDecision
+from flare.http.proxy.retry_rules import Attempt
 from flare.http.proxy.upstream_group import (
     Choice,
     MemberId,

@@ -7,13 +7,13 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
 )
-from flare.http.client.retry import is_idempotent
 from flare.http.message.response import Response
 from flare.http.proxy.outcome import Outcome
 from flare.http.proxy.proxy_config import ProxyShared
-from flare.http.proxy.retry_rules import Attempt, RetryDecision
+from flare.http.proxy.retry_rules import Attempt
 from flare.http.proxy.upstream_group import MemberId, Waiter
 from flare.http.proxy.upstreams import Pick, Upstream, Upstreams
+from flare.http.exchange.retry_rules import RetryDecision, is_idempotent
 from flare.http.handler.failure import refusal
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.net.error import ConnectionTimeout, Timeout

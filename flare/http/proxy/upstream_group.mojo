@@ -1,17 +1,13 @@
 """Upstreams of one kind: which of them a request goes to, without clock and socket."""
 
 from flare.bytes.checked import *
+from flare.http.exchange.retry_budget import RetryBudget
+from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
 from flare.http.proxy.group_config import Balance, GroupConfig
 from flare.http.proxy.member import Member, MemberFigures
 from flare.http.proxy.member_health import NO_CHANGE_MS, MemberHealth
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.retry_rules import (
-    DECISION_COUNT,
-    Attempt,
-    RetryBudget,
-    RetryDecision,
-    decide_retry,
-)
+from flare.http.proxy.retry_rules import Attempt, decide
 from std.bit import count_trailing_zeros, pop_count
 from std.math import log
 
@@ -150,11 +146,16 @@ struct UpstreamGroup(Movable):
             Error: If the rules contradict themselves.
         """
         config.check()
+        self._budget = RetryBudget.in_window(
+            config.retry_share_percent,
+            config.retry_min,
+            config.failure_window_ms,
+            now_ms,
+        )
         self.config = config^
         self._members = []
         self._generation = 0
         self._random = seed
-        self._budget = RetryBudget(now_ms)
         self._failed = List[Int](length=OUTCOME_COUNT * DECISION_COUNT, fill=0)
         self._retry_count = 0
         self._waiting = []
@@ -464,7 +465,7 @@ struct UpstreamGroup(Movable):
             The upstream, or why there is none.
         """
         if tried == 0:
-            self._budget.note_request(self.config, now_ms)
+            self._budget.note_request(now_ms)
         return self._choose(key, tried, now_ms)
 
     def _choose(mut self, key: UInt64, tried: UInt64, now_ms: Int) -> Choice:
@@ -796,7 +797,7 @@ struct UpstreamGroup(Movable):
         var choice = self._no_choice(Outcome.FULL)
         if decision.is_again():
             choice = self._choose(key, tried, now_ms)
-        return self._repetition(attempt, decision, choice)
+        return self._repetition(attempt, decision, choice, now_ms)
 
     def replace(
         mut self,
@@ -840,26 +841,30 @@ struct UpstreamGroup(Movable):
             choice = self._choose(key, tried, now_ms)
             if not choice.is_member():
                 self._members.at(slot) = before^
-        return self._repetition(attempt, decision, choice)
+        return self._repetition(attempt, decision, choice, now_ms)
 
     def _may_repeat(mut self, attempt: Attempt, now_ms: Int) -> RetryDecision:
-        var decision = decide_retry(attempt, self.config)
+        var decision = decide(attempt, self.config)
         if (
             decision.is_again()
             and attempt.was_sent
-            and not self._budget.has_left(self.config, now_ms)
+            and not self._budget.has_left(now_ms)
         ):
             return RetryDecision.NO_BUDGET
         return decision
 
     def _repetition(
-        mut self, attempt: Attempt, decision: RetryDecision, choice: Choice
+        mut self,
+        attempt: Attempt,
+        decision: RetryDecision,
+        choice: Choice,
+        now_ms: Int,
     ) -> Repetition:
         """Counts what is made, or why not."""
         if choice.is_member():
             self._retry_count += 1
             if attempt.was_sent:
-                self._budget.take()
+                _ = self._budget.take(now_ms)
             return Repetition(decision, choice)
         var why = decision
         if why.is_again():

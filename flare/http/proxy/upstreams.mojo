@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.http.client.pool import Endpoint
+from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.looked_up_names import (
     LookedUpNames,
@@ -9,11 +10,7 @@ from flare.http.proxy.looked_up_names import (
     pair_addresses,
 )
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.retry_rules import (
-    DECISION_COUNT,
-    Attempt,
-    RetryDecision,
-)
+from flare.http.proxy.retry_rules import Attempt
 from flare.http.proxy.member import MemberFigures
 from flare.http.proxy.member_health import NO_CHANGE_MS
 from flare.http.proxy.upstream_group import (

@@ -19,16 +19,15 @@ from flare.http.client.prepared_request import (
 )
 from flare.http.client.repetition import (
     REFUSAL_COUNT_MAX,
-    EndedAttempt,
     plan_repetition,
 )
 from flare.http.client.request import ClientRequest
 from flare.http.client.retry_policy import (
     JitterSource,
-    RetryBudget,
     RetryEnd,
     RetryPolicy,
 )
+from flare.http.exchange.retry_budget import RetryBudget
 from flare.net.error import Timeout
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -73,7 +72,7 @@ def _pause_ms(
     attempt.was_sent = was_sent
     attempt.is_stream = True
     return plan_repetition(
-        request, attempt, EndedAttempt(fate, False), _refused(), config
+        request, attempt, fate, _refused(), config, was_reused=False
     ).pause_ms
 
 
@@ -156,7 +155,7 @@ def test_content_that_is_gone_is_not_sent_again() raises:
             attempt.was_sent = True
             attempt.content_len = 10
             var next = plan_repetition(
-                request, attempt, EndedAttempt(fate, False), _refused(), config
+                request, attempt, fate, _refused(), config, was_reused=False
             )
             assert_false(next.is_planned())
             if has_policy:
@@ -173,7 +172,7 @@ def test_an_error_of_our_own_is_not_repeated() raises:
         var request = _request(config, "GET")
         assert_false(
             plan_repetition(
-                request, Attempt(), EndedAttempt(fate, True), own, config
+                request, Attempt(), fate, own, config, was_reused=True
             ).is_planned()
         )
     var request = _request(config, "GET")
@@ -181,17 +180,20 @@ def test_an_error_of_our_own_is_not_repeated() raises:
         plan_repetition(
             request,
             Attempt(),
-            EndedAttempt(StreamFate.OPEN, True),
+            StreamFate.OPEN,
             late,
             config,
+            was_reused=True,
         ).is_planned()
     )
     # A policy says why.
     var with_policy = _config(max_attempts=3)
     var told = _request(with_policy, "GET")
-    var ended = EndedAttempt(StreamFate.LEFT_BEHIND, True)
+    var fate = StreamFate.LEFT_BEHIND
     assert_false(
-        plan_repetition(told, Attempt(), ended, own, with_policy).is_planned()
+        plan_repetition(
+            told, Attempt(), fate, own, with_policy, was_reused=True
+        ).is_planned()
     )
     assert_true(told.story().retry_end == RetryEnd.FAILURE)
 

@@ -1,70 +1,19 @@
-"""When a request may be sent once more (RFC 9110 section 9.2.2)."""
+"""What has come of an attempt that failed, and how long to wait."""
 
 from flare.http.client.error import (
     ClientError,
     NoResponse,
     Phase,
     SourceFailed,
+    StreamReset,
+    TlsFailed,
 )
-from flare.http.client.retry import (
-    FailedAttempt,
-    backoff_ms,
-    is_idempotent,
-    is_stale,
-    is_transient,
-    may_retry,
-)
+from flare.http.client.http2_flight import StreamFate
+from flare.http.client.retry import backoff_ms, end_of, is_transient
+from flare.http.exchange.retry_rules import AttemptEnd
+from flare.net.error import NetworkErrorKind, Timeout
+from flare.tls.error import CertificateExpired, ClosedEarly
 from tests.support.assertions import assert_equal, assert_false, assert_true
-
-
-def test_methods() raises:
-    for method in ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"]:
-        assert_true(is_idempotent(method), method)
-    for method in ["POST", "PATCH", "CONNECT", "get", "PURGE", ""]:
-        assert_false(is_idempotent(method), method)
-
-
-@fieldwise_init
-struct _Row(Copyable, Movable):
-    var rule: StaticString
-    var was_sent: Bool
-    var has_response: Bool
-    var is_idempotent: Bool
-    var is_replayable: Bool
-    var may_repeat: Bool
-
-
-def test_what_is_safe() raises:
-    var rows: List[_Row] = [
-        _Row("never left", False, False, False, True, True),
-        _Row(
-            "never left, but the source is used up",
-            False,
-            False,
-            True,
-            False,
-            False,
-        ),
-        _Row(
-            "9110-9.2.2 POST may have been acted on",
-            True,
-            False,
-            False,
-            True,
-            False,
-        ),
-        _Row("9110-9.2.2 GET twice is GET once", True, False, True, True, True),
-        _Row("the server has answered", True, True, True, True, False),
-        _Row("the source is used up", True, False, True, False, False),
-    ]
-    for row in rows:
-        var failed = FailedAttempt(
-            row.was_sent,
-            row.has_response,
-            row.is_idempotent,
-            row.is_replayable,
-        )
-        assert_equal(failed.may_repeat(), row.may_repeat, row.rule)
 
 
 def test_what_may_pass() raises:
@@ -76,12 +25,150 @@ def test_what_may_pass() raises:
     assert_false(is_transient(Phase.TOTAL))
 
 
-def test_a_source_that_has_failed_is_not_asked_again() raises:
-    var failed = FailedAttempt(True, False, True, True)
-    var broken = ClientError(Phase.WRITE, materialize[NoResponse](), "reset")
-    assert_true(may_retry(failed, broken) and is_stale(failed, broken))
-    var gone = ClientError(Phase.WRITE, materialize[SourceFailed](), "gone")
-    assert_false(may_retry(failed, gone) or is_stale(failed, gone))
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var phase: Phase
+    var kind: NetworkErrorKind
+    var has_response: Bool
+    var fate: StreamFate
+    var end: AttemptEnd
+
+
+def _failed(
+    rule: StaticString,
+    phase: Phase,
+    kind: NetworkErrorKind,
+    end: AttemptEnd,
+    *,
+    has_response: Bool = False,
+    fate: StreamFate = StreamFate.OPEN,
+) -> _Row:
+    return _Row(rule, phase, kind, has_response, fate, end)
+
+
+def _rows() -> List[_Row]:
+    comptime LOST = AttemptEnd.LOST
+    comptime HOPELESS = AttemptEnd.HOPELESS
+    comptime NO_CONNECTION = AttemptEnd.NO_CONNECTION
+    comptime SILENT = AttemptEnd.SILENT
+    var none = materialize[NoResponse]()
+    var late = materialize[Timeout]()
+    var reset = materialize[StreamReset]()
+    var own = materialize[SourceFailed]()
+    return [
+        _failed("no name", Phase.RESOLVE, none, NO_CONNECTION),
+        _failed("no name in time", Phase.RESOLVE, late, NO_CONNECTION),
+        _failed("no host", Phase.CONNECT, none, NO_CONNECTION),
+        _failed("no host in time", Phase.CONNECT, late, NO_CONNECTION),
+        _failed("no proxy", Phase.PROXY, none, NO_CONNECTION),
+        _failed("a handshake cut off", Phase.TLS, none, NO_CONNECTION),
+        _failed("sending", Phase.WRITE, none, LOST),
+        _failed("waiting", Phase.READ_HEAD, none, LOST),
+        _failed("nothing is taken", Phase.WRITE, late, SILENT),
+        _failed("nothing comes", Phase.READ_HEAD, late, SILENT),
+        _failed(
+            "9113-5.4.2 reset",
+            Phase.READ_HEAD,
+            reset,
+            AttemptEnd.SPOILED,
+            fate=StreamFate.RESET,
+        ),
+        _failed("reset while sending", Phase.WRITE, reset, AttemptEnd.SPOILED),
+        _failed("the source is broken", Phase.WRITE, own, HOPELESS),
+        _failed("a bad request", Phase.REQUEST, none, HOPELESS),
+        _failed(
+            "a bad request on a connection that goes",
+            Phase.REQUEST,
+            none,
+            HOPELESS,
+            fate=StreamFate.LEFT_BEHIND,
+        ),
+        _failed("no connection in its turn", Phase.QUEUE, late, HOPELESS),
+        _failed(
+            "no stream, and another's answer",
+            Phase.QUEUE,
+            late,
+            HOPELESS,
+            has_response=True,
+        ),
+        _failed(
+            "9113-8.7 it waited for a stream",
+            Phase.QUEUE,
+            none,
+            AttemptEnd.LEFT_BEHIND,
+            fate=StreamFate.LEFT_BEHIND,
+        ),
+        _failed(
+            "9113-8.7 REFUSED_STREAM",
+            Phase.READ_HEAD,
+            reset,
+            AttemptEnd.UNTOUCHED,
+            fate=StreamFate.UNTOUCHED,
+        ),
+        _failed(
+            "9113-6.8 beyond the last stream",
+            Phase.WRITE,
+            none,
+            AttemptEnd.LEFT_BEHIND,
+            fate=StreamFate.LEFT_BEHIND,
+        ),
+        _failed(
+            "9113-7 HTTP_1_1_REQUIRED",
+            Phase.READ_HEAD,
+            reset,
+            AttemptEnd.NEEDS_HTTP_1_1,
+            fate=StreamFate.NEEDS_HTTP_1_1,
+        ),
+        _failed(
+            "a part of a head",
+            Phase.READ_HEAD,
+            none,
+            AttemptEnd.BEGUN,
+            has_response=True,
+        ),
+        _failed(
+            "a part of a head, late",
+            Phase.READ_HEAD,
+            late,
+            AttemptEnd.BEGUN,
+            has_response=True,
+        ),
+        _failed(
+            "a part of content",
+            Phase.READ_BODY,
+            none,
+            AttemptEnd.BEGUN,
+            has_response=True,
+        ),
+        _failed(
+            "a bad coding",
+            Phase.DECODE,
+            none,
+            AttemptEnd.BEGUN,
+            has_response=True,
+        ),
+        _failed("a loop", Phase.REDIRECT, none, HOPELESS),
+        _failed("no time is left", Phase.TOTAL, late, HOPELESS),
+    ]
+
+
+def test_what_has_come_of_an_attempt() raises:
+    for row in _rows():
+        var end = end_of(
+            ClientError(row.phase, row.kind, "a test"),
+            has_response=row.has_response,
+            fate=row.fate,
+        )
+        assert_equal(Int(end.number), Int(row.end.number), row.rule)
+    var distrusted = ClientError(Phase.TLS, materialize[TlsFailed](), "a test")
+    for row in [
+        (materialize[ClosedEarly](), AttemptEnd.NO_CONNECTION),
+        (materialize[CertificateExpired](), AttemptEnd.HOPELESS),
+    ]:
+        distrusted.tls_kind = row[0]
+        var end = end_of(distrusted, has_response=False, fate=StreamFate.OPEN)
+        assert_equal(Int(end.number), Int(row[1].number))
 
 
 def test_backoff_doubles_up_to_its_bound() raises:

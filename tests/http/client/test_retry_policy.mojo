@@ -17,16 +17,18 @@ from flare.http.client.prepared_request import (
 )
 from flare.http.client.auth import Credentials
 from flare.http.client.request import ClientRequest
-from flare.http.client.retry import FailedAttempt
+from flare.http.client.http2_flight import StreamFate
+from flare.http.client.retry import end_of
 from flare.http.client.retry_policy import (
     JitterSource,
-    RetryBudget,
     RetryEnd,
     RetryPlan,
     RetryPolicy,
     full_jitter_ms,
     retry_after_ms,
 )
+from flare.http.exchange.retry_budget import RetryBudget
+from flare.http.exchange.retry_rules import AttemptEnd, EndedAttempt
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import NetworkErrorKind, Timeout
 from flare.tls.error import CertificateExpired, ClosedEarly, TlsErrorKind
@@ -35,7 +37,46 @@ from tests.support.assertions import assert_equal, assert_false, assert_true
 comptime _NOW = 784_111_777
 # Sun, 06 Nov 1994 08:49:37 GMT.
 
-comptime _SAFE = FailedAttempt(True, False, True, True)
+
+@fieldwise_init
+struct _Facts(TrivialRegisterPassable):
+    var was_sent: Bool
+    var has_response: Bool
+    var is_idempotent: Bool
+    var is_replayable: Bool
+
+    def ended(self, plan: RetryPlan, end: AttemptEnd) -> EndedAttempt:
+        return EndedAttempt(
+            end,
+            self.was_sent,
+            self.is_idempotent,
+            self.is_replayable,
+            False,
+            plan.attempt_count,
+        )
+
+
+def _fails(
+    mut plan: RetryPlan, facts: _Facts, error: ClientError, left_ms: Int
+) -> Bool:
+    var end = end_of(
+        error, has_response=facts.has_response, fate=StreamFate.OPEN
+    )
+    return plan.after_failure(facts.ended(plan, end), left_ms)
+
+
+def _is_answered(
+    mut plan: RetryPlan,
+    facts: _Facts,
+    status: Int,
+    headers: HeaderMap,
+    left_ms: Int,
+) -> Bool:
+    var ended = facts.ended(plan, AttemptEnd.ANSWERED)
+    return plan.after_response(ended, status, headers, left_ms)
+
+
+comptime _SAFE = _Facts(True, False, True, True)
 
 
 def _policy(max_attempts: Int = 3, reserve: Int = 10) -> RetryPolicy:
@@ -100,32 +141,10 @@ def test_jitter_is_full_and_can_be_foretold() raises:
     )
 
 
-def test_a_budget_bounds_the_share() raises:
-    var budget = RetryBudget(20, 3)
-    var same = budget
-    for _ in range(3):
-        assert_true(budget.take())
-    assert_false(same.take())
-    # Four requests bring less than one repetition, five bring one.
-    for _ in range(4):
-        same.note_request()
-    assert_false(budget.take())
-    budget.note_request()
-    assert_equal(budget.left(), 1)
-    assert_true(same.take() and not budget.take())
-    # It never holds more than it began with.
-    for _ in range(1_000):
-        budget.note_request()
-    assert_equal(budget.left(), 3)
-    var none = RetryBudget(0, 0)
-    none.note_request()
-    assert_false(none.take())
-
-
 @fieldwise_init
 struct _Failure(Copyable, Movable):
     var rule: StaticString
-    var failed: FailedAttempt
+    var failed: _Facts
     var error: ClientError
     var end: RetryEnd
 
@@ -141,10 +160,10 @@ def _error(
 
 
 def _rows() -> List[_Failure]:
-    var unsent_post = FailedAttempt(False, False, False, True)
-    var post = FailedAttempt(True, False, False, True)
-    var used_up = FailedAttempt(True, False, True, False)
-    var answered = FailedAttempt(True, True, True, True)
+    var unsent_post = _Facts(False, False, False, True)
+    var post = _Facts(True, False, False, True)
+    var used_up = _Facts(True, False, True, False)
+    var answered = _Facts(True, True, True, True)
     return [
         _Failure(
             "9110-9.2.2 GET", _SAFE, _error(Phase.READ_HEAD), RetryEnd.NONE
@@ -237,7 +256,7 @@ def test_which_failures_are_repeated() raises:
     for index in range(len(rows)):
         ref row = rows[index]
         var plan = RetryPlan(_policy())
-        var goes_on = plan.after_failure(row.failed, row.error, -1)
+        var goes_on = _fails(plan, row.failed, row.error, -1)
         assert_equal(goes_on, row.end == RetryEnd.NONE, row.rule)
         assert_equal(plan.is_planned(), goes_on, row.rule)
         assert_true(plan.end == row.end, row.rule)
@@ -255,11 +274,11 @@ def test_a_policy_chooses_the_failures() raises:
         policy.retries_losses = choice != 1
         policy.retries_connects = choice != 2
         var plan = RetryPlan(policy.copy())
-        assert_equal(plan.after_failure(_SAFE, silent, -1), choice != 0)
+        assert_equal(_fails(plan, _SAFE, silent, -1), choice != 0)
         plan = RetryPlan(policy.copy())
-        assert_equal(plan.after_failure(_SAFE, lost, -1), choice != 1)
+        assert_equal(_fails(plan, _SAFE, lost, -1), choice != 1)
         plan = RetryPlan(policy.copy())
-        assert_equal(plan.after_failure(_SAFE, refused, -1), choice != 2)
+        assert_equal(_fails(plan, _SAFE, refused, -1), choice != 2)
 
 
 @fieldwise_init
@@ -309,10 +328,8 @@ def test_which_answers_are_repeated() raises:
         var headers = HeaderMap()
         if row.retry_after.byte_length() > 0:
             headers.set("Retry-After", row.retry_after)
-        var failed = FailedAttempt(
-            True, True, row.is_idempotent, row.is_replayable
-        )
-        var goes_on = plan.after_response(failed, row.status, headers, -1)
+        var failed = _Facts(True, True, row.is_idempotent, row.is_replayable)
+        var goes_on = _is_answered(plan, failed, row.status, headers, -1)
         assert_equal(goes_on, row.is_planned, row.rule)
         assert_true(plan.end == row.end, row.rule)
         if row.retry_after == "1":
@@ -324,8 +341,8 @@ def test_statuses_are_the_programs_choice() raises:
     var policy = _policy()
     policy.retried_statuses = [500]
     var plan = RetryPlan(policy^)
-    assert_true(plan.after_response(_SAFE, 500, HeaderMap(), -1))
-    assert_false(plan.after_response(_SAFE, 503, HeaderMap(), -1))
+    assert_true(_is_answered(plan, _SAFE, 500, HeaderMap(), -1))
+    assert_false(_is_answered(plan, _SAFE, 503, HeaderMap(), -1))
 
 
 def test_attempts_are_counted_to_their_bound() raises:
@@ -333,7 +350,7 @@ def test_attempts_are_counted_to_their_bound() raises:
     for most in range(1, 5):
         var plan = RetryPlan(_policy(max_attempts=most))
         var count = 1
-        while plan.after_failure(_SAFE, lost, -1):
+        while _fails(plan, _SAFE, lost, -1):
             _ = plan.begin_pause()
             count += 1
         assert_equal(count, most)
@@ -347,12 +364,12 @@ def test_pauses_end_before_the_total_time() raises:
     policy.base_pause_ms = 1 << 20
     policy.max_pause_ms = 1 << 20
     var plan = RetryPlan(policy^)
-    assert_false(plan.after_failure(_SAFE, lost, 1))
+    assert_false(_fails(plan, _SAFE, lost, 1))
     assert_true(plan.end == RetryEnd.TIME)
     var headers = HeaderMap()
     headers.set("Retry-After", "2")
     plan = RetryPlan(_policy())
-    assert_false(plan.after_response(_SAFE, 503, headers, 2_000))
+    assert_false(_is_answered(plan, _SAFE, 503, headers, 2_000))
     assert_true(plan.end == RetryEnd.TIME)
     assert_equal(plan.policy.budget.left(), 10)
 
@@ -360,14 +377,14 @@ def test_pauses_end_before_the_total_time() raises:
 def test_what_is_not_repeated_costs_no_budget() raises:
     var policy = _policy(reserve=1)
     var lost = _error(Phase.READ_HEAD)
-    var post = FailedAttempt(True, False, False, True)
+    var post = _Facts(True, False, False, True)
     var plan = RetryPlan(policy.copy())
-    assert_false(plan.after_failure(post, lost, -1))
+    assert_false(_fails(plan, post, lost, -1))
     assert_equal(policy.budget.left(), 1)
-    assert_true(plan.after_failure(_SAFE, lost, -1))
+    assert_true(_fails(plan, _SAFE, lost, -1))
     # Copies of a policy have one budget.
     plan = RetryPlan(policy.copy())
-    assert_false(plan.after_failure(_SAFE, lost, -1))
+    assert_false(_fails(plan, _SAFE, lost, -1))
     assert_true(plan.end == RetryEnd.BUDGET)
 
 

@@ -1,9 +1,10 @@
 """What is sent once more, and how often."""
 
+from flare.http.exchange.retry_rules import RetryDecision
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.retry_rules import Attempt, RetryDecision
+from flare.http.proxy.retry_rules import Attempt, decide
 from flare.http.proxy.upstream_group import MemberId, UpstreamGroup, Waiter
 from tests.support.assertions import (
     assert_equal,
@@ -199,6 +200,68 @@ def test_retries_only_when_safe() raises:
     var group = group_of(config^, [1])
     var slow = Attempt("GET", Outcome.HEAD_TIMEOUT, True, True, 1)
     assert_true(_goes_again(group, slow, 0))
+
+
+comptime _LETTERS = StaticString("A-bmcxBtuf")
+# Again; not needed, begun, method, content, attempts, budget, timeout, upstream,
+# failure.
+
+
+@fieldwise_init
+struct _Ends(Copyable, Movable):
+    """What is decided of one outcome: of GET and POST in turn, unsent and then
+    sent, with its content and then without."""
+
+    var outcome: Outcome
+    var decisions: StaticString
+
+
+def test_each_outcome_with_all_facts() raises:
+    var rows: List[_Ends] = [
+        _Ends(Outcome.answered(200), "--------"),
+        _Ends(Outcome.answered(503), "AAAmcccm"),
+        _Ends(Outcome.CONNECT_FAILED, "AAAmcccm"),
+        _Ends(Outcome.CONNECT_TIMEOUT, "AAtmcccm"),
+        _Ends(Outcome.RESET, "AAAmcccm"),
+        _Ends(Outcome.HEAD_TIMEOUT, "AAtmcccm"),
+        _Ends(Outcome.BAD_RESPONSE, "AAAmcccm"),
+        _Ends(Outcome.CONTENT_FAILED, "bbbbbbbb"),
+        _Ends(Outcome.CANCELLED, "--------"),
+        _Ends(Outcome.NONE_AVAILABLE, "uuuuuuuu"),
+        _Ends(Outcome.FULL, "uuuuuuuu"),
+        _Ends(Outcome.CONTENT_TIMEOUT, "bbbbbbbb"),
+        _Ends(Outcome.SEND_TIMEOUT, "AAtmcccm"),
+        _Ends(Outcome.BAD_CERTIFICATE, "AAAmcccm"),
+        _Ends(Outcome.TLS_FAILED, "AAAmcccm"),
+        _Ends(Outcome.DNS_FAILED, "AAAmcccm"),
+        _Ends(Outcome.DNS_TIMEOUT, "AAtmcccm"),
+    ]
+    var config = quiet_config()
+    config.retried_statuses = [503]
+    for row in rows:
+        for index in range(8):
+            var attempt = Attempt(
+                "POST" if index & 1 else "GET",
+                row.outcome,
+                index & 2 != 0,
+                index & 4 == 0,
+                2,
+            )
+            var name = String(row.outcome.name(), " ", index)
+            var wanted = row.decisions.as_bytes()[index]
+            var decided = decide(attempt, config)
+            assert_equal(
+                Int(_LETTERS.as_bytes()[Int(decided.code)]), Int(wanted), name
+            )
+            # The last attempt, and what a program may choose.
+            attempt.count = 3
+            config.retries_timeouts = True
+            decided = decide(attempt, config)
+            config.retries_timeouts = False
+            if wanted == _LETTERS.as_bytes()[0] or (
+                wanted == _LETTERS.as_bytes()[7]
+            ):
+                assert_true(decided == RetryDecision.TOO_MANY_ATTEMPTS, name)
 
 
 def test_a_budget_of_retries() raises:

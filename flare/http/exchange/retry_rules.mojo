@@ -1,0 +1,214 @@
+"""Whether a request is sent once more (RFC 9110 section 9.2.2, RFC 9113 section
+8.7): the rules of all that send requests."""
+
+from flare.bytes.checked import *
+from std.builtin.globals import global_constant
+
+
+def is_idempotent(method: StringSpan) -> Bool:
+    """Tells whether sending a request twice means the same as once.
+
+    Source: RFC 9110 section 9.2.2.
+    """
+    return (
+        method == "GET"
+        or method == "HEAD"
+        or method == "PUT"
+        or method == "DELETE"
+        or method == "OPTIONS"
+        or method == "TRACE"
+    )
+
+
+@fieldwise_init
+struct AttemptEnd(Equatable, TrivialRegisterPassable):
+    """What has come of an attempt, as far as another one depends on it."""
+
+    var number: UInt8
+    """The case."""
+
+    comptime ANSWERED = AttemptEnd(0)
+    """There is an answer, and it is the final one."""
+    comptime TURNED_AWAY = AttemptEnd(1)
+    """There is an answer whose status asks for another attempt."""
+    comptime CANCELLED = AttemptEnd(2)
+    """Nobody waits for an answer."""
+    comptime BEGUN = AttemptEnd(3)
+    """It failed when a part of an answer was there."""
+    comptime NO_CONNECTION = AttemptEnd(4)
+    """There was no connection to be had."""
+    comptime LOST = AttemptEnd(5)
+    """The connection ended before any octet of an answer."""
+    comptime SPOILED = AttemptEnd(6)
+    """The server knows of it, and gave no answer: it has reset the stream, or
+    what came is none."""
+    comptime SILENT = AttemptEnd(7)
+    """There was no octet of an answer in time."""
+    comptime UNTOUCHED = AttemptEnd(8)
+    """The server says that it has done nothing with it (RFC 9113 section 8.7).
+    """
+    comptime LEFT_BEHIND = AttemptEnd(9)
+    """The same, but the server has ended a connection on which it had begun with
+    others. What comes of that again and again is UNTOUCHED."""
+    comptime NEEDS_HTTP_1_1 = AttemptEnd(10)
+    """The server wants it over HTTP/1.1, and has done nothing with it (RFC 9113
+    section 7)."""
+    comptime HOPELESS = AttemptEnd(11)
+    """It would fail again: the request is bad, its content or its time is over,
+    the server's certificate is not trusted."""
+
+    @staticmethod
+    def of_status(status: Int, retried: List[Int]) -> Self:
+        """Reads the status of an answer."""
+        for index in range(len(retried)):
+            if retried[index] == status:
+                return AttemptEnd.TURNED_AWAY
+        return AttemptEnd.ANSWERED
+
+    def is_untouched(self) -> Bool:
+        """Tells whether the server has said that it has not begun with it."""
+        return (
+            self == Self.UNTOUCHED
+            or self == Self.LEFT_BEHIND
+            or self == Self.NEEDS_HTTP_1_1
+        )
+
+
+@fieldwise_init
+struct EndedAttempt(TrivialRegisterPassable):
+    """What is known of an attempt that has ended."""
+
+    var end: AttemptEnd
+    """What has come of it."""
+    var was_sent: Bool
+    """True if any octet of the request may have left."""
+    var may_be_twice: Bool
+    """True if acting twice on it is acting once: its method is idempotent, or
+    the program says so."""
+    var is_kept: Bool
+    """True if its content is still there from its start, or it has none."""
+    var was_reused: Bool
+    """True if its connection had waited for a request."""
+    var count: Int
+    """How many attempts there were, this one included."""
+
+
+@fieldwise_init
+struct RetryRules(TrivialRegisterPassable):
+    """What a program has chosen."""
+
+    var attempts_max: Int
+    """Most attempts, the first included."""
+    var retries_connects: Bool
+    """True to repeat after NO_CONNECTION."""
+    var retries_losses: Bool
+    """True to repeat after LOST and SPOILED."""
+    var retries_timeouts: Bool
+    """True to repeat after SILENT: the server may still be at it."""
+
+    def covers(self, end: AttemptEnd) -> Bool:
+        """Tells whether such an end is repeated at all."""
+        if end == AttemptEnd.NO_CONNECTION:
+            return self.retries_connects
+        if end == AttemptEnd.LOST or end == AttemptEnd.SPOILED:
+            return self.retries_losses
+        return self.retries_timeouts or end != AttemptEnd.SILENT
+
+
+@fieldwise_init
+struct RetryDecision(Equatable, TrivialRegisterPassable):
+    """Whether a request is sent once more, and if not, why."""
+
+    var code: UInt8
+    """A small number, distinct for each decision."""
+
+    comptime AGAIN = RetryDecision(0)
+    """It is sent once more."""
+    comptime NOT_NEEDED = RetryDecision(1)
+    """It has been answered, or nobody waits for an answer."""
+    comptime BEGUN = RetryDecision(2)
+    """A part of an answer has come."""
+    comptime NOT_IDEMPOTENT = RetryDecision(3)
+    """The server may have acted on it, and acting twice is not the same."""
+    comptime CONTENT_IS_GONE = RetryDecision(4)
+    """A part of its content has been sent, and is not kept."""
+    comptime TOO_MANY_ATTEMPTS = RetryDecision(5)
+    """It has been sent as often as it may."""
+    comptime NO_BUDGET = RetryDecision(6)
+    """Too many requests are sent more than once."""
+    comptime TIMEOUT = RetryDecision(7)
+    """The server was slow, and may still be at it."""
+    comptime NO_UPSTREAM = RetryDecision(8)
+    """No upstream was to be had, for the first attempt or for another one."""
+    comptime FAILURE = RetryDecision(9)
+    """Such a failure is not repeated."""
+    comptime ANEW = RetryDecision(10)
+    """It is sent once more, at once and on another connection, and that counts
+    nowhere: what has failed says nothing of the server."""
+
+    def is_again(self) -> Bool:
+        """Tells whether it is sent once more.
+
+        Returns:
+            True for AGAIN.
+        """
+        return self == Self.AGAIN
+
+    def name(self) -> StaticString:
+        """Names the decision, for figures.
+
+        Returns:
+            One word, or a few with `_` between them.
+        """
+        return global_constant[_NAMES]().at(Int(self.code))
+
+
+comptime DECISION_COUNT = 11
+"""How many decisions there are."""
+
+comptime _NAMES: Array[StaticString, DECISION_COUNT] = [
+    "again",
+    "not_needed",
+    "response_begun",
+    "not_idempotent",
+    "content_gone",
+    "attempts_used_up",
+    "no_budget",
+    "timeout",
+    "no_upstream",
+    "failure",
+    "anew",
+]
+
+
+def decide_retry(attempt: EndedAttempt, rules: RetryRules) -> RetryDecision:
+    """Decides whether a request may be sent once more, but for budget and time.
+
+    Source: RFC 9110 section 9.2.2. What has never left, or what the server says
+    it has not begun with, may be sent in any case; what may have been acted on
+    only if acting twice is the same as once.
+    """
+    var end = attempt.end
+    if end == AttemptEnd.ANSWERED or end == AttemptEnd.CANCELLED:
+        return RetryDecision.NOT_NEEDED
+    if end == AttemptEnd.BEGUN:
+        return RetryDecision.BEGUN
+    if end == AttemptEnd.HOPELESS:
+        return RetryDecision.FAILURE
+    var may_be_acted_on = attempt.was_sent and not end.is_untouched()
+    if may_be_acted_on and not attempt.may_be_twice:
+        return RetryDecision.NOT_IDEMPOTENT
+    if not attempt.is_kept:
+        return RetryDecision.CONTENT_IS_GONE
+    if end == AttemptEnd.LEFT_BEHIND or end == AttemptEnd.NEEDS_HTTP_1_1:
+        return RetryDecision.ANEW
+    if end == AttemptEnd.LOST and attempt.was_reused:
+        # It has waited too long (RFC 9112 section 9.3).
+        return RetryDecision.ANEW
+    if not rules.covers(end):
+        if end == AttemptEnd.SILENT:
+            return RetryDecision.TIMEOUT
+        return RetryDecision.FAILURE
+    if attempt.count >= rules.attempts_max:
+        return RetryDecision.TOO_MANY_ATTEMPTS
+    return RetryDecision.AGAIN
