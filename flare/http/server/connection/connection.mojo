@@ -21,7 +21,7 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
     action_after,
-    phase_after,
+    phase_of,
 )
 from flare.http.server.connection.tls import TlsLink
 from flare.net.raw_socket import RawSocket
@@ -462,7 +462,7 @@ struct Connection(Movable):
             event: What has happened. With `-D ASSERT=all` the program aborts if
                 the table does not know it in this phase.
         """
-        comptime NEXT = phase_after(Phase.IDLE, event)
+        comptime NEXT = phase_of(event)
         comptime if CHECKS_PHASES:
             debug_assert(
                 action_after(self.phase, event) != NextAction.NONE,
@@ -495,7 +495,7 @@ struct Connection(Movable):
         Returns:
             False if the connection is in that phase already.
         """
-        comptime NEXT = phase_after(Phase.IDLE, event)
+        comptime NEXT = phase_of(event)
         return self.phase != NEXT or self.phase_request != self.request_count
 
     @always_inline

@@ -4,7 +4,6 @@ The table is pure. `Connection` alone goes by it, and a build with
 `-D ASSERT=all` aborts where something happens that the table does not know.
 """
 
-from flare.bytes.checked import *
 from std.sys import get_defined_string
 
 comptime CHECKS_PHASES = get_defined_string["ASSERT", "safe"]() == "all"
@@ -62,12 +61,23 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
         return self.number < Self.LINGER.number
 
     def write_to(self, mut writer: Some[Writer]):
-        comptime NAMES = StaticString(
-            "idle     head     body     write    handler  handshakesource  "
-            " linger   proxy    closed   streams  "
-        )
-        var start = Int(self.number) * 9
-        writer.write(NAMES[byte = start : start + 9].strip())
+        comptime NAMES = [
+            "idle",
+            "head",
+            "body",
+            "write",
+            "handler",
+            "handshake",
+            "source",
+            "linger",
+            "proxy",
+            "closed",
+            "streams",
+        ]
+        comptime for number in range(len(NAMES)):
+            if self.number == UInt8(number):
+                comptime NAME = NAMES[number]
+                writer.write(NAME)
 
 
 struct Event(Equatable, TrivialRegisterPassable):
@@ -151,90 +161,136 @@ struct NextAction(Equatable, TrivialRegisterPassable):
         self.number = number
 
 
-# Where an event leads, whatever the phase: one letter an event, in the order of
-# their numbers. `=` is the phase in which it happens.
-#
-# I idle, H head, B body, W write, O handler (offloaded), T handshake (TLS),
-# S source, L linger, P proxy, C closed, M streams (multiplexed)
-comptime _TARGETS = StaticString("HTPHHHBIWSOLC==M")
-comptime _PHASES = StaticString("IHBWOTSLPCM")
+@fieldwise_init
+struct _Row(TrivialRegisterPassable):
+    """What an event does in some phases."""
 
-# What an event asks for in each phase: one letter an event again, a row a
-# phase. `.` does not happen.
-#
-# w wait, c close, y yield, r refuse, m measure, a ask, h hasten
-comptime _ACTIONS = StaticString(
-    # ACCEPTED, TLS_BEGUN, PROXY_NAMED, PROXY_READ, HANDSHAKE_DONE,
-    #     HEAD_STARTED, BODY_AWAITED, ALL_ANSWERED, WRITE_BLOCKED, SOURCE_EMPTY,
-    #          OFFLOADED, LAST_SENT, CLOSED, TIMED_OUT, DRAIN_BEGUN, HTTP2_BEGUN
-    "....."
-    "wwwww"
-    "wycchw"  # IDLE
-    ".ww.."
-    "wwwww"
-    "wycrhw"  # HEAD
-    "....."
-    "wwwww"
-    "wycrw."  # BODY
-    "....."
-    "wwwww"
-    "wycma."  # WRITE
-    "....."
-    "wwwww"
-    "wycrw."  # HANDLER
-    "..w.w"
-    "....."
-    ".ycch."  # HANDSHAKE
-    "....."
-    "wwwww"
-    "wycaa."  # SOURCE
-    "....."
-    "....."
-    "..ccw."  # LINGER
-    ".y.y."
-    "...w."
-    ".ycch."  # PROXY
-    "w...."
-    "....."
-    "......"  # CLOSED
-    "....."
-    "...w."
-    ".ycaa."  # STREAMS
-)
-comptime _LETTERS = StaticString("wcysormah")
+    var event: Event
+    var phases: Int
+    """A bit for each."""
+    var next: Phase
+    var action: NextAction
 
 
-@always_inline
+def _in(*phases: Phase) -> Int:
+    var bits = 0
+    for index in range(len(phases)):
+        bits |= 1 << Int(phases[index].number)
+    return bits
+
+
+comptime _STAYS = Phase(255)
+# In place of the next phase: the event leaves it as it is.
+
+comptime _HEAD = _in(Phase.HEAD)
+comptime _PROXY = _in(Phase.PROXY)
+comptime _HANDSHAKE = _in(Phase.HANDSHAKE)
+comptime _LINGER = _in(Phase.LINGER)
+comptime _STREAMS = _in(Phase.STREAMS)
+# Requests come and are answered, in whatever portions and on whatever threads.
+comptime _SERVED = _in(Phase.IDLE, Phase.BODY, Phase.HANDLER) | _HEAD | _SENDING
+comptime _SENDING = _in(Phase.WRITE, Phase.SOURCE)
+comptime _OPEN = _SERVED | _HANDSHAKE | _PROXY | _STREAMS
+# Who comes has sent nothing, or a part of it that nobody needs to answer.
+comptime _SILENT = _in(Phase.IDLE) | _HANDSHAKE | _PROXY
+
+# What is not here does not happen. An event that leads to a phase leads to the
+# same one from wherever it comes, so that a step is a plain write.
+comptime _ROWS = [
+    _Row(Event.ACCEPTED, _in(Phase.CLOSED), Phase.HEAD, NextAction.WAIT),
+    _Row(Event.TLS_BEGUN, _HEAD, Phase.HANDSHAKE, NextAction.WAIT),
+    _Row(Event.TLS_BEGUN, _PROXY, Phase.HANDSHAKE, NextAction.YIELD),
+    _Row(Event.PROXY_NAMED, _HEAD | _HANDSHAKE, Phase.PROXY, NextAction.WAIT),
+    _Row(Event.PROXY_READ, _PROXY, Phase.HEAD, NextAction.YIELD),
+    _Row(Event.HANDSHAKE_DONE, _HANDSHAKE, Phase.HEAD, NextAction.WAIT),
+    _Row(Event.HEAD_STARTED, _SERVED, Phase.HEAD, NextAction.WAIT),
+    _Row(Event.BODY_AWAITED, _SERVED, Phase.BODY, NextAction.WAIT),
+    _Row(Event.ALL_ANSWERED, _SERVED, Phase.IDLE, NextAction.WAIT),
+    # One too many is refused before its proxy has said anything; of HTTP/2 it is
+    # the end that is not taken.
+    _Row(
+        Event.WRITE_BLOCKED,
+        _SERVED | _PROXY | _STREAMS,
+        Phase.WRITE,
+        NextAction.WAIT,
+    ),
+    _Row(Event.SOURCE_EMPTY, _SERVED, Phase.SOURCE, NextAction.WAIT),
+    _Row(Event.OFFLOADED, _SERVED, Phase.HANDLER, NextAction.WAIT),
+    _Row(Event.LAST_SENT, _OPEN, Phase.LINGER, NextAction.YIELD),
+    _Row(Event.CLOSED, _OPEN | _LINGER, Phase.CLOSED, NextAction.CLOSE),
+    _Row(
+        Event.HTTP2_BEGUN,
+        _in(Phase.IDLE) | _HEAD,
+        Phase.STREAMS,
+        NextAction.WAIT,
+    ),
+    # Only who waits for an answer gets one.
+    _Row(Event.TIMED_OUT, _SILENT | _LINGER, _STAYS, NextAction.CLOSE),
+    _Row(
+        Event.TIMED_OUT,
+        _in(Phase.BODY, Phase.HANDLER) | _HEAD,
+        _STAYS,
+        NextAction.REFUSE,
+    ),
+    _Row(Event.TIMED_OUT, _in(Phase.WRITE), _STAYS, NextAction.MEASURE),
+    _Row(
+        Event.TIMED_OUT,
+        _in(Phase.SOURCE) | _STREAMS,
+        _STAYS,
+        NextAction.ASK,
+    ),
+    # The server stops: what is under way is finished.
+    _Row(
+        Event.DRAIN_BEGUN,
+        _in(Phase.BODY, Phase.HANDLER) | _LINGER,
+        _STAYS,
+        NextAction.WAIT,
+    ),
+    _Row(Event.DRAIN_BEGUN, _SILENT | _HEAD, _STAYS, NextAction.HASTEN),
+    _Row(Event.DRAIN_BEGUN, _SENDING | _STREAMS, _STAYS, NextAction.ASK),
+]
+
+
+def phase_of(event: Event) -> Phase:
+    """Tells where an event leads.
+
+    Args:
+        event: One that changes the phase.
+
+    Returns:
+        The phase, wherever the event comes from.
+    """
+    comptime for index in range(len(_ROWS)):
+        comptime ROW = _ROWS[index]
+        if event == ROW.event:
+            return ROW.next
+    return _STAYS
+
+
 def phase_after(phase: Phase, event: Event) -> Phase:
     """Tells which phase follows.
 
     Args:
-        phase: The phase before.
         event: What happens in it; see `action_after` for whether it can.
 
     Returns:
-        The phase; the same if the event changes none.
+        The phase; the same if the event changes none, or cannot happen.
     """
-    var letter = _TARGETS.as_bytes()[Int(event.number)]
-    for number in range(Phase.COUNT):
-        if _PHASES.as_bytes()[number] == letter:
-            return Phase(UInt8(number))
+    comptime for index in range(len(_ROWS)):
+        comptime ROW = _ROWS[index]
+        if event == ROW.event and (ROW.phases >> Int(phase.number)) & 1 == 1:
+            return phase if ROW.next == _STAYS else ROW.next
     return phase
 
 
 def action_after(phase: Phase, event: Event) -> NextAction:
     """Tells what an event asks for.
 
-    Args:
-        phase: The phase before.
-        event: What happens in it.
-
     Returns:
         The action; NONE if it does not happen in that phase.
     """
-    var index = Int(phase.number) * Event.COUNT + Int(event.number)
-    var letter = _ACTIONS.as_bytes().at(index)
-    for number in range(_LETTERS.byte_length()):
-        if _LETTERS.as_bytes().at(number) == letter:
-            return NextAction(UInt8(number))
+    comptime for index in range(len(_ROWS)):
+        comptime ROW = _ROWS[index]
+        if event == ROW.event and (ROW.phases >> Int(phase.number)) & 1 == 1:
+            return ROW.action
     return NextAction.NONE
