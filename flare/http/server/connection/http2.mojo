@@ -35,6 +35,7 @@ from flare.http.server.connection.phase import (
     NEVER_MS,
     NextAction,
 )
+from flare.http.server.connection.stream_task import StreamPhase
 from flare.http.server.connection.transport import (
     begin_http2,
     deliver,
@@ -67,9 +68,7 @@ def begins_http2(
     agreed on in the handshake.
 
     Args:
-        connection: Where it came from.
         parser: Has refused what stands first; it is emptied.
-        state: The worker's state.
 
     Returns:
         False if the refusal holds.
@@ -104,9 +103,7 @@ def on_readable_http2(
     """Drives a connection that is readable, or whose time has come.
 
     Args:
-        connection: Speaks HTTP/2.
         scratch: The worker's own parser, idle; idle again afterwards.
-        state: The worker's state.
         is_closed: True if the end of the stream may stand behind the octets.
 
     Returns:
@@ -127,10 +124,6 @@ def on_writable_http2(
     """Goes on with a connection whose client takes octets again, or whose
     sources or handlers have something.
 
-    Args:
-        connection: Speaks HTTP/2.
-        state: The worker's state.
-
     Returns:
         What is to happen to it; YIELD if it should be read again.
     """
@@ -150,8 +143,7 @@ def _on_news(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Lets a source be asked that has something, or ends the stream if it gives
     up; notes what a handler has read."""
     ref task = link.tasks.at(index)[]
-    task.is_woken = False
-    if task.pipe:
+    if task.call.pipe:
         take_back_window(link, index, state)
     _ask_source(link, index, state)
 
@@ -178,9 +170,7 @@ def continue_http2(
     """Sends what there is, and decides what is waited for.
 
     Args:
-        connection: Speaks HTTP/2.
         link: Its link, which it does not have meanwhile.
-        state: The worker's state.
 
     Returns:
         What is to happen to it.
@@ -545,8 +535,8 @@ def _await(
     var wants_thread = False
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)
-        deadline = min(deadline, task[].deadline_ms)
-        wants_thread = wants_thread or task[].is_offloading
+        deadline = min(deadline, task[].pace.deadline_ms)
+        wants_thread = wants_thread or task[].phase == StreamPhase.QUEUED
     if link.session.state.owes_settings_ack:
         deadline = min(deadline, link.settings_end_ms)
     if (len(link.input) > 0 or link.session.is_in_block()) and not (

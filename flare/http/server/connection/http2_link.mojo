@@ -7,7 +7,11 @@ from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
 from flare.http.server.connection.phase import NEVER_MS
-from flare.http.server.connection.stream_task import StreamPool, StreamTask
+from flare.http.server.connection.stream_task import (
+    StreamPhase,
+    StreamPool,
+    StreamTask,
+)
 from flare.http.server.connection.wait_budget import WaitBudget
 from flare.http.server.worker_state import WorkerState
 from std.memory import OwnedPointer
@@ -89,7 +93,6 @@ struct Http2Link(Movable):
         Args:
             limits: What the client may ask for.
             write_timeout_ms: The time for it to take one response.
-            now_ms: The time now.
         """
         self.session = Http2Session(Http2Role.SERVER, limits, now_ms)
         self.input = Buffer(0)
@@ -123,9 +126,6 @@ struct Http2Link(Movable):
 
         Args:
             state: The worker's state; its output gets our SETTINGS.
-
-        Returns:
-            The link.
         """
         ref config = state.config
         var link = OwnedPointer(
@@ -159,9 +159,6 @@ struct Http2Link(Movable):
     def find(self, id: Int) -> Int:
         """Finds the task of a stream.
 
-        Args:
-            id: The stream's number.
-
         Returns:
             Its index, or -1.
         """
@@ -183,14 +180,7 @@ struct Http2Link(Movable):
         return start
 
     def add(mut self, var task: OwnedPointer[StreamTask]) -> Int:
-        """Adds the task of a stream that has none.
-
-        Args:
-            task: The task.
-
-        Returns:
-            Its index.
-        """
+        """Adds the task of a stream that has none, and gives its index."""
         var index = self._place_of(task[].id)
         self.tasks.insert(index, task^)
         return index
@@ -211,20 +201,14 @@ struct Http2Link(Movable):
         Args:
             id: The stream's number; it may be over.
         """
-        var index = self.find(id)
-        if index >= 0 and not self.tasks.at(index)[].is_woken:
-            self.tasks.at(index)[].is_woken = True
+        if self.find(id) >= 0 and id not in self.woken:
             self.woken.append(id)
 
     def sweep(mut self, mut pool: StreamPool):
-        """Drops the tasks of streams that have sent all, or failed.
-
-        Args:
-            pool: Gets their boxes.
-        """
+        """Drops the tasks of streams that have sent all, or failed."""
         var count = 0
         for index in range(len(self.tasks)):
-            if self.tasks.at(index)[].is_over:
+            if self.tasks.at(index)[].phase == StreamPhase.OVER:
                 continue
             if count < index:
                 self.tasks.swap_elements(count, index)
@@ -242,7 +226,6 @@ struct Http2Link(Movable):
         """Takes a task out.
 
         Args:
-            index: Which one.
             out: Gets WINDOW_UPDATE: what nobody will read of its content is the
                 connection's room again.
 
@@ -250,22 +233,20 @@ struct Http2Link(Movable):
             The task; a handler that has it counts until it has answered.
         """
         var task = self.tasks.pop(index)
-        self.session.state.owe(task[].piped_len, out)
+        self.session.state.owe(task[].call.piped_len, out)
         if task[].has_content():
             self.wait_budget.note_drop()
-        if task[].job:
+        if task[].call.job:
             self.session.foreign_count += 1
             self.has_cancelled = True
-            self.lost_len += task[].call_len
-            self._lost_calls.append(_LostCall(task[].id, task[].call_len))
+            self.lost_len += task[].call.expected_len
+            self._lost_calls.append(
+                _LostCall(task[].id, task[].call.expected_len)
+            )
         return task^
 
     def end_lost_call(mut self, id: Int):
-        """Counts no more what a handler has answered whose stream is over.
-
-        Args:
-            id: The stream's number.
-        """
+        """Counts no more what a handler has answered whose stream is over."""
         self.session.foreign_count -= 1
         for index in range(len(self._lost_calls)):
             if self._lost_calls.at(index).stream_id == id:

@@ -17,7 +17,11 @@ from flare.http.server.connection.http2_request import (
 )
 from flare.http.server.connection.http2_response import send_interim
 from flare.http.server.connection.phase import NextAction
-from flare.http.server.connection.stream_task import StreamTask
+from flare.http.server.connection.stream_task import (
+    Intake,
+    StreamPhase,
+    StreamTask,
+)
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job
 from flare.http.server.request_jobs import RequestJobs
@@ -34,8 +38,6 @@ def offload_streams(
 
     Args:
         connection: Speaks HTTP/2, and has such requests.
-        jobs: Where they go.
-        state: The worker's state.
 
     Returns:
         What is to happen to the connection.
@@ -43,7 +45,7 @@ def offload_streams(
     var link = connection.http2.take()
     var index = 0
     while index < len(link[].tasks):
-        if not link[].tasks.at(index)[].is_offloading:
+        if link[].tasks.at(index)[].phase != StreamPhase.QUEUED:
             index += 1
             continue
         if not offload_task(link[], index, state):
@@ -67,12 +69,14 @@ def _submit(
 ) -> Bool:
     """Hands a request over; False if there is no room for it."""
     ref task = link.tasks.at(index)[]
-    var is_late = not task.has_all and not task.is_tunnel
+    var is_late = task.call.intake != Intake.WHOLE and not task.is_tunnel
     try:
-        if not task.policy.defers and jobs.threads.is_full(is_late):
+        if not task.call.policy.defers and jobs.threads.is_full(is_late):
             return False
         if is_late:
-            task.pipe = BodyPipe(waits_to_be_asked=task.owes_continue)
+            task.call.pipe = BodyPipe(
+                waits_to_be_asked=task.call.intake == Intake.HELD_BACK
+            )
     except error:
         state.log(Text().add("handler threads: ").add(error).end())
         return False
@@ -80,13 +84,13 @@ def _submit(
     if not is_late:
         # Nothing more comes: the room of what is here is the connection's.
         if not task.is_tunnel:
-            link.session.state.consume(state.out, task.id, task.piped_len)
-            task.piped_len = 0
-        if not state.charge(task.charge, content.capacity()):
+            link.session.state.consume(state.out, task.id, task.call.piped_len)
+            task.call.piped_len = 0
+        if not state.charge(task.call.charge, content.capacity()):
             return False
     var box = jobs.take_job(connection.token, connection.peer)
     ref job = box[]
-    task.job = job.cancel.copy()
+    task.call.job = job.cancel.copy()
     job.stream_id = task.id
     if connection.tls:
         job.tls = connection.tls.held()[].peer
@@ -94,18 +98,18 @@ def _submit(
         var window = state.config.http2_limits.upload_window_size
         link.session.state.widen(state.out, task.id, window)
         if len(content) > 0:
-            _ = task.pipe.held().put(content.span(), rings=True)
+            _ = task.call.pipe.held().put(content.span(), rings=True)
             content.clear()
-        job.outlet = task.pipe.held().outlet(
+        job.outlet = task.call.pipe.held().outlet(
             state.wake_queue.waker_for(connection.token, task.id),
             jobs.threads.pace(),
         )
         job.is_late = True
     else:
-        swap(job.charge, task.charge)
+        swap(job.charge, task.call.charge)
     job.http2 = task.request.take()
-    swap(job.memo, task.memo)
-    jobs.submit(box^, defers=task.policy.defers)
+    swap(job.memo, task.call.memo)
+    jobs.submit(box^, defers=task.call.policy.defers)
     share_time(task, state, True)
     return True
 
@@ -118,15 +122,16 @@ def on_stream_done(
     Args:
         connection: Speaks HTTP/2, and has sent the request.
         job: Is done; its response is taken.
-        state: The worker's state.
 
     Returns:
         What is to happen to the connection.
     """
     var link = connection.http2.take()
     var index = link[].find(job.stream_id)
-    var waits = index >= 0 and link[].tasks.at(index)[].job.__bool__()
-    var is_its = waits and link[].tasks.at(index)[].job.held() is job.cancel
+    var waits = index >= 0 and link[].tasks.at(index)[].call.job.__bool__()
+    var is_its = (
+        waits and link[].tasks.at(index)[].call.job.held() is job.cancel
+    )
     if unlikely(job.is_interim()):
         if is_its:
             var id = job.stream_id
@@ -152,13 +157,13 @@ def _answer(
     mut state: WorkerState,
 ):
     var task = link.tasks.pop(index)
-    task[].job = None
+    task[].call.job = None
     var goes_on = task[].begins_both_ways(job.response.body)
     if not goes_on:
         task[].cancel(503, "the handler has answered")
     if not task[].is_tunnel and not goes_on:
         # What it did not read is dropped, and its room comes back.
-        link.session.state.consume(state.out, task[].id, task[].piped_len)
+        link.session.state.consume(state.out, task[].id, task[].call.piped_len)
     var response = Response(500)
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
@@ -180,7 +185,7 @@ def _go_on_receiving(
         link.tasks.at(index)[].take_content_of(task)
         return
     # The stream is over.
-    link.session.state.owe(task.piped_len, state.out)
+    link.session.state.owe(task.call.piped_len, state.out)
     task.cancel(503, "the handler has answered")
 
 
@@ -189,7 +194,6 @@ def settle_jobs(mut connection: Connection, mut pool: HandlerPool):
 
     Args:
         connection: Has just been looked at.
-        pool: The threads.
     """
     if not connection.http2:
         return

@@ -35,7 +35,12 @@ from flare.http.server.connection.http2_response import (
     refusal_of_task,
 )
 from flare.http.server.connection.phase import NEVER_MS
-from flare.http.server.connection.stream_task import Http2Request, StreamTask
+from flare.http.server.connection.stream_task import (
+    Http2Request,
+    Intake,
+    StreamPhase,
+    StreamTask,
+)
 from flare.http.server.response_lengths import UNKNOWN_LEN
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.memory import ArcPointer, OwnedPointer
@@ -51,10 +56,7 @@ def answer_request(
     """Takes a request whose header section has come.
 
     Args:
-        connection: Where it came from.
-        link: Has the section.
         event: Says on which stream, and whether content follows.
-        state: The worker's state.
     """
     ref section = link.session.section
     var id = event.stream_id
@@ -151,23 +153,25 @@ def _answer_later(
     ref request = task[].request.held()[]
     swap(request.section, link.session.section)
     ref head = request.section
-    task[].is_head = head.method == Method.HEAD
+    task[].call.is_head = head.method == Method.HEAD
     var is_tunnel = head.status == WANTS_UPGRADE
     var is_whole = event.ends or is_tunnel
     task[].is_tunnel = is_tunnel
-    task[].owes_continue = head.expects_continue and not is_whole
-    task[].has_all = event.ends
+    if event.ends:
+        task[].call.intake = Intake.WHOLE
+    elif head.expects_continue and not is_whole:
+        task[].call.intake = Intake.HELD_BACK
     state.params[].clear()
-    task[].memo = state.take_memo()
-    task[].memo.held()[].forget()
-    state.params[].route_memo = erase_memo(task[].memo.held()[])
+    task[].call.memo = state.take_memo()
+    task[].call.memo.held()[].forget()
+    state.params[].route_memo = erase_memo(task[].call.memo.held()[])
     # SAFETY: the loan ends with the call.
     var lent = request.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var policy = state.handler[].policy_for(lent)
     complete_policy(policy, state)
-    task[].policy = policy
+    task[].call.policy = policy
     var length = head.content_length
     var runs_elsewhere = policy.streams or policy.blocks
     var index = link.add(task^)
@@ -179,16 +183,16 @@ def _answer_later(
         _answer_task(connection, link, index, state, by_head=True)
         return
     if runs_elsewhere:
-        added.call_len = _expected_len(policy, state)
+        added.call.expected_len = _expected_len(policy, state)
     if runs_elsewhere and (is_whole or policy.streams):
-        added.is_offloading = True
+        added.enter[StreamPhase.QUEUED]()
         return
     if is_whole:
         if not _park(link, index, state):
             _answer_task(connection, link, index, state)
         return
     _await_content(added, state)
-    if added.owes_continue:
+    if added.call.intake == Intake.HELD_BACK:
         _send_continue(link.session, added, state)
 
 
@@ -211,13 +215,13 @@ def _expected_len(policy: RequestPolicy, state: WorkerState) -> Int:
 
 def _await_content(mut task: StreamTask, state: WorkerState):
     """Sets the time in which content has to come."""
-    task.phase_start_ms = state.now_ms
+    task.pace.phase_start_ms = state.now_ms
     _prolong_content(task, state)
 
 
 def _prolong_content(mut task: StreamTask, state: WorkerState):
-    task.deadline_ms = task.phase_start_ms + state.body_time_ms(
-        task.received_len
+    task.pace.deadline_ms = task.pace.phase_start_ms + state.body_time_ms(
+        task.call.received_len
     )
 
 
@@ -225,7 +229,7 @@ def _send_continue(
     mut session: Http2Session, mut task: StreamTask, mut state: WorkerState
 ):
     """Asks for content that is held back (RFC 9110 section 10.1.1)."""
-    task.owes_continue = False
+    task.call.intake = Intake.ARRIVING
     session.begin_block()
     session.encoder.add_status(session.fields, 100)
     session.end_block(state.out, task.id, False)
@@ -240,13 +244,6 @@ def refuse_task(
 ):
     """Answers a request in place of its handler, which does not get it, or not
     all of it.
-
-    Args:
-        connection: Where it came from.
-        link: Has the request.
-        index: Its task.
-        status: The status.
-        state: The worker's state.
     """
     var task = link.drop(index, state.out)
     task[].cancel(status, _reason_of(status))
@@ -255,14 +252,14 @@ def refuse_task(
         task[], connection, state, status, _reason_of(status)
     )
     begin_response(
-        connection, link, task[].id, response^, task[].is_head, state
+        connection, link, task[].id, response^, task[].call.is_head, state
     )
 
 
 def _give_memo(mut task: StreamTask, mut state: WorkerState):
     state.params[].route_memo = None
-    if task.memo:
-        state.give_memo(task.memo.take())
+    if task.call.memo:
+        state.give_memo(task.call.memo.take())
 
 
 def _answer_task(
@@ -277,7 +274,7 @@ def _answer_task(
     does not need."""
     var task = link.tasks.pop(index)
     state.params[].clear()
-    state.params[].route_memo = erase_memo(task[].memo.held()[])
+    state.params[].route_memo = erase_memo(task[].call.memo.held()[])
     # SAFETY: the request belongs to the task, which outlives the call.
     var request = (
         task[]
@@ -309,16 +306,14 @@ def begin_task_response(
     """Sends the response to a request that had to wait.
 
     Args:
-        connection: Where it goes.
         link: Has the stream, and no task of it any more.
-        task: What the request waited in.
-        response: What the handler answered.
-        state: The worker's state.
     """
     if unlikely(task.is_tunnel):
         _open_tunnel(connection, link, task, response^, state)
         return
-    begin_response(connection, link, task.id, response^, task.is_head, state)
+    begin_response(
+        connection, link, task.id, response^, task.call.is_head, state
+    )
 
 
 @no_inline
@@ -341,7 +336,7 @@ def _open_tunnel(
         begin_response(connection, link, task.id, response^, False, state)
     var index = link.find(task.id)
     if index < 0 or not link.tasks.at(index)[].is_tunnel:
-        link.session.state.owe(task.piped_len, state.out)
+        link.session.state.owe(task.call.piped_len, state.out)
         return
     # It may last as long as the connection: others have their turns.
     var slot = link.session.state.table.find(task.id)
@@ -349,8 +344,8 @@ def _open_tunnel(
     # What came before the answer is the conversation's.
     ref opened = link.tasks.at(index)[]
     swap(opened.unheard, task.unheard)
-    opened.piped_len = task.piped_len
-    opened.has_all = task.has_all
+    opened.call.piped_len = task.call.piped_len
+    opened.call.intake = task.call.intake
 
 
 def on_content(
@@ -363,11 +358,8 @@ def on_content(
     """Takes content of a request.
 
     Args:
-        connection: Where it came from.
-        link: Has the request.
         event: Says of which stream, and whether more follows.
         input: Where the content stands.
-        state: The worker's state.
     """
     var content = link.session.data(input)
     var index = link.find(event.stream_id)
@@ -375,42 +367,43 @@ def on_content(
         ref tunnel = link.tasks.at(index)[]
         # Its room comes back when the conversation has heard it.
         tunnel.unheard.append(content)
-        tunnel.piped_len += len(content)
-        tunnel.has_all = event.ends
+        tunnel.call.piped_len += len(content)
+        if event.ends:
+            tunnel.call.intake = Intake.WHOLE
         return
     if index < 0 or link.tasks.at(index)[].has_dropped_content():
         # It was answered already; the room comes back all the same.
         link.session.state.consume(state.out, event.stream_id, len(content))
         return
     ref task = link.tasks.at(index)[]
-    task.received_len += len(content)
-    if task.received_len > task.policy.max_body_size:
+    task.call.received_len += len(content)
+    if task.call.received_len > task.call.policy.max_body_size:
         link.session.state.owe(len(content), state.out)
-        if task.has_response:
+        if task.has_response():
             # It is too late for 413.
             link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
             on_reset(link, event.stream_id, state)
         else:
             refuse_task(connection, link, index, 413, state)
         return
-    if task.pipe:
-        _ = task.pipe.held().put(content, rings=True)
-        task.piped_len += len(content)
+    if task.call.pipe:
+        _ = task.call.pipe.held().put(content, rings=True)
+        task.call.piped_len += len(content)
         share_time(task, state, False)
-    elif task.is_offloading and task.policy.streams:
+    elif task.phase == StreamPhase.QUEUED and task.call.policy.streams:
         task.request.held()[].content.append(content)
-        task.piped_len += len(content)
+        task.call.piped_len += len(content)
     else:
         ref kept = task.request.held()[].content
         kept.append(content)
-        if not state.charge(task.charge, kept.capacity()):
+        if not state.charge(task.call.charge, kept.capacity()):
             link.session.state.owe(len(content), state.out)
             refuse_task(connection, link, index, 503, state)
             return
         link.session.state.consume(state.out, event.stream_id, len(content))
     if event.ends:
         on_request_end(connection, link, event.stream_id, False, state)
-    elif not task.pipe and not task.is_offloading:
+    elif task.phase == StreamPhase.CLIENT:
         _prolong_content(task, state)
 
 
@@ -424,11 +417,7 @@ def on_request_end(
     """Takes note that all of a request has come.
 
     Args:
-        connection: Where it came from.
-        link: Has the request.
-        id: Its stream.
         has_trailers: True if the section of the session is its trailers.
-        state: The worker's state.
     """
     var index = link.find(id)
     if unlikely(index >= 0 and link.tasks.at(index)[].is_tunnel):
@@ -439,15 +428,15 @@ def on_request_end(
     if index < 0 or link.tasks.at(index)[].has_dropped_content():
         return
     ref task = link.tasks.at(index)[]
-    task.has_all = True
-    if task.pipe:
+    task.call.intake = Intake.WHOLE
+    if task.call.pipe:
         var trailers = HeaderMap()
         if has_trailers:
             trailers = owned_fields(
                 link.session.section.unsafe_fields[ImmUntrackedOrigin]()
             )
-        task.pipe.held().end(trailers^)
-        if task.has_response:
+        task.call.pipe.held().end(trailers^)
+        if task.has_response():
             return
         link.completed.append(id)
         share_time(task, state, True)
@@ -456,10 +445,10 @@ def on_request_end(
         var box = OwnedPointer(Http2FieldSection())
         swap(box[], link.session.section)
         task.request.held()[].trailers = box^
-    if task.is_offloading or task.job:
+    if task.phase != StreamPhase.CLIENT:
         return
-    if task.policy.blocks:
-        task.is_offloading = True
+    if task.call.policy.blocks:
+        task.enter[StreamPhase.QUEUED]()
         return
     if not _park(link, index, state):
         _answer_task(connection, link, index, state)
@@ -469,13 +458,13 @@ def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
     """Lets a complete request wait if it has to; what has no content to be sent
     does not, unless a handler elsewhere makes it all the same."""
     ref task = link.tasks.at(index)[]
-    if task.is_tunnel or (task.is_head and task.call_len == 0):
+    if task.is_tunnel or (task.call.is_head and task.call.expected_len == 0):
         return False
     if not has_to_wait(link, task.id, state):
         return False
-    task.is_parked = True
+    task.enter[StreamPhase.PARKED]()
     # All of it has come.
-    task.deadline_ms = NEVER_MS
+    task.pace.deadline_ms = NEVER_MS
     link.has_parked = True
     return True
 
@@ -483,25 +472,15 @@ def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
 def offload_task(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
     """Takes a request out of the queue for handler threads.
 
-    Args:
-        link: Has the request.
-        index: Its task.
-        state: The worker's state.
-
     Returns:
         False if it is not to be given to one now.
     """
     ref task = link.tasks.at(index)[]
-    task.is_offloading = False
-    return not task.has_all or not _park(link, index, state)
+    return task.call.intake != Intake.WHOLE or not _park(link, index, state)
 
 
 def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
     """Finds the most urgent request that waits for responses to leave.
-
-    Args:
-        link: Has the requests.
-        state: The worker's state.
 
     Returns:
         Its index; -1 if there is none, or it has to wait on.
@@ -511,7 +490,7 @@ def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
     var best_urgency = UInt8(255)
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)[]
-        if not task.is_parked:
+        if task.phase != StreamPhase.PARKED:
             continue
         link.has_parked = True
         var slot = link.session.state.table.find(task.id)
@@ -530,33 +509,20 @@ def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
 def answer_parked(
     mut connection: Connection, mut link: Http2Link, mut state: WorkerState
 ):
-    """Lets requests be answered for whose responses there is room again.
-
-    Args:
-        connection: Where they came from.
-        link: Has them.
-        state: The worker's state.
-    """
+    """Lets requests be answered for whose responses there is room again."""
     while len(state.out) < FLUSH_LEN and not state.is_turn_over():
         var index = next_parked(link, state)
         if index < 0:
             return
         ref task = link.tasks.at(index)[]
-        task.is_parked = False
-        if task.policy.blocks or task.policy.streams:
-            task.is_offloading = True
+        if task.call.policy.blocks or task.call.policy.streams:
+            task.enter[StreamPhase.QUEUED]()
         else:
             _answer_task(connection, link, index, state)
 
 
 def on_reset(mut link: Http2Link, id: Int, mut state: WorkerState):
-    """Drops what is under way on a stream that is over before its time.
-
-    Args:
-        link: Has the stream.
-        id: Its number.
-        state: The worker's state.
-    """
+    """Drops what is under way on a stream that is over before its time."""
     var index = link.find(id)
     if index >= 0:
         var task = link.drop(index, state.out)
@@ -569,43 +535,47 @@ def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
 
     Args:
         task: A handler on another thread has its request.
-        state: The worker's state.
         begins: True if a turn begins in any case.
     """
-    if task.has_response:
+    if task.has_response():
         # It has the times of the response.
         return
     var is_client_turn = False
-    if task.pipe and not task.has_all and not task.owes_continue:
-        is_client_turn = task.pipe.held().waiting_len() == 0
-    var changes = begins or is_client_turn != task.is_client_turn
-    if task.is_client_turn and changes:
-        task.client_ms += state.now_ms - task.phase_start_ms
+    if task.call.pipe and task.call.intake == Intake.ARRIVING:
+        is_client_turn = task.call.pipe.held().waiting_len() == 0
+    var was_client_turn = task.phase == StreamPhase.READER
+    var changes = begins or is_client_turn != was_client_turn
+    if was_client_turn and changes:
+        task.call.client_ms += state.now_ms - task.pace.phase_start_ms
     if changes:
-        task.phase_start_ms = state.now_ms
-    task.is_client_turn = is_client_turn
+        task.pace.phase_start_ms = state.now_ms
     if not is_client_turn:
-        task.deadline_ms = task.phase_start_ms + task.policy.timeout_ms
+        task.enter[StreamPhase.HANDLER]()
+        task.pace.deadline_ms = (
+            task.pace.phase_start_ms + task.call.policy.timeout_ms
+        )
         return
+    task.enter[StreamPhase.READER]()
     _prolong_content(task, state)
-    task.deadline_ms -= task.client_ms
+    task.pace.deadline_ms -= task.call.client_ms
 
 
 def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Gives the room of content that a handler has read back to the client.
 
     Args:
-        link: Has the stream.
         index: Its task, which has a pipe.
-        state: The worker's state.
     """
     ref task = link.tasks.at(index)[]
-    if task.owes_continue and not task.pipe.held().is_paused():
+    if (
+        task.call.intake == Intake.HELD_BACK
+        and not task.call.pipe.held().is_paused()
+    ):
         _send_continue(link.session, task, state)
         share_time(task, state, True)
-    var waiting = task.pipe.held().waiting_len()
-    var taken = task.piped_len - waiting
+    var waiting = task.call.pipe.held().waiting_len()
+    var taken = task.call.piped_len - waiting
     if taken > 0:
-        task.piped_len = waiting
+        task.call.piped_len = waiting
         link.session.state.consume(state.out, task.id, taken)
         share_time(task, state, False)

@@ -33,7 +33,11 @@ from flare.http.server.connection.dispatch import (
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.send_order import send_rank
-from flare.http.server.connection.stream_task import StreamTask
+from flare.http.server.connection.stream_task import (
+    Intake,
+    StreamPhase,
+    StreamTask,
+)
 from flare.http.server.connection.write import log_failure, note_origin
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.memory import OwnedPointer
@@ -58,12 +62,8 @@ def begin_response(
     becomes the stream's task.
 
     Args:
-        connection: Where it goes.
         link: Has the stream; it has no task.
-        id: The stream.
-        response: What the handler answered.
         is_head: True if the request is a HEAD.
-        state: The worker's state.
     """
     ref session = link.session
     if unlikely(session.state.table.find(id) < 0):
@@ -127,10 +127,7 @@ def send_interim(
 
     Args:
         link: Has the stream, on which nothing final is sent yet.
-        id: The stream.
         status: Its status, 100 to 199, but 101.
-        fields: The fields.
-        state: The worker's state.
     """
     link.session.begin_block()
     link.session.encoder.add_status(link.session.fields, status.code)
@@ -147,7 +144,7 @@ def _begin_content(
 ):
     """Makes the task of content that is sent as the windows allow."""
     var task = state.streams.take(id)
-    task[].has_response = True
+    task[].enter[StreamPhase.SENDS]()
     if response.body.is_stream():
         var stream = response.body.stream()
         stream[].begin(state.wake_queue.waker_for(connection.token, id))
@@ -156,7 +153,7 @@ def _begin_content(
         note_origin(task[].body, state)
     else:
         task[].body = OutgoingBody(response.body.copy())
-    task[].turn = link.next_turn()
+    task[].pace.turn = link.next_turn()
     _ = link.add(task^)
 
 
@@ -175,8 +172,6 @@ def send_content(
     after the other, or by turns if they are incremental.
 
     Args:
-        connection: Where it goes.
-        link: Has the streams.
         state: The worker's state; its output gets the frames.
 
     Returns:
@@ -204,8 +199,8 @@ def send_content(
         frame_count += 1
         ref task = link.tasks.at(index)[]
         # Those that share have their turns.
-        if not task.is_over and _is_incremental(link, task.id):
-            task.turn = link.next_turn()
+        if task.phase != StreamPhase.OVER and _is_incremental(link, task.id):
+            task.pace.turn = link.next_turn()
         var rank = _rank(link, index)
         if rank == _WAITS:
             state.send_order.drop_first()
@@ -225,7 +220,7 @@ def _rank(link: Http2Link, index: Int) -> Int:
     """Gives the place of a task in the order of sending; `_WAITS` if it may send
     nothing now."""
     ref task = link.tasks.at(index)[]
-    if task.is_over:
+    if task.phase == StreamPhase.OVER:
         return _WAITS
     var owes_end = _owes_end(task)
     if not task.has_content() and not owes_end:
@@ -237,7 +232,7 @@ def _rank(link: Http2Link, index: Int) -> Int:
     var window = min(stream.send_window, link.session.state.send_window)
     if window <= 0 and not owes_end and not task.may_turn():
         return _WAITS
-    return send_rank(stream.priority, task.turn)
+    return send_rank(stream.priority, task.pace.turn)
 
 
 def _is_incremental(link: Http2Link, id: Int) -> Bool:
@@ -259,11 +254,6 @@ def has_to_wait(link: Http2Link, id: Int, state: WorkerState) -> Bool:
     """Tells whether a request is better answered later: much content that was
     made for this client waits, or handlers elsewhere are about to make it, and
     some of it is as urgent.
-
-    Args:
-        link: Has the streams.
-        id: The request's stream.
-        state: The worker's state.
 
     Returns:
         True to ask again when some has left.
@@ -323,7 +313,7 @@ def _distinct_len(link: Http2Link) -> Int:
 def _owes_end(task: StreamTask) -> Bool:
     """Tells whether nothing but the end of a stream is to be sent."""
     return (
-        task.has_response
+        task.has_response()
         and task.body.state == BodyState.MADE
         and len(task.piece) == 0
         and task.body.is_sent()
@@ -344,18 +334,18 @@ def _send_frame(
             if task.is_tunnel:
                 # RFC 8441 section 5.
                 code = ErrorCode.CANCEL
-            link.session.state.owe(task.piped_len, state.out)
+            link.session.state.owe(task.call.piped_len, state.out)
             link.session.state.reset(state.out, task.id, code)
-            task.is_over = True
+            task.enter[StreamPhase.OVER]()
             return
         if unlikely(task.is_tunnel and len(task.unheard) == 0):
             # What was heard is the client's room again.
-            link.session.state.consume(state.out, task.id, task.piped_len)
-            task.piped_len = 0
-        if not task.is_shut or state.config.min_send_rate == 0:
+            link.session.state.consume(state.out, task.id, task.call.piped_len)
+            task.call.piped_len = 0
+        if task.phase != StreamPhase.SHUT or state.config.min_send_rate == 0:
             # Each piece has a time of its own, and so has each wait for one.
-            task.is_shut = False
-            task.deadline_ms = NEVER_MS
+            task.enter[StreamPhase.SENDS]()
+            task.pace.deadline_ms = NEVER_MS
     var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
     var before_len = link.session.state.send_window
     var ends: Bool
@@ -381,7 +371,7 @@ def _send_frame(
         add_fields(link.session, task.body.trailers.box.held()[], link.name)
         link.session.end_block(state.out, task.id, True)
     var sent_len = before_len - link.session.state.send_window
-    task.sent_len += sent_len
+    task.pace.sent_len += sent_len
     link.window_sent_len += sent_len
     link.sent_len += sent_len
     link.wait_budget.sent_len += sent_len
@@ -400,13 +390,13 @@ def _send_frame(
 def _end_content(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Ends the side of a stream whose content is sent."""
     ref task = link.tasks.at(index)[]
-    task.is_over = True
-    if unlikely(task.pipe.__bool__()):
-        link.session.state.owe(task.piped_len, state.out)
+    task.enter[StreamPhase.OVER]()
+    if unlikely(task.call.pipe.__bool__()):
+        link.session.state.owe(task.call.piped_len, state.out)
         task.cancel(503, "the response is complete")
     if unlikely(task.is_tunnel):
         # The other direction is the client's to end.
-        link.session.state.owe(task.piped_len, state.out)
+        link.session.state.owe(task.call.piped_len, state.out)
     else:
         _end_unread(link, task.id, state)
 
@@ -422,7 +412,7 @@ def _fill(
             task.unheard = Buffer(0)
         else:
             # The client has ended, and is not said to have once more.
-            task.has_all = False
+            task.call.intake = Intake.ARRIVING
             next = task.body.end_input()
     else:
         next = task.body.fill(task.piece, state.is_draining)
@@ -434,35 +424,32 @@ def _fill(
 def end_late_tasks(
     mut connection: Connection, mut link: Http2Link, mut state: WorkerState
 ):
-    """Ends what has taken too long, and asks sources whose time has come.
-
-    Args:
-        connection: Where it goes.
-        link: Has the streams.
-        state: The worker's state.
-    """
+    """Ends what has taken too long, and asks sources whose time has come."""
     var index = 0
     while index < len(link.tasks):
         ref task = link.tasks.at(index)[]
-        if state.now_ms < task.deadline_ms:
+        if state.now_ms < task.pace.deadline_ms:
             index += 1
             continue
-        if task.has_response and task.body.source and not task.is_shut:
+        if task.phase == StreamPhase.SENDS and task.body.source:
             task.body.wake()
-            task.deadline_ms = NEVER_MS
+            task.pace.deadline_ms = NEVER_MS
             index += 1
             continue
-        if task.is_shut and _prolong_stream(task, state):
+        if task.phase == StreamPhase.SHUT and _prolong_stream(task, state):
             index += 1
             continue
         var late = link.drop(index, state.out)
         var is_received = (
-            late[].has_all
+            late[].call.intake == Intake.WHOLE
             or late[].is_tunnel
-            or (late[].pipe.__bool__() and not late[].is_client_turn)
+            or (
+                late[].call.pipe.__bool__()
+                and late[].phase != StreamPhase.READER
+            )
         )
         late[].cancel(503, LATE_ANSWER)
-        if late[].has_response:
+        if late[].has_response():
             _log_shut(connection, late[].id, state)
             link.session.state.reset(state.out, late[].id, ErrorCode.CANCEL)
             continue
@@ -474,7 +461,7 @@ def end_late_tasks(
             LATE_ANSWER if is_received else LATE_REQUEST,
         )
         begin_response(
-            connection, link, late[].id, response^, late[].is_head, state
+            connection, link, late[].id, response^, late[].call.is_head, state
         )
 
 
@@ -491,13 +478,7 @@ def refusal_of_task(
 
     Args:
         task: Has the request, or a handler on another thread has it.
-        connection: Where it came from.
-        state: The worker's state.
-        status: The status.
         reason: What is wrong, fit for strangers.
-
-    Returns:
-        The response.
     """
     if not task.request:
         return refusal_of_peer(connection, state, status, reason)
@@ -512,9 +493,11 @@ def refusal_of_task(
 def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
     """Gives a client that keeps a stream's window shut the time that it has
     earned by what it let through; False if there is none."""
-    task.deadline_ms = earned_end_ms(task.deadline_ms, task.sent_len, state)
-    task.sent_len = 0
-    return task.deadline_ms > state.now_ms
+    task.pace.deadline_ms = earned_end_ms(
+        task.pace.deadline_ms, task.pace.sent_len, state
+    )
+    task.pace.sent_len = 0
+    return task.pace.deadline_ms > state.now_ms
 
 
 def earned_end_ms(end_ms: Int, sent_len: Int, state: WorkerState) -> Int:
@@ -523,7 +506,6 @@ def earned_end_ms(end_ms: Int, sent_len: Int, state: WorkerState) -> Int:
     Args:
         end_ms: Until when it had to.
         sent_len: What it has let through since, in bytes.
-        state: The worker's state.
 
     Returns:
         The time; no more than `write_timeout_ms` from now.
@@ -554,9 +536,7 @@ def set_send_deadlines(
     all of them together for the client.
 
     Args:
-        link: Has the streams.
         has_pending: True if the socket does not take what was written.
-        state: The worker's state.
     """
     ref config = state.config
     var waits_for_all = False
@@ -565,34 +545,38 @@ def set_send_deadlines(
     for index in range(len(link.tasks)):
         ref box = link.tasks.at(index)
         ref task = box[]
-        if not task.has_response:
+        if not task.has_response():
             continue
         if not task.has_content():
-            var begins = task.is_shut or task.deadline_ms == NEVER_MS
-            task.is_shut = False
+            var was_shut = task.phase == StreamPhase.SHUT
+            var begins = was_shut or task.pace.deadline_ms == NEVER_MS
+            task.enter[StreamPhase.SENDS]()
             if begins and task.body.source:
-                task.deadline_ms = task.body.next_ask_ms(state.now_ms)
+                task.pace.deadline_ms = task.body.next_ask_ms(state.now_ms)
             continue
         has_content = True
         var slot = link.session.state.table.find(task.id)
         if slot < 0 or link.session.state.table.at(slot).send_window > 0:
             # It is not this stream that is waited for.
-            if task.is_shut and task.deadline_ms != NEVER_MS:
-                task.left_ms = max(1, task.deadline_ms - state.now_ms)
-            task.deadline_ms = NEVER_MS
+            if (
+                task.phase == StreamPhase.SHUT
+                and task.pace.deadline_ms != NEVER_MS
+            ):
+                task.pace.left_ms = max(1, task.pace.deadline_ms - state.now_ms)
+            task.pace.deadline_ms = NEVER_MS
             waits_for_all = True
             continue
         waits = True
-        if not task.is_shut:
-            task.is_shut = True
-            task.sent_len = 0
+        if task.phase != StreamPhase.SHUT:
+            task.enter[StreamPhase.SHUT]()
+            task.pace.sent_len = 0
             var timeout_ms = config.write_timeout_ms
             if unlikely(task.is_tunnel and task.body.source):
                 var stall_ms = task.body.source.held()[].stall_timeout_ms()
                 timeout_ms = min(timeout_ms, stall_ms)
-            task.deadline_ms = state.now_ms + timeout_ms
-        elif task.deadline_ms == NEVER_MS:
-            task.deadline_ms = state.now_ms + task.left_ms
+            task.pace.deadline_ms = state.now_ms + timeout_ms
+        elif task.pace.deadline_ms == NEVER_MS:
+            task.pace.deadline_ms = state.now_ms + task.pace.left_ms
     if not waits_for_all or link.session.state.send_window > 0:
         link.window_end_ms = NEVER_MS
     elif link.window_end_ms == NEVER_MS:

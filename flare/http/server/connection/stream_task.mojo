@@ -17,7 +17,7 @@ from flare.http.message.request import (
 from flare.http.handler.handler import RequestPolicy
 from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
-from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.phase import CHECKS_PHASES, NEVER_MS
 from flare.net.socket_addr import SocketAddr
 from std.memory import ArcPointer, OwnedPointer
 
@@ -39,11 +39,7 @@ struct Http2Request(Movable):
         self.trailers = None
 
     def is_head(self) -> Bool:
-        """Tells whether its method is HEAD.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether its method is HEAD."""
         return self.section.method == Method.HEAD
 
     def unsafe_request[
@@ -61,13 +57,9 @@ struct Http2Request(Movable):
             o: The lifetime to lend for; ends before this changes.
 
         Args:
-            peer: Where it came from.
             params: Storage for path parameters that outlives the request.
             cancel: A flag that outlives the request, if there is one.
             tls: What TLS tells about the client; outlives the request.
-
-        Returns:
-            The request.
         """
         # SAFETY: the caller ends the loan before this changes.
         var content = unsafe_lend[o](
@@ -88,26 +80,95 @@ struct Http2Request(Movable):
         )
 
 
-struct StreamTask(Movable):
-    """A stream of a server on which something is under way."""
+struct StreamPhase(Equatable, TrivialRegisterPassable):
+    """What a stream of a server waits for."""
 
-    var id: Int
-    """The stream's number."""
-    var request: Optional[OwnedPointer[Http2Request]]
-    """The request, while it is here."""
+    var number: UInt8
+
+    comptime CLIENT = StreamPhase(0)
+    """Content of the request, before its handler is called."""
+    comptime QUEUED = StreamPhase(1)
+    """To be given to a handler elsewhere."""
+    comptime PARKED = StreamPhase(2)
+    """More of other responses to leave, before its handler is called."""
+    comptime HANDLER = StreamPhase(3)
+    """A handler elsewhere, which has the request."""
+    comptime READER = StreamPhase(4)
+    """Content of the request, for such a handler to read."""
+    comptime SENDS = StreamPhase(5)
+    """Its turn to send of the response, or the source of that."""
+    comptime SHUT = StreamPhase(6)
+    """The client, which has not taken all since its window was shut."""
+    comptime OVER = StreamPhase(7)
+    """Nothing: all is sent, or the source has failed."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+
+comptime _EDGES = [
+    (StreamPhase.CLIENT, StreamPhase.QUEUED),
+    (StreamPhase.CLIENT, StreamPhase.PARKED),
+    (StreamPhase.CLIENT, StreamPhase.SENDS),
+    (StreamPhase.QUEUED, StreamPhase.PARKED),
+    (StreamPhase.QUEUED, StreamPhase.HANDLER),
+    (StreamPhase.QUEUED, StreamPhase.READER),
+    (StreamPhase.PARKED, StreamPhase.QUEUED),
+    (StreamPhase.HANDLER, StreamPhase.HANDLER),
+    (StreamPhase.HANDLER, StreamPhase.READER),
+    (StreamPhase.READER, StreamPhase.READER),
+    (StreamPhase.READER, StreamPhase.HANDLER),
+    (StreamPhase.SENDS, StreamPhase.SENDS),
+    (StreamPhase.SENDS, StreamPhase.SHUT),
+    (StreamPhase.SENDS, StreamPhase.OVER),
+    (StreamPhase.SHUT, StreamPhase.SENDS),
+    (StreamPhase.SHUT, StreamPhase.OVER),
+]
+
+
+def may_follow(phase: StreamPhase, next: StreamPhase) -> Bool:
+    """Tells whether a stream may go from one phase to another.
+
+    Returns:
+        False if that does not happen.
+    """
+    comptime for index in range(len(_EDGES)):
+        comptime EDGE = _EDGES[index]
+        if phase == EDGE[0] and next == EDGE[1]:
+            return True
+    return False
+
+
+struct Intake(Equatable, TrivialRegisterPassable):
+    """What has come of a request."""
+
+    var _number: UInt8
+
+    comptime HELD_BACK = Intake(0)
+    """The head; the client waits for 100 (Continue)."""
+    comptime ARRIVING = Intake(1)
+    """The head, and content is on its way."""
+    comptime WHOLE = Intake(2)
+    """All of it."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+
+struct StreamCall(Movable):
+    """A request of a stream that waits for its response, and who has it."""
+
     var policy: RequestPolicy
     """How it is to be treated."""
     var memo: Optional[OwnedPointer[RouteMemo]]
     """The route that was found for it."""
     var charge: Optional[BodyCharge]
     """The memory that its content takes here."""
-    var is_offloading: Bool
-    """True if it is to be given to a handler thread."""
-    var is_parked: Bool
-    """True if its handler is called when more of other responses has left."""
     var job: Optional[ArcPointer[CancelFlag]]
     """The flag of the handler that has it."""
-    var call_len: Int
+    var expected_len: Int
     """How much content that is expected to make, in bytes."""
     var pipe: Optional[BodyPipe]
     """Where its content goes, if that handler reads it while it arrives."""
@@ -115,120 +176,120 @@ struct StreamTask(Movable):
     """What went there and is not given back to the client's window, in bytes."""
     var received_len: Int
     """How much content has come, in bytes."""
-    var has_all: Bool
-    """True if all of the request has come."""
+    var intake: Intake
+    """What has come of it."""
     var is_head: Bool
     """True if it is a HEAD."""
-    var owes_continue: Bool
-    """True if the client waits for 100 (Continue)."""
-    var has_response: Bool
-    """True if the header section of the response is sent."""
-    var body: OutgoingBody
-    """The content of the response."""
-    var piece: Buffer
-    """What its source has made, and is not sent."""
-    var is_woken: Bool
-    """True if the link has noted that there is news."""
+    var client_ms: Int
+    """How long a handler that reads content has waited for the client, but for
+    the current wait."""
+
+    def __init__(out self):
+        self.policy = RequestPolicy()
+        self.memo = None
+        self.charge = None
+        self.job = None
+        self.expected_len = 0
+        self.pipe = None
+        self.piped_len = 0
+        self.received_len = 0
+        self.intake = Intake.ARRIVING
+        self.is_head = False
+        self.client_ms = 0
+
+
+@fieldwise_init
+struct StreamPace(TrivialRegisterPassable):
+    """How long what a stream waits for may take."""
+
     var turn: Int
     """When it has sent last, or begun: the lowest goes first."""
-    var is_over: Bool
-    """True if all is sent, or the source has failed."""
-    var is_tunnel: Bool
-    """True if the request is an extended CONNECT (RFC 8441)."""
-    var unheard: Buffer
-    """What came for its conversation, and waits to be heard."""
     var deadline_ms: Int
     """When what is waited for must have come."""
     var phase_start_ms: Int
     """When that began."""
-    var is_shut: Bool
-    """True if the client has not taken all since its window was shut first."""
     var sent_len: Int
-    """What was sent since then and has not earned it time, in bytes."""
+    """What was sent since its window was shut and has not earned it time, in
+    bytes."""
     var left_ms: Int
     """What it has left of its time while others keep it waiting."""
-    var is_client_turn: Bool
-    """True if a handler that reads content waits for the client."""
-    var client_ms: Int
-    """How long it has waited for it, but for the current wait."""
+
+
+struct StreamTask(Movable):
+    """A stream of a server on which something is under way."""
+
+    var id: Int
+    """The stream's number."""
+    var phase: StreamPhase
+    """What is waited for; `enter` changes it."""
+    var is_tunnel: Bool
+    """True if the request is an extended CONNECT (RFC 8441)."""
+    var call: StreamCall
+    """Whether and where the request waits."""
+    var request: Optional[OwnedPointer[Http2Request]]
+    """The request, while it is here."""
+    var body: OutgoingBody
+    """The content of the response."""
+    var piece: Buffer
+    """What its source has made, and is not sent."""
+    var unheard: Buffer
+    """What came for its conversation, and waits to be heard."""
+    var pace: StreamPace
+    """Its times."""
 
     def __init__(out self, id: Int):
-        """Makes the task of a stream that has just begun.
-
-        Args:
-            id: The stream's number.
-        """
+        """Makes the task of a stream that has just begun."""
         self.id = id
+        self.phase = StreamPhase.CLIENT
+        self.is_tunnel = False
+        self.call = StreamCall()
         self.request = None
-        self.policy = RequestPolicy()
-        self.memo = None
-        self.charge = None
-        self.is_offloading = False
-        self.is_parked = False
-        self.job = None
-        self.call_len = 0
-        self.pipe = None
-        self.piped_len = 0
-        self.received_len = 0
-        self.has_all = False
-        self.is_head = False
-        self.owes_continue = False
-        self.has_response = False
         self.body = OutgoingBody()
         self.piece = Buffer(0)
-        self.is_woken = False
-        self.turn = 0
-        self.is_over = False
-        self.is_tunnel = False
         self.unheard = Buffer(0)
-        self.deadline_ms = NEVER_MS
-        self.phase_start_ms = 0
-        self.is_shut = False
-        self.sent_len = 0
-        self.left_ms = 0
-        self.is_client_turn = False
-        self.client_ms = 0
+        self.pace = StreamPace(0, NEVER_MS, 0, 0, 0)
 
     def renew(mut self, id: Int):
         """Makes it the task of another stream, as if it were new; what it has
-        allocated stays.
-
-        Args:
-            id: The stream's number.
-        """
+        allocated stays."""
         self.id = id
+        self.phase = StreamPhase.CLIENT
+        self.is_tunnel = False
+        self.call = StreamCall()
         if self.request:
             ref request = self.request.held()[]
             request.content.clear()
             request.trailers = None
-        self.policy = RequestPolicy()
-        self.memo = None
-        self.charge = None
-        self.is_offloading = False
-        self.is_parked = False
-        self.job = None
-        self.call_len = 0
-        self.pipe = None
-        self.piped_len = 0
-        self.received_len = 0
-        self.has_all = False
-        self.is_head = False
-        self.owes_continue = False
-        self.has_response = False
         self.body = OutgoingBody()
         self.piece.clear()
-        self.is_woken = False
-        self.turn = 0
-        self.is_over = False
-        self.is_tunnel = False
         self.unheard.clear()
-        self.deadline_ms = NEVER_MS
-        self.phase_start_ms = 0
-        self.is_shut = False
-        self.sent_len = 0
-        self.left_ms = 0
-        self.is_client_turn = False
-        self.client_ms = 0
+        self.pace = StreamPace(0, NEVER_MS, 0, 0, 0)
+
+    @always_inline
+    def enter[next: StreamPhase](mut self):
+        """Goes to another phase; nothing else changes it.
+
+        Parameters:
+            next: The phase, which `may_follow` the one before.
+        """
+        comptime if CHECKS_PHASES:
+            debug_assert(
+                may_follow(self.phase, next),
+                "no edge of a stream's life: from ",
+                self.phase.number,
+                " to ",
+                next.number,
+            )
+        self.phase = next
+
+    @always_inline
+    def has_response(self) -> Bool:
+        """Tells whether the header section of the response is sent.
+
+        Returns:
+            False while the request waits for that.
+        """
+        return self.phase.number >= StreamPhase.SENDS.number
 
     def has_content(self) -> Bool:
         """Tells whether there is content of the response to send now.
@@ -236,7 +297,7 @@ struct StreamTask(Movable):
         Returns:
             False if all is sent, or its source has nothing yet.
         """
-        if not self.has_response:
+        if not self.has_response():
             return False
         if self.body.source:
             return (
@@ -252,7 +313,7 @@ struct StreamTask(Movable):
         Returns:
             Bytes; what a source has not made does not count.
         """
-        if not self.has_response:
+        if not self.has_response():
             return 0
         return len(self.body.rest()) + len(self.piece)
 
@@ -262,7 +323,7 @@ struct StreamTask(Movable):
         Returns:
             Bytes; 0 if none has the request.
         """
-        return self.call_len if self.job else 0
+        return self.call.expected_len if self.call.job else 0
 
     @always_inline
     def hears(self) -> Bool:
@@ -290,24 +351,23 @@ struct StreamTask(Movable):
             return False
         if self.body.state == BodyState.READY:
             return True
-        return (len(self.unheard) > 0 or self.has_all) and not (
-            self.body.source.held()[].is_full()
-        )
+        return (
+            len(self.unheard) > 0 or self.call.intake == Intake.WHOLE
+        ) and not (self.body.source.held()[].is_full())
 
     def begins_both_ways(self, body: Body) -> Bool:
         """Tells whether content goes on arriving behind the head of a response
         (RFC 9113 section 8.1).
 
-        Args:
-            body: The response's.
-
         Returns:
             False if nobody takes more of it.
         """
-        if not self.pipe or self.has_all or self.owes_continue:
+        if not self.call.pipe or self.call.intake != Intake.ARRIVING:
             return False
         return (
-            not self.is_head and body.is_stream() and self.pipe.held().goes_on()
+            not self.call.is_head
+            and body.is_stream()
+            and self.call.pipe.held().goes_on()
         )
 
     def has_dropped_content(self) -> Bool:
@@ -316,7 +376,7 @@ struct StreamTask(Movable):
         Returns:
             True once it is answered, unless content goes on arriving.
         """
-        return self.has_response and not self.pipe
+        return self.has_response() and not self.call.pipe
 
     def take_content_of(mut self, mut other: Self):
         """Takes the content that goes on arriving.
@@ -324,23 +384,22 @@ struct StreamTask(Movable):
         Args:
             other: The same stream before it had a response.
         """
-        swap(self.pipe, other.pipe)
-        self.piped_len = other.piped_len
-        self.received_len = other.received_len
-        self.policy = other.policy
-        other.piped_len = 0
+        swap(self.call.pipe, other.call.pipe)
+        self.call.piped_len = other.call.piped_len
+        self.call.received_len = other.call.received_len
+        self.call.policy = other.call.policy
+        other.call.piped_len = 0
 
     def cancel(mut self, status: Int, reason: StaticString):
         """Tells a handler on another thread that nobody waits for it.
 
         Args:
             status: What its reads of content say.
-            reason: The same in words.
         """
-        if self.pipe:
-            self.pipe.take().fail(BodyError(status, String(reason)))
-        if self.job:
-            self.job.take()[].set()
+        if self.call.pipe:
+            self.call.pipe.take().fail(BodyError(status, String(reason)))
+        if self.call.job:
+            self.call.job.take()[].set()
 
 
 comptime _POOLED_COUNT_MAX = 128
@@ -358,14 +417,7 @@ struct StreamPool(Movable):
         self._tasks = []
 
     def take(mut self, id: Int) -> OwnedPointer[StreamTask]:
-        """Takes a task as a new one; it may have a request without anything.
-
-        Args:
-            id: The number of its stream.
-
-        Returns:
-            Its box.
-        """
+        """Takes a task as a new one; it may have a request without anything."""
         if len(self._tasks) == 0:
             return OwnedPointer(StreamTask(id))
         var task = self._tasks.pop()
@@ -374,11 +426,7 @@ struct StreamPool(Movable):
 
     def give(mut self, var task: OwnedPointer[StreamTask]):
         """Takes the task of a stream that is over; what has grown large is
-        freed.
-
-        Args:
-            task: Its box.
-        """
+        freed."""
         var length = task[].piece.capacity() + task[].unheard.capacity()
         if task[].request:
             length += task[].request.held()[].content.capacity()
