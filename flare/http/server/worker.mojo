@@ -94,9 +94,7 @@ struct Worker(Movable):
 
         Args:
             handler: Answers requests; other workers may use it too.
-            listeners: What connections come from.
             context: Limits and times, and TLS if it is spoken.
-            stop: Says when to stop.
             stats: Where the worker tells what it has done.
 
         Raises:
@@ -197,8 +195,7 @@ struct Worker(Movable):
                     continue
                 if unlikely(event.is_closed):
                     ref ended = self._table.at(slot)
-                    ended.peer_has_ended = True
-                    ended.has_failed |= event.has_failed
+                    ended.client.ends(event.has_failed)
                 self._on_connection(slot, event)
             self._on_ready_list()
             self._on_timers()

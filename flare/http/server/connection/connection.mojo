@@ -110,11 +110,7 @@ struct PendingWrite(Movable):
     """When that was."""
 
     def __init__(out self, var body: OutgoingBody = OutgoingBody()):
-        """Keeps content, and nothing before it.
-
-        Args:
-            body: The content.
-        """
+        """Keeps content, and nothing before it."""
         self._padding = {}
         self.octets = Buffer(0)
         self.body = body^
@@ -129,8 +125,6 @@ struct PendingWrite(Movable):
         """Keeps what is left of octets and content behind them.
 
         Args:
-            body: The content.
-            octets: What goes first.
             taken: How many octets of both have been taken.
         """
         var first = min(taken, len(octets))
@@ -150,9 +144,6 @@ struct PendingWrite(Movable):
 
     def send_to(mut self, mut socket: RawSocket) -> Int:
         """Sends once.
-
-        Args:
-            socket: Where to.
 
         Returns:
             How many octets were taken, 0 if the file of the region has become
@@ -241,8 +232,6 @@ struct StreamedContent(Movable):
         """Makes content of which nothing was handed on.
 
         Args:
-            intake: Takes off the framing.
-            pipe: Where the content goes.
             owes_continue: True if the client waits for 100 (Continue).
             handler_timeout_ms: How long each of the handler's turns may take.
         """
@@ -298,11 +287,7 @@ struct RequestState(Movable):
         self.charge = None
 
     def take_parser(mut self) -> OwnedPointer[RequestParser]:
-        """Takes the part of a request out; there must be one.
-
-        Returns:
-            Its box.
-        """
+        """Takes the part of a request out; there must be one."""
         return self.parser.take()
 
     def has_all_content(self) -> Bool:
@@ -341,6 +326,35 @@ struct RequestState(Movable):
         self.charge = None
 
 
+struct ClientSide(Equatable, TrivialRegisterPassable):
+    """What is known of the direction from a client."""
+
+    var _number: UInt8
+
+    comptime OPEN = ClientSide(0)
+    """More may come."""
+    comptime ENDED = ClientSide(1)
+    """The client has closed its side."""
+    comptime FAILED = ClientSide(2)
+    """The connection has failed, such as by a reset: nobody is there for a
+    response."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    def ends(mut self, has_failed: Bool):
+        """Takes note of an end; what has failed stays so.
+
+        Args:
+            has_failed: True if the connection has.
+        """
+        if has_failed:
+            self = Self.FAILED
+        elif self == Self.OPEN:
+            self = Self.ENDED
+
+
 struct Connection(Movable):
     """One client, with as little memory as its state needs.
 
@@ -367,11 +381,8 @@ struct Connection(Movable):
     """
     var has_unread: Bool
     """True if octets may wait in the socket that no event will announce."""
-    var peer_has_ended: Bool
-    """True if the client has closed its side, or the connection failed."""
-    var has_failed: Bool
-    """True if the connection has failed, such as by a reset: nobody is there for
-    a response."""
+    var client: ClientSide
+    """What is known of the client's direction."""
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
     var is_woken: Bool
@@ -413,8 +424,7 @@ struct Connection(Movable):
         self.lingers = False
         self.has_unanswered = False
         self.has_unread = False
-        self.peer_has_ended = False
-        self.has_failed = False
+        self.client = ClientSide.OPEN
         self.is_ready = False
         self.is_woken = False
         self.request_count = 0
@@ -430,29 +440,13 @@ struct Connection(Movable):
         self.request = RequestState()
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
-        """Starts a connection in this slot.
-
-        Args:
-            socket: The socket.
-            peer: The client's address.
-        """
+        """Starts a connection in this slot."""
+        var fresh = Self()
+        fresh.generation = self.generation
+        self = fresh^
         self.socket = socket^
         self.peer = peer
         self.enter[Event.ACCEPTED]()
-        self.closes = False
-        self.lingers = False
-        self.has_unanswered = False
-        self.has_unread = False
-        self.peer_has_ended = False
-        self.has_failed = False
-        self.is_ready = False
-        self.is_woken = False
-        self.request_count = 0
-        self.phase_request = 0
-        self.retire_ms = NEVER_MS
-        self.deadline_ms = NEVER_MS
-        self.armed_ms = NEVER_MS
-        self.timer = TimerId.NONE
 
     @always_inline
     def enter[event: Event](mut self):
@@ -476,9 +470,6 @@ struct Connection(Movable):
     def decide(self, event: Event) -> NextAction:
         """Tells what an event asks for that leaves the phase as it is.
 
-        Args:
-            event: What has happened.
-
         Returns:
             What the table says.
         """
@@ -488,9 +479,6 @@ struct Connection(Movable):
     def begins[event: Event](self) -> Bool:
         """Tells whether an event leads to another phase, or to the same one of
         another request.
-
-        Parameters:
-            event: What has happened.
 
         Returns:
             False if the connection is in that phase already.
@@ -503,11 +491,7 @@ struct Connection(Movable):
         """Goes where an event leads, with a deadline; unless the connection is
         there already for the same request.
 
-        Parameters:
-            event: What has happened.
-
         Args:
-            now_ms: The time now.
             timeout_ms: How long the phase may take.
         """
         if not self.begins[event]():
@@ -522,7 +506,6 @@ struct Connection(Movable):
         """Begins to wait for the next request.
 
         Args:
-            now_ms: The time now.
             timeout_ms: How long to wait, if the connection may get so old.
         """
         self.enter[Event.ALL_ANSWERED]()

@@ -10,7 +10,7 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.method import Method
-from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.connection import ClientSide, Connection
 from flare.http.server.connection.dispatch import (
     answer_late,
     answer_overload,
@@ -52,10 +52,6 @@ def on_accept(
     """Begins to wait for a client that was just accepted.
 
     Args:
-        connection: The connection.
-        token: Its token.
-        selector: The worker's.
-        state: The worker's state.
         is_refused: True if the connection is one too many.
 
     Returns:
@@ -103,9 +99,7 @@ def read_proxy_header(
     """Takes the header, if all of it is here.
 
     Args:
-        connection: Waits for it.
         scratch: The worker's own parser, idle; idle again afterwards.
-        state: The worker's state.
 
     Returns:
         YIELD to be driven as any other connection from now on, WAIT for
@@ -126,7 +120,8 @@ def read_proxy_header(
         return NextAction.CLOSE
     if not found:
         return (
-            NextAction.CLOSE if connection.peer_has_ended else NextAction.WAIT
+            NextAction.CLOSE if connection.client
+            != ClientSide.OPEN else NextAction.WAIT
         )
     var header = found.held()
     var taken = connection.socket.receive(room.between(0, header.header_len))
@@ -158,10 +153,6 @@ def begin_shutdown(
     which can destroy the response on its way (RFC 9112 section 9.6). So the
     own direction ends first, and what still comes is read for a while.
 
-    Args:
-        connection: The connection.
-        state: The worker's state.
-
     Returns:
         What is to happen to it.
     """
@@ -183,7 +174,6 @@ def discard_input(
     """Reads and drops what a client sends behind its last response.
 
     Args:
-        connection: A lingering connection.
         scratch: The worker's own parser, idle; idle again afterwards.
 
     Returns:
@@ -211,7 +201,6 @@ def on_timeout(
 
     Args:
         connection: Its deadline is over.
-        state: The worker's state.
 
     Returns:
         SHUTDOWN if an answer was sent, YIELD to ask a source, WAIT if the
@@ -252,10 +241,6 @@ def refuse_connection(
 ) -> NextAction:
     """Answers a connection that is one too many.
 
-    Args:
-        connection: Has just begun.
-        state: The worker's state.
-
     Returns:
         SHUTDOWN, or CLOSE if the connection is broken, or speaks TLS: a handshake
         would cost more than a request.
@@ -268,10 +253,6 @@ def refuse_connection(
 
 def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:
     """Lets a connection go when the server is to stop, as soon as it can.
-
-    Args:
-        connection: An open one.
-        state: The worker's state.
 
     Returns:
         YIELD after a long pause, since a request may be here nevertheless,

@@ -9,7 +9,7 @@ from flare.http.message.method import Method
 from flare.http.message.request import CancelFlag
 from flare.http.message.response import Response
 from flare.http.server.connection.body_pipe import BodyPipe
-from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.connection import ClientSide, Connection
 from flare.http.server.connection.dispatch import (
     busy_response,
     queue_rare_response,
@@ -51,9 +51,6 @@ def offload(
 
     Args:
         connection: Has the request in its parser.
-        token: The connection's.
-        jobs: Where it goes.
-        state: The worker's state.
 
     Returns:
         WAIT, or what follows a refusal.
@@ -123,7 +120,9 @@ def _submit(
     var has_more = defers and box[].has_more()
     request.outlasts_end = defers and (has_more or request.has_followers)
     request.has_followers = has_more
-    if connection.peer_has_ended and (not defers or request.has_all_content()):
+    if connection.client != ClientSide.OPEN and (
+        not defers or request.has_all_content()
+    ):
         note_end(connection, state)
     job[].box = box^
     if connection.tls:
@@ -150,9 +149,8 @@ def note_job(connection: Connection, mut pool: HandlerPool):
 
     Args:
         connection: Has just been looked at.
-        pool: The threads.
     """
-    if connection.peer_has_ended or not connection.request.job:
+    if connection.client != ClientSide.OPEN or not connection.request.job:
         pool.drop_gone()
     elif connection.request.has_all_content():
         pool.note_complete(connection.token)
@@ -164,10 +162,6 @@ def on_event_while_offloaded(
     """Receives for a handler on another thread that reads content, or tells it
     when its client has gone.
 
-    Args:
-        connection: Has a job.
-        state: The worker's state.
-
     Returns:
         What is to happen to it.
     """
@@ -176,7 +170,7 @@ def on_event_while_offloaded(
     connection.has_unread = True
     if not connection.request.has_all_content():
         return take_content(connection, state)
-    if connection.peer_has_ended:
+    if connection.client != ClientSide.OPEN:
         note_end(connection, state)
     return NextAction.WAIT
 
@@ -191,7 +185,6 @@ def on_job_done(
     Args:
         connection: Waits for this job.
         job: Is done; its parser and its response are taken.
-        state: The worker's state.
 
     Returns:
         What is to happen to the connection.
@@ -249,10 +242,7 @@ def finish_request(
     """Goes on with a connection whose handler on another thread has answered.
 
     Args:
-        connection: The connection.
         box: The request, complete and still first.
-        response: The answer.
-        state: The worker's state.
 
     Returns:
         What is to happen to the connection.
@@ -292,7 +282,6 @@ def waits_for(connection: Connection, job: Job) -> Bool:
 
     Args:
         connection: The connection that the job's token leads to.
-        job: A job that is done.
 
     Returns:
         False if the connection gave the job up.

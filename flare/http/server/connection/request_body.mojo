@@ -26,7 +26,11 @@ from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, owned_fields
 from flare.http.message.request import CancelFlag
 from flare.http.server.connection.body_pipe import BodyPipe
-from flare.http.server.connection.connection import Connection, StreamedContent
+from flare.http.server.connection.connection import (
+    ClientSide,
+    Connection,
+    StreamedContent,
+)
 from flare.http.server.connection.dispatch import (
     answer_content_error,
     answer_content_full,
@@ -83,7 +87,6 @@ def start_content(
     Args:
         connection: Is about to be parked.
         parser: Has a request whose content is arriving; then only its head.
-        pipe: Where the content goes.
         handler_timeout_ms: How long each of the handler's turns may take.
     """
     var owes = owes_continue(parser)
@@ -100,7 +103,6 @@ def take_content(
 
     Args:
         connection: Has content that a handler reads.
-        state: The worker's state.
 
     Returns:
         What is to happen to it.
@@ -119,7 +121,7 @@ def take_content(
     _share_time(connection, box[], state)
     var is_complete = box[].intake.is_complete()
     connection.request.content = box^
-    if connection.peer_has_ended and is_complete:
+    if connection.client != ClientSide.OPEN and is_complete:
         note_end(connection, state)
     return action
 
@@ -142,7 +144,7 @@ def _take(
 ) -> NextAction:
     if content.intake.is_complete():
         return NextAction.WAIT
-    if connection.has_failed:
+    if connection.client == ClientSide.FAILED:
         # A handler that does not read now would not find the end.
         return NextAction.CLOSE
     if content.is_paused:
@@ -168,7 +170,7 @@ def _receive(
     mut content: StreamedContent,
     mut state: WorkerState,
 ) -> NextAction:
-    var may_have_more = connection.peer_has_ended
+    var may_have_more = connection.client != ClientSide.OPEN
     for _ in range(_READ_COUNT_MAX):
         try:
             _hand_on(content, state.limits)
@@ -238,7 +240,6 @@ def end_content(
     Args:
         connection: Has content that a handler has read, or not.
         parser: Has the request's head; gets what stands behind the content.
-        state: The worker's state.
 
     Returns:
         False if the content goes on, so that the connection has to end.
@@ -289,7 +290,6 @@ def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
 
     Args:
         connection: Has content that a handler has read so far.
-        body: The response's.
 
     Returns:
         False if nobody takes more of it.
@@ -344,7 +344,6 @@ def drive_both_ways(
         connection: Has both. When all of the response is sent, the content is
             dropped: then `request.content` is empty, and `closes` says whether
             the connection has to end with it.
-        state: The worker's state.
 
     Returns:
         What is to happen to it.
@@ -387,9 +386,9 @@ def _receive_on(
     broken, or the client has gone. `has_unread` says if there is more."""
     if content.is_paused and not content.pipe.is_paused():
         content.is_paused = False
-    if connection.has_failed:
+    if connection.client == ClientSide.FAILED:
         return False
-    var may_have_more = connection.peer_has_ended
+    var may_have_more = connection.client != ClientSide.OPEN
     connection.has_unread = True
     for _ in range(_READ_COUNT_MAX):
         try:

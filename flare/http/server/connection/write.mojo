@@ -8,7 +8,11 @@ from flare.bytes.text import Text
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.message.body import BodyStream
-from flare.http.server.connection.connection import Connection, PendingWrite
+from flare.http.server.connection.connection import (
+    ClientSide,
+    Connection,
+    PendingWrite,
+)
 from flare.http.server.connection.phase import (
     Event,
     NEVER_MS,
@@ -41,7 +45,6 @@ def start_stream(
     Args:
         connection: Where to; has no pending write.
         state: The worker's state; its output goes first, with the head.
-        stream: Has the source.
         is_chunked: True to send pieces as chunks.
 
     Returns:
@@ -73,7 +76,6 @@ def write_pending(
     Args:
         connection: Has a pending write, or not; has none afterwards if all is
             sent.
-        state: The worker's state.
         made_count: Pieces that the stream has made in this round already.
 
     Returns:
@@ -121,7 +123,6 @@ def await_pending(
 
     Args:
         connection: Has a pending write.
-        state: The worker's state.
 
     Returns:
         What is to happen to it.
@@ -150,7 +151,6 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
 
     Args:
         connection: Has a pending write with a source.
-        state: The worker's state.
 
     Returns:
         What is to happen to it.
@@ -160,7 +160,7 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     if connection.has_unread and source.listens() and not source.is_full():
         return NextAction.YIELD
     var ask_ms = body.next_ask_ms(state.now_ms)
-    if unlikely(connection.peer_has_ended) and has_left(connection):
+    if unlikely(connection.client != ClientSide.OPEN) and has_left(connection):
         return NextAction.CLOSE
     connection.deadline_ms = ask_ms
     connection.enter[Event.SOURCE_EMPTY]()
@@ -176,12 +176,7 @@ comptime _HALF_CLOSED_MS = 2_000
 @no_inline
 def note_end(mut connection: Connection, state: WorkerState):
     """Takes note that a client has ended its side behind all of its request, for
-    which a handler elsewhere is under way.
-
-    Args:
-        connection: Has a job.
-        state: The worker's state.
-    """
+    which a handler elsewhere is under way."""
     ref request = connection.request
     if not request.policy.defers:
         return request.job.held()[].set()
@@ -207,7 +202,7 @@ def has_left(mut connection: Connection) -> Bool:
     Returns:
         False if it may wait for what it has asked for.
     """
-    if connection.has_failed:
+    if connection.client == ClientSide.FAILED:
         return True
     if not connection.request.has_all_content():
         # What reads the content finds the end.
@@ -281,7 +276,6 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
 
     Args:
         connection: Its time to write is over.
-        state: The worker's state.
 
     Returns:
         False if there is none; that is logged.
@@ -318,9 +312,6 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
 def has_to_write(connection: Connection) -> Bool:
     """Tells whether a connection is to go on when its client takes octets.
 
-    Args:
-        connection: Any.
-
     Returns:
         False if it has no pending write, or only a source that has nothing.
     """
@@ -332,10 +323,6 @@ def has_to_write(connection: Connection) -> Bool:
 
 def on_wake(mut connection: Connection, stream_id: Int) -> NextAction:
     """Takes note that a source has rung, or a handler that reads content.
-
-    Args:
-        connection: Whose it is.
-        stream_id: The stream over HTTP/2.
 
     Returns:
         CLOSE if the source gives the client up, YIELD otherwise.
@@ -351,11 +338,7 @@ def on_wake(mut connection: Connection, stream_id: Int) -> NextAction:
 
 
 def ask_again(mut connection: Connection):
-    """Lets a source be asked that had nothing.
-
-    Args:
-        connection: Any.
-    """
+    """Lets a source be asked that had nothing."""
     if connection.request.pending:
         connection.request.pending.held()[].body.wake()
 
@@ -369,7 +352,6 @@ def feed_upgraded(
     Args:
         connection: Has a conversation in its pending write, or one that has
             ended.
-        state: The worker's state.
         input: The octets; empty afterwards.
 
     Returns:
@@ -387,7 +369,6 @@ def feed(
     Args:
         connection: Has a conversation in its pending write, or one that has
             ended.
-        state: The worker's state.
         input: The octets; empty afterwards.
 
     Returns:
@@ -440,7 +421,6 @@ def note_origin(mut body: OutgoingBody, state: WorkerState):
 
     Args:
         body: Of the response to the request at hand.
-        state: The worker's state.
     """
     ref record = state.params[].record
     body.route = record.route
@@ -454,8 +434,6 @@ def log_failure(mut body: OutgoingBody, peer: SocketAddr, state: WorkerState):
 
     Args:
         body: Has a `failure`, and none afterwards.
-        peer: The client.
-        state: The worker's state.
     """
     var line = Text().add(body.take_failure()).add(" [route ")
     line = line^.add_escaped(body.route.as_bytes())

@@ -1,8 +1,17 @@
-"""What a client was not ready to take, and the time it earns by taking it."""
+"""What a client was not ready to take, the time it earns by taking it, and slots that
+are used again."""
 
 from flare.http.message.body import Body
-from flare.http.server.connection.connection import PendingWrite, WritePace
-from tests.support.assertions import assert_equal, assert_true
+from flare.http.server.connection.connection import (
+    ClientSide,
+    Connection,
+    PendingWrite,
+    WritePace,
+)
+from flare.http.server.connection.phase import NEVER_MS, Phase
+from flare.net.raw_socket import RawSocket
+from flare.net.socket_addr import SocketAddr
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init
@@ -85,3 +94,43 @@ def test_a_queue_that_seems_to_grow_takes_nothing_back() raises:
     assert_equal(pace.earn_ms(2_000, 1_000), 0)
     assert_equal(pace.taken_len(2_000), 0)
     assert_equal(pace.earn_ms(1_000, 1_000), 500)
+
+
+def test_an_end_of_the_client_stays() raises:
+    var side = ClientSide.OPEN
+    side.ends(False)
+    assert_true(side == ClientSide.ENDED)
+    side.ends(True)
+    assert_true(side == ClientSide.FAILED)
+    side.ends(False)
+    assert_true(side == ClientSide.FAILED)
+
+
+def test_a_slot_is_used_again_as_new() raises:
+    var connection = Connection()
+    connection.generation = 4
+    connection.closes = True
+    connection.lingers = True
+    connection.has_unread = True
+    connection.has_unanswered = True
+    connection.is_ready = True
+    connection.is_woken = True
+    connection.client = ClientSide.FAILED
+    connection.request_count = 9
+    connection.deadline_ms = 7
+    connection.request.outlasts_end = True
+    connection.open(RawSocket(owned=-1), SocketAddr.any(7))
+    # Its events are told apart from those of the one before.
+    assert_equal(connection.generation, 4)
+    assert_true(connection.phase == Phase.HEAD)
+    assert_false(connection.closes)
+    assert_false(connection.lingers)
+    assert_false(connection.has_unread)
+    assert_false(connection.has_unanswered)
+    assert_false(connection.is_ready)
+    assert_false(connection.is_woken)
+    assert_true(connection.client == ClientSide.OPEN)
+    assert_equal(connection.request_count, 0)
+    assert_equal(connection.deadline_ms, NEVER_MS)
+    assert_false(connection.request.outlasts_end)
+    assert_equal(Int(connection.peer.port), 7)
