@@ -36,7 +36,6 @@ struct BodyState(Equatable, TrivialRegisterPassable):
     """Where content is in its life, and so what is to be done next."""
 
     var number: UInt8
-    """The state's number, below `COUNT`."""
 
     comptime MADE = BodyState(0)
     """All is made. What is left is in memory: send it, and end the message."""
@@ -51,15 +50,9 @@ struct BodyState(Equatable, TrivialRegisterPassable):
     it is incomplete (RFC 9112 section 8, RFC 9113 section 8.1.1)."""
 
     comptime COUNT = 5
-    """How many states there are."""
 
     @always_inline
     def __init__(out self, number: UInt8):
-        """Makes a state.
-
-        Args:
-            number: Its number, below `COUNT`.
-        """
         self.number = number
 
 
@@ -67,7 +60,6 @@ struct BodyEvent(Equatable, TrivialRegisterPassable):
     """What happens to content on its way out."""
 
     var number: UInt8
-    """The event's number, below `COUNT`."""
 
     comptime PIECE_MADE = BodyEvent(0)
     """The source has more, at once."""
@@ -97,15 +89,9 @@ struct BodyEvent(Equatable, TrivialRegisterPassable):
     """The client of a conversation has ended its side, which goes on."""
 
     comptime COUNT = 13
-    """How many events there are."""
 
     @always_inline
     def __init__(out self, number: UInt8):
-        """Makes an event.
-
-        Args:
-            number: Its number, below `COUNT`.
-        """
         self.number = number
 
 
@@ -149,7 +135,6 @@ def body_state_after(state: BodyState, event: BodyEvent) -> Optional[BodyState]:
     """Tells which state follows.
 
     Args:
-        state: The state before.
         event: What happens in it.
 
     Returns:
@@ -210,7 +195,6 @@ struct OutgoingBody(Movable):
         """Takes content that is in memory.
 
         Args:
-            content: The content.
             offset: How much of it is sent, in bytes.
         """
         self = Self()
@@ -223,7 +207,6 @@ struct OutgoingBody(Movable):
         """Takes content that a source makes, which has begun.
 
         Args:
-            source: Makes it.
             sends_regions: True if parts of files can be sent as they lie; only
                 those of a source whose length is known are.
         """
@@ -251,29 +234,17 @@ struct OutgoingBody(Movable):
 
     @always_inline
     def rest(self) -> Span[UInt8, ImmOrigin(origin_of(self.content))]:
-        """Lends what is left of the content in memory.
-
-        Returns:
-            Octets; none if a source makes the content.
-        """
+        """Lends what is left of the content in memory."""
         return self.content.as_bytes().after(self.offset)
 
     @always_inline
     def is_sent(self) -> Bool:
-        """Tells whether all that is here is sent.
-
-        Returns:
-            True if nothing is left, but for what a source will make.
-        """
+        """Tells whether nothing is left, but for what a source will make."""
         return self.offset == len(self.content) and self.region.length == 0
 
     @always_inline
     def listens(self) -> Bool:
-        """Tells whether a conversation makes it.
-
-        Returns:
-            True if what the client sends is the source's.
-        """
+        """Tells whether a conversation makes it."""
         return self.source.__bool__() and self.source.held()[].listens()
 
     def fill(mut self, mut out: Buffer, is_draining: Bool) -> BodyState:
@@ -392,9 +363,6 @@ struct OutgoingBody(Movable):
 
         Args:
             count: How many; at most the region's length.
-
-        Returns:
-            READY if that was all of it.
         """
         self.region = self.region.after(count)
         self.missing_len -= count
@@ -442,9 +410,6 @@ struct OutgoingBody(Movable):
 
     def next_ask_ms(self, now_ms: Int) -> Int:
         """Tells when a source that has nothing is asked even if it does not ring.
-
-        Args:
-            now_ms: The time now.
 
         Returns:
             That time; it lies ahead.

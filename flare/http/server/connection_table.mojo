@@ -48,15 +48,7 @@ struct ConnectionTable(Movable, Sized):
         return len(self._slots)
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr) -> Int:
-        """Starts a connection.
-
-        Args:
-            socket: The socket.
-            peer: The client's address.
-
-        Returns:
-            Its slot.
-        """
+        """Starts a connection, and gives its slot."""
         if len(self._free) == 0:
             self._free.append(len(self._slots))
             self._slots.append(Connection())
@@ -78,14 +70,7 @@ struct ConnectionTable(Movable, Sized):
 
     @always_inline
     def token(self, slot: Int) -> UInt64:
-        """Makes the token of the connection that is in a slot now.
-
-        Args:
-            slot: A slot.
-
-        Returns:
-            The token.
-        """
+        """Makes the token of the connection that is in a slot now."""
         return UInt64(slot) | (
             UInt64(self._slots.at(slot).generation) << _SLOT_BITS
         )
@@ -111,9 +96,6 @@ struct ConnectionTable(Movable, Sized):
     @always_inline
     def at(ref self, slot: Int) -> ref[self._slots[0]] Connection:
         """Lends a slot.
-
-        Args:
-            slot: A slot.
 
         Returns:
             The connection in it.

@@ -121,36 +121,23 @@ struct DeferredJobs(Movable):
 
         Args:
             event: Has the task's token.
-            now_ms: What time it is.
         """
         self.loop[].now_ms = now_ms
         run_event(self.loop, event)
 
     def on_timer(mut self, now_ms: Int):
-        """Lets the tasks go on whose time is over.
-
-        Args:
-            now_ms: What time it is.
-        """
+        """Lets the tasks go on whose time is over."""
         self._armed_ms = NO_DEADLINE_MS
         self.loop[].now_ms = now_ms
         run_expired(self.loop)
 
     def put(mut self, var job: OwnedPointer[Job]):
-        """Takes a request, whose handler is called when the worker settles.
-
-        Args:
-            job: The request.
-        """
+        """Takes a request, whose handler is called when the worker settles."""
         job[].defers = True
         self._new.append(job^)
 
     def has_news(self) -> Bool:
-        """Tells whether there is something to settle.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is something to settle."""
         ref inbox = self._inbox[]
         return (
             len(self._new) > 0
@@ -166,9 +153,6 @@ struct DeferredJobs(Movable):
     def begin_settling(mut self, now_ms: Int) -> Bool:
         """Begins to settle what there is.
 
-        Args:
-            now_ms: What time it is.
-
         Returns:
             False if it has begun already, further up.
         """
@@ -179,11 +163,7 @@ struct DeferredJobs(Movable):
         return True
 
     def end_settling(mut self, mut wheel: TimerWheel):
-        """Ends it, and sets the worker's timer for the tasks.
-
-        Args:
-            wheel: The worker's.
-        """
+        """Ends it, and sets the worker's timer for the tasks."""
         self._is_settling = False
         var next_ms = self.loop[].next_deadline_ms()
         if next_ms < self._armed_ms:
@@ -277,7 +257,6 @@ struct DeferredJobs(Movable):
 
         Args:
             spare: Has the room for a list.
-            handler: Answers new requests.
 
         Returns:
             The jobs with their responses, and notes of interim ones before them.

@@ -294,8 +294,6 @@ def run_job(mut job: Job, handler: AnyHandler, lane: _Lane):
 
     Args:
         job: The request; its response is there afterwards.
-        handler: Answers.
-        lane: The way back to the worker.
     """
     # SAFETY: job and lane are the caller's for the length of this call.
     var speaker = _Speaker(
@@ -350,9 +348,6 @@ struct _HandlerThread(Task):
 def late_share(thread_count: Int) -> Int:
     """Tells how many threads take requests whose content is still to arrive.
 
-    Args:
-        thread_count: All threads.
-
     Returns:
         Three quarters of them; of one thread, this one.
     """
@@ -401,18 +396,11 @@ struct HandlerPool(Movable):
     @always_inline
     def wants_thread(self) -> Bool:
         """Tells whether `grow` is to be called: at first, and when a job waits
-        that a further thread could take.
-
-        Returns:
-            True if so.
-        """
+        that a further thread could take."""
         return self._missing_count > 0
 
     def grow(mut self, handler: SharedHandler) raises OsError:
         """Starts the threads that are wanted.
-
-        Args:
-            handler: Answers requests.
 
         Raises:
             OsError: If the system has no more threads. An automatic pool goes
@@ -473,11 +461,7 @@ struct HandlerPool(Movable):
         return count >= free_count + self._waiting_max
 
     def submit(mut self, var job: OwnedPointer[Job]):
-        """Hands a request over.
-
-        Args:
-            job: The request.
-        """
+        """Hands a request over."""
         if self._queue.put(job^) and self._is_automatic:
             self._missing_count += 1
 
@@ -485,7 +469,6 @@ struct HandlerPool(Movable):
         """Says that the content of a connection's request is complete.
 
         Args:
-            token: The connection's.
             stream_id: The stream over HTTP/2, else 0.
         """
         self._queue.note_complete(token, stream_id)

@@ -76,9 +76,7 @@ struct Job(Movable):
         """Makes a job that waits.
 
         Args:
-            token: Of the connection.
             peer: Where it came from.
-            cancel: The connection's flag.
         """
         self.token = token
         self.box = None
@@ -135,7 +133,6 @@ struct Job(Movable):
 
         Args:
             status: 100 to 199, but 101.
-            fields: Its fields.
 
         Returns:
             A job that only says so; this one is still to come.
@@ -147,11 +144,7 @@ struct Job(Movable):
         return note^
 
     def run(mut self, handler: AnyHandler):
-        """Lets the handler answer.
-
-        Args:
-            handler: Answers.
-        """
+        """Lets the handler answer."""
         if self.memo:
             self.params.route_memo = erase_memo(self.memo.held()[])
         # SAFETY: parser, storage and flag belong to this job, which does not
@@ -177,7 +170,6 @@ struct Job(Movable):
         later.
 
         Args:
-            handler: Answers.
             call: What it is lent.
         """
         if self.memo:
@@ -255,7 +247,6 @@ struct SpareJobs(Movable):
         """Makes the job of a request.
 
         Args:
-            token: Of the connection.
             peer: Where it came from.
 
         Returns:
@@ -283,11 +274,7 @@ struct SpareJobs(Movable):
         self._room = done^
 
     def take_list(mut self) -> List[OwnedPointer[Job]]:
-        """Gives an empty list, with the room of the last one if it is there.
-
-        Returns:
-            The list.
-        """
+        """Gives an empty list, with the room of the last one if it is there."""
         var room = List[OwnedPointer[Job]]()
         swap(room, self._room)
         return room^

@@ -35,7 +35,6 @@ struct Listeners(Movable):
         """Takes listening sockets.
 
         Args:
-            sockets: At least one.
             is_shared: True if other workers accept from them too.
         """
         self._sockets = sockets^
@@ -69,7 +68,6 @@ struct Listeners(Movable):
         """Lets a selector tell when connections wait, for the first time.
 
         Args:
-            selector: The worker's.
             token: What it hands back.
 
         Raises:
@@ -98,8 +96,6 @@ struct Listeners(Movable):
 
         Args:
             number: What it is called when it is given back.
-            socket: The socket.
-            selector: The worker's.
             token: What it hands back.
 
         Raises:
@@ -120,7 +116,6 @@ struct Listeners(Movable):
 
         Args:
             number: What it is called.
-            selector: The worker's.
 
         Raises:
             OsError: If the selector fails.
@@ -143,7 +138,6 @@ struct Listeners(Movable):
         """Lets a selector tell when connections wait, if it does not yet.
 
         Args:
-            selector: The worker's.
             token: What it hands back.
 
         Raises:
@@ -154,9 +148,6 @@ struct Listeners(Movable):
 
     def unwatch(mut self, mut selector: Selector) raises OsError:
         """Ends that, so that connections wait in the kernel.
-
-        Args:
-            selector: The worker's.
 
         Raises:
             OsError: If the selector fails.
@@ -196,9 +187,6 @@ def take_listeners(
     Args:
         listeners: Where they are; empty afterwards.
         method: The method that wants them, for the error.
-
-    Returns:
-        The sockets.
 
     Raises:
         Error: If there are none any more.
@@ -250,7 +238,6 @@ def listen_path(
 
     Args:
         address: A path or an abstract name.
-        config: The server's.
         replace_stale: True to take over the path of a program that died.
 
     Returns:

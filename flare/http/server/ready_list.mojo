@@ -25,11 +25,7 @@ struct ReadyList(Movable, Sized):
         return len(self._before) + len(self._within)
 
     def add(mut self, token: UInt64):
-        """Adds a connection, for the next round.
-
-        Args:
-            token: The connection's.
-        """
+        """Adds a connection, for the next round."""
         self._within.append(token)
 
     @always_inline

@@ -24,9 +24,6 @@ struct RequestJobs(Movable):
     def __init__(out self, config: ServerConfig) raises OsError:
         """Makes one without requests.
 
-        Args:
-            config: The server's.
-
         Raises:
             OsError: If the process has no more descriptors.
         """
@@ -40,10 +37,6 @@ struct RequestJobs(Movable):
     ) -> OwnedPointer[Job]:
         """Makes the job of a request.
 
-        Args:
-            token: Of the connection.
-            peer: Where it came from.
-
         Returns:
             The job, whose flag is not set.
         """
@@ -55,7 +48,6 @@ struct RequestJobs(Movable):
         """Hands a request over.
 
         Args:
-            job: The request.
             defers: Whether its handler answers later, and so needs no thread.
         """
         if defers:
@@ -64,9 +56,5 @@ struct RequestJobs(Movable):
             self.threads.submit(job^)
 
     def has_news(self) -> Bool:
-        """Tells whether there is something to settle of what is answered later.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is something to settle of what is answered later."""
         return self.deferred.has_news()

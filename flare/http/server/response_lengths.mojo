@@ -48,7 +48,6 @@ struct ResponseLengths(Movable):
         Args:
             route: Its route, as the router lends it.
             length: Its content in memory, in bytes; 0 if a source makes it.
-            now_ms: The time.
         """
         var index = self._find(route)
         if index < 0:
@@ -60,14 +59,10 @@ struct ResponseLengths(Movable):
     def expected(
         self, route: StringSpan[ImmUntrackedOrigin], now_ms: Int
     ) -> Int:
-        """Tells how much an answer may be.
+        """Tells how much an answer may be in bytes, or `UNKNOWN_LEN`.
 
         Args:
             route: Its route, as the router lends it.
-            now_ms: The time.
-
-        Returns:
-            Bytes, or `UNKNOWN_LEN`.
         """
         var index = self._find(route)
         if index < 0:

@@ -35,7 +35,6 @@ struct ShutdownSignal(Movable):
         Args:
             waker: Rung by other threads, once a request.
             handles_signals: True to count signals too.
-            signals: Which.
             lifeline_fd: A descriptor that becomes readable when the
                 worker's master has ended, or -1.
             has_master: True if all signals together are one request, since a
@@ -71,11 +70,7 @@ struct ShutdownSignal(Movable):
         return self._signals.held().fd()
 
     def take(mut self) -> Int:
-        """Takes the requests that have come.
-
-        Returns:
-            How many.
-        """
+        """Takes the requests that have come, and counts them."""
         var count = self._waker.drain()
         if not self._signals:
             return count

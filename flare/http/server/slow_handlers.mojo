@@ -127,7 +127,6 @@ struct SlowHandlers(Movable):
         """Notes how things are when events are there.
 
         Args:
-            now_ms: The time.
             request_count: How many requests were answered so far.
         """
         self._last_ms = now_ms
@@ -224,11 +223,7 @@ struct SlowHandlers(Movable):
             self._warn(route, elapsed_ms)
 
     def has_moved_any(self) -> Bool:
-        """Tells whether any route is called on a thread because it is slow.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether any route is called on a thread because it is slow."""
         return len(self._routes) > 0
 
     def is_moved(self, route: StringSpan[ImmUntrackedOrigin]) -> Bool:
@@ -236,9 +231,6 @@ struct SlowHandlers(Movable):
 
         Args:
             route: Its pattern, as the router lends it.
-
-        Returns:
-            True if so.
         """
         return self._find(route) >= 0
 
@@ -252,9 +244,7 @@ struct SlowHandlers(Movable):
         its route is called on the loop again.
 
         Args:
-            route: Its pattern.
             elapsed_ns: How long it took, in nanoseconds.
-            now_ms: The time.
         """
         var index = self._find(route)
         if index < 0:

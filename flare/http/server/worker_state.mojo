@@ -95,7 +95,6 @@ struct WakeQueue(Movable):
         """Makes what a source rings.
 
         Args:
-            token: The connection's.
             stream_id: The stream's over HTTP/2.
 
         Returns:
@@ -125,24 +124,14 @@ struct StatsRow(Movable):
     var _row: Int
 
     def __init__(out self, var board: ArcPointer[SharedStats], row: Int):
-        """Starts at nothing.
-
-        Args:
-            board: The server's board.
-            row: The worker's row.
-        """
+        """Starts at nothing."""
         self.connection_count = 0
         self._board = board^
         self._row = row
 
     @always_inline
     def publish(self, request_count: Int, open_count: Int):
-        """Writes the row.
-
-        Args:
-            request_count: Requests answered.
-            open_count: Connections open now.
-        """
+        """Writes the row."""
         ref board = self._board[]
         board.set(self._row, STAT_REQUESTS, request_count)
         board.set(self._row, STAT_CONNECTIONS, self.connection_count)
@@ -239,7 +228,6 @@ struct WorkerState(Movable):
 
         Args:
             context: The server's configuration, and TLS if it is spoken.
-            handler: Answers requests.
 
         Raises:
             OsError: If the process has no more descriptors.
@@ -324,11 +312,7 @@ struct WorkerState(Movable):
 
     @no_inline
     def end_handler(mut self, response: Response):
-        """Looks at the clock behind a handler that was timed.
-
-        Args:
-            response: What it has answered.
-        """
+        """Looks at the clock behind a handler that was timed."""
         var route = self.params[].record.route
         self.slow.end_handler(route)
         self._decide()
@@ -353,7 +337,6 @@ struct WorkerState(Movable):
         Args:
             job_route: Its route, as the router lends it.
             elapsed_ns: How long, in nanoseconds; negative if none was called.
-            response: What it has answered.
         """
         if elapsed_ns >= 0:
             self.lengths.note(job_route, len(response.body), self.now_ms)
@@ -423,11 +406,7 @@ struct WorkerState(Movable):
             log_line(what)
 
     def first_head_timeout_ms(self) -> Int:
-        """Tells how long a new connection may take for the head of a request.
-
-        Returns:
-            Milliseconds.
-        """
+        """Tells how long a new connection may take for the head of a request."""
         if self.is_draining:
             return min(self.config.header_timeout_ms, FRESH_GRACE_MS)
         return self.config.header_timeout_ms
@@ -450,7 +429,6 @@ struct WorkerState(Movable):
         allows it to grow so far.
 
         Args:
-            charge: The connection's.
             length: How much it is now, in bytes.
 
         Returns:
@@ -468,41 +446,25 @@ struct WorkerState(Movable):
 
     def take_memo(mut self) -> OwnedPointer[RouteMemo]:
         """Takes storage for the route of a request that a handler is asked
-        about.
-
-        Returns:
-            Its box.
-        """
+        about."""
         if len(self._memos) > 0:
             return self._memos.pop()
         return OwnedPointer(RouteMemo())
 
     def give_memo(mut self, var memo: OwnedPointer[RouteMemo]):
-        """Takes such storage back.
-
-        Args:
-            memo: Its box.
-        """
+        """Takes such storage back."""
         self.params[].route_memo = None
         if len(self._memos) < _POOLED_COUNT_MAX:
             self._memos.append(memo^)
 
     def take_parser(mut self) -> OwnedPointer[RequestParser]:
-        """Takes an empty parser, for a part of a request.
-
-        Returns:
-            Its box.
-        """
+        """Takes an empty parser, for a part of a request."""
         if len(self._pool) > 0:
             return self._pool.pop()
         return OwnedPointer(RequestParser(_HEAD_BUFFER_LEN))
 
     def give_parser(mut self, var parser: OwnedPointer[RequestParser]):
-        """Takes a parser back; one that has grown large is freed.
-
-        Args:
-            parser: Its box.
-        """
+        """Takes a parser back; one that has grown large is freed."""
         var length_max = (
             _POOLED_LEN_MAX if len(self._pool)
             < _POOLED_COUNT_MAX else PARTIAL_BUFFER_LEN

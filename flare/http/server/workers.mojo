@@ -66,9 +66,6 @@ def split_listeners(
         count: How many workers, at least 1.
         mode: Whether each has a queue of its own.
 
-    Returns:
-        As many values.
-
     Raises:
         Error: If the process has no more descriptors.
     """
@@ -122,11 +119,8 @@ def run_worker(
     """Answers requests on the calling thread until the server is stopped.
 
     Args:
-        handler: Answers requests.
-        sockets: Listening sockets.
         context: Limits and times, and TLS if it is spoken.
         stop: Says when to stop.
-        board: The figures.
 
     Raises:
         Error: If the worker cannot be made or fails.
@@ -158,10 +152,8 @@ def run_workers(
 
     Args:
         handler: Answers requests, on all threads.
-        sockets: Listening sockets.
         context: Limits and times, and TLS if it is spoken.
         stop: Says when to stop.
-        board: The figures.
         plan: How many threads, and where.
 
     Raises:
@@ -238,9 +230,6 @@ struct ServerProgram(PreforkProgram):
 
     def work(mut self, mut child: ChildProcess) raises:
         """Answers requests until the process is told to stop.
-
-        Args:
-            child: The process.
 
         Raises:
             Error: If the system refuses what it needs.

@@ -39,11 +39,7 @@ struct BodyCharge(Movable):
         self._sum = sum.copy()
 
     def set(mut self, length: Int):
-        """Says how much it is now.
-
-        Args:
-            length: In bytes.
-        """
+        """Says how much it is now."""
         _ = self._sum[].fetch_add(Int64(length - self.length))
         self.length = length
 
@@ -253,7 +249,6 @@ struct BodyPipe(Copyable, Movable):
         """Adds content.
 
         Args:
-            octets: What has arrived.
             rings: True if the reader is to ring whenever it has taken some: the
                 client of HTTP/2 waits for that.
 
@@ -263,11 +258,7 @@ struct BodyPipe(Copyable, Movable):
         return self._shared.put(octets, rings)
 
     def end(self, var trailers: HeaderMap):
-        """Says that the content is complete.
-
-        Args:
-            trailers: The trailer fields.
-        """
+        """Says that the content is complete."""
         self._shared.finish(trailers^, None)
 
     def fail(self, var error: BodyError):
@@ -296,11 +287,7 @@ struct BodyPipe(Copyable, Movable):
         return self._shared.window.lock()[].goes_on
 
     def waiting_len(self) -> Int:
-        """Tells how much content waits for the handler.
-
-        Returns:
-            Bytes.
-        """
+        """Tells how much content waits for the handler."""
         return len(self._shared.window.lock()[].waiting)
 
     def held_len(self) -> Int:
@@ -341,7 +328,6 @@ struct BodyOutlet(ArrivingContent, BodyFeed):
         """Makes the handler's side.
 
         Args:
-            shared: The window.
             waker: Wakes the worker for the connection.
             pace: Tells when the client is too slow.
         """

@@ -78,7 +78,6 @@ def ask_policy(
         parser: Has the request's head.
         connection: Where it came from; keeps the answer, with the server's own
             limits in place of defaults.
-        state: The worker's state.
     """
     state.params[].clear()
     if not connection.request.memo:
@@ -99,7 +98,6 @@ def complete_policy(mut policy: RequestPolicy, state: WorkerState):
 
     Args:
         policy: What a handler has answered, just now.
-        state: The worker's state.
     """
     ref config = state.config
     if policy.max_body_size == DEFAULT_BODY_LIMIT:
@@ -125,7 +123,6 @@ def check_handler(handler: AnyHandler, config: ServerConfig) raises:
 
     Args:
         handler: Is about to be served.
-        config: How.
 
     Raises:
         Error: If some request can never be answered as it is put together
@@ -154,7 +151,6 @@ def answer(
 
     Args:
         parser: Has the request; it is dropped.
-        connection: Where it came from.
         state: The worker's state; the response goes to its output.
 
     Returns:
@@ -206,7 +202,6 @@ def answer_by_head(
 
     Args:
         parser: Has the request's head; it is dropped.
-        connection: Where it came from.
         state: The worker's state; the response goes to its output.
         owes_continue: True if the client waits for 100 (Continue).
 
@@ -255,9 +250,6 @@ def queue_response[
 
     Args:
         parser: Has the request; it is dropped.
-        connection: Where it came from.
-        state: The worker's state.
-        response: What the handler answered.
 
     Returns:
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
@@ -349,9 +341,6 @@ def queue_rare_response(
 
     Args:
         parser: Has the request; it is dropped.
-        connection: Where it came from.
-        state: The worker's state.
-        response: What the handler answered.
 
     Returns:
         WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
@@ -372,10 +361,6 @@ def call_handler(handler: AnyHandler, request: Request) -> Response:
     """Lets a handler answer, whatever it does; a crash in it will name the
     request.
 
-    Args:
-        handler: Answers.
-        request: The request.
-
     Returns:
         Its response; 500 if it raises or gives what is no final response, 400
         if it raises what the request has told it of bad input.
@@ -390,15 +375,7 @@ def call_handler(handler: AnyHandler, request: Request) -> Response:
 def call_rarely(
     handler: AnyHandler, request: Request[ImmUntrackedOrigin]
 ) -> Response:
-    """Does what `call_handler` does, once for all that few requests need.
-
-    Args:
-        handler: Answers.
-        request: The request.
-
-    Returns:
-        Its response.
-    """
+    """Does what `call_handler` does, once for all that few requests need."""
     return call_handler(handler, request)
 
 
@@ -412,8 +389,6 @@ def call_while_arriving(
     arrives, and that may fail because its client did.
 
     Args:
-        handler: Answers.
-        request: The request.
         outlet: Has its content, and knows how that has failed.
 
     Returns:
@@ -478,7 +453,6 @@ def status_problem(code: Int, outcome: ResponseOutcome) -> String:
     """Says why a response cannot be sent.
 
     Args:
-        code: Its status.
         outcome: Its outcome, not LATER.
 
     Returns:
@@ -517,9 +491,6 @@ def answer_error(
 
     Args:
         parser: Has what was read of the request.
-        connection: Where it goes.
-        state: The worker's state.
-        error: The rule that was broken.
     """
     # It is known even where the rest of the line is not.
     var is_head = parser.head.method == Method.HEAD
@@ -541,11 +512,6 @@ def answer_content_error(
 ):
     """Puts the answer to broken content into the output, whose request a
     handler has already; it is the last one.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-        error: The rule that was broken.
     """
     _answer_last(
         connection,
@@ -564,8 +530,6 @@ def answer_timeout(
     """Puts the answer to a request that came too slowly into the output.
 
     Args:
-        connection: Where it goes.
-        state: The worker's state.
         is_head: True if the method of the request is known, and is HEAD.
     """
     if not connection.request.parser:
@@ -580,12 +544,7 @@ def answer_timeout(
 
 @no_inline
 def answer_overload(mut connection: Connection, mut state: WorkerState):
-    """Puts the refusal of a connection into the output.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-    """
+    """Puts the refusal of a connection into the output."""
     var request = _request_of_peer(connection, state)
     _answer_last(
         connection,
@@ -611,8 +570,6 @@ def answer_full(
 
     Args:
         parser: Has what was read of the request.
-        connection: Where it goes.
-        state: The worker's state.
     """
     var is_head = parser.head.method == Method.HEAD
     var request = _request_so_far(parser, connection, state)
@@ -621,12 +578,7 @@ def answer_full(
 
 @no_inline
 def answer_content_full(mut connection: Connection, mut state: WorkerState):
-    """Puts the same into the output for a request that a handler has already.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-    """
+    """Puts the same into the output for a request that a handler has already."""
     var request = _request_of_peer(connection, state)
     _answer_last(
         connection, state, request, 503, _FULL, connection.request.is_head
@@ -641,7 +593,6 @@ def answer_plain_http(
 
     Args:
         connection: Where it goes, without TLS.
-        state: The worker's state.
         is_head: True if the request is HEAD.
     """
     var request = _request_of_peer(connection, state)
@@ -658,12 +609,7 @@ def answer_plain_http(
 @no_inline
 def answer_late(mut connection: Connection, mut state: WorkerState):
     """Puts the answer in place of a handler that takes too long into the
-    output; it is the last one.
-
-    Args:
-        connection: Where it goes.
-        state: The worker's state.
-    """
+    output; it is the last one."""
     var request = _request_of_peer(connection, state)
     _answer_last(
         connection,
@@ -680,11 +626,6 @@ def busy_response(
     mut parser: RequestParser, connection: Connection, mut state: WorkerState
 ) -> Response:
     """Makes the answer for when all handler threads and their queue are full.
-
-    Args:
-        parser: Has the request.
-        connection: Where it came from.
-        state: The worker's state.
 
     Returns:
         A 503 with Retry-After (RFC 9110 section 10.2.3).
@@ -703,13 +644,7 @@ def refusal_of_peer(
     client counts.
 
     Args:
-        connection: Where it came from.
-        state: The worker's state.
-        status: The status.
         reason: What is wrong, fit for strangers.
-
-    Returns:
-        The response.
     """
     return refusal_of_request(
         state, _request_of_peer(connection, state), status, reason
@@ -739,13 +674,8 @@ def refusal_of_request(
     What that must not make of it, such as a success or a stream, is not taken.
 
     Args:
-        state: The worker's state.
         request: What is known of the request.
-        status: The status.
         reason: What is wrong, fit for strangers.
-
-    Returns:
-        The response.
     """
     try:
         return finished_refusal(

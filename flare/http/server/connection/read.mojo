@@ -56,7 +56,6 @@ def on_readable(
     Args:
         connection: The connection; not lingering, and without a pending write.
         scratch: The worker's own parser, idle; idle again afterwards.
-        state: The worker's state.
         is_closed: True if the end of the stream may stand behind the octets,
             so that a short read does not mean that all was read.
 
@@ -145,8 +144,6 @@ def put_back(
     """Keeps a parser with the connection while it has a part of a request.
 
     Args:
-        connection: The connection.
-        box: Its parser.
         state: The worker's state, which takes the parser back otherwise.
         action: What is to happen to the connection.
     """
@@ -248,8 +245,6 @@ def read_requests(
 
     Args:
         connection: Where they came from; has no pending write.
-        parser: Has octets.
-        state: The worker's state.
 
     Returns:
         What is to happen to the connection.
@@ -420,10 +415,6 @@ def on_writable(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
     """Goes on with a connection whose client takes octets again.
-
-    Args:
-        connection: The connection.
-        state: The worker's state.
 
     Returns:
         What is to happen to it; YIELD if it should be read again.

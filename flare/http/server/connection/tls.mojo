@@ -120,11 +120,7 @@ struct ServerTls(Copyable):
     ) thin -> Int
 
     def __init__(out self, var context: TlsServerContext):
-        """Names what speaks TLS, and so has it built.
-
-        Args:
-            context: Certificates and rules.
-        """
+        """Names what speaks TLS, and so has it built."""
         self.context = context^
         self._begin = _begin_link
         self._read = _read_link
@@ -150,7 +146,6 @@ struct ServerTls(Copyable):
         """Does what `TlsLink.read` does.
 
         Args:
-            link: Of a connection.
             input: Octets of the client.
             output: Gets what the session itself has to say.
             room: Where the plaintext goes.

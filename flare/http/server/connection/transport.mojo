@@ -45,7 +45,6 @@ def receive(
     Args:
         connection: Where from. It has a pending write afterwards if TLS has
             something to say that the client does not take.
-        state: The worker's state.
         room: Where to; not empty.
         may_have_more: True if fewer octets do not mean that all was read; set
             where that turns out here.
@@ -202,7 +201,6 @@ def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
     what the client does not take now waits, too.
 
     Args:
-        connection: Where to.
         state: The worker's state; its output is empty afterwards.
 
     Returns:
@@ -250,9 +248,7 @@ def flush_with_body(
     """Sends the worker's output and content behind it, without copying it.
 
     Args:
-        connection: Where to.
         state: The worker's state; its output is empty afterwards.
-        body: The content.
 
     Returns:
         False if the connection is broken.
@@ -295,7 +291,6 @@ def tls_write(
     Args:
         connection: Speaks TLS; has no pending write.
         state: The worker's state; its output is empty afterwards.
-        body: The content.
 
     Returns:
         False if the connection is broken.
@@ -329,7 +324,6 @@ def tls_write_pending(
     Args:
         connection: Speaks TLS and has a pending write, which may be empty
             afterwards.
-        state: The worker's state.
 
     Returns:
         False if the connection is broken.
@@ -374,8 +368,6 @@ def _send(
         connection: Speaks TLS; what is encrypted and was not taken becomes its
             `unsent`, which is empty before.
         sealed: The worker's buffer, empty; empty again afterwards.
-        first: What goes first.
-        second: What follows.
         sent_len: Raised by the encrypted octets that the client took.
 
     Returns:

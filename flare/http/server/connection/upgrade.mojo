@@ -44,7 +44,6 @@ def read_upgraded(
     Args:
         connection_at: The connection; it has a pending write.
         scratch_at: The worker's own parser, idle; idle again afterwards.
-        state_at: The worker's state.
         is_closed: True if the end of the stream may stand behind the octets.
 
     Returns:

@@ -33,11 +33,7 @@ struct WaitBudget(Movable):
     """What has earned time already, in bytes."""
 
     def __init__(out self, write_timeout_ms: Int):
-        """Makes the budget of a connection that begins.
-
-        Args:
-            write_timeout_ms: The time of one response.
-        """
+        """Makes the budget of a connection that begins."""
         self.end_ms = NEVER_MS
         self.sent_len = 0
         self._left_ms = WAIT_FACTOR * write_timeout_ms
@@ -56,7 +52,6 @@ struct WaitBudget(Movable):
             waits: True if content waits for the client.
             has_content: True if there is content that is not sent, whatever it
                 waits for.
-            now_ms: The time now.
         """
         if waits:
             if self.end_ms == NEVER_MS:
@@ -73,11 +68,7 @@ struct WaitBudget(Movable):
         self._settled_ms = self._left_ms
 
     def refill(mut self, write_timeout_ms: Int):
-        """Gives all of the time back.
-
-        Args:
-            write_timeout_ms: The time of one response.
-        """
+        """Gives all of the time back."""
         self._left_ms = WAIT_FACTOR * write_timeout_ms
         self._settled_ms = self._left_ms
         self._has_dropped = False
@@ -93,8 +84,6 @@ struct WaitBudget(Movable):
             unsent_len: What was written and its system does not have yet, in
                 bytes.
             rate: Octets a second that it has to take; 0 gives no time.
-            write_timeout_ms: The time of one response.
-            now_ms: The time now.
 
         Returns:
             False if the connection is to end.
