@@ -129,7 +129,6 @@ from flare.http.client.error import (
     TooManyRedirects,
     TruncatedResponse,
 )
-from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import (
     NoProxy,
     Proxy,
@@ -151,6 +150,7 @@ from flare.http.conditional.range import (
     RangeSet,
     RangeVerdict,
 )
+from flare.http.exchange.idle_pool import PoolLimits
 from flare.http.extract.parameter import (
     CookieParam,
     CookieStr,

@@ -78,7 +78,6 @@ from flare.http.client.hooks import (
 from flare.http.client.multipart import MultipartForm
 from flare.http.client.open_response import OpenResponse
 from flare.http.client.netrc import Netrc
-from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import (
     NoProxy,
     Proxy,
@@ -94,4 +93,5 @@ from flare.http.client.shared_client import SharedClient
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.transfers import TransferMethods
 from flare.http.client.verbs import RequestMethods
+from flare.http.exchange.idle_pool import PoolLimits
 from flare.http.exchange.retry_budget import RetryBudget

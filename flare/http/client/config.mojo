@@ -4,9 +4,9 @@ from flare.compress.content_coding import ContentCoding, can_decode
 from flare.http.client.addresses import HostAddresses
 from flare.http.client.hooks import AnyHook
 from flare.http.client.netrc import Netrc
-from flare.http.client.pool import PoolLimits
 from flare.http.client.proxy import ProxySettings
 from flare.http.client.retry_policy import RetryPolicy
+from flare.http.exchange.idle_pool import PoolLimits
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import NO_TIMEOUT_MS

@@ -52,19 +52,6 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
             return StreamFate.NEEDS_HTTP_1_1
         return StreamFate.RESET
 
-    def is_safe(self) -> Bool:
-        """Tells whether the request may be sent again whatever its method (RFC
-        9113 section 8.7).
-
-        Returns:
-            True if no server has begun with it.
-        """
-        return (
-            self == Self.UNTOUCHED
-            or self == Self.LEFT_BEHIND
-            or self == Self.NEEDS_HTTP_1_1
-        )
-
 
 struct Http2Flight(Movable):
     """What has come on a stream and is not taken yet."""

@@ -473,14 +473,7 @@ struct PreparedRequest(Movable):
         )
 
     def has_lost_content(self, sent_len: Int) -> Bool:
-        """Tells whether content was read from its source, which gives it once.
-
-        Args:
-            sent_len: How much of the content the attempt has taken, in bytes.
-
-        Returns:
-            False if the request can be sent again.
-        """
+        """Tells whether content was read from its source, which gives it once."""
         return self.upload.is_streamed and sent_len > 0
 
     def will_authenticate(
@@ -604,11 +597,7 @@ struct PreparedRequest(Movable):
         )
 
     def may_be_twice(self) -> Bool:
-        """Tells whether acting twice on the request is acting once.
-
-        Returns:
-            True if its method is idempotent, or the caller says so.
-        """
+        """Tells whether acting twice on the request is acting once."""
         if self.is_repeatable or is_idempotent(self.method):
             return True
         if not self.extras or not self.extras.held()[].retry:
@@ -617,19 +606,11 @@ struct PreparedRequest(Movable):
         return policy.knows_repetition(self.headers)
 
     def has_policy(self) -> Bool:
-        """Tells whether a policy decides on repetitions.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether a policy decides on repetitions."""
         return Bool(self.extras) and Bool(self.extras.held()[].retry)
 
     def is_retry_planned(self) -> Bool:
-        """Tells whether its policy has planned another attempt.
-
-        Returns:
-            True until `begin_retry`.
-        """
+        """Tells whether its policy has planned another attempt."""
         return self.has_policy() and (
             self.extras.held()[].retry.held().is_planned()
         )
@@ -645,13 +626,6 @@ struct PreparedRequest(Movable):
     def plans_retry(mut self, response: ClientResponse, sent_len: Int) -> Bool:
         """Has the policy, if there is one, decide on a request that was
         answered.
-
-        Args:
-            response: The response; its head is enough.
-            sent_len: How much of the content the attempt has taken, in bytes.
-
-        Returns:
-            True if another attempt is planned.
         """
         if not self.has_policy():
             return False
@@ -671,11 +645,7 @@ struct PreparedRequest(Movable):
         )
 
     def begin_retry(mut self) -> Int:
-        """Counts the attempt that was planned.
-
-        Returns:
-            How long to wait before it, in milliseconds.
-        """
+        """Counts the attempt that was planned."""
         self.retry_count += 1
         return self.extras.held()[].retry.held().begin_pause()
 

@@ -49,15 +49,7 @@ def end_of(
 
 
 def is_transient(phase: Phase) -> Bool:
-    """Tells whether a failure may be gone on the next attempt.
-
-    Args:
-        phase: When the attempt failed.
-
-    Returns:
-        True for failures between the lookup of the name and the first octet of
-        the response.
-    """
+    """Tells whether a failure may be gone on the next attempt."""
     return (
         phase == Phase.RESOLVE
         or phase == Phase.CONNECT

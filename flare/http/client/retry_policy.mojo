@@ -1,6 +1,7 @@
 """How often a request is sent again, when, and why not, by the program's choice.
 """
 
+from flare.bytes.checked import *
 from flare.http.client.retry import BACKOFF_SHIFT_MAX
 from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.exchange.retry_rules import (
@@ -16,6 +17,7 @@ from flare.http.message.status import Status
 from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.random import fill_random
 from std.atomic import Atomic
+from std.builtin.globals import global_constant
 from std.memory import ArcPointer
 
 comptime ATTEMPTS_MAX = 100
@@ -216,6 +218,7 @@ def full_jitter_ms(
     return Int(random % UInt64(longest + 1))
 
 
+@fieldwise_init
 struct RetryEnd(Equatable, TrivialRegisterPassable):
     """Why a request was not sent again."""
 
@@ -241,41 +244,29 @@ struct RetryEnd(Equatable, TrivialRegisterPassable):
     comptime ANSWERED = RetryEnd(8)
     """The server had begun to answer."""
 
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
-
     def reason(self) -> StaticString:
         """Says why, and what would allow more.
 
         Returns:
             The reason in words; empty for NONE.
         """
-        if self == Self.ATTEMPTS:
-            return "RetryPolicy.max_attempts allows no more"
-        if self == Self.METHOD:
-            return (
-                "the server may have acted on it, and the method is not"
-                " idempotent; see ClientRequest.is_repeatable"
-            )
-        if self == Self.CONTENT:
-            return "its streamed content cannot be sent again"
-        if self == Self.BUDGET:
-            return "RetryPolicy.budget has no repetition left"
-        if self == Self.TIME:
-            return "the total time would be over before another"
-        if self == Self.RETRY_AFTER:
-            return "Retry-After is more than RetryPolicy.max_retry_after_ms"
-        if self == Self.FAILURE:
-            return "RetryPolicy does not repeat such a failure"
-        if self == Self.ANSWERED:
-            return "the server had begun to answer"
-        return ""
+        return global_constant[_REASONS]().at(Int(self.number))
 
+
+comptime _REASONS: Array[StaticString, 9] = [
+    "",
+    "RetryPolicy.max_attempts allows no more",
+    (
+        "the server may have acted on it, and the method is not idempotent; see"
+        " ClientRequest.is_repeatable"
+    ),
+    "its streamed content cannot be sent again",
+    "RetryPolicy.budget has no repetition left",
+    "the total time would be over before another",
+    "Retry-After is more than RetryPolicy.max_retry_after_ms",
+    "RetryPolicy does not repeat such a failure",
+    "the server had begun to answer",
+]
 
 comptime NOT_PLANNED = -1
 """No repetition is planned."""

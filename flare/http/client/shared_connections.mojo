@@ -4,7 +4,7 @@ bookkeeping alone: never while a connection is looked at, opened or closed."""
 from flare.http.client.timeout_policy import shorter
 from flare.http.client.error import ClientError, Phase, PoolExhausted
 from flare.http.client.idle_connection import IdleConnection
-from flare.http.client.pool import Endpoint, PoolLimits
+from flare.http.client.pool import Endpoint
 from flare.http.client.shared_pool import (
     ConnectionLimits,
     Grant,
@@ -12,6 +12,7 @@ from flare.http.client.shared_pool import (
     SharedPool,
 )
 from flare.http.client.slot import ConnectionSlot, SlotKeeper
+from flare.http.exchange.idle_pool import PoolLimits
 from flare.net.error import NetworkError, Timeout
 from flare.runtime.event import Waker
 from flare.sys.clock import Deadline, coarse_monotonic_ms

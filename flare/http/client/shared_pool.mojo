@@ -1,9 +1,8 @@
 """Which request gets which connection of a client that threads share: pure
 bookkeeping, with no socket, no clock and no lock."""
 
-from flare.http.client.pool import Endpoint, PoolLimits
-
-comptime _FOR_EVER_MS = 1 << 52
+from flare.http.client.pool import Endpoint
+from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 
 
 struct ConnectionLimits(ImplicitlyCopyable):
@@ -102,18 +101,6 @@ struct Grant[C: Movable & Deinitable](Movable):
         return self.connection^
 
 
-struct _Idle[C: Movable & Deinitable](Movable):
-    var connection: Self.C
-    var end_ms: Int
-
-    def __init__(out self, var connection: Self.C, end_ms: Int):
-        self.connection = connection^
-        self.end_ms = end_ms
-
-    def take(deinit self) -> Self.C:
-        return self.connection^
-
-
 struct _Waiting[W: Movable & Deinitable](Movable):
     var number: Int
     var wants_new: Bool
@@ -147,15 +134,14 @@ struct _Host[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     var endpoint: Endpoint
     # All that are counted: being opened, with requests, idle.
     var open_count: Int
-    # In the order of arrival.
-    var idle: List[_Idle[Self.C]]
+    var idle: IdleConnections[Self.C]
     var waiting: List[_Waiting[Self.W]]
 
     def __init__(out self, number: Int, var endpoint: Endpoint):
         self.number = number
         self.endpoint = endpoint^
         self.open_count = 0
-        self.idle = []
+        self.idle = IdleConnections[Self.C]()
         self.waiting = []
 
 
@@ -184,8 +170,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     var _granted: List[_Granted[Self.C]]
     var _next_number: Int
     var _open_count: Int
-    # When the first idle one has waited long enough; no later than that.
-    var _first_end_ms: Int
     var _figures: PoolFigures
 
     def __init__(out self, limits: ConnectionLimits, idle_limits: PoolLimits):
@@ -203,15 +187,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._granted = []
         self._next_number = 0
         self._open_count = 0
-        self._first_end_ms = Int.MAX
         self._figures = PoolFigures(0, 0, 0, 0, 0, 0, 0, 0)
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do.
-
-        Returns:
-            The figures now.
-        """
+        """Tells what the connections do."""
         var figures = self._figures
         figures.busy = self._open_count - figures.idle
         return figures
@@ -242,14 +221,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return None
 
     def has_some(self, endpoint: Endpoint) -> Bool:
-        """Tells whether `take` would give something.
-
-        Args:
-            endpoint: Where it has to lead.
-
-        Returns:
-            False if a request would have to wait.
-        """
+        """Tells whether `take` would give something."""
         var index = self._find(endpoint)
         if index >= 0:
             return len(self._hosts[index].waiting) == 0 and (
@@ -288,14 +260,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return number
 
     def collect(mut self, number: Int) -> Optional[Grant[Self.C]]:
-        """Takes what a request in the queue was given.
-
-        Args:
-            number: Its place.
-
-        Returns:
-            A connection, or the right to open one; nothing to go on waiting.
-        """
+        """Takes what a request in the queue was given."""
         for index in range(len(self._granted)):
             if self._granted[index].number == number:
                 return self._granted.pop(index).take()
@@ -334,11 +299,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._figures.opened += 1
 
     def release(mut self, host: Int):
-        """Notes that a connection is no more.
-
-        Args:
-            host: Where it led.
-        """
+        """Notes that a connection is no more."""
         var index = self._index_of(host)
         if index < 0:
             return
@@ -354,29 +315,15 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         now_ms: Int,
         server_ms: Int = -1,
     ):
-        """Takes a connection back, ready for a request.
-
-        Args:
-            host: Where it leads.
-            connection: The connection.
-            now_ms: What time it is.
-            server_ms: How long the server keeps it, in milliseconds; negative
-                if that is not known.
-        """
+        """Takes a connection back, ready for a request."""
         self.expire(now_ms)
         var index = self._index_of(host)
-        var wait_ms = self.idle_limits.idle_timeout_ms
-        if wait_ms < 0:
-            wait_ms = _FOR_EVER_MS
-        if server_ms >= 0:
-            wait_ms = min(wait_ms, server_ms)
+        var wait_ms = self.idle_limits.wait_ms(server_ms)
         if wait_ms < 1:
             self.dropped.append(connection^)
             self.release(host)
             return
-        var end_ms = now_ms + wait_ms
-        self._first_end_ms = min(self._first_end_ms, end_ms)
-        self._hosts[index].idle.append(_Idle(connection^, end_ms))
+        self._hosts[index].idle.put(connection^, now_ms + wait_ms)
         self._figures.idle += 1
         self._serve_waiting()
         if len(self._hosts[index].idle) > self.idle_limits.max_idle_per_host:
@@ -386,30 +333,24 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._sweep()
 
     def expire(mut self, now_ms: Int):
-        """Drops connections that have waited too long.
-
-        Args:
-            now_ms: What time it is.
-        """
-        if now_ms < self._first_end_ms:
-            return
-        self._first_end_ms = Int.MAX
+        """Drops connections that have waited too long."""
+        var dropped_count = len(self.dropped)
         for index in range(len(self._hosts)):
-            var count = len(self._hosts[index].idle)
-            for place in range(count - 1, -1, -1):
-                var end_ms = self._hosts[index].idle[place].end_ms
-                if now_ms < end_ms:
-                    self._first_end_ms = min(self._first_end_ms, end_ms)
-                else:
-                    self._drop(index, place)
-        self._serve_waiting()
-        self._sweep()
+            ref idle = self._hosts[index].idle
+            var count = len(idle)
+            idle.expire(now_ms, self.dropped)
+            self._count_dropped(index, count - len(idle))
+        if len(self.dropped) > dropped_count:
+            self._serve_waiting()
+            self._sweep()
 
     def clear(mut self):
         """Drops all idle connections."""
         for index in range(len(self._hosts)):
-            while len(self._hosts[index].idle) > 0:
-                self._drop_oldest(index)
+            ref idle = self._hosts[index].idle
+            var count = len(idle)
+            idle.clear(self.dropped)
+            self._count_dropped(index, count)
         self._serve_waiting()
         self._sweep()
 
@@ -453,7 +394,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         if len(host.idle) > 0 and not wants_new:
             self._figures.idle -= 1
             self._figures.reused += 1
-            return Grant(number, Optional(host.idle.pop().take()))
+            return Grant(number, host.idle.take())
         if host.open_count >= self.limits.max_per_host:
             self._drop_oldest(index)
         elif self._open_count >= self.limits.max_connections:
@@ -489,23 +430,22 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def _host_of_oldest(self) -> Int:
         """Finds the host of the idle connection that ends first."""
         var found = -1
+        var end_ms = Int.MAX
         for index in range(len(self._hosts)):
-            ref idle = self._hosts[index].idle
-            if len(idle) > 0 and (
-                found < 0 or idle[0].end_ms < self._hosts[found].idle[0].end_ms
-            ):
+            if self._hosts[index].idle.oldest_end_ms() < end_ms:
+                end_ms = self._hosts[index].idle.oldest_end_ms()
                 found = index
         return found
 
     def _drop_oldest(mut self, index: Int):
         if index >= 0 and len(self._hosts[index].idle) > 0:
-            self._drop(index, 0)
+            self._hosts[index].idle.drop_oldest(self.dropped)
+            self._count_dropped(index, 1)
 
-    def _drop(mut self, index: Int, place: Int):
-        self.dropped.append(self._hosts[index].idle.pop(place).take())
-        self._hosts[index].open_count -= 1
-        self._open_count -= 1
-        self._figures.idle -= 1
+    def _count_dropped(mut self, index: Int, count: Int):
+        self._hosts[index].open_count -= count
+        self._open_count -= count
+        self._figures.idle -= count
 
     def _forget_unused(mut self, index: Int):
         ref host = self._hosts[index]

@@ -9,13 +9,7 @@ from flare.http.client.connect_context import ConnectContext
 from flare.http.client.error import ClientError
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
-from flare.http.client.pool import (
-    ClientConnection,
-    Endpoint,
-    Pool,
-    PoolLimits,
-    keep_alive_ms,
-)
+from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.client.shared_connections import (
@@ -24,6 +18,7 @@ from flare.http.client.shared_connections import (
 )
 from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.cookie.jar import CookieJar
+from flare.http.exchange.idle_pool import IdlePool, PoolLimits, keep_alive_ms
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
@@ -41,7 +36,7 @@ struct ClientState(Movable):
 
     var config: ClientConfig
     """The configuration."""
-    var pool: Pool[IdleConnection]
+    var pool: IdlePool[Endpoint, IdleConnection]
     """Idle connections."""
     var links: List[ArcPointer[Http2Link]]
     """Connections that speak HTTP/2 and have requests under way."""
@@ -68,7 +63,7 @@ struct ClientState(Movable):
         Args:
             config: The configuration, whose `problem` is empty.
         """
-        self.pool = Pool[IdleConnection](config.pool)
+        self.pool = IdlePool[Endpoint, IdleConnection](config.pool)
         self.links = []
         self.woken = []
         self._dials = []

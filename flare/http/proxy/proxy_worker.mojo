@@ -7,6 +7,7 @@ from flare.bytes.padding import Padding
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.kept_fields import InterimResponse
+from flare.http.exchange.idle_pool import IdleConnections
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -39,35 +40,28 @@ comptime _LOOK_INTERVAL_MS = 1_000
 
 
 struct _IdleLinks(Movable):
-    """Connections to one upstream that wait for a request."""
+    """Connections to one upstream that wait for a request; the loop closes them
+    when they have waited too long."""
 
     var generation: UInt32
-    # The one that waited least stands last.
-    var links: List[ArcPointer[UpstreamLink]]
-    # When closed ones may be looked for again.
+    var idle: IdleConnections[ArcPointer[UpstreamLink]]
+    # When closed ones may be looked for again: each look is at all of them.
     var next_look_ms: Int
 
     def __init__(out self):
         self.generation = 0
-        self.links = []
+        self.idle = IdleConnections[ArcPointer[UpstreamLink]]()
         self.next_look_ms = 0
 
-    def close_all(mut self):
-        while len(self.links) > 0:
-            var link = self.links.pop()
-            link[].close()
 
-    def drop_closed(mut self, now_ms: Int):
-        """Drops what has been closed meanwhile, once in a while: each look is
-        at all of them."""
-        if now_ms < self.next_look_ms:
-            return
-        self.next_look_ms = now_ms + _LOOK_INTERVAL_MS
-        var kept = List[ArcPointer[UpstreamLink]]()
-        for link in self.links:
-            if link[].is_open():
-                kept.append(link)
-        self.links = kept^
+def _is_closed(link: ArcPointer[UpstreamLink]) -> Bool:
+    return not link[].is_open()
+
+
+def _close_all(links: List[ArcPointer[UpstreamLink]]):
+    for link in links:
+        if not _is_closed(link):
+            link[].close()
 
 
 struct ProxyWorker(Movable):
@@ -167,55 +161,47 @@ struct ProxyWorker(Movable):
     def take_idle(
         mut self, member: MemberId
     ) -> Optional[ArcPointer[UpstreamLink]]:
-        """Takes out the connection that waited least.
-
-        Args:
-            member: To which upstream.
-
-        Returns:
-            The connection, open a moment ago; nothing if there is none.
-        """
+        """Takes out the connection that waited least."""
         var slot = Int(member.slot)
         if slot >= len(self._idle):
             return None
-        ref idle = self._idle.at(slot)
-        if idle.generation != member.generation:
+        ref links = self._idle.at(slot)
+        if links.generation != member.generation:
             return None
-        var age_max_ms = self.shared[].group.max_connection_age_ms
-        while len(idle.links) > 0:
-            var link = idle.links.pop()
-            if not link[].is_open():
-                continue
-            if not link[].is_older_than(age_max_ms):
-                return link^
-            link[].close()
-        return None
+        var old = List[ArcPointer[UpstreamLink]]()
+        links.idle.expire(coarse_monotonic_ms(), old)
+        _close_all(old)
+        var found = links.idle.take()
+        while found and _is_closed(found.held()):
+            found = links.idle.take()
+        return found^
 
     def put_idle(mut self, member: MemberId, link: ArcPointer[UpstreamLink]):
-        """Keeps a connection for the next request.
-
-        Args:
-            member: To which upstream.
-            link: The connection, which nobody has.
-        """
+        """Keeps a connection for the next request."""
         ref config = self.shared[].config
-        if link[].is_older_than(self.shared[].group.max_connection_age_ms):
+        var now_ms = coarse_monotonic_ms()
+        var end_ms = link[].ends_ms(self.shared[].group.max_connection_age_ms)
+        if now_ms >= end_ms:
             return link[].close()
         var slot = Int(member.slot)
         while len(self._idle) <= slot:
             self._idle.append(_IdleLinks())
-        ref idle = self._idle.at(slot)
-        if idle.generation != member.generation:
+        ref links = self._idle.at(slot)
+        if links.generation != member.generation:
             # Another upstream was there before.
-            idle.close_all()
-            idle.generation = member.generation
-        if len(idle.links) >= config.max_idle_connections:
-            idle.drop_closed(coarse_monotonic_ms())
-        if len(idle.links) >= config.max_idle_connections:
+            var old = List[ArcPointer[UpstreamLink]]()
+            links.idle.clear(old)
+            _close_all(old)
+            links.generation = member.generation
+        var most = config.max_idle_connections
+        if len(links.idle) >= most and now_ms >= links.next_look_ms:
+            links.next_look_ms = now_ms + _LOOK_INTERVAL_MS
+            links.idle.forget[_is_closed]()
+        if len(links.idle) >= most:
             link[].close()
             return
         link[].set_deadline(config.keep_idle_ms)
-        idle.links.append(link.copy())
+        links.idle.put(link.copy(), end_ms)
 
     def connector(self, upstream: Upstream) -> Connector:
         """Makes what opens a connection.

@@ -188,20 +188,17 @@ struct UpstreamLink(LoopTask, OctetStream):
         return self.connection.__bool__()
 
     def is_older_than(self, age_max_ms: Int) -> Bool:
-        """Tells whether it is too old for one more request.
+        """Tells whether it is too old for one more request."""
+        return coarse_monotonic_ms() >= self.ends_ms(age_max_ms)
 
-        Args:
-            age_max_ms: How old it may become, in milliseconds; 0 for no bound.
-
-        Returns:
-            True at that age, or up to an eighth of it before: which part depends
-            on the connection, so that those of one age do not end at once.
-        """
+    def ends_ms(self, age_max_ms: Int) -> Int:
+        """Tells when it is too old for one more request: at that age, for which
+        0 is no bound, or up to an eighth of it before. Which part depends on the
+        connection, so that those of one age do not end at once."""
         if age_max_ms == 0:
-            return False
+            return Int.MAX
         var share = Int((self._token >> 32) & 7)
-        var spared_ms = age_max_ms * share // 64
-        return coarse_monotonic_ms() - self.opened_ms >= age_max_ms - spared_ms
+        return self.opened_ms + age_max_ms - age_max_ms * share // 64
 
     def lend[U: LinkUser](mut self, user: ArcPointer[U]):
         """Gives the connection to a user, who gives it back with `release`.

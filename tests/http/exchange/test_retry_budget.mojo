@@ -78,6 +78,7 @@ def test_step_by_step() raises:
         _Row("each request one", RetryBudget(100, 2), "t2 x r t x r2 t2 x"),
         _Row("more than it holds", RetryBudget(100, 2), "t2 r3 t2 x"),
         _Row("parts add up", RetryBudget(30, 5), "t5 r3 x r t x r3 t x"),
+        _Row("nor a part more", RetryBudget(30, 1), "t r4 t r3 x r t x"),
         _Row("one in a hundred", RetryBudget(1, 1), "t r99 x r t x"),
         _Row("no time passes in it", RetryBudget(0, 1), "t @1000000 x"),
         _Row("the first ones are free", _window(20, 3), "t3 x"),
@@ -185,7 +186,7 @@ def test_a_bucket_keeps_to_its_promise() raises:
     """Of N requests in turn at most the reserve and the share are repeated."""
     var random = UInt32(11)
     for walk in range(40):
-        var share = [0, 5, 20, 50, 100][walk % 5]
+        var share = [0, 7, 20, 33, 100][walk % 5]
         var reserve = walk % 6
         var budget = RetryBudget(share, reserve)
         var level = reserve * 100
