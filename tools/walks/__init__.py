@@ -1,0 +1,1 @@
+"""How `tools/walk.py` finds which functions run on one request."""
