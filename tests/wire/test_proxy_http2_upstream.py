@@ -381,6 +381,46 @@ def test_responses_without_content(proxied_h2, method, status, fields, length, c
     assert upstream.connection_count == 1
 
 
+@pytest.mark.parametrize(("method", "status"), [(b"HEAD", 200), (b"DELETE", 204), (b"GET", 304)])
+@pytest.mark.parametrize("breaks", ["reset", "content", "close"])
+def test_responses_without_content_that_break_off(proxied_h2, method, status, breaks):
+    """RFC 9113 section 8.1.1: what fails before its end is no response, and that
+    is said at once, not when the time for the head is over."""
+
+    def handle(peer: Upstream) -> None:
+        stream = peer.request()
+        peer.head(stream, status=status)
+        if breaks == "reset":
+            peer.reset(stream, INTERNAL_ERROR)
+        elif breaks == "content":
+            peer.data(stream, b"octets that have no place")
+        else:
+            raise EOFError
+        peer.drain()
+
+    _, server = proxied_h2(handle)
+    response = ask(server, method + b" / HTTP/1.1\r\nHost: x\r\n\r\n", is_head=True)
+    assert response.status == 502
+
+
+def test_an_answer_without_content_does_not_end_the_request(proxied_h2):
+    """RFC 9113 section 8.1: the upstream reads on, and ends the stream behind it."""
+    length = 300_000
+    taken = []
+
+    def handle(peer: Upstream) -> None:
+        stream = peer.request()
+        peer.head(stream, status=204)
+        taken.append(peer.content(stream, window=65_535))
+        peer.data(stream, b"")
+        peer.drain()
+
+    _, server = proxied_h2(handle)
+    head = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length
+    assert ask(server, head + b"x" * length).status == 204
+    assert taken == [length]
+
+
 def test_interim_responses_are_passed_on(proxied_h2):
     """RFC 9110 section 15.2, over HTTP/2 to HTTP/1.1."""
 

@@ -207,6 +207,8 @@ struct CachedClient(TransferMethods):
     ) raises ClientError -> ClientResponse:
         var prepared = self._prepare(request^, upload)
         prepared.content_use = use
+        # They may choose another Host, as for `send`.
+        _run_hooks(prepared)
         var key = _key_of(prepared)
         return self._run_past(prepared^, key, source, sink, progress)
 

@@ -202,6 +202,8 @@ def _made_table() -> Array[UInt8, RequestPhase.COUNT * RequestEvent.COUNT]:
     table.row(P.BOTH_WAYS, E.BLOCKED, P.BOTH_WAYS)
     table.row(P.BOTH_WAYS, E.DRY, P.BOTH_WAYS)
     table.row(P.BOTH_WAYS, E.SENT, P.CONTENT)
+    # The server has answered without the content that it was asked about.
+    table.row(P.BOTH_WAYS, E.ASKED, P.CONTENT)
     table.row(P.BOTH_WAYS, E.BROKEN, P.CONTENT)
     for number in range(RequestPhase.COUNT):
         table.row(P(UInt8(number)), E.END, P.OVER)

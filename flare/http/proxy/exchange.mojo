@@ -435,6 +435,7 @@ def _go_plain(e: ArcPointer[Exchange]):
     first."""
     ref x = e[]
     var side = x.request.http2.take()
+    x._head_time = HeadTime()
     if side[].stream:
         var stream = side[].stream.take()
         var link = take_plain(stream.upstream)
@@ -510,7 +511,8 @@ def _may_tunnel(e: ArcPointer[Exchange]) -> Bool:
     ref link = upstream[].http2.held()[]
     if not link.session.state.has_settings:
         if link.failure:
-            ref failure = link.failure.held()
+            # Whoever fails last closes the connection.
+            var failure = link.failure.held().copy()
             _fail(e, outcome_of_failure(failure, False), failure.reason)
         else:
             link.wait(side.stream.held().number)
@@ -579,6 +581,9 @@ def _send(e: ArcPointer[Exchange]):
         return _finish(e, refusal(error.status, String(error.reason)))
     if event == RequestEvent.BROKEN:
         return _on_broken(e)
+    if x.request.has_failed():
+        # The connection has broken meanwhile, and will say so.
+        return
     if event == RequestEvent.SENT:
         return _await_head(e)
     x._move(event)
@@ -738,9 +743,9 @@ def _respond(e: ArcPointer[Exchange]) raises:
     if is_stream and _opens_tunnel(e):
         return _open_tunnel(e)
     if is_stream and not head.has_content:
-        if not x.request.flight()[].has_ended:
-            # It says so in a moment; a reset would be told as a failure there.
-            return
+        var flight = x.request.flight()
+        if not flight[].has_ended:
+            return _await_end(e, flight)
     if _is_retried(e, head.status):
         return
     var response = Response(500)
@@ -767,6 +772,15 @@ def _respond(e: ArcPointer[Exchange]) raises:
     if x.phase != RequestPhase.OVER:
         _go_on(e)
     x._completion.take().finish(response^)
+
+
+def _await_end(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
+    """Waits for the end of a response that has no content: it comes in a moment,
+    and a reset before it would be told as a failure there."""
+    if flight[].failure:
+        _on_failure(e, flight)
+    elif e[].phase.is_sending():
+        _send(e)
 
 
 def _forward_head(e: ArcPointer[Exchange], mut out: HeaderMap) raises:
@@ -962,6 +976,7 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     _give_back(e)
     var is_kept = x.request.supply().is_kept()
     if was_stale and is_kept and (x.place.is_idempotent() or not was_sent):
+        x._head_time = HeadTime()
         x._move(RequestEvent.BEGIN)
         return _connect(e, trusts_idle=False)
     # Nor does an answer of HTTP/2 to what the client alone has wished for.

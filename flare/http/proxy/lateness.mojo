@@ -68,6 +68,8 @@ def wait_ms(phase: RequestPhase, config: ProxyConfig) -> Int:
     if phase == RequestPhase.SENDING:
         return config.write_timeout_ms
     if phase == RequestPhase.ASKING:
+        if config.head_timeout_ms < 0:
+            return CONTINUE_TIMEOUT_MS
         return min(CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
     return -1
 

@@ -137,12 +137,17 @@ struct _StreamEnd(StreamUser, TunnelSide):
     def may_end(self) -> Bool:
         return True
 
-    def close(mut self):
-        """Ends the stream: in good order if the upstream has ended its direction,
-        else by a reset."""
+    def close(mut self, unsent: Span[UInt8, _]):
+        """Ends the stream: in good order if the upstream has ended its direction
+        and takes all that is left, else by a reset."""
         var stream = self.stream.take()
-        if not stream.has_sent_end() and stream.flight.held()[].has_ended:
-            stream.send_content("".as_bytes(), True)
+        var has_ended = stream.flight.held()[].has_ended
+        var sent_len = 0
+        while has_ended and not stream.has_sent_end():
+            var count = send_piece(stream, unsent.after(sent_len), ends=True)
+            if count < 0:
+                break
+            sent_len += count
         stream^.give_back()
 
 

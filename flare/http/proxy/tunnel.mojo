@@ -108,8 +108,13 @@ trait TunnelSide(Deinitable, Movable):
         """
         ...
 
-    def close(mut self):
-        """Ends it, whatever is under way."""
+    def close(mut self, unsent: Span[UInt8, _]):
+        """Ends it, whatever is under way.
+
+        Args:
+            unsent: What the upstream has not taken. If it still does not, it
+                must not take what it got for all.
+        """
         ...
 
 
@@ -140,7 +145,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
 
     def __deinit__(deinit self):
         """Closes the upstream's end."""
-        self._side[].close()
+        self._side[].close(self._unsent.span())
 
     def begin(mut self, var waker: StreamWaker):
         """Hears how to say that there is something.
@@ -316,7 +321,7 @@ struct _LinkEnd(LinkUser, TunnelSide):
     def may_end(self) -> Bool:
         return False
 
-    def close(mut self):
+    def close(mut self, unsent: Span[UInt8, _]):
         self.link[].close()
 
 

@@ -133,6 +133,14 @@ struct UpstreamRequest(Movable):
             and self.http2.held()[].stream.held().flight.__bool__()
         )
 
+    def has_failed(self) -> Bool:
+        """Tells whether the stream is known to have failed.
+
+        Returns:
+            True if so; never over HTTP/1.1, where `push` says it.
+        """
+        return self.has_stream() and self.flight()[].failure.__bool__()
+
     def may_have_been_sent(self) -> Bool:
         """Tells whether any octet may have reached the upstream in this attempt.
 

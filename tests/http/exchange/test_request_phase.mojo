@@ -67,6 +67,8 @@ def _edges() -> List[_Edge]:
         _Edge(P.BOTH_WAYS, E.BLOCKED, P.BOTH_WAYS),
         _Edge(P.BOTH_WAYS, E.DRY, P.BOTH_WAYS),
         _Edge(P.BOTH_WAYS, E.SENT, P.CONTENT),
+        # RFC 9110 section 10.1.1: a final answer in place of 100.
+        _Edge(P.BOTH_WAYS, E.ASKED, P.CONTENT),
         _Edge(P.BOTH_WAYS, E.BROKEN, P.CONTENT),
     ]
 
@@ -142,3 +144,13 @@ def test_what_phases_tell() raises:
         assert_equal(row.phase.may_be_late(), row.may_be_late, told)
         assert_equal(row.phase.has_head(), row.has_head, told)
         assert_false(row.phase.has_head() and row.phase.may_have_head())
+
+
+def test_what_sending_says_may_happen_while_it_goes_on() raises:
+    # `push` tells one of these whenever it is called.
+    for phase in [P.SENDING, P.FEEDING, P.BOTH_WAYS]:
+        for event in [E.BLOCKED, E.DRY, E.ASKED, E.SENT, E.BROKEN]:
+            assert_true(
+                happens(phase, event),
+                String("phase ", phase.number, ", event ", event.number),
+            )
