@@ -7,9 +7,10 @@ Walks are http1, routed, http2, proxy, client and room; all if none is named. A
 program of them all (`tools/walks/walked.mojo`) is built once for a state of the
 library, not optimised and with debug information, which takes minutes. After some
 hundred requests over one connection it is asked ten times more, with a breakpoint
-at each of its lines. `--list` prints the functions in the order in which they begin,
-those with more than three lines of code marked with `*`. `--publish` writes the
-tables of all walks into docs/walks.md.
+at each of its lines. `--list` prints the functions in the order in which they begin
+(those of room by their places, since its threads take turns), those with more than
+three lines of code marked with `*`. `--publish` writes the tables of all walks into
+docs/walks.md.
 """
 
 import argparse
