@@ -27,10 +27,6 @@ comptime PIECE_LEN = 65_536
 comptime ROOM_LEN_MIN = 4_096
 """Least room worth a read, in bytes."""
 
-comptime CONTINUE_TIMEOUT_MS = 1_000
-"""How long to wait for 100 before the content is sent all the same, in
-milliseconds (RFC 9110 section 10.1.1: not indefinitely)."""
-
 
 struct Step(Equatable, TrivialRegisterPassable):
     """What the driver of an attempt has to do."""

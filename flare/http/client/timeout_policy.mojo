@@ -1,6 +1,6 @@
 """How long a request may wait: for its head, its content, and in all."""
 
-from flare.http.client.attempt import Attempt, CONTINUE_TIMEOUT_MS
+from flare.http.client.attempt import Attempt
 from flare.http.client.config import (
     PROGRESS_LEN_MIN,
     PROGRESS_TIMEOUT_MS,
@@ -8,6 +8,7 @@ from flare.http.client.config import (
 )
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection
+from flare.http.exchange.request_phase import CONTINUE_TIMEOUT_MS
 from flare.net.error import Timeout
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 
