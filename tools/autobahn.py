@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from ports import claim_port
 from report import Report
 from toolchain import BUILD, ROOT, build, environment
 
@@ -77,11 +78,6 @@ def install(python: Path) -> None:
     done.write_text(SUITE)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
 def suite(python: Path, mode: str, role: str, specification: dict) -> subprocess.Popen:
     """Starts the suite in one of its modes; its report goes to the role's folder."""
     here = FOLDER / role
@@ -120,7 +116,7 @@ def end(process: subprocess.Popen) -> None:
 
 def drive_client(python: Path, program: Path, cases: list[str]) -> None:
     """Lets our client go through the cases of the suite's server."""
-    port = free_port()
+    port = claim_port()
     url = f"ws://127.0.0.1:{port}"
     server = suite(
         python, "fuzzingserver", "client", {"url": url, "cases": cases}

@@ -14,7 +14,6 @@ import platform
 import random
 import re
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -25,8 +24,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path += [str(ROOT / "bench"), str(ROOT / "tools")]
 
+from ports import claim_port  # noqa: E402
 from suite.process import busy_s, cpu_s  # noqa: E402
-from toolchain import BUILD, MOJO, build  # noqa: E402
+from toolchain import BUILD, MOJO  # noqa: E402
 
 FOLDER = BUILD / "bench" / "files"
 CONNECTIONS = 64
@@ -41,12 +41,6 @@ FIELDS = (
     "accept-ranges",
     "date",
 )
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def flare_command(port: int, cache_ms: int) -> list[str]:
@@ -207,7 +201,7 @@ def main() -> None:
     running, results = {}, {name: [] for name in SERVERS}
     try:
         for name, command in SERVERS.items():
-            port = free_port()
+            port = claim_port()
             running[name] = (start(command(port), port, content), port)
         for index in range(arguments.rounds + 1):
             for name, (process, port) in running.items():

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ports import claim_port
 from suite.conformance import leniencies, wrong_protocol
 from suite.console import say
 from suite.gate import Place, fetch
@@ -81,12 +82,10 @@ def build(program: Program) -> float:
 
 def free_port(host: str = LOOPBACK) -> int:
     """Finds a port to serve on. Raises Failed for no address of this machine."""
-    with socket.socket() as listener:
-        try:
-            listener.bind((host, 0))
-        except OSError as error:
-            raise Failed(f"nothing can listen on {host}: {error.strerror}") from None
-        return listener.getsockname()[1]
+    try:
+        return claim_port(host)
+    except OSError as error:
+        raise Failed(f"nothing can listen on {host}: {error.strerror or error}") from None
 
 
 def start_upstream(port: int, cpus: list[int], scratch: Path) -> subprocess.Popen:

@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+from ports import claim_port  # noqa: E402
 from toolchain import BUILD, MOJO  # noqa: E402
 
 MODES = {
@@ -29,12 +30,6 @@ MODES = {
 CLIENTS = 8
 ROUNDS = 5
 REQUEST = b"GET %s HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def wait_for(port: int) -> None:
@@ -91,7 +86,7 @@ def main() -> None:
     rows: dict[str, list[tuple[float, ...]]] = {mode: [] for mode in MODES}
     for _ in range(ROUNDS):
         for mode in MODES:
-            port = free_port()
+            port = claim_port()
             server = subprocess.Popen([program, mode, str(port)])
             try:
                 wait_for(port)

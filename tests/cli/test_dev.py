@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from commands import ROOT, built_server
+from ports import claim_port
 from swap_load import SwapLoad
 
 from mojo_flare.dev.build import diagnostics
@@ -138,12 +139,6 @@ def program(server: Path, version: str, *arguments: object) -> str:
     return f"run: exec {server} {version} {' '.join(map(str, arguments or (0,)))}\n"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.mark.parametrize("mode", ["one", "threads", "processes"])
 def test_swaps_lose_no_request(dev, server, mode):
     running = dev(program(server, "v0", 0, mode))
@@ -195,7 +190,7 @@ def test_a_broken_edit_is_shown_and_the_old_version_goes_on(dev, server):
 
 
 def test_a_program_broken_from_the_start_has_a_page_at_its_address(dev, server):
-    port = free_port()
+    port = claim_port()
     place = f"127.0.0.1:{port}"
     running = dev(f"SocketAddr.localhost({port})\nbroken")
     running.told("the program does not compile")
@@ -213,7 +208,7 @@ def test_a_browser_follows_the_program(dev, server):
     page with the script shows the next error over itself."""
     from browser import Browser
 
-    port = free_port()
+    port = claim_port()
     running = dev(f"SocketAddr.localhost({port})\nbroken")
     running.told("the program does not compile")
     with Browser() as browser:
@@ -234,7 +229,7 @@ def test_a_browser_follows_the_program(dev, server):
 
 
 def test_an_edit_may_change_the_address(dev, server):
-    first, second = free_port(), free_port()
+    first, second = claim_port(), claim_port()
     running = dev(program(server, "v0", first))
     running.served()
     running.write(program(server, "v1", second))

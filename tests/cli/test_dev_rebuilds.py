@@ -5,7 +5,6 @@ Run by `make nightly`: each edit is built, which takes the compiler 10 s and mor
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from commands import environment
+from ports import claim_port
 from swap_load import SwapLoad
 
 EDIT_COUNT = 10
@@ -40,12 +40,6 @@ def main() raises:
 """
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def wait(holds: Callable[[], bool], log: Path) -> None:
     until = time.monotonic() + DEADLINE_S
     while not holds():
@@ -55,7 +49,7 @@ def wait(holds: Callable[[], bool], log: Path) -> None:
 
 @pytest.mark.nightly
 def test_ten_rebuilds_under_load_fail_no_request(tmp_path):
-    port = free_port()
+    port = claim_port()
     source, log = tmp_path / "main.mojo", tmp_path / "log"
 
     def edit(version: str) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ports import claim_port
 from processes import next_line
 from toolchain import BUILD, ROOT
 
-PORT_COUNT_MAX = 5
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 10
 FOLDER = BUILD / "wire" / "peers"
@@ -199,16 +199,13 @@ def start_hyper() -> Peer:
 
 
 def _on_a_port(command: Callable[[int], list[str]]) -> Peer:
-    """Starts a server that opens its port itself, and says nothing when it has:
-    another port is tried if that was taken meanwhile."""
-    for _ in range(PORT_COUNT_MAX):
-        with listening() as found:
-            port = found.getsockname()[1]
-        peer = Peer(command(port), port)
-        if _is_up(peer):
-            return peer
-        peer.stop()
-    raise AssertionError(f"{command(0)[0]} does not start")
+    """Starts a server that opens its port itself, and says nothing when it has."""
+    port = claim_port()
+    peer = Peer(command(port), port)
+    if _is_up(peer):
+        return peer
+    peer.stop()
+    raise AssertionError(f"{command(port)[0]} does not start")
 
 
 def _is_up(peer: Peer) -> bool:

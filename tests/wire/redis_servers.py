@@ -8,19 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from peer_servers import program
+from ports import claim_port, claim_ports
 
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 5
 PACKAGE = "redis-server"
-
-
-def free_ports(count: int) -> list[int]:
-    """Finds ports that nobody has; all are held until the last is found."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 def encoded(*words: str | bytes) -> bytes:
@@ -35,7 +27,7 @@ class RedisServer:
     def __init__(self, folder: Path, port: int = 0, **options: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.port = port or free_ports(1)[0]
+        self.port = port or claim_port()
         self.path = folder / "redis.sock"
         self.options = options
         self.process: subprocess.Popen | None = None
@@ -167,7 +159,7 @@ def start_watched(folder: Path) -> Watched:
 
 def start_cluster(folder: Path, count: int = 3) -> list[RedisServer]:
     """Starts masters that have all slots between them."""
-    ports = free_ports(2 * count)
+    ports = claim_ports(2 * count)
     nodes = [
         RedisServer(
             folder / f"node{index}",

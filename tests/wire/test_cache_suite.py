@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Server
+from ports import claim_port
 from toolchain import BUILD
 from wire_programs import built
 
@@ -84,12 +85,6 @@ def fetch(package: str) -> Path:
     return folder
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def environment(**settings: str) -> dict[str, str]:
     names = {f"npm_config_{name}": value for name, value in settings.items()}
     return {**os.environ, "npm_package_config_id": "", **names}
@@ -102,7 +97,7 @@ def results() -> dict:
         pytest.skip(f"not installed: {', '.join(MISSING)}")
     fetch(FETCHER)
     suite = fetch(SUITE)
-    port = free_port()
+    port = claim_port()
     origin = subprocess.Popen(
         ["node", "server/server.mjs"],
         cwd=suite,

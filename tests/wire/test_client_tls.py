@@ -1,13 +1,13 @@
 """The HTTP client over TLS, against servers that close."""
 
 import json
-import socket
 import ssl
 import subprocess
 import threading
 
 import pytest
 from conftest import wait_until
+from ports import claim_port
 from raw_server import Connection, RawServer
 
 RUN_COUNT = 20
@@ -78,15 +78,10 @@ def test_a_session_goes_on_though_the_server_closes(fetcher, certs, version, kin
     assert resumed == [False, True, True]
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
 def test_a_refused_renegotiation_is_called_so(fetcher, certs):
     """RFC 9325 section 3.5. OpenSSL then answers handshake_failure, which is
     about suites in a first handshake alone."""
-    port = free_port()
+    port = claim_port()
     process = subprocess.Popen(
         [
             "openssl", "s_server", "-accept", f"127.0.0.1:{port}", "-tls1_2",

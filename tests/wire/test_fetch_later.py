@@ -2,12 +2,12 @@
 
 import gzip
 import http.client
-import socket
 import threading
 from collections.abc import Callable
 
 import pytest
 from conftest import Client, wait_until
+from ports import claim_port
 from processes import descriptor_count, memory_len
 from raw_http2 import Http2Peer, answering_all, speaking
 from raw_server import Connection, RawServer, answering
@@ -210,8 +210,7 @@ def test_what_is_no_response(fetching, handle: Callable, status: int, words: str
 
 
 def test_an_upstream_that_is_not_there(start):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+    port = claim_port()
     server = start("fetch_server", upstream=f"http://127.0.0.1:{port}")
     assert ask(server, "/relay")[0] == 502
     assert ask(server, "/fan?count=3")[2] == b" ".join([b"ConnectionRefused"] * 3)

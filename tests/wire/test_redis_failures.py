@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from conftest import running_client, wait_until
 from peer_servers import program
-from redis_servers import PACKAGE, RedisServer, free_ports
+from ports import claim_port
+from redis_servers import PACKAGE, RedisServer
 
 QUICK = {"backoff_ms": 5, "backoff_max_ms": 50}
 TIMEOUT_S = 10
@@ -101,7 +102,7 @@ def test_an_idle_connection_that_the_server_has_ended(talker, redis):
 
 
 def test_nobody_listens(talker):
-    port = free_ports(1)[0]
+    port = claim_port()
     start = time.monotonic()
     url = f"redis://127.0.0.1:{port}"
     talker.ask(do="client", url=url, timeout_ms=400, retry_max=1_000, **QUICK)

@@ -1,12 +1,12 @@
 """ReverseProxy over HTTP/1.1: what reaches the upstream, what comes back, and
 when; RFC 9110 sections 7.6, 8.6, 10.1.1 and 15.2, RFC 9112 section 6."""
 
-import socket
 import threading
 import time
 
 import pytest
 from conftest import Client, is_refused, read_all, read_to, wait_until
+from ports import claim_port
 from processes import memory_len, stopped
 from raw_server import Connection, RawServer, answering
 
@@ -407,8 +407,7 @@ def test_a_name_without_an_address_is_named_so(start):
 
 
 def test_nobody_listens(start):
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = claim_port()
     server = start("proxy_server", upstream=f"http://127.0.0.1:{port}")
     assert ask(server).status == 502
     assert f"proxy: 127.0.0.1:{port}: cannot connect" in server.stderr()

@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 from conftest import wait_until
+from ports import claim_port
 
 TIMEOUT_S = 20
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 def accepts(port: int) -> bool:
@@ -31,7 +27,7 @@ def s_server(certs):
     running = []
 
     def start(*arguments: str, shown: str = "good_chain") -> int:
-        port = free_port()
+        port = claim_port()
         key = shown.removesuffix("_chain")
         process = subprocess.Popen(
             [
@@ -371,5 +367,5 @@ def test_dripping_server(tls_client, raw, certs):
 
 
 def test_nobody_listens(tls_client, certs):
-    lines = tls_client("127.0.0.1", free_port(), ca=certs / "root.pem")
+    lines = tls_client("127.0.0.1", claim_port(), ca=certs / "root.pem")
     assert lines[0].startswith("ConnectionFailed: TLS with 127.0.0.1: ")

@@ -11,6 +11,7 @@ import pytest
 from conftest import Client, wait_until
 from h2_hpack import Decoder
 from otlp_receiver import Answer, ReceivedSpan, receiving
+from ports import claim_port
 from raw_http2 import Http2Peer
 from raw_server import Connection, RawServer
 from websockets.sync.client import connect
@@ -466,17 +467,11 @@ def test_partial_success(start, collector, number):
     assert wait_until(lambda: get(server, "/counts").text.endswith(" 1"))
 
 
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 def test_the_collector_is_away(start):
     """Requests are answered, spans beyond the queue dropped and told once."""
     server = start(
         "traced_server",
-        collector=f"http://127.0.0.1:{closed_port()}",
+        collector=f"http://127.0.0.1:{claim_port()}",
         queue_max=8,
         batch_max=4,
         interval_ms=0,
@@ -492,7 +487,7 @@ def test_the_collector_is_away(start):
 
 
 def test_the_collector_comes_back(start):
-    port = closed_port()
+    port = claim_port()
     server = start(
         "traced_server",
         collector=f"http://127.0.0.1:{port}",
@@ -533,7 +528,7 @@ def test_a_silent_collector_at_the_end(start):
 def test_a_dead_collector_at_the_end(start):
     server = start(
         "traced_server",
-        collector=f"http://127.0.0.1:{closed_port()}",
+        collector=f"http://127.0.0.1:{claim_port()}",
         interval_ms=3_600_000,
         flush_ms=300,
     )

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from conftest import wait_until
 from peer_servers import go_program
+from ports import claim_port
 
 pytestmark = pytest.mark.nightly
 
@@ -26,9 +27,7 @@ class Collector:
     """A running collector; what it has taken is in a file."""
 
     def __init__(self, binary: Path, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = claim_port()
         self.url = f"http://127.0.0.1:{self.port}"
         config = folder / "collector.yaml"
         config.write_text(CONFIG.format(port=self.port))
