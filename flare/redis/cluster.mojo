@@ -511,9 +511,6 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
 
     def _refresh(mut self) raises RedisError:
         """Reads the map of slots from the first node that answers."""
-        var cause = RedisError(
-            RedisErrorKind.CLUSTER_DOWN, String("no node answers")
-        )
         var names = List[String]()
         for index in range(len(self._nodes)):
             if self._nodes[index][].link.connection.is_open():
@@ -524,13 +521,17 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         for index in range(len(self._seeds)):
             if self._seeds[index] not in names:
                 names.append(self._seeds[index])
+        # Behind each other, not over each other: what is assigned anew in each
+        # round of a loop and read behind it alone is not freed by Mojo 1.2.
+        var causes = List[RedisError](capacity=len(names))
         for index in range(len(names)):
             try:
                 self._read_map(self._place_of_node(names[index]))
                 return
             except error:
-                cause = error.copy()
-        raise cause^
+                causes.append(error.copy())
+        # There is a seed at least.
+        raise causes.pop()
 
     def _try_to_refresh(mut self, place: Int):
         try:

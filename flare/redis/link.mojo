@@ -236,9 +236,9 @@ def find_master(
         deadline: When to give up.
 
     Raises:
-        RedisError: If none knows (`NO_MASTER`); it says what the last said.
+        RedisError: If none knows (`NO_MASTER`); it says what each said.
     """
-    var cause = String("no sentinel answers")
+    var said = List[String](capacity=len(config.sentinels))
     for index in range(len(config.sentinels)):
         try:
             # A sentinel that is silent leaves time for the others.
@@ -248,12 +248,16 @@ def find_master(
             if _ask_sentinel(config, index, context, left_ms):
                 config.sentinels.swap_elements(0, index)
                 return
-            cause = String(
-                config.sentinels[index], " knows no master ", config.master_name
+            said.append(
+                String(
+                    config.sentinels[index],
+                    " knows no master ",
+                    config.master_name,
+                )
             )
         except error:
-            cause = String(error)
-    raise RedisError(RedisErrorKind.NO_MASTER, cause^)
+            said.append(String(error))
+    raise RedisError(RedisErrorKind.NO_MASTER, StaticString("; ").join(said))
 
 
 def _ask_sentinel(

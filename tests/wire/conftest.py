@@ -55,6 +55,17 @@ def pytest_configure(config):
     if config.getoption("whole"):
         wire_programs.WHOLE.append("whole")
     config.addinivalue_line("markers", "nightly: takes minutes")
+    config.addinivalue_line(
+        "markers", "unsanitized: not with --asan, which changes what is measured"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("asan"):
+        reason = "the sanitizer changes what it measures"
+        for item in items:
+            if item.get_closest_marker("unsanitized"):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_collection_finish(session):

@@ -3,6 +3,7 @@
 import pytest
 from conftest import Client
 
+pytestmark = pytest.mark.unsanitized
 REQUEST_COUNT = 2000
 # A trace that is not sampled; most targets do not look at it.
 TRACE = (

@@ -189,6 +189,7 @@ def test_hits_of_a_slow_route_are_quick():
         assert server.stop() == 0
 
 
+@pytest.mark.unsanitized
 def test_a_hit_allocates_little(start):
     """Two lists of fields, the key, and the text of Cache-Status."""
     server = start("counting_server")

@@ -295,6 +295,7 @@ def watched_fetcher(fetcher, tmp_path):
     running.close()
 
 
+@pytest.mark.unsanitized
 def test_a_round_costs_what_is_ready(watched_fetcher):
     """Each look at a request asks the clock whether its time is over. One that
     is busy beside many that are silent must not make all of them be looked at."""

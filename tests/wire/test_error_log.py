@@ -116,6 +116,7 @@ def test_a_crash_is_not_told_of_if_errors_are_not_logged(start):
     assert "dies of" not in ended(server, b"/abort/7")[1]
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("threads", [0, 2])
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
 def test_a_fatal_signal_from_outside_ends_the_process(start, threads, number):

@@ -20,6 +20,7 @@ from raw_http2 import (
     settings,
 )
 
+pytestmark = pytest.mark.unsanitized
 REQUEST_COUNT = 1600
 CONNECTION_COUNT = 400
 IDLE_LEN_MAX = 8192

@@ -449,6 +449,7 @@ def test_worker_that_never_becomes_ready_is_a_crash(start, mode, said):
     assert "crash 3 within 60000 ms and 2 are allowed" in server.stderr()
 
 
+@pytest.mark.unsanitized
 def test_crash_says_which_worker_died_of_what(prefork):
     server = prefork(workers=2, delay_first_ms=20)
     master = server.process.pid

@@ -302,6 +302,7 @@ def test_a_long_message_goes_to_whom_nothing_waits(start):
             assert len(ws.recv(10)) == 5_000_000
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("scheme", ["plain", "tls"])
 def test_memory_of_a_long_message_is_given_back(start, certs, scheme):
     """An idle connection that had one holds nothing of it, nor does the process."""

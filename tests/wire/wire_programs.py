@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from processes import UNMEASURED
 from programs import build_together
 from toolchain import (
     ASAN_ENVIRONMENT,
@@ -56,6 +57,7 @@ def sanitize() -> None:
     subprocess.run(["cc", "-c", str(source), "-o", str(start)], check=True)
     SANITIZED.extend([*ASAN_OPTIONS, "-Xlinker", str(start)])
     os.environ.update(ASAN_ENVIRONMENT)
+    UNMEASURED.append("sanitized")
 
 
 def recipe() -> store.Recipe | None:
