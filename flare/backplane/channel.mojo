@@ -47,18 +47,11 @@ struct OutgoingMessage(Movable):
     """A message that a listener wants to be sent."""
 
     var kind: MessageKind
-    """What it is."""
     var room: String
-    """The room."""
     var payload: Buffer
-    """What is sent."""
 
     def __init__(out self, kind: MessageKind):
-        """Makes one without room and payload.
-
-        Args:
-            kind: What it is.
-        """
+        """Makes one without room and payload."""
         self.kind = kind
         self.room = String()
         self.payload = Buffer()
@@ -91,7 +84,6 @@ trait BackplaneListener(Deinitable, Movable):
         """Called at least once a second, and behind all that has come.
 
         Args:
-            now_ms: The time.
             origin: This process's own number.
             outgoing: What is to be sent; empty at first.
         """
@@ -101,7 +93,6 @@ trait BackplaneListener(Deinitable, Movable):
         """Delivers a message to the clients of this process.
 
         Args:
-            message: The message.
             is_own: True if this process has sent it.
 
         Returns:
@@ -129,11 +120,9 @@ struct HubChannel(Movable):
         """Makes it; nothing is connected before `open`.
 
         Parameters:
-            B: The backplane's type.
             S: The type of what the hub keeps.
 
         Args:
-            plane: The backplane.
             state: What the hub keeps.
             wants_order: True if all processes are to have all messages in one
                 order, and earlier ones, too.
@@ -176,12 +165,6 @@ struct HubChannel(Movable):
     ) -> Int:
         """Sends a message to all processes, this one included.
 
-        Args:
-            kind: What it is.
-            room: The room.
-            id: The id.
-            payload: What is sent.
-
         Returns:
             To how many clients of this process it went; 0 also if it comes
             back later.
@@ -189,11 +172,7 @@ struct HubChannel(Movable):
         return self._send(self._link, kind, room, id, payload)
 
     def counts(self) -> BackplaneCounts:
-        """Tells the figures of this process.
-
-        Returns:
-            The figures.
-        """
+        """Tells the figures of this process."""
         return self._counts(self._link)
 
     def totals(self) -> BackplaneCounts:

@@ -62,14 +62,9 @@ struct MessageKind(Equatable, ImplicitlyCopyable):
 
 
 struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
-    """A message, lent from the octets that it came in.
-
-    Parameters:
-        o: The octets' origin.
-    """
+    """A message, lent from the octets that it came in."""
 
     var kind: MessageKind
-    """What it is."""
     var origin: UInt64
     """The process that sent it."""
     var sequence: Int
@@ -87,7 +82,6 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
         """Takes octets whose lengths fit; `parse_message` sees to that.
 
         Args:
-            octets: The whole message.
             id_start: Where the room ends.
             payload_start: Where the id ends.
         """
@@ -137,12 +131,6 @@ def parse_message[
     """Reads a message. What comes out of shared memory or from an engine may be
     anything.
 
-    Parameters:
-        o: The octets' origin.
-
-    Args:
-        octets: The message, whole.
-
     Returns:
         The message; None if it is none, or one of another version.
     """
@@ -180,13 +168,9 @@ def write_message(
     """Appends a message.
 
     Args:
-        out: Where to.
-        kind: What it is.
         origin: The process that sends it.
-        sequence: Its number.
         room: The room, at most `NAME_LEN_MAX` long.
         id: The id, at most `NAME_LEN_MAX` long.
-        payload: What is sent.
     """
     out.append_octet(_VERSION)
     out.append_octet(kind.value)
@@ -205,10 +189,6 @@ def load_word(octets: Span[UInt8, _], start: Int) -> UInt64:
 
     Args:
         octets: Where from; there are as many.
-        start: Where it begins.
-
-    Returns:
-        The number.
     """
     var word = UInt64(0)
     for index in range(8):
@@ -217,12 +197,7 @@ def load_word(octets: Span[UInt8, _], start: Int) -> UInt64:
 
 
 def append_word(mut out: Buffer, word: UInt64):
-    """Writes a number as eight octets.
-
-    Args:
-        out: Where to.
-        word: The number.
-    """
+    """Writes a number as eight octets."""
     _append_number(out, word, 8)
 
 

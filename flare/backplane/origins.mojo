@@ -23,18 +23,12 @@ struct OriginTable(Movable, Sized):
     var _origins: Dict[UInt64, _Origin]
 
     def __init__(out self):
-        """Remembers nobody."""
         self.lost_count = 0
         self.repeated_count = 0
         self._origins = {}
 
     def note(mut self, origin: UInt64, sequence: Int, now_ms: Int) -> Bool:
         """Takes note of a message.
-
-        Args:
-            origin: Who sent it.
-            sequence: Its number.
-            now_ms: The time.
 
         Returns:
             False if it has come before.
@@ -54,9 +48,6 @@ struct OriginTable(Movable, Sized):
     def last(self, origin: UInt64) -> Int:
         """Tells the number of the last message of a process.
 
-        Args:
-            origin: The process.
-
         Returns:
             The number; 0 if none has come.
         """
@@ -64,11 +55,7 @@ struct OriginTable(Movable, Sized):
         return last.value().sequence if last else 0
 
     def __len__(self) -> Int:
-        """Counts the processes that are remembered.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the processes that are remembered."""
         return len(self._origins)
 
     def _forget_oldest(mut self):

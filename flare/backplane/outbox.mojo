@@ -68,11 +68,7 @@ struct Outbox(Movable, Sized):
         self._doubt_ms = _NEVER_MS
 
     def __len__(self) -> Int:
-        """Counts what waits to be sent.
-
-        Returns:
-            How many messages.
-        """
+        """Counts what waits to be sent."""
         return len(self._waiting) - self._sent_count
 
     def waiting_at(ref self, index: Int) -> ref[self._waiting[0]] Buffer:
@@ -80,9 +76,6 @@ struct Outbox(Movable, Sized):
 
         Args:
             index: Counted from the oldest.
-
-        Returns:
-            The message.
         """
         return self._waiting[self._sent_count + index]
 
@@ -90,7 +83,6 @@ struct Outbox(Movable, Sized):
         """Adds a message that is to be sent.
 
         Args:
-            octets: The message.
             comes_back: True if it is to be delivered when it comes back.
 
         Returns:
@@ -109,11 +101,7 @@ struct Outbox(Movable, Sized):
         return Handover.GOES_OUT
 
     def sent(mut self, count: Int):
-        """Takes note that the oldest were sent.
-
-        Args:
-            count: How many.
-        """
+        """Takes note that the oldest were sent."""
         self._is_up = True
         for _ in range(count):
             self._waiting_len -= len(self._waiting.at(self._sent_count))
@@ -148,9 +136,6 @@ struct Outbox(Movable, Sized):
     def expect_echo(mut self, now_ms: Int):
         """Waits for the oldest message that is being sent to come back over
         the channel, unless another one is waited for.
-
-        Args:
-            now_ms: The time.
         """
         if self._doubt_ms != _NEVER_MS or len(self) == 0:
             return
@@ -164,9 +149,6 @@ struct Outbox(Movable, Sized):
     def doubt_in_ms(self, now_ms: Int) -> Int:
         """Tells when the connection that listens is to be asked.
 
-        Args:
-            now_ms: The time.
-
         Returns:
             In how many milliseconds; the largest number if not at all.
         """
@@ -176,9 +158,6 @@ struct Outbox(Movable, Sized):
 
     def take_doubt(mut self, now_ms: Int) -> Bool:
         """Tells whether the connection that listens is to be asked now.
-
-        Args:
-            now_ms: The time.
 
         Returns:
             True once for each doubt.
@@ -198,11 +177,7 @@ struct Outbox(Movable, Sized):
             self._doubt_ms = _NEVER_MS
 
     def put_arrived(mut self, octets: Span[UInt8, _]):
-        """Adds a message that has come.
-
-        Args:
-            octets: The message.
-        """
+        """Adds a message that has come."""
         self._note_echo(octets)
         self._arrived.append(_copy(octets))
 

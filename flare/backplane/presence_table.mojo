@@ -120,9 +120,6 @@ struct PresenceTable(BackplaneListener):
     ) -> Optional[ArcPointer[AnyPresenceWatcher]]:
         """Has changes told from now on.
 
-        Args:
-            watcher: Whom.
-
         Returns:
             The one before, to be ended when the lock is not held.
         """
@@ -134,9 +131,6 @@ struct PresenceTable(BackplaneListener):
     def tell(state: Mutex[Self]):
         """Tells the watcher of all changes, with no lock held. If another
         thread does so, or a call from within the watcher, that one goes on.
-
-        Args:
-            state: The table.
         """
         while True:
             var changes = List[PresenceChange]()
@@ -162,8 +156,6 @@ struct PresenceTable(BackplaneListener):
         """Adds a member of this process.
 
         Args:
-            room: The room.
-            name: The member's name.
             key: Tells it from others of this process.
             data: What else is said of it.
 
@@ -188,10 +180,6 @@ struct PresenceTable(BackplaneListener):
     def leave(mut self, room: StringSpan, key: UInt64) -> Int:
         """Takes a member of this process out.
 
-        Args:
-            room: The room.
-            key: The member's.
-
         Returns:
             The version now; 0 if it was not there.
         """
@@ -211,9 +199,6 @@ struct PresenceTable(BackplaneListener):
     def names(self, room: StringSpan) -> List[String]:
         """Lists who is in a room, everywhere.
 
-        Args:
-            room: The room.
-
         Returns:
             The names, each once, sorted.
         """
@@ -230,9 +215,6 @@ struct PresenceTable(BackplaneListener):
     def members(self, room: StringSpan) -> List[PresenceMember]:
         """Lists the members of a room, everywhere.
 
-        Args:
-            room: The room.
-
         Returns:
             The members, those of this process first.
         """
@@ -245,14 +227,7 @@ struct PresenceTable(BackplaneListener):
         return found^
 
     def count(self, room: StringSpan) -> Int:
-        """Counts the members of a room, everywhere.
-
-        Args:
-            room: The room.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the members of a room, everywhere."""
         var key = String(room)
         var count = _count(self._own, key)
         for process in self._others.values():
@@ -278,11 +253,7 @@ struct PresenceTable(BackplaneListener):
         """Takes note of what another process tells.
 
         Args:
-            message: The message.
             is_own: True if it is this process's own.
-
-        Returns:
-            0.
         """
         if is_own:
             return 0
@@ -311,9 +282,7 @@ struct PresenceTable(BackplaneListener):
         """Says what is to be said now, and forgets who is dead.
 
         Args:
-            now_ms: The time.
             origin: This process's own number.
-            outgoing: What is sent.
         """
         self.now_ms = now_ms
         if self._origin != origin:

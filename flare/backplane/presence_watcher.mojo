@@ -93,14 +93,6 @@ struct AnyPresenceWatcher(Movable):
     var _drop: def(_Erased) thin -> None
 
     def __init__[W: PresenceWatcher](out self, var watcher: W):
-        """Takes a watcher.
-
-        Parameters:
-            W: Its type.
-
-        Args:
-            watcher: The watcher.
-        """
         var typed = alloc(Layout[W](count=1)).unsafe_leak()
         # SAFETY: the memory belongs to this value, and `_drop` gives it back.
         typed.unsafe_write(watcher^)
@@ -110,13 +102,8 @@ struct AnyPresenceWatcher(Movable):
         self._drop = _drop[W]
 
     def __deinit__(deinit self):
-        """Ends the watcher."""
         self._drop(self._watcher)
 
     def on_change(self, change: PresenceChange):
-        """Tells the watcher of a change.
-
-        Args:
-            change: What has happened.
-        """
+        """Tells the watcher of a change."""
         self._tell(self._watcher, change)

@@ -19,11 +19,7 @@ struct RedisWay(Copyable, Movable):
     var _first: RedisConfig
 
     def __init__(out self, config: RedisConfig):
-        """Begins with the node that the program names.
-
-        Args:
-            config: The node.
-        """
+        """Begins with the node that the program names."""
         self.config = config.copy()
         self._first = config.copy()
 
@@ -72,13 +68,6 @@ struct RedisWay(Copyable, Movable):
 def last_id(mut client: RedisClient, key: String) raises RedisError -> String:
     """Asks for the newest entry of a stream.
 
-    Args:
-        client: Whom to ask.
-        key: The stream.
-
-    Returns:
-        Its id.
-
     Raises:
         RedisError: If it cannot be asked.
     """
@@ -96,8 +85,6 @@ def id_of_time(
     waited for Redis meanwhile comes behind it.
 
     Args:
-        client: Whom to ask.
-        key: The stream.
         begun_ms: When the process began, by its own clock.
 
     Returns:

@@ -128,18 +128,13 @@ struct SharedRing(Movable):
         return self.memory.load(_TAIL)
 
     def recovered_count(self) -> Int:
-        """Counts the writers that died while they wrote.
-
-        Returns:
-            How many.
-        """
+        """Counts the writers that died while they wrote."""
         return self.memory.load(_RECOVERED)
 
     def push(self, octets: Span[UInt8, _], timeout_ms: Int) -> PushResult:
         """Appends a message, and wakes all who wait.
 
         Args:
-            octets: The message.
             timeout_ms: How long to wait for the lock.
 
         Returns:
@@ -174,9 +169,6 @@ struct SharedRing(Movable):
 
         Args:
             octets: The message, not too long.
-
-        Returns:
-            Where it ends.
         """
         # Sound, whatever else has written there.
         var start = self.memory.load(_PUBLISHED) & _POSITION_MASK
@@ -221,7 +213,6 @@ struct SharedRing(Movable):
 
         Args:
             seen: What `bell` returned before the ring was last read.
-            timeout_ms: Longest wait.
         """
         # A reader that is killed here leaves the count too high, which costs
         # writers a call of the kernel.

@@ -36,7 +36,6 @@ struct BackplaneTotals(Movable):
         """Adds what this process has counted since it told last.
 
         Args:
-            now: Its figures.
             told: What it told last; `now` afterwards.
         """
         self._add(_SENT, now.sent, told.sent)
@@ -56,11 +55,7 @@ struct BackplaneTotals(Movable):
             self._counters.add(index, now - told)
 
     def counts(self) -> BackplaneCounts:
-        """Sums over all processes.
-
-        Returns:
-            The figures.
-        """
+        """Sums over all processes."""
         var sums = BackplaneCounts()
         sums.sent = self._counters.load(_SENT)
         sums.received = self._counters.load(_RECEIVED)

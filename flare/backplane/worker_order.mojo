@@ -48,11 +48,9 @@ struct OrderMessage(Copyable, Movable):
     """One message."""
 
     var kind: OrderKind
-    """What it is."""
     var id: UInt64
     """The order that it is, or answers."""
     var process: Int
-    """Who sends it."""
     var topic: String
     """Who carries the order out; empty of an answer."""
     var text: String
@@ -69,11 +67,7 @@ struct OrderMessage(Copyable, Movable):
         """Makes a message.
 
         Args:
-            kind: What it is.
-            id: The order.
-            process: Who sends it.
             topic: Who carries it out.
-            text: What is said.
         """
         self.kind = kind
         self.id = id
@@ -82,11 +76,6 @@ struct OrderMessage(Copyable, Movable):
         self.text = String(text)
 
     def write_to(self, mut out: Buffer):
-        """Appends the octets.
-
-        Args:
-            out: Where to.
-        """
         append_word(
             out,
             UInt64(self.kind.value)
@@ -100,9 +89,6 @@ struct OrderMessage(Copyable, Movable):
 
 def parse_order(octets: Span[UInt8, _]) -> Optional[OrderMessage]:
     """Reads a message. What comes out of shared memory may be anything.
-
-    Args:
-        octets: The message, whole.
 
     Returns:
         The message; None if it is none.

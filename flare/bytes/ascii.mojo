@@ -9,9 +9,6 @@ from std.memory import bitcast
 def ascii_lower(octet: UInt8) -> UInt8:
     """Folds one octet.
 
-    Args:
-        octet: Any octet.
-
     Returns:
         The lower-case letter for `A` to `Z`, everything else unchanged.
     """
@@ -20,10 +17,6 @@ def ascii_lower(octet: UInt8) -> UInt8:
 
 def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     """Compares octets without regard to the case of ASCII letters.
-
-    Args:
-        left: Octets.
-        right: Octets.
 
     Returns:
         True if both have the same length and the same folded octets.
@@ -47,9 +40,6 @@ def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
 
     Args:
         octets: Octets that may begin or end with SP or HTAB.
-
-    Returns:
-        The part between.
     """
     var start = 0
     var end = len(octets)
@@ -63,9 +53,6 @@ def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
 @always_inline
 def hex_digit_value(octet: UInt8) -> Int:
     """Reads one hex digit.
-
-    Args:
-        octet: Any octet.
 
     Returns:
         0 to 15, or -1 if the octet is no hex digit.
@@ -84,9 +71,6 @@ def hex_digit_text(digit: Int) -> StaticString:
 
     Args:
         digit: 0 to 15.
-
-    Returns:
-        The digit.
     """
     comptime DIGITS = StaticString("0123456789abcdef")
     return StaticString(
@@ -95,21 +79,13 @@ def hex_digit_text(digit: Int) -> StaticString:
 
 
 def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
-    """Writes an octet as two lower-case hex digits.
-
-    Args:
-        octet: The octet.
-        writer: Where to.
-    """
+    """Writes an octet as two lower-case hex digits."""
     writer.write_string(hex_digit_text(Int(octet >> 4)))
     writer.write_string(hex_digit_text(Int(octet & 15)))
 
 
 def hex_text(octets: Span[UInt8, _]) -> String:
     """Writes octets as lower-case hex digits.
-
-    Args:
-        octets: The octets.
 
     Returns:
         Two digits for each.
@@ -131,9 +107,6 @@ A log line is for finding the request, not for keeping a copy of it.
 def hex_digits(number: UInt64) -> SIMD[DType.uint8, 16]:
     """Writes a number as lower-case hex, all digits at once.
 
-    Args:
-        number: The number.
-
     Returns:
         Its sixteen digits, the most significant first.
     """
@@ -150,10 +123,6 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
 
     Visible ASCII stands for itself, everything else as `\\xHH`; what is longer
     than `ESCAPED_LEN_MAX` is cut, with a note.
-
-    Args:
-        octets: Any octets.
-        writer: Where to.
     """
     for index in range(min(len(octets), ESCAPED_LEN_MAX)):
         var octet = octets.at(index)
@@ -176,10 +145,6 @@ def write_visible(octets: Span[UInt8, _], mut writer: Some[Writer]):
     Visible ASCII and spaces stand for themselves, everything else as `\\xHH`.
     Unlike `write_escaped` it leaves what was escaped before as it is, and cuts
     nothing: it is for whole lines.
-
-    Args:
-        octets: Any octets.
-        writer: Where to.
     """
     var start = 0
     for index in range(len(octets)):

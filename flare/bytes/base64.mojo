@@ -11,9 +11,6 @@ comptime _PAD: UInt8 = 61
 def base64_encode(octets: Span[UInt8, _]) -> String:
     """Encodes octets.
 
-    Args:
-        octets: Any octets.
-
     Returns:
         Four digits for each three octets, padded with `=`.
     """
@@ -71,9 +68,6 @@ def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
 def base64_digit_value(octet: UInt8) -> Int:
     """Reads one digit.
 
-    Args:
-        octet: Any octet.
-
     Returns:
         0 to 63, or -1 if the octet is no digit; padding is none.
     """
@@ -94,12 +88,7 @@ comptime _BASE64URL_DIGITS = StaticString(
 
 
 def base64url_encode(octets: Span[UInt8, _], mut encoded: List[UInt8]):
-    """Appends octets in digits that need no quoting anywhere.
-
-    Args:
-        octets: Any octets.
-        encoded: Where to.
-    """
+    """Appends octets in digits that need no quoting anywhere."""
     var digits = _BASE64URL_DIGITS.as_bytes()
     for start in range(0, len(octets), 3):
         var count = min(3, len(octets) - start)
@@ -113,9 +102,6 @@ def base64url_encode(octets: Span[UInt8, _], mut encoded: List[UInt8]):
 
 def base64url_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
     """Decodes what `base64url_encode` writes, and nothing else.
-
-    Args:
-        text: The digits.
 
     Returns:
         The octets, or nothing: also if unused bits are set, so that no two

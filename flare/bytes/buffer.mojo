@@ -308,9 +308,6 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
 
     The 0 is in no class, so every scan stops at it. It ends with the next
     change of the buffer.
-
-    Parameters:
-        o: The buffer's origin.
     """
 
     # SAFETY: the buffer that made this owns `_length + SCAN_SLACK` octets from
@@ -380,9 +377,6 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
     def scan_class[members: OctetClass](self, start: Int) -> Int:
         """Finds the first octet that is no member of a class.
 
-        Parameters:
-            members: The class.
-
         Args:
             start: Where to begin, not behind the terminator.
 
@@ -425,11 +419,7 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
         """Lends a part of the octets, for as long as the buffer does not change.
 
         Args:
-            offset: Where it starts.
             length: How long it is; it ends before the terminator.
-
-        Returns:
-            The part.
         """
         comptime if _ASSERTS:
             debug_assert(
@@ -447,7 +437,6 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
         """Moves octets towards the start, over what was read before them.
 
         Args:
-            target: Where to.
             source: Where from, not before `target`.
             count: How many; they end before the terminator.
         """
@@ -491,16 +480,11 @@ def unsafe_lend[
     is the one place where a lifetime is asserted rather than inferred.
 
     Parameters:
-        T: The elements' type.
         o: The lifetime to lend for: that of what owns the memory, or
             `ImmUntrackedOrigin` for a loan that ends with a call.
 
     Args:
-        base: The first element.
         count: How many elements there are.
-
-    Returns:
-        The elements.
     """
     # SAFETY: the caller promises that the memory outlives `o`, and that nothing
     # writes to it meanwhile.
@@ -522,9 +506,6 @@ def unsafe_lend_text[
     Args:
         base: The first octet of UTF-8.
         length: The length in bytes.
-
-    Returns:
-        The text.
     """
     # SAFETY: as for `unsafe_lend`; the caller promises UTF-8.
     return StringSpan(unsafe_from_utf8=unsafe_lend[o](base, length))

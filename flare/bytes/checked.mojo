@@ -27,14 +27,7 @@ def _end_of_nothing():
 __extension Optional:
     @always_inline
     def held(ref self) -> ref[self.value()] Self.T:
-        """Lends the value; the program ends if there is none.
-
-        Args:
-            self: The optional.
-
-        Returns:
-            The value.
-        """
+        """Lends the value; the program ends if there is none."""
         if unlikely(not self):
             _end_of_nothing()
         # SAFETY: it was asked whether there is one.
@@ -47,11 +40,7 @@ __extension List:
         """Lends an element; the program ends if there is none.
 
         Args:
-            self: The list.
             index: Counted from 0.
-
-        Returns:
-            The element.
         """
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
@@ -65,11 +54,7 @@ __extension Array:
         """Lends an element; the program ends if there is none.
 
         Args:
-            self: The array.
             index: Counted from 0.
-
-        Returns:
-            The element.
         """
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
@@ -83,11 +68,7 @@ __extension Span:
         """Lends an element; the program ends if there is none.
 
         Args:
-            self: The span.
             index: Counted from 0.
-
-        Returns:
-            The element.
         """
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
@@ -99,7 +80,6 @@ __extension Span:
         """Lends a part; the program ends if there is none such.
 
         Args:
-            self: The span.
             start: Where it begins, counted from 0.
             end: Where what follows it begins.
 
@@ -118,10 +98,6 @@ __extension Span:
         """Lends what is left behind some elements; the program ends if there
         are not so many.
 
-        Args:
-            self: The span.
-            start: How many.
-
         Returns:
             The elements from `start` on.
         """
@@ -133,10 +109,6 @@ __extension Span:
     @always_inline
     def before(self, end: Int) -> Self:
         """Lends the first elements; the program ends if there are not so many.
-
-        Args:
-            self: The span.
-            end: How many.
 
         Returns:
             The elements up to `end`.

@@ -9,10 +9,6 @@ it is used with; this one is generated once.
 def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     """Compares octets.
 
-    Args:
-        left: Octets.
-        right: Octets.
-
     Returns:
         True if both have the same length and the same octets.
     """

@@ -12,14 +12,6 @@ comptime _BLOCK_LEN = 64
 
 
 def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_LEN]:
-    """Computes a digest.
-
-    Args:
-        octets: The message.
-
-    Returns:
-        The digest.
-    """
     var state: Array[UInt32, 5] = [
         0x67452301,
         0xEFCDAB89,
@@ -199,11 +191,6 @@ struct Sha256(Copyable, Movable):
         self._length = 0
 
     def update(mut self, octets: Span[UInt8, _]):
-        """Takes more octets.
-
-        Args:
-            octets: Of any number.
-        """
         self._length += UInt64(len(octets))
         var start = 0
         if self._block_len > 0:
@@ -223,11 +210,7 @@ struct Sha256(Copyable, Movable):
             self._block_len += 1
 
     def finish(deinit self) -> Sha256Digest:
-        """Ends the octets (FIPS 180-4 section 5.1.1).
-
-        Returns:
-            The digest.
-        """
+        """Ends the octets (FIPS 180-4 section 5.1.1)."""
         var bit_count = self._length << 3
         self._block[self._block_len] = 0x80
         for index in range(self._block_len + 1, SHA256_BLOCK_LEN):
@@ -249,14 +232,7 @@ struct Sha256(Copyable, Movable):
 
 
 def sha256(octets: Span[UInt8, _]) -> Sha256Digest:
-    """Computes the digest of octets at hand.
-
-    Args:
-        octets: Any octets.
-
-    Returns:
-        The digest.
-    """
+    """Computes the digest of octets at hand."""
     var hash = Sha256()
     hash.update(octets)
     return hash^.finish()
@@ -345,19 +321,9 @@ struct HmacSha256(Copyable, Movable):
         self._outer.update(Span(block))
 
     def update(mut self, octets: Span[UInt8, _]):
-        """Takes more octets.
-
-        Args:
-            octets: Of any number.
-        """
         self._inner.update(octets)
 
     def finish(deinit self) -> Sha256Digest:
-        """Ends the octets.
-
-        Returns:
-            The code.
-        """
         var inner = self._inner^
         var outer = self._outer^
         var digest = inner^.finish()
@@ -370,10 +336,6 @@ def hmac_sha256(key: Span[UInt8, _], octets: Span[UInt8, _]) -> Sha256Digest:
 
     Args:
         key: The secret, as for `HmacSha256`.
-        octets: Any octets.
-
-    Returns:
-        The code.
     """
     var code = HmacSha256(key)
     code.update(octets)
@@ -389,7 +351,6 @@ def equals_in_constant_time(
     nothing from it about how much was right.
 
     Args:
-        left: The secret.
         right: What the peer sent.
 
     Returns:
@@ -429,11 +390,6 @@ struct Crc32c(Copyable, Movable):
         self._rest = UInt32.MAX
 
     def update(mut self, octets: Span[UInt8, _]):
-        """Adds octets.
-
-        Args:
-            octets: What follows.
-        """
         ref table = global_constant[_TABLE]()
         for octet in octets:
             var index = Int((self._rest ^ UInt32(octet)) & 0xFF)

@@ -97,14 +97,6 @@ comptime _SHIFTS: Array[UInt32, 16] = [
 
 
 def md5(octets: Span[UInt8, _]) -> Array[UInt8, MD5_LEN]:
-    """Computes a digest.
-
-    Args:
-        octets: The message.
-
-    Returns:
-        The digest.
-    """
     var state = SIMD[DType.uint32, 4](
         0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476
     )

@@ -7,16 +7,12 @@ struct Padding[size: Int](Copyable, Movable):
     A struct of at most 256 octets is passed by its fields to each function that
     is not inlined, and comes back so if it may change. In a struct that is
     large and rare that is a hundred lines of IR for each call.
-
-    Parameters:
-        size: How many octets.
     """
 
     var _octets: Array[UInt8, Self.size]
 
     @always_inline
     def __init__(out self):
-        """Takes the room."""
         self._octets = Array[UInt8, Self.size](uninitialized=True)
 
     @always_inline

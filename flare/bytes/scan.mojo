@@ -29,9 +29,6 @@ struct OctetClass(TrivialRegisterPassable):
     def contains(self, octet: UInt8) -> Bool:
         """Tells whether an octet is a member.
 
-        Args:
-            octet: Any octet.
-
         Returns:
             True for members; False for all octets from 0x80 up.
         """
@@ -303,9 +300,6 @@ comptime CASE_BITS_64: UInt64 = 0x2020202020202020
 def word64(text: StaticString) -> UInt64:
     """Makes the word of a text, for use at compile time.
 
-    Args:
-        text: Eight octets.
-
     Returns:
         The word that `load64` gives for the same octets.
     """
@@ -320,9 +314,6 @@ def word64(text: StaticString) -> UInt64:
 @always_inline
 def word32(text: StaticString) -> UInt32:
     """Makes the word of a text, for use at compile time.
-
-    Args:
-        text: Four octets.
 
     Returns:
         The word that `load32` gives for the same octets.

@@ -96,14 +96,6 @@ comptime _ROUND_CONSTANTS: Array[UInt64, 80] = [
 
 
 def sha512_256(octets: Span[UInt8, _]) -> Array[UInt8, SHA512_256_LEN]:
-    """Computes a digest.
-
-    Args:
-        octets: The message.
-
-    Returns:
-        The digest.
-    """
     # FIPS 180-4 section 5.3.6.2.
     var state = SIMD[DType.uint64, 8](
         0x2231_2194_FC2B_F72C,

@@ -59,11 +59,7 @@ struct SipHash[c: Int, d: Int](Copyable, Movable):
 
     @always_inline
     def __init__(out self, key: SipKey):
-        """Starts with no octets.
-
-        Args:
-            key: The key.
-        """
+        """Starts with no octets."""
         self._v0 = key.low ^ 0x736F_6D65_7073_6575
         self._v1 = key.high ^ 0x646F_7261_6E64_6F6D
         self._v2 = key.low ^ 0x6C79_6765_6E65_7261
@@ -97,11 +93,7 @@ struct SipHash[c: Int, d: Int](Copyable, Movable):
             index += 1
 
     def update_word(mut self, word: UInt64):
-        """Takes the eight octets of a word, little-endian.
-
-        Args:
-            word: The word.
-        """
+        """Takes the eight octets of a word, little-endian."""
         if self._length & 7 == 0:
             self._compress(word)
             self._length += 8
@@ -110,11 +102,7 @@ struct SipHash[c: Int, d: Int](Copyable, Movable):
             self._add(UInt8((word >> UInt64(8 * place)) & 255))
 
     def finish(self) -> UInt64:
-        """Computes the hash of all octets so far; more may follow.
-
-        Returns:
-            The hash.
-        """
+        """Computes the hash of all octets so far; more may follow."""
         var last = self.copy()
         last._compress((self._length << 56) | self._tail)
         last._v2 ^= 255

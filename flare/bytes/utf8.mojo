@@ -21,12 +21,6 @@ def is_valid_utf8(octets: Span[UInt8, _]) -> Bool:
 
     Source: RFC 3629 section 4: no surrogates, nothing above U+10FFFF, no
     longer form than needed, nothing cut off.
-
-    Args:
-        octets: Any octets.
-
-    Returns:
-        True if so.
     """
     # SAFETY: a block is loaded only if it lies within the octets.
     var base = octets.unsafe_ptr()
@@ -58,7 +52,6 @@ def decode_utf8(octets: Span[UInt8, _], index: Int) -> CodePoint:
     Source: RFC 3629 section 4.
 
     Args:
-        octets: Any octets.
         index: Where, below `len(octets)`.
 
     Returns:
@@ -92,9 +85,6 @@ def decode_utf8(octets: Span[UInt8, _], index: Int) -> CodePoint:
 @no_inline
 def lossy_text(octets: Span[UInt8, _]) -> String:
     """Copies octets as text, for messages.
-
-    Args:
-        octets: Any octets.
 
     Returns:
         The text, with U+FFFD for each octet that is no part of UTF-8.

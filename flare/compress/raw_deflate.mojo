@@ -60,11 +60,7 @@ struct RawDeflater(Movable):
         """Compresses octets; much of them may stay inside.
 
         Args:
-            octets: What to compress.
             output: Gets what comes out.
-
-        Raises:
-            CompressError: `NO_MEMORY`.
         """
         self._run(octets, output, NO_FLUSH)
 
@@ -74,9 +70,6 @@ struct RawDeflater(Movable):
         Args:
             output: Gets what comes out; unless nothing was added since the
                 last flush, it then ends with the octets 0, 0, 255 and 255.
-
-        Raises:
-            CompressError: `NO_MEMORY`.
         """
         self._run(Span[UInt8, ImmStaticOrigin](), output, SYNC_FLUSH)
 
@@ -133,7 +126,6 @@ struct RawInflater(Movable):
         (RFC 7692 section 7.2.3.4); the window lives on.
 
         Args:
-            octets: The next octets.
             output: Gets what comes out; what came out before an error too.
             output_len_max: How long `output` may become, in bytes.
 

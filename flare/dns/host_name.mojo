@@ -91,9 +91,6 @@ def _check_label(
 def is_name_octet(octet: UInt8) -> Bool:
     """Tells whether an octet may stand in a label of a host name.
 
-    Args:
-        octet: The octet.
-
     Returns:
         True for letters, digits, `-` and `_`.
     """

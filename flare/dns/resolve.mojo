@@ -103,9 +103,6 @@ def resolve_until(
 
     Returns:
         The addresses in the order in which to try them; at least one.
-
-    Raises:
-        NetworkError: As `resolve`.
     """
     var known = _known_addresses(host, family)
     if len(known) > 0:
@@ -169,9 +166,6 @@ def is_localhost(host: StringSpan) -> Bool:
 
     Args:
         host: The name, in any case; one dot may end it.
-
-    Returns:
-        True if so.
     """
     var octets = host.as_bytes()
     var end = len(octets)
@@ -189,15 +183,11 @@ def addresses_of(
     """Reads what the resolver said.
 
     Args:
-        lookup: What it said.
         host: The name that was asked for.
         deadline: The deadline of the lookup, for errors.
 
     Returns:
         The addresses in the order in which to try them; at least one.
-
-    Raises:
-        NetworkError: As `resolve`.
     """
     _check(lookup, host, deadline)
     var addresses = List[IpAddr](capacity=len(lookup.addresses))
@@ -268,9 +258,6 @@ def interleave_families(addresses: List[IpAddr]) -> List[IpAddr]:
 
     Args:
         addresses: Addresses, best first (RFC 6724).
-
-    Returns:
-        The same addresses.
     """
     var ordered = List[IpAddr](capacity=len(addresses))
     if len(addresses) == 0:

@@ -250,20 +250,11 @@ struct JsonErrors(Movable):
 
     @no_inline
     def add(mut self, var error: JsonError):
-        """Takes an error, unless there are enough.
-
-        Args:
-            error: The error.
-        """
+        """Takes an error, unless there are enough."""
         if not self.is_full():
             self.list.append(error^)
 
     def count(self) -> Int:
-        """Counts the errors.
-
-        Returns:
-            How many there are.
-        """
         return len(self.list)
 
     def is_full(self) -> Bool:

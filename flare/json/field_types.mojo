@@ -14,9 +14,6 @@ comptime _DEFAULT_HASHER = StaticString(
 def is_json_scalar[T: AnyType]() -> Bool:
     """Tells whether values of a type are a boolean, a number or a text in JSON.
 
-    Parameters:
-        T: The type.
-
     Returns:
         True for `Bool`, `String`, integers of up to 64 bits and floats of 32
         and 64 bits.
@@ -34,9 +31,6 @@ def is_json_scalar[T: AnyType]() -> Bool:
 def is_plain_struct[T: AnyType]() -> Bool:
     """Tells whether a type is no more than its fields, as far as can be told.
 
-    Parameters:
-        T: The type.
-
     Returns:
         False for types of the standard library, and for what is no struct.
     """
@@ -50,9 +44,6 @@ def is_plain_struct[T: AnyType]() -> Bool:
 
 def type_name[T: AnyType]() -> String:
     """Names a type as a program writes it.
-
-    Parameters:
-        T: The type.
 
     Returns:
         Such as `Optional[Int]`.
@@ -92,7 +83,6 @@ def json_field_problem[
     """Says that a field of a struct has no form in JSON, if it has none.
 
     Parameters:
-        S: The struct.
         index: Which of its fields.
         knows_form: Whether the field's type has a form of its own.
         trait_name: What a type conforms to that has one.

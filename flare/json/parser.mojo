@@ -60,7 +60,6 @@ struct JsonParser[origin: ImmOrigin](Movable):
         """Prepares for one text.
 
         Args:
-            text: The text.
             limits: What it may ask for.
 
         Raises:
@@ -93,9 +92,6 @@ struct JsonParser[origin: ImmOrigin](Movable):
 
     def parse(deinit self) raises JsonError -> JsonDocument:
         """Parses the text.
-
-        Returns:
-            The document.
 
         Raises:
             JsonError: At the first octet that breaks the grammar.
@@ -303,21 +299,14 @@ struct JsonNode(TrivialRegisterPassable):
         """Makes a node.
 
         Args:
-            kind: The value's kind.
             count: A string's length in bytes, an array's elements, an object's
                 members; else 0.
-            payload: See the field.
         """
         self.header = UInt64(count) << 8 | UInt64(kind.code)
         self.payload = payload
 
     @always_inline
     def kind(self) -> JsonKind:
-        """Reads the kind.
-
-        Returns:
-            It.
-        """
         return JsonKind(UInt8(self.header & 0xFF))
 
     @always_inline
@@ -360,9 +349,6 @@ struct JsonDocument(Movable):
 
     def path(self, index: Int) -> String:
         """Tells how to reach a value from the root.
-
-        Args:
-            index: The value's node.
 
         Returns:
             Such as `$["a"][0]`.
@@ -439,9 +425,6 @@ struct NumberScan(TrivialRegisterPassable):
     @always_inline
     def broken(offset: Int) -> Self:
         """Reports an octet where a digit should be.
-
-        Args:
-            offset: Where it is.
 
         Returns:
             A scan without a number.

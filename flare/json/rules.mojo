@@ -212,19 +212,12 @@ struct BrokenRule(Copyable, Movable):
     """A rule that a value breaks."""
 
     var field: StaticString
-    """The field's name."""
     var reason: String
     """What it must be."""
 
 
 def broken_rules[T: Ruled](value: T) -> List[BrokenRule]:
     """Holds a struct to its rules.
-
-    Parameters:
-        T: The struct.
-
-    Args:
-        value: What was read.
 
     Returns:
         Of each field the first rule that it breaks.
@@ -265,9 +258,6 @@ def _add_broken(
 def rules_problem[T: Ruled]() -> String:
     """Says which rule fits to no field; the compiler asks.
 
-    Parameters:
-        T: The struct.
-
     Returns:
         A sentence; empty if all fit.
     """
@@ -302,11 +292,7 @@ def ruled_schema(
 
     Args:
         rules: Those of the struct.
-        field: The field's name.
         schema: JSON text, of an object.
-
-    Returns:
-        JSON text.
     """
     for ref rule in rules.rules:
         if rule.field == field:
@@ -348,11 +334,7 @@ trait _Measurable:
 
     @staticmethod
     def rule_kind() -> Int:
-        """Tells which rules it may have.
-
-        Returns:
-            A kind.
-        """
+        """Tells which rules it may have."""
         ...
 
     def rule_measure(self) -> _Measured:
@@ -443,11 +425,7 @@ __extension Optional(_Measurable):
 __extension List(_Measurable):
     @staticmethod
     def rule_kind() -> Int:
-        """Tells which rules it may have.
-
-        Returns:
-            That of lists.
-        """
+        """Tells which rules it may have."""
         return _LIST
 
     def rule_measure(self) -> _Measured:

@@ -22,7 +22,6 @@ struct NamedSchema(Copyable, Movable):
     var id: String
     """The struct with its module; what `$ref`s name."""
     var name: String
-    """The struct alone."""
     var schema: String
     """Its JSON Schema, as text."""
 
@@ -89,14 +88,8 @@ def schema_of[T: AnyType](mut book: SchemaBook) -> String:
     Source: JSON Schema 2020-12, which OpenAPI 3.1 uses. Of a type that reads or
     writes itself, and is not `JsonDescribed`, nothing is known: `{}`.
 
-    Parameters:
-        T: The type.
-
     Args:
         book: Gets the schemas of structs, which are named by `$ref`.
-
-    Returns:
-        JSON text.
     """
     comptime if conforms_to(T, JsonDescribed):
         return T.schema(book)
@@ -110,9 +103,6 @@ def schema_of[T: AnyType](mut book: SchemaBook) -> String:
 
 def scalar_schema[T: AnyType]() -> StaticString:
     """Writes the schema of a boolean, a number or a text.
-
-    Parameters:
-        T: The type.
 
     Returns:
         JSON text; that of a text for other types.
@@ -183,9 +173,6 @@ def schema_id(name: StringSpan) -> String:
 
     Source: OpenAPI 3.1, Components Object: `^[a-zA-Z0-9._-]+$`.
 
-    Args:
-        name: Any text.
-
     Returns:
         The name with `_` for all else, not at the end.
     """
@@ -240,9 +227,6 @@ __extension Optional(JsonDescribed):
 
         Args:
             book: Gets the schemas of structs within.
-
-        Returns:
-            JSON text.
         """
         return String(
             '{"anyOf":[', schema_of[Self.T](book), ',{"type":"null"}]}'
@@ -256,9 +240,6 @@ __extension List(JsonDescribed):
 
         Args:
             book: Gets the schemas of structs within.
-
-        Returns:
-            JSON text.
         """
         return String('{"type":"array","items":', schema_of[Self.T](book), "}")
 
@@ -270,9 +251,6 @@ __extension Dict(JsonDescribed):
 
         Args:
             book: Gets the schemas of structs within.
-
-        Returns:
-            JSON text.
         """
         return String(
             '{"type":"object","additionalProperties":',

@@ -64,10 +64,6 @@ struct StringScan(TrivialRegisterPassable):
     def broken(offset: Int, failure: JsonErrorKind) -> Self:
         """Reports a broken rule.
 
-        Args:
-            offset: Where.
-            failure: Which rule.
-
         Returns:
             A scan without a string.
         """

@@ -80,11 +80,7 @@ def read_into[
     """Makes a value of a JSON value as `read_json` does, and goes on where
     something does not fit, to find what else does not.
 
-    Parameters:
-        T: The type.
-
     Args:
-        view: The JSON value.
         errors: Gets what does not fit.
         place: Gets the value; memory for a T.
 
@@ -283,11 +279,6 @@ trait JsonMaybe(Deinitable, Movable):
 
     @staticmethod
     def absent() -> Self:
-        """Makes that value.
-
-        Returns:
-            The value.
-        """
         ...
 
 
@@ -303,7 +294,6 @@ trait JsonCollected(Deinitable, Movable):
         """Makes a value, and goes on where something does not fit.
 
         Args:
-            view: The JSON value.
             errors: Gets what does not fit.
             place: Gets the value; memory for one.
 
@@ -318,9 +308,6 @@ __extension Optional(JsonReadable, JsonMaybe, JsonCollected):
     def from_json(view: JsonView) raises JsonError -> Self:
         """Reads `null` as nothing, all else as a value.
 
-        Args:
-            view: The JSON value.
-
         Returns:
             The value, or nothing.
 
@@ -332,11 +319,6 @@ __extension Optional(JsonReadable, JsonMaybe, JsonCollected):
 
     @staticmethod
     def absent() -> Self:
-        """Makes nothing.
-
-        Returns:
-            Nothing.
-        """
         return Self(None)
 
     @staticmethod
@@ -348,7 +330,6 @@ __extension Optional(JsonReadable, JsonMaybe, JsonCollected):
         """Reads `null` as nothing, all else as a value.
 
         Args:
-            view: The JSON value.
             errors: Gets what does not fit.
             place: Gets the value; memory for one.
 
@@ -374,12 +355,6 @@ __extension List(JsonReadable, JsonCollected):
     def from_json(view: JsonView) raises JsonError -> Self:
         """Reads an array.
 
-        Args:
-            view: The JSON value.
-
-        Returns:
-            Its elements.
-
         Raises:
             JsonError: If it is no array, or an element does not fit.
         """
@@ -395,7 +370,6 @@ __extension List(JsonReadable, JsonCollected):
         """Reads an array.
 
         Args:
-            view: The JSON value.
             errors: Gets what does not fit.
             place: Gets the value; memory for one.
 
@@ -416,9 +390,6 @@ __extension Dict(JsonReadable, JsonCollected):
         that an object of 1,024 members and more is refused if its names are
         equal or meet in the table more often than chance has it.
 
-        Args:
-            view: The JSON value.
-
         Returns:
             Its members; the last wins if a name is repeated.
 
@@ -438,7 +409,6 @@ __extension Dict(JsonReadable, JsonCollected):
         """Reads an object, whatever its names are.
 
         Args:
-            view: The JSON value.
             errors: Gets what does not fit.
             place: Gets the value; memory for one.
 
@@ -573,13 +543,10 @@ struct FieldPlan(TrivialRegisterPassable):
     """How one field of a struct comes to its value."""
 
     var name: StaticString
-    """The field's name."""
     var place: Erased
     """Where the value goes."""
     var fill: FillField
-    """Makes the value."""
     var drop: def(Erased) thin -> None
-    """Destroys the value."""
 
 
 trait FieldSource:
@@ -591,12 +558,8 @@ trait FieldSource:
     ](source: Erased, name: StaticString, place: Erased) -> Bool:
         """Makes the value of a field.
 
-        Parameters:
-            F: The field's type.
-
         Args:
             source: A value of this type.
-            name: The field's name.
             place: Gets the value; memory for an F.
 
         Returns:
@@ -613,10 +576,6 @@ def make_fieldwise[
     The struct's own initializers are not called: it is for plain structs, that
     are no more than their fields. The source is asked for all fields, also if
     there is no value for one: it can then tell of all that are bad.
-
-    Parameters:
-        T: The struct's type.
-        S: The source's type.
 
     Args:
         source: Asked for the fields in their order.
@@ -649,14 +608,8 @@ def make_fieldwise[
 def erased[T: AnyType](pointer: Pointer[mut=True, T, _]) -> Erased:
     """Forgets the type of a value.
 
-    Parameters:
-        T: The type.
-
     Args:
         pointer: Where the value is; it must outlive all uses of the result.
-
-    Returns:
-        The same place.
     """
     # SAFETY: the caller keeps the value for as long as the result is used.
     return pointer.unsafe_bitcast[NoneType]().unsafe_origin_cast[

@@ -104,10 +104,6 @@ __extension Optional(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
         """Writes the value, or `null`.
 
-        Args:
-            self: The value.
-            writer: Where to.
-
         Raises:
             JsonError: If the value has no text in JSON.
         """
@@ -121,10 +117,6 @@ __extension List(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
         """Writes an array.
 
-        Args:
-            self: The value.
-            writer: Where to.
-
         Raises:
             JsonError: If an element has no text in JSON.
         """
@@ -137,10 +129,6 @@ __extension List(JsonWritable):
 __extension Dict(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
         """Writes an object, in the order in which names were added.
-
-        Args:
-            self: The value.
-            writer: Where to.
 
         Raises:
             JsonError: If a value has no text in JSON.
@@ -156,10 +144,6 @@ __extension Dict(JsonWritable):
 __extension Array(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
         """Writes an array.
-
-        Args:
-            self: The value.
-            writer: Where to.
 
         Raises:
             JsonError: If an element has no text in JSON.

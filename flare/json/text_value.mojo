@@ -72,9 +72,6 @@ def read_texts[
 def texts_schema[T: AnyType]() -> String:
     """Writes the JSON Schema of a parameter, for documents.
 
-    Parameters:
-        T: Its type.
-
     Returns:
         JSON text. A value that may be left out has the schema of a value.
     """
@@ -87,9 +84,6 @@ def texts_schema[T: AnyType]() -> String:
 def may_be_absent[T: AnyType]() -> Bool:
     """Tells whether a parameter may be left out.
 
-    Parameters:
-        T: Its type.
-
     Returns:
         True for an `Optional` and a `List`.
     """
@@ -101,12 +95,6 @@ def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
 
     Parameters:
         T: `Int`, `Float64`, `Bool`, `String`, or what is `FromText`.
-
-    Args:
-        text: The text, decoded.
-
-    Returns:
-        The value.
 
     Raises:
         TextError: If the text is no such value.
@@ -134,9 +122,6 @@ def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
 def is_text_scalar[T: AnyType]() -> Bool:
     """Tells whether `read_text` knows a type.
 
-    Parameters:
-        T: The type.
-
     Returns:
         True for `Int`, `Float64`, `Bool`, `String`, and what is `FromText`.
     """
@@ -147,9 +132,6 @@ def is_text_scalar[T: AnyType]() -> Bool:
 def form_problem[T: AnyType]() -> String:
     """Says that a field of a struct cannot be read from a form; run by the
     compiler.
-
-    Parameters:
-        T: The struct.
 
     Returns:
         A sentence; empty if all can.
@@ -172,12 +154,6 @@ def form_problem[T: AnyType]() -> String:
 
 def parse_int(text: StringSpan) raises TextError -> Int:
     """Reads an integer: digits, with a sign before negative ones.
-
-    Args:
-        text: The text.
-
-    Returns:
-        The integer.
 
     Raises:
         TextError: If it is none, or does not fit 64 bits.
@@ -243,11 +219,7 @@ __extension Optional(FromTexts):
 
     @staticmethod
     def texts_schema() -> String:
-        """Writes the JSON Schema of a value.
-
-        Returns:
-            JSON text.
-        """
+        """Writes the JSON Schema of a value."""
         return String(scalar_schema[Self.T]())
 
 
@@ -270,11 +242,7 @@ __extension List(FromTexts):
 
     @staticmethod
     def texts_schema() -> String:
-        """Writes the JSON Schema of the values.
-
-        Returns:
-            JSON text.
-        """
+        """Writes the JSON Schema of the values."""
         return String('{"type":"array","items":', scalar_schema[Self.T](), "}")
 
 

@@ -289,7 +289,6 @@ def append_json_string(mut out: Buffer, text: StringSpan):
     """Writes a string with its quotes, escaped (RFC 8259 section 7).
 
     Args:
-        out: Where to.
         text: The string; UTF-8.
     """
     # The text is copied first, so that the scan runs in the buffer, which has
@@ -387,12 +386,7 @@ comptime _POWERS: Array[Float64, _PLACES_MAX + 1] = [
 
 
 def write_float(mut out: Buffer, number: Float64):
-    """Writes a float as a number of RFC 8259 section 6.
-
-    Args:
-        out: Where to.
-        number: A finite float.
-    """
+    """Writes a float as a number of RFC 8259 section 6."""
     var magnitude = abs(number)
     if bitcast[DType.uint64](number) >> 63 != 0:
         out.append_octet(45)
@@ -463,11 +457,7 @@ struct JsonComposer(Movable):
 
     @no_inline
     def begin_object(mut self, name: StringSpan):
-        """Begins an object that is a member.
-
-        Args:
-            name: The member's name.
-        """
+        """Begins an object that is a member."""
         try:
             self._writer.key(name)
             self._writer.begin_object()
@@ -492,11 +482,7 @@ struct JsonComposer(Movable):
 
     @no_inline
     def begin_array(mut self, name: StringSpan):
-        """Begins an array that is a member.
-
-        Args:
-            name: The member's name.
-        """
+        """Begins an array that is a member."""
         try:
             self._writer.key(name)
             self._writer.begin_array()
@@ -513,12 +499,6 @@ struct JsonComposer(Movable):
 
     @no_inline
     def text(mut self, name: StringSpan, value: StringSpan):
-        """Writes a member.
-
-        Args:
-            name: Its name.
-            value: A string.
-        """
         try:
             self._writer.key(name)
             self._writer.value(value)
@@ -527,12 +507,6 @@ struct JsonComposer(Movable):
 
     @no_inline
     def number(mut self, name: StringSpan, value: Int):
-        """Writes a member.
-
-        Args:
-            name: Its name.
-            value: An integer.
-        """
         try:
             self._writer.key(name)
             self._writer.value(value)
@@ -541,12 +515,6 @@ struct JsonComposer(Movable):
 
     @no_inline
     def flag(mut self, name: StringSpan, value: Bool):
-        """Writes a member.
-
-        Args:
-            name: Its name.
-            value: A boolean.
-        """
         try:
             self._writer.key(name)
             self._writer.value(value)
@@ -558,7 +526,6 @@ struct JsonComposer(Movable):
         """Writes a member.
 
         Args:
-            name: Its name.
             text: Any value, as JSON text.
         """
         try:
@@ -574,9 +541,6 @@ struct JsonComposer(Movable):
 
     def finish(deinit self) raises JsonError -> String:
         """Ends the outermost object.
-
-        Returns:
-            The text.
 
         Raises:
             JsonError: The first thing that was wrong: a text that is not UTF-8

@@ -26,7 +26,6 @@ struct BlockingSocket(Movable):
     """
 
     var raw: RawSocket
-    """The socket."""
     var name: String
     """What errors call the other side."""
     var read_timeout_ms: Int
@@ -38,7 +37,6 @@ struct BlockingSocket(Movable):
         """Takes a socket.
 
         Args:
-            raw: The socket.
             name: What errors call the other side, such as its address.
         """
         self.raw = raw^
@@ -47,11 +45,7 @@ struct BlockingSocket(Movable):
         self.write_timeout_ms = WRITE_TIMEOUT_MS
 
     def take_raw(deinit self) -> RawSocket:
-        """Takes the socket out.
-
-        Returns:
-            The socket.
-        """
+        """Takes the socket out."""
         return self.raw^
 
     def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
@@ -78,9 +72,6 @@ struct BlockingSocket(Movable):
     def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
         """Writes what the socket takes, waiting until it takes some.
 
-        Args:
-            octets: What to write.
-
         Returns:
             How many octets were taken.
 
@@ -98,9 +89,6 @@ struct BlockingSocket(Movable):
 
     def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
         """Writes all octets; the timeout is for all of them together.
-
-        Args:
-            octets: What to write.
 
         Raises:
             NetworkError: If the connection fails or the time is over; some of
@@ -120,9 +108,6 @@ struct BlockingSocket(Movable):
 
         Args:
             timeout_ms: How long to wait.
-
-        Returns:
-            The connection.
 
         Raises:
             NetworkError: If the time is over, or the listener fails.
@@ -167,11 +152,7 @@ struct BlockingSocket(Movable):
         """Takes one datagram, waiting for it.
 
         Args:
-            room: Where to.
             sender: Filled with the sender's address.
-
-        Returns:
-            Its length.
 
         Raises:
             NetworkError: If the time is over, or the datagram is longer than
@@ -237,9 +218,6 @@ struct BlockingSocket(Movable):
 
     def shutdown(mut self, how: Shutdown) raises NetworkError:
         """Ends one or both directions; a peer that is gone is no error.
-
-        Args:
-            how: Which.
 
         Raises:
             NetworkError: If the socket is closed.

@@ -253,12 +253,8 @@ def send_failure(number: Int, var peer: String, length: Int) -> NetworkError:
     """Explains why a datagram was not sent.
 
     Args:
-        number: The errno.
         peer: Where it should have gone.
         length: Its length in bytes.
-
-    Returns:
-        The error.
     """
     var error = NetworkError(OsError("send", number), peer^)
     if error.kind == DatagramTooLarge:
@@ -275,9 +271,6 @@ def truncation(var name: String, length: Int, room_len: Int) -> NetworkError:
         name: The socket's own name, or the peer's.
         length: The datagram's length in bytes, as far as it is known.
         room_len: The room in bytes.
-
-    Returns:
-        The error.
     """
     var reason = Text()
     if length > room_len:

@@ -344,12 +344,6 @@ struct IpBits(TrivialRegisterPassable):
 def parse_ip_octets(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
     """Reads an address of either version.
 
-    Args:
-        text: The whole address.
-
-    Returns:
-        Its bits.
-
     Raises:
         AddressParseError: If the text is neither kind of address.
     """
@@ -486,7 +480,6 @@ def write_v4(bits: UInt64, mut writer: Some[Writer]):
 
     Args:
         bits: The address in the lower 32 bits.
-        writer: Where to.
     """
     for index in range(4):
         if index > 0:
@@ -504,7 +497,6 @@ def write_v6(high: UInt64, low: UInt64, mut writer: Some[Writer]):
     Args:
         high: The upper 64 bits.
         low: The lower 64 bits.
-        writer: Where to.
     """
     if high == 0 and low >> 32 == 0xFFFF:
         writer.write_string("::ffff:")
@@ -521,7 +513,6 @@ def write_v6_groups(high: UInt64, low: UInt64, mut writer: Some[Writer]):
     Args:
         high: The upper 64 bits.
         low: The lower 64 bits.
-        writer: Where to.
     """
     var run_start = -1
     var run_len = 1
@@ -785,10 +776,6 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
 def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:
     """Tells whether an address belongs to one of some networks.
-
-    Args:
-        networks: The networks.
-        ip: An address.
 
     Returns:
         True if one of them contains it; False if there are none.

@@ -156,7 +156,6 @@ struct _Words(Movable):
     def of[
         o: ImmOrigin
     ](self, line: Span[UInt8, o], word: Int) -> Span[UInt8, o]:
-        """Gives a word that the line has."""
         var end = len(line)
         if word + 1 < len(self.starts):
             end = self.starts.at(word + 1) - 1
@@ -250,9 +249,6 @@ def announced_by_v2(
     header: Span[UInt8, _]
 ) raises ProxyHeaderError -> Optional[SocketAddr]:
     """Reads a header whose fixed part is sound.
-
-    Args:
-        header: The whole header.
 
     Returns:
         The client's address; nothing if the proxy speaks for itself, or the
@@ -348,7 +344,6 @@ struct ProxyHeaderError(Copyable, Movable, Writable):
     """A PROXY header is missing, or breaks a rule."""
 
     var reason: StaticString
-    """Which rule."""
     var offset: Int
     """Where, in bytes from the begin of the connection."""
 
@@ -393,11 +388,7 @@ struct ProxyHeaderError(Copyable, Movable, Writable):
     """A header was changed on its way."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and the place.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the rule and the place."""
         writer.write_string("PROXY header: ")
         writer.write_string(self.reason)
         writer.write_string(" (byte ")

@@ -46,16 +46,11 @@ struct Accepted(Movable):
     var socket: RawSocket
     """The connection; not open if there was none."""
     var peer: SocketAddr
-    """Its other side."""
     var error_number: Int
     """0, or the errno: `EAGAIN` when no connection waits."""
 
     def take_socket(deinit self) -> RawSocket:
-        """Takes the connection out.
-
-        Returns:
-            The socket.
-        """
+        """Takes the connection out."""
         return self.socket^
 
 
@@ -426,9 +421,6 @@ def to_kernel(address: SocketAddr) -> SockAddr:
 
     Args:
         address: An IPv4 or IPv6 socket address.
-
-    Returns:
-        The structure.
     """
     if address.ip.is_v4():
         return SockAddr.inet(address.ip.v4_octets(), address.port)
@@ -462,12 +454,6 @@ def share_port(mut socket: RawSocket) raises NetworkError -> RawSocket:
     Until the first call the port is closed to other sockets, so a server that
     runs twice by mistake is told; afterwards programs of the same user that
     ask for the option may join.
-
-    Args:
-        socket: A listening socket.
-
-    Returns:
-        The other socket.
 
     Raises:
         NetworkError: If the kernel refuses.

@@ -141,9 +141,6 @@ def parse_port(text: StringSpan, start: Int) raises AddressParseError -> UInt16:
         text: Ends with the port.
         start: Where the port begins, in bytes.
 
-    Returns:
-        The port.
-
     Raises:
         AddressParseError: If it is not 0 to 65535 without leading zeros.
     """

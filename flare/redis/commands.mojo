@@ -71,14 +71,7 @@ trait RedisCommands(Deinitable, Movable):
 
     @always_inline
     def _next[o: MutOrigin](ref[o] self) -> ref[o] Command:
-        """Makes room for the next command.
-
-        Parameters:
-            o: The client's origin.
-
-        Returns:
-            The room, empty.
-        """
+        """Makes room for the next command."""
         ref commands = self._commands()
         commands.clear()
         return commands
@@ -951,10 +944,6 @@ trait RedisCommands(Deinitable, Movable):
 def set_wait(mut command: Command, wait_ms: Int) raises RedisError:
     """Notes how long the server waits on purpose.
 
-    Args:
-        command: The command.
-        wait_ms: How long.
-
     Raises:
         RedisError: If it would wait for ever.
     """
@@ -971,21 +960,12 @@ def set_wait(mut command: Command, wait_ms: Int) raises RedisError:
 
 
 def add_keys(mut command: Command, keys: List[String]):
-    """Appends keys.
-
-    Args:
-        command: Where to.
-        keys: The keys.
-    """
     for index in range(len(keys)):
         command.key(keys[index])
 
 
 def text_or_none(reply: Reply[_]) raises RedisError -> Optional[String]:
     """Copies a text.
-
-    Args:
-        reply: The reply.
 
     Returns:
         The text; None for null.
@@ -1003,9 +983,6 @@ def texts(reply: Reply[_]) raises RedisError -> List[String]:
 
     Args:
         reply: An array or a set of them.
-
-    Returns:
-        The texts.
 
     Raises:
         RedisError: If one is none.

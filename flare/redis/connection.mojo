@@ -54,11 +54,7 @@ struct RedisConnection(Movable):
     var _used_ms: Int
 
     def __init__(out self, config: RedisConfig):
-        """Makes one that is closed.
-
-        Args:
-            config: The limits.
-        """
+        """Makes one that is closed."""
         self.name = config.server_name()
         self.is_resp3 = False
         self._socket = RawSocket(owned=-1)
@@ -232,9 +228,6 @@ struct RedisConnection(Movable):
             command: The commands; at least one.
             timeout_ms: How long it may take; the wait that a command asks the
                 server for comes on top.
-
-        Raises:
-            RedisError: As above.
         """
         try:
             self._exchange(command, timeout_ms)
@@ -355,9 +348,6 @@ struct RedisConnection(Movable):
 
     def send_only(mut self, octets: Span[UInt8, _]) raises RedisError:
         """Sends commands whose answers come as pushes.
-
-        Args:
-            octets: The commands.
 
         Raises:
             RedisError: If the connection fails; it is closed then.

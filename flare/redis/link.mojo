@@ -34,9 +34,6 @@ struct RedisLink(Movable):
     def __init__(out self, var config: RedisConfig) raises RedisError:
         """Takes a configuration; nothing is sent.
 
-        Args:
-            config: The configuration.
-
         Raises:
             RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
         """
@@ -55,9 +52,6 @@ struct RedisLink(Movable):
         mut self, command: Command
     ) raises RedisError -> Reply[ImmUntrackedOrigin]:
         """Sends one command, and repeats it if that is safe.
-
-        Args:
-            command: The command.
 
         Returns:
             The reply, lent until the next exchange; no error of the server.
@@ -295,7 +289,6 @@ def set_address(
     """Notes `host:port` in a configuration.
 
     Args:
-        config: Filled in.
         address: Host and port; the last colon separates them.
         default_port: The port if none is given.
 
@@ -338,10 +331,5 @@ def _make_context(config: RedisConfig) raises RedisError -> TlsClientContext:
 
 
 def pause(time_ms: Int):
-    """Waits.
-
-    Args:
-        time_ms: How long.
-    """
     # A descriptor that is none is passed over, so only the time ends it.
     _ = wait_for(-1, 0, Deadline(time_ms))

@@ -200,12 +200,7 @@ struct Pipeline(Movable, Sized):
 
 
 def append_transaction(mut room: Command, pipe: Pipeline):
-    """Appends commands between MULTI and EXEC.
-
-    Args:
-        room: Where to.
-        pipe: The commands.
-    """
+    """Appends commands between MULTI and EXEC."""
     room.begin["MULTI"](0)
     room.octets.append(pipe.commands.octets.span())
     room.count += pipe.commands.count
@@ -238,11 +233,7 @@ def transaction_replies[
 
 
 def nothing_to_send() -> RedisError:
-    """Says that a pipeline is empty.
-
-    Returns:
-        The error.
-    """
+    """Says that a pipeline is empty."""
     return RedisError(
         RedisErrorKind.BAD_ARGUMENT, String("the pipeline has no commands")
     )

@@ -140,7 +140,6 @@ trait SelectorContract(Deinitable, Movable):
         """Changes what a descriptor is watched for.
 
         Args:
-            number: The descriptor.
             token: Handed back with its events from now on.
             interest: What to watch for.
 
@@ -151,9 +150,6 @@ trait SelectorContract(Deinitable, Movable):
 
     def deregister(mut self, number: Int32) raises OsError:
         """Stops watching a descriptor; closing it does so too.
-
-        Args:
-            number: The descriptor.
 
         Raises:
             OsError: If it is not watched.
@@ -179,9 +175,6 @@ trait SelectorContract(Deinitable, Movable):
 
         Args:
             index: At least 0 and less than what `wait` answered.
-
-        Returns:
-            The event.
         """
         ...
 

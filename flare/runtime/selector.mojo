@@ -64,10 +64,6 @@ def event_of_epoll(mask: UInt32, token: UInt64) -> Event:
 
     Args:
         mask: `EPOLL` constants, or-ed.
-        token: What was registered.
-
-    Returns:
-        The event.
     """
     comptime CLOSED = EPOLLHUP | EPOLLERR | EPOLLRDHUP
     return Event(
@@ -120,7 +116,6 @@ struct EpollSelector(Movable, SelectorContract):
         """Changes what a descriptor is watched for.
 
         Args:
-            number: The descriptor.
             token: Handed back with its events from now on.
             interest: What to watch for.
 
@@ -137,9 +132,6 @@ struct EpollSelector(Movable, SelectorContract):
 
     def deregister(mut self, number: Int32) raises OsError:
         """Stops watching a descriptor; closing it does so too.
-
-        Args:
-            number: The descriptor.
 
         Raises:
             OsError: If it is not watched.
@@ -172,9 +164,6 @@ struct EpollSelector(Movable, SelectorContract):
 
         Args:
             index: At least 0 and less than what `wait` answered.
-
-        Returns:
-            The event.
         """
         return event_of_epoll(
             self._events.events(index), self._events.token(index)
@@ -191,12 +180,8 @@ def changes_of_interest(
     """Translates an interest for the kernel.
 
     Args:
-        number: The descriptor.
         token: Handed back with its events.
         interest: What to watch for; a filter that is not in it is deleted.
-
-    Returns:
-        The changes.
     """
     var changes = FilterChanges(fill=KernelEvent.EMPTY)
     changes[0] = _change(
@@ -310,7 +295,6 @@ struct KqueueSelector(Movable, SelectorContract):
         """Changes what a descriptor is watched for.
 
         Args:
-            number: The descriptor.
             token: Handed back with its events from now on.
             interest: What to watch for.
 
@@ -328,9 +312,6 @@ struct KqueueSelector(Movable, SelectorContract):
 
     def deregister(mut self, number: Int32) raises OsError:
         """Stops watching a descriptor; closing it does so too.
-
-        Args:
-            number: The descriptor.
 
         Raises:
             OsError: If it is not watched.
@@ -362,9 +343,6 @@ struct KqueueSelector(Movable, SelectorContract):
 
         Args:
             index: At least 0 and less than what `wait` answered.
-
-        Returns:
-            The event.
         """
         return event_of_kernel_event(self._events.event(index))
 

@@ -59,7 +59,6 @@ struct HandedOver(Movable):
     """Which of the sockets that were handed over listen at an address."""
 
     var sockets: List[RawSocket]
-    """Those that do."""
     var others: String
     """What the others are, each behind a space."""
     var count: Int

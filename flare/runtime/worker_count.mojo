@@ -97,9 +97,6 @@ struct CpuQuota(Equatable, ImplicitlyCopyable):
 def parse_cpu_max(text: StringSpan) -> CpuQuota:
     """Reads `cpu.max` of version 2: quota and period, or `max` and period.
 
-    Args:
-        text: The file's content.
-
     Returns:
         The quota; no bound if the text has another form.
     """
@@ -114,7 +111,6 @@ def quota_of(quota: StringSpan, period: StringSpan) -> CpuQuota:
 
     Args:
         quota: Microseconds; -1 or `max` for no bound.
-        period: Microseconds.
 
     Returns:
         The quota; no bound if a text is not a number.

@@ -133,7 +133,6 @@ struct Woken(TrivialRegisterPassable):
     """Whose content has news."""
 
     var token: UInt64
-    """The connection's."""
     var stream_id: Int
     """The stream's over HTTP/2, else 0."""
 
@@ -400,7 +399,6 @@ def run_event(loop: ArcPointer[WorkerLoop], event: Event):
     """Lets the task go on that an event belongs to.
 
     Args:
-        loop: The worker's.
         event: What is ready; its task may be gone.
     """
     var task = loop[]._task_of(event.token)

@@ -141,7 +141,6 @@ struct SettingField(Copyable, Movable):
     var show: ShowField
     var drop: DropField
     var is_made: Bool
-    """True if a value is there."""
     var is_bad: Bool
     """True if what was given for it could not be read."""
     var is_owned: Bool
@@ -203,7 +202,6 @@ struct SettingFields(Movable):
         """Adds the fields of a struct; makes it first if it has a default.
 
         Args:
-            place: Memory for it.
             prefix: What the names of its fields begin with.
             is_made: Whether the memory holds one already.
         """
@@ -267,7 +265,6 @@ struct SettingFields(Movable):
         is_made: Bool,
         kind: FieldKind,
     ):
-        """Adds one field."""
         var whole = Text().add(prefix).add(name).end()
         self.fields.append(SettingField(place, whole^, about, is_made, kind))
 
@@ -374,11 +371,7 @@ trait _Shown:
     """Is shown by what it holds."""
 
     def shown_text(self) -> String:
-        """Writes a value as it would be given.
-
-        Returns:
-            The text.
-        """
+        """Writes a value as it would be given."""
         ...
 
 
@@ -396,21 +389,13 @@ def shown[F: AnyType](value: F) -> String:
 
 __extension Optional(_Shown):
     def shown_text(self) -> String:
-        """Writes the value, or nothing.
-
-        Returns:
-            The text.
-        """
+        """Writes the value, or nothing."""
         return shown(self.value()) if self else String()
 
 
 __extension List(_Shown):
     def shown_text(self) -> String:
-        """Writes the elements with commas between.
-
-        Returns:
-            The text.
-        """
+        """Writes the elements with commas between."""
         var text = String()
         for index in range(len(self)):
             if index > 0:

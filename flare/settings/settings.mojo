@@ -312,11 +312,7 @@ def settings_of[
 ](given: Given, var defaults: Optional[T]) raises SettingsError -> Settings[T]:
     """Makes a struct of what a program was started with.
 
-    Parameters:
-        T: The struct.
-
     Args:
-        given: What to read.
         defaults: What holds where nothing is given; nothing for the struct's
             own defaults.
 

@@ -86,10 +86,6 @@ def exit_refusing(problems: List[String]) -> Never:
 def refusal_lines(program: StringSpan, problems: List[String]) -> String:
     """Writes what `exit_refusing` says.
 
-    Args:
-        program: The program's name.
-        problems: What is wrong.
-
     Returns:
         A line for each problem.
     """

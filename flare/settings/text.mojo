@@ -121,7 +121,6 @@ def _distance(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:
 def table_row(
     name: String, name_len: Int, value: String, value_len: Int, origin: String
 ) -> String:
-    """Writes three columns."""
     return (
         Text()
         .add(_padded(name, name_len))

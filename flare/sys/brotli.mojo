@@ -77,7 +77,6 @@ struct _Places(Movable):
         self._numbers = List[Int](length=4, fill=0)
 
     def offer(mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]):
-        """Points at both."""
         self._numbers[0] = len(input)
         self._numbers[1] = Int(input.unsafe_ptr())
         self._numbers[2] = len(room)
@@ -146,7 +145,6 @@ struct BrotliDecoder(Movable):
         """Decompresses.
 
         Args:
-            input: The next octets.
             room: Where to; not empty.
 
         Returns:
@@ -227,7 +225,6 @@ struct BrotliEncoder(Movable):
         """Compresses.
 
         Args:
-            input: The next octets.
             room: Where to; not empty.
             operation: `PROCESS`, `FLUSH` or `FINISH`; the latter two until the
                 input is taken and the room is not full.

@@ -80,11 +80,7 @@ def monotonic_ms() -> Int:
 
 
 def thread_cpu_ns() -> Int:
-    """Reads the CPU time that the calling thread has used.
-
-    Returns:
-        Nanoseconds.
-    """
+    """Reads the CPU time that the calling thread has used."""
     return _read[_THREAD_CPU]()
 
 

@@ -33,7 +33,6 @@ struct Descriptor(Movable):
         self._number = owned
 
     def __deinit__(deinit self):
-        """Closes the descriptor."""
         if self._number >= 0:
             close_descriptor(self._number)
 
@@ -83,9 +82,6 @@ struct Descriptor(Movable):
 def make_nonblocking(number: Int32) raises OsError:
     """Makes calls on a descriptor return at once instead of waiting.
 
-    Args:
-        number: An open descriptor.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -96,9 +92,6 @@ def make_nonblocking(number: Int32) raises OsError:
 
 def make_blocking(number: Int32) raises OsError:
     """Makes calls on a descriptor wait.
-
-    Args:
-        number: An open descriptor.
 
     Raises:
         OsError: If the kernel refuses.
@@ -111,9 +104,6 @@ def make_blocking(number: Int32) raises OsError:
 def close_on_exec(number: Int32) raises OsError:
     """Keeps a descriptor from programs that are executed.
 
-    Args:
-        number: An open descriptor.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -123,9 +113,6 @@ def close_on_exec(number: Int32) raises OsError:
 
 def is_kept_on_exec(number: Int32) -> Bool:
     """Tells whether programs that are executed get a descriptor.
-
-    Args:
-        number: A descriptor.
 
     Returns:
         True unless it is closed on exec; False if it is not open.
@@ -138,7 +125,6 @@ def duplicate_from(number: Int32, lowest: Int32) -> Descriptor:
     """Makes a second descriptor for what a first one stands for.
 
     Args:
-        number: An open descriptor.
         lowest: The new one has the first free number from here on.
 
     Returns:
@@ -169,11 +155,7 @@ def _fcntl(number: Int32, command: Int, argument: Int) -> Int32:
 
 
 def close_descriptor(number: Int32):
-    """Closes a descriptor that no `Descriptor` owns.
-
-    Args:
-        number: An open descriptor.
-    """
+    """Closes a descriptor that no `Descriptor` owns."""
     var result = external_call["close", Int32](number)
     debug_assert(
         result == 0 or last_errno() != EBADF,
@@ -185,10 +167,6 @@ def close_descriptor(number: Int32):
 def read_into(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets.
 
-    Args:
-        number: An open descriptor.
-        room: Where to.
-
     Returns:
         How many, 0 at the end, or a negative errno.
     """
@@ -198,10 +176,6 @@ def read_into(number: Int32, room: MutSpan[UInt8, _]) -> Int:
 
 def write_from(number: Int32, octets: Span[UInt8, _]) -> Int:
     """Writes octets.
-
-    Args:
-        number: An open descriptor.
-        octets: What to write.
 
     Returns:
         How many were taken, or a negative errno.
@@ -298,7 +272,6 @@ def notify_pipe(writing_fd: Int32, octet: UInt8 = 1):
 
     Args:
         writing_fd: The writing end of a `Pipe`.
-        octet: What to write.
     """
     var octets = Array[UInt8, 1](fill=octet)
     _ = write_from(writing_fd, Span(octets))

@@ -100,7 +100,6 @@ def send_with_descriptor(
 
     Args:
         number: An end of a `SocketPair`.
-        octets: At least one.
         passed: The descriptor, which stays open here; -1 for none.
 
     Returns:

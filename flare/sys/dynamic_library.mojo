@@ -10,16 +10,11 @@ struct LibraryError(Copyable, Movable, Writable):
     """A library, or something in it, is missing."""
 
     var name: String
-    """The library."""
     var reason: String
     """What is missing, and what the system says about it."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the library and the reason.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the library and the reason."""
         writer.write_string(self.name)
         writer.write_string(": ")
         writer.write_string(self.reason)
@@ -64,12 +59,6 @@ struct DynamicLibrary(Movable):
 
         Parameters:
             F: Its type: `def(...) thin abi("C") -> ...`.
-
-        Args:
-            name: The symbol.
-
-        Returns:
-            The function.
 
         Raises:
             LibraryError: If the library has no such symbol.

@@ -36,9 +36,6 @@ def environment_texts() -> List[String]:
 def environment_value(name: StringSpan) -> String:
     """Reads one variable of the environment.
 
-    Args:
-        name: Its name.
-
     Returns:
         Its value; empty if there is none.
     """

@@ -69,9 +69,6 @@ struct EpollEvents(Movable):
 
         Args:
             index: At least 0 and less than what `wait` answered.
-
-        Returns:
-            What was registered.
         """
         var word = index * _EVENT_WORD_COUNT + _TOKEN_WORD
         return UInt64(self._words.at(word)) | (
@@ -83,7 +80,6 @@ struct EpollEvents(Movable):
         """Waits for events.
 
         Args:
-            epoll: The instance.
             timeout_ms: Longest wait; 0 does not wait, -1 has no end.
 
         Returns:
@@ -101,9 +97,6 @@ struct EpollEvents(Movable):
 def create_epoll() raises OsError -> Descriptor:
     """Makes an epoll instance.
 
-    Returns:
-        Its descriptor.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -119,7 +112,6 @@ def control_epoll(
     """Changes what an instance watches.
 
     Args:
-        epoll: The instance.
         operation: `EPOLL_ADD`, `EPOLL_DELETE` or `EPOLL_MODIFY`.
         number: The descriptor to watch.
         events: What to watch for.

@@ -103,16 +103,11 @@ struct OsError(Copyable, Movable, Writable):
     """A system call failed."""
 
     var operation: StaticString
-    """The call's name."""
     var number: Int
     """The errno it left."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the call and what went wrong.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the call and what went wrong."""
         writer.write_string(self.operation)
         writer.write_string(": ")
         writer.write_string(errno_text(self.number))
@@ -120,9 +115,6 @@ struct OsError(Copyable, Movable, Writable):
 
 def errno_text(number: Int) -> String:
     """Describes an error number.
-
-    Args:
-        number: An errno.
 
     Returns:
         A phrase, with the number.

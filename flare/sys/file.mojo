@@ -57,7 +57,6 @@ struct FileStatus(TrivialRegisterPassable):
     var is_regular: Bool
     """True for a file that holds octets, not a device, a pipe or a folder."""
     var is_folder: Bool
-    """True for a folder."""
     var is_linked: Bool
     """False if it has no name any more: it was removed, or another file has
     taken its name."""
@@ -74,7 +73,6 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
     """What stands at a path."""
 
     var number: UInt8
-    """The case."""
 
     comptime NOTHING = PathKind(0)
     """Nothing."""
@@ -92,11 +90,6 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
     """A device."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
 
     @staticmethod
@@ -104,12 +97,8 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
         """Looks what stands at a path, and opens nothing.
 
         Args:
-            path: The path.
             follows_links: True to look where a symbolic link leads; a link that
                 leads nowhere is NOTHING then. False to find the link.
-
-        Returns:
-            What is there.
 
         Raises:
             OsError: If the system does not say, but that there is nothing.
@@ -143,11 +132,7 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
         return Self.SOCKET if kind == _KIND_SOCKET else Self.DEVICE
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes what it is, with its article.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes what it is, with its article."""
         var texts = StaticString(
             "nothing,a file,a folder,a symbolic link,a pipe,a socket,a device"
         )
@@ -160,22 +145,12 @@ struct File(Movable):
     var _descriptor: Descriptor
 
     def __init__(out self, var descriptor: Descriptor):
-        """Takes over a descriptor.
-
-        Args:
-            descriptor: Open.
-        """
+        """Takes over a descriptor."""
         self._descriptor = descriptor^
 
     @staticmethod
     def open(path: StringSpan) raises OsError -> Self:
         """Opens a file or folder, to be read; never waits, as `open_beneath`.
-
-        Args:
-            path: Its path.
-
-        Returns:
-            The file.
 
         Raises:
             OsError: If it cannot be opened.
@@ -185,12 +160,6 @@ struct File(Movable):
     @staticmethod
     def folder(path: StringSpan) raises OsError -> Self:
         """Opens a folder.
-
-        Args:
-            path: Its path.
-
-        Returns:
-            The folder.
 
         Raises:
             OsError: If it cannot be opened.
@@ -234,9 +203,6 @@ struct File(Movable):
                 this folder.
             follows_links: True to go where symbolic links lead, even out of
                 this folder; False to refuse them wherever they stand.
-
-        Returns:
-            The file.
 
         Raises:
             OsError: If it cannot be opened, or a link is in the way.
@@ -299,7 +265,6 @@ struct File(Movable):
         """Reads octets from a place; several threads may do so at once.
 
         Args:
-            room: Where to.
             offset: Where from, in bytes from the file's start.
 
         Returns:
@@ -359,7 +324,6 @@ struct File(Movable):
         refused.
 
         Args:
-            path: Its path.
             mode: Who may do what with a new one, before the umask.
 
         Returns:
@@ -492,7 +456,6 @@ def give_name(
     """Gives a file another name, at once and as a whole.
 
     Args:
-        from_name: Its path.
         to_name: What it is to be called, on the same file system.
         replaces: Whether another file of that name gives way, and the old name
             goes; else both names are there.
@@ -639,7 +602,6 @@ def send_file(socket: Int32, file: Int32, offset: Int, length: Int) -> Int:
 
     Args:
         socket: A connected stream socket.
-        file: A regular file.
         offset: Where the octets begin, in bytes from the file's start.
         length: How many they are; more than 0.
 

@@ -29,7 +29,6 @@ struct KernelEvent(TrivialRegisterPassable):
     """A change to make or an event that came (`struct kevent`)."""
 
     var ident: UInt64
-    """The descriptor."""
     var filter: Int16
     """An `EVFILT_` constant."""
     var flags: UInt16
@@ -87,7 +86,6 @@ struct KernelEvents(Movable):
         """Waits for events.
 
         Args:
-            kqueue: The queue.
             timeout_ms: Longest wait; 0 does not wait, -1 has no end.
 
         Returns:
@@ -105,9 +103,6 @@ struct KernelEvents(Movable):
 def create_kqueue() raises OsError -> Descriptor:
     """Makes a queue.
 
-    Returns:
-        Its descriptor.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -123,7 +118,6 @@ def change_kqueue(kqueue: Int32, changes: MutSpan[KernelEvent, _]) -> Int:
     """Changes what a queue watches.
 
     Args:
-        kqueue: The queue.
         changes: Changes with `EV_RECEIPT`; the answers come in their place.
 
     Returns:

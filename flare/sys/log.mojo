@@ -56,13 +56,11 @@ struct LibraryLine(Movable):
     """What the library has to tell, for a log of the program's own."""
 
     var message: String
-    """What happened."""
     var is_error: Bool
     """True for what went wrong; False for a warning."""
     var names: List[StaticString]
     """Names of its fields."""
     var values: List[String]
-    """Their values."""
 
     def __init__(out self, message: StringSpan, *, is_error: Bool = False):
         """Begins a line without fields."""
@@ -72,7 +70,6 @@ struct LibraryLine(Movable):
         self.values = []
 
     def add(mut self, name: StaticString, value: StringSpan):
-        """Adds a field."""
         self.names.append(name)
         self.values.append(String(value))
 
@@ -238,7 +235,6 @@ def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:
 
     Args:
         number: An open descriptor, blocking or not.
-        octets: What to write.
 
     Returns:
         How many were taken, or a negative errno; `EAGAIN` if it would wait.

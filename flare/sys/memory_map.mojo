@@ -42,7 +42,6 @@ struct GuardedMemory(Movable):
             raise OsError("mprotect", last_errno())
 
     def __deinit__(deinit self):
-        """Unmaps the memory."""
         unmap_memory(self._address, self._length + PAGE_LEN)
 
     def last(ref self, length: Int) -> Span[UInt8, origin_of(self)]:
@@ -50,9 +49,6 @@ struct GuardedMemory(Movable):
 
         Args:
             length: How many; at most what was asked for.
-
-        Returns:
-            Writable bytes.
         """
         debug_assert[assert_mode="safe"](
             length >= 0 and length <= self._length, "longer than the memory"
@@ -69,10 +65,6 @@ struct GuardedMemory(Movable):
 
 def map_memory(length: Int, flags: Int) raises OsError -> Int:
     """Maps zeroed memory that can be read and written.
-
-    Args:
-        length: How many bytes.
-        flags: `MAP_` constants.
 
     Returns:
         Its address; the caller unmaps it.
@@ -122,9 +114,6 @@ struct SharedCounters(Movable):
     def __init__(out self, count: Int) raises OsError:
         """Maps memory; pages that nobody touches cost nothing.
 
-        Args:
-            count: How many counters.
-
         Raises:
             OsError: If the kernel refuses.
         """
@@ -148,9 +137,6 @@ struct SharedCounters(Movable):
 
         Args:
             index: At least 0 and less than the count.
-
-        Returns:
-            Its value.
         """
         return Int(
             Atomic[Int64].load[ordering=Ordering.RELAXED](self._word(index))
@@ -161,7 +147,6 @@ struct SharedCounters(Movable):
 
         Args:
             index: At least 0 and less than the count.
-            value: Its new value.
         """
         Atomic[Int64].store[ordering=Ordering.RELAXED](
             self._word(index), Int64(value)
@@ -172,7 +157,6 @@ struct SharedCounters(Movable):
 
         Args:
             index: At least 0 and less than the count.
-            amount: What to add.
         """
         _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
             self._word(index), Int64(amount)
@@ -184,7 +168,6 @@ struct SharedCounters(Movable):
         Args:
             index: At least 0 and less than the count.
             expected: What it is taken to hold.
-            value: Its new value.
 
         Returns:
             False if it held something else, and stays as it is.
@@ -240,7 +223,6 @@ struct ProcessWord(Movable):
             )
 
     def __deinit__(deinit self):
-        """Unmaps the memory."""
         unmap_memory(self._address, PAGE_LEN)
 
     def _word(self) -> Pointer[Int64, MutUntrackedOrigin]:
@@ -259,11 +241,7 @@ struct ProcessWord(Movable):
         return Int(Atomic[Int64].load[ordering=Ordering.RELAXED](self._word()))
 
     def store(self, value: Int):
-        """Remembers a number, from any thread.
-
-        Args:
-            value: The number.
-        """
+        """Remembers a number, from any thread."""
         if self._is_kept:
             Atomic[Int64].store[ordering=Ordering.RELAXED](
                 self._word(), Int64(value)

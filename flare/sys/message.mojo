@@ -35,9 +35,6 @@ struct IoVector(TrivialRegisterPassable):
 
         Args:
             octets: The piece; its owner must outlive the call.
-
-        Returns:
-            The structure.
         """
         return Self(
             octets.unsafe_ptr()
@@ -60,11 +57,8 @@ struct Message:
     var name_len: Int
     """Room for the address, then its length, in bytes."""
     var vectors: Pointer[IoVector, MutUntrackedOrigin]
-    """The pieces."""
     var vector_count: Int
-    """How many."""
     var control: OptionalPointer[UInt8, MutUntrackedOrigin]
-    """Control data."""
     var control_len: Int
     """Its length in bytes; on macOS the upper half has the flags."""
     var end_flags: Int
@@ -79,7 +73,6 @@ struct Message:
 
         Args:
             vectors: The pieces; they must outlive the call.
-            vector_count: How many.
         """
         self.name = None
         self.name_len = 0
@@ -106,7 +99,6 @@ def send_message(number: Int32, message: Message, flags: Int32) -> Int:
     """Sends a message.
 
     Args:
-        number: A socket.
         message: The message; all that it points to outlives the call.
         flags: `MSG_` constants, or-ed.
 
@@ -124,7 +116,6 @@ def receive_message(number: Int32, mut message: Message, flags: Int32) -> Int:
     """Takes a message.
 
     Args:
-        number: A socket.
         message: Room for it; filled in.
         flags: `MSG_` constants, or-ed.
 
@@ -158,8 +149,6 @@ def receive_from(
     """Takes a datagram.
 
     Args:
-        number: A datagram socket.
-        room: Where to.
         sender: Filled with the sender's address.
 
     Returns:
@@ -181,11 +170,6 @@ def receive_from(
 
 def send_to(number: Int32, octets: Span[UInt8, _], receiver: SockAddr) -> Int:
     """Sends a datagram.
-
-    Args:
-        number: A datagram socket.
-        octets: What to send.
-        receiver: Where to.
 
     Returns:
         How many octets were taken: all; or a negative errno.

@@ -69,7 +69,6 @@ struct Lookup(Movable):
     """What the resolver said."""
 
     var status: LookupStatus
-    """How it ended."""
     var code: Int
     """The resolver's own number (`EAI_`), or an errno."""
     var addresses: List[SockAddr]
@@ -79,7 +78,6 @@ struct Lookup(Movable):
         """Makes a result without addresses.
 
         Args:
-            status: How it ended.
             code: The resolver's number, or an errno.
         """
         self.status = status
@@ -123,9 +121,6 @@ def look_up(var host: String, family: Int) -> Lookup:
     Args:
         host: A name without NUL, checked by the caller.
         family: `AF_INET`, `AF_INET6`, or 0 for both.
-
-    Returns:
-        What it said.
     """
     var hints = _AddrInfo(family)
     var found: OptionalPointer[_AddrInfo, MutUntrackedOrigin] = None
@@ -216,11 +211,7 @@ struct PendingLookup(Movable):
         self._thread = Thread(_Asking(host^, family, self._answer))
 
     def fd(self) -> Int32:
-        """Lends the descriptor that can be read once the answer is there.
-
-        Returns:
-            The number.
-        """
+        """Lends the descriptor that can be read once the answer is there."""
         return self._answer[].bell.reading_fd()
 
     def wait(self, deadline: Deadline) raises OsError -> Bool:
@@ -228,9 +219,6 @@ struct PendingLookup(Movable):
 
         Args:
             deadline: When to stop waiting.
-
-        Returns:
-            True if it is there.
 
         Raises:
             OsError: If the kernel refuses to wait.

@@ -10,10 +10,6 @@ comptime IS_MACOS = CompilationTarget.is_macos()
 def by_platform(linux: Int, macos: Int) -> Int:
     """Chooses a constant, for use at compile time.
 
-    Args:
-        linux: Its value on Linux.
-        macos: Its value on macOS.
-
     Returns:
         The value for the target.
     """

@@ -43,7 +43,6 @@ def wait_for(number: Int32, wanted: Int16, deadline: Deadline) -> Int:
     """Waits until a descriptor is ready; signals do not end the wait.
 
     Args:
-        number: An open descriptor.
         wanted: `POLL_` constants, or-ed.
         deadline: When to give up.
 

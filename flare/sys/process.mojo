@@ -21,7 +21,6 @@ struct ExitStatus(ImplicitlyCopyable, Writable):
     """How a process ended."""
 
     var process_id: Int
-    """The process."""
     var code: Int
     """Its exit code, or -1 if a signal ended it."""
     var signal: Int
@@ -36,11 +35,7 @@ struct ExitStatus(ImplicitlyCopyable, Writable):
         return self.signal == 0 and self.code == 0
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes how it ended, as in `was killed by signal 9`.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes how it ended, as in `was killed by signal 9`."""
         if self.signal != 0:
             writer.write("was killed by signal ", self.signal)
             var name = signal_name(self.signal)
@@ -52,9 +47,6 @@ struct ExitStatus(ImplicitlyCopyable, Writable):
 
 def signal_name(signal: Int) -> StaticString:
     """Names a signal whose number is the same everywhere.
-
-    Args:
-        signal: Its number.
 
     Returns:
         The name, or nothing.
@@ -151,11 +143,7 @@ def signal_when_parent_ends(signal: Int):
 
 
 def end_process(code: Int):
-    """Ends this process at once; no destructor runs.
-
-    Args:
-        code: Its exit code.
-    """
+    """Ends this process at once; no destructor runs."""
     flush_output()
     external_call["_exit", NoneType](Int32(code))
 
@@ -185,9 +173,6 @@ def executable_path() -> String:
 def resident_len(process_id: Int) -> Int:
     """Reads how much memory a process has in use.
 
-    Args:
-        process_id: The process.
-
     Returns:
         Bytes; 0 if the process is gone or the system does not tell.
     """
@@ -210,11 +195,6 @@ struct CStrings(Movable):
     var _pointers: List[OptionalPointer[UInt8, MutUntrackedOrigin]]
 
     def __init__(out self, texts: List[String]):
-        """Copies texts.
-
-        Args:
-            texts: Without NUL octets.
-        """
         self._octets = []
         self._pointers = []
         for text in texts:
@@ -395,9 +375,6 @@ def _read_limit() raises OsError -> _Limit:
 
 def descriptor_limit() raises OsError -> Int:
     """Reads how many descriptors the process may have.
-
-    Returns:
-        The soft limit.
 
     Raises:
         OsError: If the kernel refuses.

@@ -45,9 +45,6 @@ struct ProcessGauge[shard_count: Int](Movable):
     def add(self, amount: Int) -> Int:
         """Adds to what this process has.
 
-        Args:
-            amount: What to add.
-
         Returns:
             Where it was added, for `add_at`.
         """
@@ -61,7 +58,6 @@ struct ProcessGauge[shard_count: Int](Movable):
 
         Args:
             place: What `add` told.
-            amount: What to add.
         """
         self._counters.add(place, amount)
 

@@ -16,9 +16,6 @@ comptime _PIECE_LEN_MAX = 256
 def fill_random(room: MutSpan[UInt8, _]) raises OsError:
     """Fills memory with octets that nobody can foretell.
 
-    Args:
-        room: What to fill.
-
     Raises:
         OsError: If the system has no such source.
     """
@@ -43,9 +40,6 @@ comptime _AT_RANDOM = UInt64(25)
 def random_word() -> UInt64:
     """Draws random bits that are no secret, for waits and numbers that differ
     between processes.
-
-    Returns:
-        The bits.
     """
     var octets = Array[UInt8, 8](fill=0)
     try:

@@ -68,9 +68,6 @@ struct SharedMemory(Movable):
     def __init__(out self, length: Int) raises OsError:
         """Maps memory; pages that nobody touches cost nothing.
 
-        Args:
-            length: How many bytes.
-
         Raises:
             OsError: If the kernel refuses.
         """
@@ -105,39 +102,19 @@ struct SharedMemory(Movable):
         )
 
     def load(self, offset: Int) -> Int:
-        """Reads a word; what was written before it is seen, too.
-
-        Args:
-            offset: Where it is.
-
-        Returns:
-            Its value.
-        """
+        """Reads a word; what was written before it is seen, too."""
         return Int(
             Atomic[Int64].load[ordering=Ordering.SEQUENTIAL](self._word(offset))
         )
 
     def store(self, offset: Int, value: Int):
-        """Writes a word, behind all that was written before.
-
-        Args:
-            offset: Where it is.
-            value: Its new value.
-        """
+        """Writes a word, behind all that was written before."""
         Atomic[Int64].store[ordering=Ordering.SEQUENTIAL](
             self._word(offset), Int64(value)
         )
 
     def add(self, offset: Int, amount: Int) -> Int:
-        """Adds to a word that others may add to.
-
-        Args:
-            offset: Where it is.
-            amount: What to add.
-
-        Returns:
-            The value before.
-        """
+        """Adds to a word that others may add to."""
         return Int(
             Atomic[Int64].fetch_add[ordering=Ordering.SEQUENTIAL](
                 self._word(offset), Int64(amount)
@@ -145,12 +122,7 @@ struct SharedMemory(Movable):
         )
 
     def write(self, offset: Int, octets: Span[UInt8, _]):
-        """Writes octets; nobody is kept from reading them meanwhile.
-
-        Args:
-            offset: Where to.
-            octets: The octets.
-        """
+        """Writes octets; nobody is kept from reading them meanwhile."""
         var address = self._at(offset, len(octets))
         # Not before the words that announce it.
         fence[Ordering.SEQUENTIAL]()
@@ -168,8 +140,6 @@ struct SharedMemory(Movable):
         """Copies octets out; a word that is read behind it is not older.
 
         Args:
-            offset: Where from.
-            length: How many.
             out: Where to append them.
         """
         var address = self._at(offset, length)
@@ -252,11 +222,7 @@ struct SharedMemory(Movable):
                 _pause(1)
 
     def unlock(self, offset: Int):
-        """Gives the lock away.
-
-        Args:
-            offset: Where it is.
-        """
+        """Gives the lock away."""
         unlock_mutex(self._mutex(offset))
 
     def wait_for_change(self, offset: Int, seen: Int, timeout_ms: Int):
@@ -266,7 +232,6 @@ struct SharedMemory(Movable):
         Args:
             offset: Where the word is; its lower 32 bits count.
             seen: What it held when it was looked at.
-            timeout_ms: Longest wait.
         """
         comptime if IS_MACOS:
             var deadline = Deadline(timeout_ms)

@@ -145,9 +145,6 @@ struct SignalPipe(Movable):
     def __init__(out self, signals: List[Int]) raises OsError:
         """Installs handlers; what was there before comes back at the end.
 
-        Args:
-            signals: Signal numbers.
-
         Raises:
             OsError: If a signal cannot be caught (EINVAL), all descriptors
                 that handlers know are taken (EBUSY), or the kernel refuses.
@@ -266,8 +263,6 @@ def install_handler(
     """Has a function called at a signal.
 
     Args:
-        signal: The signal.
-        handler: The function.
         saved: What was done before is kept there.
 
     Raises:
@@ -280,7 +275,6 @@ def restore_handler(signal: Int, saved: SavedAction):
     """Does at a signal what was done before.
 
     Args:
-        signal: The signal.
         saved: What `install_handler` has kept.
     """
     _restore(Int32(signal), saved._octets)
@@ -304,20 +298,12 @@ def ignore_sigpipe():
 
 
 def ignore_signal(signal: Int):
-    """Lets a signal have no effect.
-
-    Args:
-        signal: The signal.
-    """
+    """Lets a signal have no effect."""
     _dispose(signal, _SIG_IGN)
 
 
 def restore_default(signal: Int):
-    """Lets a signal do what it does by default.
-
-    Args:
-        signal: The signal.
-    """
+    """Lets a signal do what it does by default."""
     _dispose(signal, _SIG_DFL)
 
 
@@ -358,10 +344,6 @@ def _swap_mask(mask: Array[UInt64, 16], mut saved: Array[UInt64, 16]):
 def send_signal(process_id: Int, signal: Int) raises OsError:
     """Sends a signal to a process.
 
-    Args:
-        process_id: The process.
-        signal: The signal.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -373,18 +355,12 @@ def raise_signal(signal: Int):
     """Sends a signal to the calling thread.
 
     In a handler of that signal it waits until the handler returns.
-
-    Args:
-        signal: The signal.
     """
     _ = external_call["raise", Int32](Int32(signal))
 
 
 def process_exists(process_id: Int) -> Bool:
     """Tells whether there is a process of a number.
-
-    Args:
-        process_id: The number.
 
     Returns:
         True if so, even if it has ended and its parent has not asked how. The

@@ -33,7 +33,6 @@ struct SockAddr(Copyable, Movable):
 
     var _padding: Padding[128]
     var octets: Array[UInt8, SOCK_ADDR_LEN_MAX]
-    """The structure."""
     var length: UInt32
     """How many octets of it are in use."""
 
@@ -51,10 +50,6 @@ struct SockAddr(Copyable, Movable):
 
         Args:
             ip: The address in network order.
-            port: The port.
-
-        Returns:
-            The structure.
         """
         var address = Self()
         address._begin(AF_INET, 16, port)
@@ -68,10 +63,6 @@ struct SockAddr(Copyable, Movable):
 
         Args:
             ip: The address in network order.
-            port: The port.
-
-        Returns:
-            The structure.
         """
         var address = Self()
         address._begin(AF_INET6, 28, port)
@@ -87,9 +78,6 @@ struct SockAddr(Copyable, Movable):
             name: The path, or the name; at most `UNIX_NAME_LEN_MAX` bytes, of
                 which a longer one is cut to.
             is_abstract: True for a name that is no path; Linux only.
-
-        Returns:
-            The structure.
         """
         var address = Self()
         var length = min(len(name), UNIX_NAME_LEN_MAX)
@@ -139,11 +127,7 @@ struct SockAddr(Copyable, Movable):
             return Int(self.octets[0]) | (Int(self.octets[1]) << 8)
 
     def port(self) -> UInt16:
-        """Reads the port of an IP address.
-
-        Returns:
-            The port.
-        """
+        """Reads the port of an IP address."""
         return (UInt16(self.octets[2]) << 8) | UInt16(self.octets[3])
 
     def inet_octets(self) -> Array[UInt8, 4]:

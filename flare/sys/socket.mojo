@@ -46,9 +46,6 @@ def open_socket(family: Int, kind: Int) raises OsError -> Descriptor:
         family: An `AF_` constant.
         kind: A `SOCK_` constant.
 
-    Returns:
-        The socket.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -67,9 +64,6 @@ def open_socket(family: Int, kind: Int) raises OsError -> Descriptor:
 def prepare_macos_socket(number: Int32) raises OsError:
     """Does on macOS what Linux does with flags.
 
-    Args:
-        number: A new socket.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -80,10 +74,6 @@ def prepare_macos_socket(number: Int32) raises OsError:
 
 def bind_socket(number: Int32, address: SockAddr) raises OsError:
     """Gives a socket its address.
-
-    Args:
-        number: A socket.
-        address: The address.
 
     Raises:
         OsError: If the kernel refuses.
@@ -115,7 +105,6 @@ def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
     """Takes a waiting connection, non-blocking and closed on exec.
 
     Args:
-        number: A listening socket.
         peer: Filled with the address of the peer.
 
     Returns:
@@ -150,10 +139,6 @@ def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
 def connect_socket(number: Int32, address: SockAddr) -> Int:
     """Starts a connection.
 
-    Args:
-        number: A socket.
-        address: The peer's address.
-
     Returns:
         0, or a negative errno; -EINPROGRESS is the normal one.
     """
@@ -168,7 +153,6 @@ def receive(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets from a socket.
 
     Args:
-        number: A connected socket.
         room: Where to; the owner must outlive the call.
 
     Returns:
@@ -181,7 +165,6 @@ def peek(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets from a socket and leaves them there.
 
     Args:
-        number: A connected socket.
         room: Where to; the owner must outlive the call.
 
     Returns:
@@ -209,10 +192,6 @@ def send[
             need no packet of their own.
         never_waits: True not to wait, though the socket is one that waits.
 
-    Args:
-        number: A connected socket.
-        octets: What to send.
-
     Returns:
         How many were taken, or a negative errno.
     """
@@ -228,11 +207,6 @@ def send_two(
     number: Int32, first: Span[UInt8, _], second: Span[UInt8, _]
 ) -> Int:
     """Writes two pieces with one call, without joining them.
-
-    Args:
-        number: A connected socket.
-        first: What goes first.
-        second: What follows.
 
     Returns:
         How many octets of both were taken, or a negative errno.
@@ -251,7 +225,6 @@ def shutdown_socket(number: Int32, how: Int) -> Int:
     """Ends one or both directions of a connection.
 
     Args:
-        number: A connected socket.
         how: A `SHUT_` constant.
 
     Returns:
@@ -263,12 +236,6 @@ def shutdown_socket(number: Int32, how: Int) -> Int:
 
 def local_address(number: Int32) raises OsError -> SockAddr:
     """Reads the address of a socket's own side.
-
-    Args:
-        number: A bound socket.
-
-    Returns:
-        The address.
 
     Raises:
         OsError: If the kernel refuses.
@@ -286,12 +253,6 @@ def local_address(number: Int32) raises OsError -> SockAddr:
 
 def peer_address(number: Int32) raises OsError -> SockAddr:
     """Reads the address of a socket's other side.
-
-    Args:
-        number: A connected socket.
-
-    Returns:
-        The address.
 
     Raises:
         OsError: If the kernel refuses.
@@ -321,7 +282,6 @@ def connect_patiently(
 
     Args:
         number: A non-blocking socket.
-        address: The peer's address.
         deadline: When to give up.
 
     Returns:
@@ -346,8 +306,6 @@ def send_patiently(
 
     Args:
         number: A non-blocking datagram socket.
-        octets: What to send.
-        receiver: Where to.
         deadline: When to give up.
 
     Returns:
@@ -387,7 +345,6 @@ def let_receives_wait(number: Int32, timeout_ms: Int) raises OsError:
     Afterwards `receive` waits, and `send[never_waits=True]` does not.
 
     Args:
-        number: A connected socket.
         timeout_ms: How long one read waits before it answers -EAGAIN; negative
             for ever.
 
@@ -402,11 +359,7 @@ def receive_now(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets without waiting, also from a socket that waits.
 
     Args:
-        number: A connected socket.
         room: Where to; the owner must outlive the call.
-
-    Returns:
-        As `receive`.
     """
     return _receive(number, room, MSG_DONTWAIT)
 
@@ -415,10 +368,6 @@ def peek_now(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets without waiting, and leaves them there.
 
     Args:
-        number: A connected socket.
         room: Where to; the owner must outlive the call.
-
-    Returns:
-        As `receive`.
     """
     return _receive(number, room, MSG_PEEK | MSG_DONTWAIT)

@@ -50,14 +50,7 @@ struct SocketFile(Movable):
 
     @staticmethod
     def exists(path: StringSpan) -> Bool:
-        """Tells whether a path holds a socket, and not another kind of file.
-
-        Args:
-            path: The path.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether a path holds a socket, and not another kind of file."""
         try:
             return S_ISSOCK(lstat(String(path)).st_mode)
         except:
@@ -79,7 +72,6 @@ struct SocketFile(Movable):
         self._path = String()
 
     def __deinit__(deinit self):
-        """Removes the file."""
         self.remove()
 
 

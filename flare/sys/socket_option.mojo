@@ -16,7 +16,6 @@ struct SocketOption(TrivialRegisterPassable):
     """A socket option that takes an integer."""
 
     var level: Int32
-    """The protocol level."""
     var name: Int32
     """The number at that level."""
 
@@ -113,11 +112,6 @@ struct SocketOption(TrivialRegisterPassable):
 def set_option(number: Int32, option: SocketOption, value: Int) raises OsError:
     """Sets a socket option.
 
-    Args:
-        number: A socket.
-        option: The option.
-        value: Its value.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -126,13 +120,6 @@ def set_option(number: Int32, option: SocketOption, value: Int) raises OsError:
 
 def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
     """Reads a socket option.
-
-    Args:
-        number: A socket.
-        option: The option.
-
-    Returns:
-        Its value.
 
     Raises:
         OsError: If the kernel refuses.
@@ -156,9 +143,6 @@ def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
 def set_reset_on_close(number: Int32) raises OsError:
     """Makes close send a reset instead of an orderly end (SO_LINGER of 0 s).
 
-    Args:
-        number: A TCP socket.
-
     Raises:
         OsError: If the kernel refuses.
     """
@@ -175,11 +159,6 @@ def set_option_words[
 
     Parameters:
         word_count: Size of the structure in words of 32 bits.
-
-    Args:
-        number: A socket.
-        option: The option.
-        value: The structure.
 
     Raises:
         OsError: If the kernel refuses.
@@ -258,7 +237,6 @@ def set_group_v6(
     Args:
         number: An IPv6 datagram socket.
         option: `JOIN_GROUP_V6` or `LEAVE_GROUP_V6`.
-        group: The group.
         index: The interface's index; 0 lets the system choose.
 
     Raises:

@@ -9,9 +9,6 @@ def weak_symbol[name: StaticString]() -> Int:
 
     Only Linux is asked: elsewhere no symbol is there.
 
-    Parameters:
-        name: The symbol.
-
     Returns:
         Its address, or its value if the linker was given one (`--defsym`); 0
         if the program is linked without it.

@@ -183,7 +183,6 @@ struct InflateStream(Movable):
         """Decompresses.
 
         Args:
-            input: The next octets.
             room: Where to; not empty.
 
         Returns:
@@ -307,7 +306,6 @@ struct DeflateStream(Movable):
         """Compresses.
 
         Args:
-            input: The next octets.
             room: Where to; not empty.
             flush: `NO_FLUSH`, `SYNC_FLUSH` or `FINISH`.
 
@@ -349,7 +347,6 @@ struct CodecStep(TrivialRegisterPassable):
     """What one call of a compression library took and gave."""
 
     var status: CodecStatus
-    """How it ended."""
     var consumed: Int
     """How many octets of the input were taken."""
     var produced: Int

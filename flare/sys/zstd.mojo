@@ -62,7 +62,6 @@ struct _Places(Movable):
         self._numbers = List[Int](length=6, fill=0)
 
     def offer(mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]):
-        """Points at both."""
         self._numbers[0] = Int(input.unsafe_ptr())
         self._numbers[1] = len(input)
         self._numbers[2] = 0
@@ -134,7 +133,6 @@ struct ZstdDecoder(Movable):
         """Decompresses.
 
         Args:
-            input: The next octets.
             room: Where to; not empty.
 
         Returns:
@@ -210,7 +208,6 @@ struct ZstdEncoder(Movable):
         """Compresses.
 
         Args:
-            input: The next octets.
             room: Where to; not empty.
             operation: `CONTINUE`, `FLUSH` or `END`; the latter two until the
                 input is taken and the room is not full.

@@ -21,7 +21,6 @@ struct Connected(Movable):
     """The winner of a race."""
 
     var socket: RawSocket
-    """The connection."""
     var peer: SocketAddr
     """The address that answered."""
 
@@ -29,18 +28,13 @@ struct Connected(Movable):
         """Joins the two.
 
         Args:
-            socket: The connection.
             peer: The address that answered.
         """
         self.socket = socket^
         self.peer = peer
 
     def take_socket(deinit self) -> RawSocket:
-        """Takes the connection out.
-
-        Returns:
-            The socket.
-        """
+        """Takes the connection out."""
         return self.socket^
 
 
@@ -53,9 +47,6 @@ def connect_first(
         addresses: What to try, best first.
         name: What errors call the other side.
         deadline: When to give up.
-
-    Returns:
-        The connection.
 
     Raises:
         NetworkError: If no address answers in time. Of several failures it is
@@ -81,12 +72,6 @@ def is_connected_to_itself(socket: RawSocket) raises NetworkError -> Bool:
     With nobody listening on a port of this machine, the kernel may choose that
     very port for the client, whose two requests then meet (RFC 9293 section
     3.5, simultaneous open). No server is there: it counts as refused.
-
-    Args:
-        socket: A connected socket.
-
-    Returns:
-        True if so.
 
     Raises:
         NetworkError: If the connection is gone already.
@@ -171,11 +156,7 @@ struct AddressRace(Movable):
                 return winner
 
     def wait_ms(self) -> Int:
-        """Tells when there is something to do although no socket is ready.
-
-        Returns:
-            Milliseconds from now.
-        """
+        """Tells when there is something to do although no socket is ready."""
         return max(self._wait_until_ms - monotonic_ms(), 0)
 
     def fds(self) -> List[Int32]:
@@ -246,9 +227,6 @@ struct AddressRace(Movable):
 
         Args:
             winner: What `run` or `advance` gave.
-
-        Returns:
-            The connection.
         """
         var sockets = self._sockets^
         return Connected(sockets.pop(winner), self._addresses[winner])
@@ -259,9 +237,6 @@ struct AddressRace(Movable):
         Args:
             name: What to call the other side.
             deadline: The deadline of the race.
-
-        Returns:
-            The error.
         """
         var tried = String()
         if len(self._addresses) > 1:
@@ -315,7 +290,6 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
         """Makes a step.
 
         Args:
-            kind: Which.
             value: The address or the moment.
         """
         self.kind = kind
@@ -323,14 +297,7 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def start(index: Int) -> Self:
-        """Tells to start an attempt.
-
-        Args:
-            index: The address.
-
-        Returns:
-            The step.
-        """
+        """Tells to start an attempt."""
         return Self(Self._START, index)
 
     @staticmethod
@@ -339,9 +306,6 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
 
         Args:
             until_ms: For how long at most: a moment.
-
-        Returns:
-            The step.
         """
         return Self(Self._WAIT, until_ms)
 
@@ -362,11 +326,7 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
         return self.kind == Self._WAIT
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the step as text.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the step as text."""
         comptime names = ["start ", "wait ", "won", "all failed", "too late"]
         var name = materialize[names]()[self.kind]
         writer.write(name)
@@ -408,9 +368,6 @@ struct ConnectionRace(Movable):
 
         Args:
             now_ms: What time it is.
-
-        Returns:
-            The step.
         """
         if self._is_won:
             return RaceStep.WON
@@ -435,11 +392,7 @@ struct ConnectionRace(Movable):
         return self._failed_count == self._address_count
 
     def failed_count(self) -> Int:
-        """Counts the attempts that have failed.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the attempts that have failed."""
         return self._failed_count
 
     def failed(mut self, now_ms: Int):

@@ -238,10 +238,6 @@ def set_keepalive(
 ) raises NetworkError:
     """Sets the options of a socket.
 
-    Args:
-        socket: A TCP socket.
-        keepalive: When to probe.
-
     Raises:
         NetworkError: If a value is not one that the system takes.
     """

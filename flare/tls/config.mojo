@@ -300,9 +300,6 @@ struct PemSource(Copyable, Movable):
     def read(self) raises TlsError -> List[UInt8]:
         """Reads the text.
 
-        Returns:
-            Its octets.
-
         Raises:
             TlsError: If the file cannot be read.
         """

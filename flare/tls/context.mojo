@@ -268,18 +268,12 @@ def bad_config(var found: String) -> TlsError:
 
     Args:
         found: What was found, and what to do.
-
-    Returns:
-        The error.
     """
     return TlsError(materialize[BadTlsConfig](), String(), found^)
 
 
 def load_library() raises TlsError -> ArcPointer[OpenSsl]:
     """Loads OpenSSL.
-
-    Returns:
-        Its functions.
 
     Raises:
         TlsError: If it is missing.
@@ -293,11 +287,7 @@ def make_context(
     """Makes a context without trust or certificate.
 
     Args:
-        library: OpenSSL.
         is_server: Which side its sessions are on.
-
-    Returns:
-        The context.
 
     Raises:
         TlsError: If this OpenSSL lacks something, or memory is short.
@@ -314,10 +304,6 @@ def show_identity(
     mut context: SslContext, identity: TlsIdentity
 ) raises TlsError:
     """Gives a context its certificate and key.
-
-    Args:
-        context: The context.
-        identity: What to show.
 
     Raises:
         TlsError: If one of them cannot be used.
@@ -361,10 +347,6 @@ def trust_authorities(
 ) raises TlsError:
     """Lets a context trust authorities.
 
-    Args:
-        context: The context.
-        source: Their certificates.
-
     Raises:
         TlsError: If there are none, or one cannot be read.
     """
@@ -382,7 +364,6 @@ def refuse_revoked(mut context: SslContext, source: PemSource) raises TlsError:
     """Lets a context refuse certificates that were revoked.
 
     Args:
-        context: The context.
         source: Revocation lists; nothing happens if there are none given.
 
     Raises:

@@ -315,9 +315,6 @@ def kind_of_certificate(verify_code: Int) -> TlsErrorKind:
 
     Args:
         verify_code: An `X509_V_ERR_` number other than 0.
-
-    Returns:
-        The kind.
     """
     if verify_code == _EXPIRED:
         return materialize[CertificateExpired]()
@@ -346,9 +343,6 @@ def kind_of_certificate(verify_code: Int) -> TlsErrorKind:
 
 def kind_of_failure(error: OpenSslError) -> TlsErrorKind:
     """Tells what is wrong with a session.
-
-    Args:
-        error: What OpenSSL says.
 
     Returns:
         The kind; for a certificate that did not verify,
@@ -390,9 +384,6 @@ def session_error(
         session: A session with a step that has just failed.
         peer: What errors call the other side.
         shows_identity: True if this side has a certificate, or is a server.
-
-    Returns:
-        The error.
     """
     var error = session.take_error("session")
     var kind = kind_of_failure(error)
@@ -420,13 +411,8 @@ def certificate_error(
     """Explains why a certificate was not accepted.
 
     Args:
-        verify_code: OpenSSL's number.
-        verify_text: OpenSSL's words.
         chain: The peer's certificate and those that lead to an authority.
         peer: Whose it is, for the message.
-
-    Returns:
-        The error.
     """
     var kind = kind_of_certificate(verify_code)
     if len(chain) == 0:

@@ -39,7 +39,6 @@ struct TlsStatus(Equatable, TrivialRegisterPassable):
     """How a call on a pump has ended."""
 
     var number: UInt8
-    """The case."""
 
     comptime DONE = TlsStatus(0)
     """What was asked for is done."""
@@ -73,7 +72,6 @@ struct TlsPump(Movable):
     """
 
     var session: TlsSession
-    """The session."""
     var failure: Optional[TlsError]
     """Why a call has FAILED."""
 

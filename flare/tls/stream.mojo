@@ -23,7 +23,6 @@ struct TlsTransport(Movable):
     """What is below a `TlsStream`: each call waits until a deadline."""
 
     var tcp: TcpStream
-    """The connection."""
     var channel: TlsChannel
     """The session, with the octets that are on their way."""
     var _peer: String
@@ -34,7 +33,6 @@ struct TlsTransport(Movable):
         """Joins a connection and a session.
 
         Args:
-            tcp: The connection.
             session: The session, before its handshake.
             peer: What errors call the peer.
         """
@@ -47,9 +45,6 @@ struct TlsTransport(Movable):
 
         Args:
             deadline: When to give up.
-
-        Raises:
-            TlsError: If it fails.
         """
         while True:
             var status = self.channel.shake_hands().status
@@ -141,7 +136,6 @@ struct TlsTransport(Movable):
         """Encrypts octets and sends them.
 
         Args:
-            octets: The plaintext.
             deadline: When to give up.
 
         Raises:
@@ -206,11 +200,7 @@ def connect_tcp(
 
     Args:
         host: A host name, or an address without brackets.
-        port: The port.
         timeout_ms: How long it may take.
-
-    Returns:
-        The connection.
 
     Raises:
         TlsError: If there is none; its `network` tells why.

@@ -214,10 +214,6 @@ def encode_spans(
 
     Args:
         resource: What is told of the program.
-        spans: The spans.
-
-    Returns:
-        The JSON text.
 
     Raises:
         JsonError: Never, since all text is made UTF-8.

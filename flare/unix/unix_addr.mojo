@@ -236,35 +236,22 @@ struct BoundSocket(Movable):
     """A socket with its file."""
 
     var socket: RawSocket
-    """The socket."""
     var file: SocketFile
     """The file, removed when this goes; none for an abstract name."""
 
     def __init__(out self, var socket: RawSocket):
-        """Takes a socket that has no file.
-
-        Args:
-            socket: The socket.
-        """
+        """Takes a socket that has no file."""
         self.socket = socket^
         self.file = SocketFile()
 
     def take_socket(mut self) -> RawSocket:
-        """Takes the socket out.
-
-        Returns:
-            The socket.
-        """
+        """Takes the socket out."""
         var socket = RawSocket(owned=-1)
         swap(socket, self.socket)
         return socket^
 
     def take_file(mut self) -> SocketFile:
-        """Takes the file out.
-
-        Returns:
-            The file.
-        """
+        """Takes the file out."""
         var file = SocketFile()
         swap(file, self.file)
         return file^
@@ -275,9 +262,6 @@ def open_unix(kind: Int) raises NetworkError -> RawSocket:
 
     Args:
         kind: A `SOCK_` constant.
-
-    Returns:
-        The socket.
 
     Raises:
         NetworkError: If the kernel refuses.
@@ -293,7 +277,6 @@ def bind_unix(
 
     Args:
         kind: A `SOCK_` constant.
-        address: The address.
         replace_stale: True to remove a socket file that nobody listens at.
 
     Returns:
@@ -321,7 +304,6 @@ def listen_unix(
     """Makes a Unix socket that waits for stream connections.
 
     Args:
-        address: The address.
         replace_stale: True to remove a socket file that nobody listens at.
         backlog: Most connections that wait to be accepted.
 

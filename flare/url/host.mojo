@@ -46,9 +46,7 @@ def parse_host(
     Source: URL Standard sections 3.5 (host parser) and 3.6.
 
     Args:
-        text: The whole URL.
         start: Where the host starts.
-        end: Offset behind it.
         is_special: True if the scheme is one whose hosts are domains.
 
     Returns:

@@ -38,11 +38,6 @@ struct IdnaError(Copyable, Movable, Writable):
     """What is wrong with it."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
         writer.write(self.reason)
 
 
@@ -257,10 +252,6 @@ def punycode_encode(code_points: Span[Int, _], mut encoded: List[UInt8]):
     """Appends the encoded form of a label, without its `xn--`.
 
     Source: RFC 3492 section 6.3.
-
-    Args:
-        code_points: The label.
-        encoded: Where to.
     """
     var done = 0
     for code_point in code_points:

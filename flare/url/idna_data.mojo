@@ -148,7 +148,6 @@ def append_spelling(entry: IdnaEntry, mut text: List[Int]):
 
     Args:
         entry: Of that code point.
-        text: Code points.
     """
     var start = entry.value >> 5
     for place in range(start, start + (entry.value & 31)):
@@ -186,7 +185,6 @@ def compose(first: Int, second: Int) -> Int:
     """Finds the primary composite of a pair, Hangul left aside.
 
     Args:
-        first: A starter.
         second: What stands behind it.
 
     Returns:
@@ -234,9 +232,6 @@ comptime _SYLLABLE_COUNT = _INITIAL_COUNT * _VOWEL_COUNT * _FINAL_COUNT
 
 def normalize(text: Span[Int, _]) -> List[Int]:
     """Gives the Normalization Form C of a text.
-
-    Args:
-        text: Code points.
 
     Returns:
         The form; the text itself if it has it.

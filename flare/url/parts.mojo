@@ -14,11 +14,7 @@ struct UrlPart(TrivialRegisterPassable):
 
     @always_inline
     def is_empty(self) -> Bool:
-        """Tells whether the component has no octets.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the component has no octets."""
         return self.start == self.end
 
 
@@ -33,7 +29,6 @@ struct UrlParts(ImplicitlyCopyable):
     var authority_end: Int
     """Offset behind the port or host; `scheme_end + 1` without authority."""
     var username: UrlPart
-    """The user's name."""
     var password: UrlPart
     """The password, without its `:`."""
     var host: UrlPart
@@ -41,7 +36,6 @@ struct UrlParts(ImplicitlyCopyable):
     var port: UrlPart
     """The port without its `:`; empty if it is the scheme's own."""
     var path: UrlPart
-    """The path."""
     var query: UrlPart
     """The query with its `?`."""
     var fragment: UrlPart
@@ -77,7 +71,6 @@ struct UrlRecord(Movable):
     var octets: List[UInt8]
     """The URL; all ASCII."""
     var parts: UrlParts
-    """Its components."""
 
     def __init__(out self):
         """Makes an empty record, to be filled."""
@@ -85,27 +78,15 @@ struct UrlRecord(Movable):
         self.parts = UrlParts()
 
     def take_octets(deinit self) -> List[UInt8]:
-        """Takes the serialised URL out.
-
-        Returns:
-            The octets.
-        """
+        """Takes the serialised URL out."""
         return self.octets^
 
     def is_special(self) -> Bool:
-        """Tells whether the scheme is one of HTTP, WebSocket or FTP.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the scheme is one of HTTP, WebSocket or FTP."""
         return is_special_scheme(self.scheme())
 
     def scheme(self) -> Span[UInt8, ImmOrigin(origin_of(self.octets[0]))]:
-        """Lends the scheme, lower-case and without its `:`.
-
-        Returns:
-            The octets.
-        """
+        """Lends the scheme, lower-case and without its `:`."""
         return self.octets[0 : self.parts.scheme_end]
 
 
@@ -135,9 +116,6 @@ def is_special_scheme(scheme: Span[UInt8, _]) -> Bool:
 
     Args:
         scheme: A lower-case scheme without its `:`.
-
-    Returns:
-        True if so.
     """
     return default_port(scheme) >= 0
 
@@ -165,11 +143,7 @@ struct UrlParseError(Copyable, Movable, Writable):
     """Which rule it breaks there."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with octets that are not printable escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with octets that are not printable escaped."""
         writer.write_string(self._message())
 
     def _message(self) -> String:
@@ -192,9 +166,7 @@ def url_error(
     """Makes the error.
 
     Args:
-        text: The whole URL.
         offset: Where it breaks a rule, in bytes.
-        reason: Which rule.
 
     Returns:
         The error, with a copy of the text.

@@ -16,11 +16,6 @@ struct PercentError(Copyable, Movable, Writable):
     """Where, in bytes; -1 if the decoded octets are not UTF-8."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
         if self.offset < 0:
             writer.write("percent-encoding: the decoded octets are not UTF-8")
         else:
@@ -53,9 +48,6 @@ struct EncodeSet(TrivialRegisterPassable):
     @always_inline
     def contains(self, octet: UInt8) -> Bool:
         """Tells whether an octet is in the set.
-
-        Args:
-            octet: Any octet.
 
         Returns:
             True if it has to be encoded.
@@ -93,10 +85,6 @@ def percent_encode[
 
     Parameters:
         set: The octets to encode.
-
-    Args:
-        octets: Any octets.
-        encoded: Where to.
     """
     comptime DIGITS = StaticString("0123456789ABCDEF")
     var digits = DIGITS.as_bytes()
@@ -114,7 +102,6 @@ def hex_pair_value(octets: Span[UInt8, _], index: Int) -> Int:
     """Reads the two hex digits behind a `%`.
 
     Args:
-        octets: Encoded text.
         index: Where the `%` stands.
 
     Returns:
@@ -133,10 +120,6 @@ def percent_decode_lenient(octets: Span[UInt8, _], mut decoded: List[UInt8]):
     """Appends decoded octets; a `%` without two hex digits stands for itself.
 
     Source: URL Standard section 1.3.
-
-    Args:
-        octets: Encoded text.
-        decoded: Where to.
     """
     var index = 0
     while index < len(octets):
@@ -157,9 +140,6 @@ def percent_decode(octets: Span[UInt8, _]) raises PercentError -> String:
 
     Args:
         octets: Encoded text; `+` stands for itself.
-
-    Returns:
-        The text.
 
     Raises:
         PercentError: If a `%` has no two hex digits, or the octets are not

@@ -609,7 +609,6 @@ def parse_path(
     Source: URL Standard section 4.4 (path state).
 
     Args:
-        text: The whole URL.
         start: Where the first segment starts, behind its slash.
         url: What has been read so far; it ends with the authority, or with
             the part of the base's path that stays.

@@ -30,13 +30,10 @@ struct WsLink(Movable):
     """Feeds a core with what the wire brings, and sends what it writes."""
 
     var core: WsConnection
-    """The protocol."""
     var config: WsClientConfig
-    """Times and limits."""
     var close_code: Int
     """The peer's close code, or `CloseCode.ABNORMAL`."""
     var close_reason: String
-    """The peer's reason."""
     # None once it is closed.
     var _wire: Optional[Wire]
     var _url: String
@@ -54,7 +51,6 @@ struct WsLink(Movable):
 
         Args:
             opened: The connection, after its handshake; its input is taken.
-            config: Times and limits.
             url: Where it leads, for errors.
 
         Raises:
@@ -95,9 +91,6 @@ struct WsLink(Movable):
     def key(mut self) raises WsError -> MaskingKey:
         """Takes the masking key for a frame, if one can still be sent.
 
-        Returns:
-            The key.
-
         Raises:
             WsError: `WsClosed` if not.
         """
@@ -111,9 +104,6 @@ struct WsLink(Movable):
     def take_payload(mut self) -> List[UInt8]:
         """Takes the payload that `await_progress` told of, so that a long one
         is not kept until the next one comes.
-
-        Returns:
-            The octets.
         """
         var payload = List[UInt8](self.core.payload(self._input))
         self.core.receiver[].let_go(self._input)
@@ -200,9 +190,6 @@ struct WsLink(Movable):
 
     def named(self, var error: WsError) -> WsError:
         """Completes an error.
-
-        Args:
-            error: The error.
 
         Returns:
             It, with the connection's URL.

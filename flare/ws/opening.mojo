@@ -36,13 +36,11 @@ struct Opened(Movable):
     """A connection after its handshake."""
 
     var wire: Wire
-    """The connection."""
     var input: Buffer
     """Frames that came right behind the response."""
     var agreement: WsAgreement
     """What was agreed on."""
     var headers: HeaderMap
-    """The response's fields."""
 
     def __init__(
         out self,
@@ -54,10 +52,8 @@ struct Opened(Movable):
         """Joins what a handshake leaves.
 
         Args:
-            wire: The connection.
             input: Frames that have come already.
             agreement: What was agreed on.
-            headers: The response's fields.
         """
         self.wire = wire^
         self.input = input^
@@ -65,11 +61,7 @@ struct Opened(Movable):
         self.headers = headers^
 
     def take_wire(deinit self) -> Wire:
-        """Takes the connection out.
-
-        Returns:
-            The connection.
-        """
+        """Takes the connection out."""
         return self.wire^
 
 
@@ -80,11 +72,7 @@ def open_websocket(
 
     Args:
         url: Where to; see `parse_websocket_url`.
-        config: Offers and limits.
         deadline: When all of it has to be over.
-
-    Returns:
-        The connection.
 
     Raises:
         WsError: If the host cannot be reached, or refuses.
@@ -117,9 +105,6 @@ def parse_websocket_url(text: StringSpan) raises WsError -> Url:
 
     Args:
         text: Such as `wss://example.com/chat`.
-
-    Returns:
-        The URL.
 
     Raises:
         WsError: If the scheme is not `ws` or `wss`, or there is a fragment.

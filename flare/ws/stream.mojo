@@ -44,7 +44,6 @@ struct StreamWire(Movable):
         """Takes a stream.
 
         Args:
-            link: The connection.
             flight: The stream, on which CONNECT was sent.
         """
         self._link = link
@@ -63,11 +62,7 @@ struct StreamWire(Movable):
         link[].flush()
 
     def status(self) -> Int:
-        """Gives the status of the response.
-
-        Returns:
-            The code.
-        """
+        """Gives the status of the response."""
         return self._flight[].status
 
     def has_ended(self) -> Bool:
@@ -79,11 +74,7 @@ struct StreamWire(Movable):
         return self._flight[].has_ended and len(self._flight[].content) == 0
 
     def take_headers(mut self) -> HeaderMap:
-        """Takes the fields of the response out.
-
-        Returns:
-            The fields.
-        """
+        """Takes the fields of the response out."""
         var headers = HeaderMap()
         swap(headers, self._flight[].headers)
         return headers^
@@ -94,7 +85,6 @@ struct StreamWire(Movable):
         """Takes what is there, waiting for the first octet.
 
         Args:
-            input: Where to.
             deadline: When to give up.
 
         Returns:
@@ -191,8 +181,6 @@ def open_stream(
     section 4).
 
     Args:
-        connection: A new connection.
-        url: Where to.
         headers: The fields of the handshake.
         limits: Bounds of the response's fields.
         deadline: When the response has to be there.

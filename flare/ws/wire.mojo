@@ -36,20 +36,10 @@ struct Wire(Movable):
     var _stream: Optional[StreamWire]
 
     def __init__(out self, var socket: SocketWire):
-        """Takes a connection.
-
-        Args:
-            socket: The connection.
-        """
         self._socket = socket^
         self._stream = None
 
     def __init__(out self, var stream: StreamWire):
-        """Takes a stream.
-
-        Args:
-            stream: The stream.
-        """
         self._socket = None
         self._stream = stream^
 
@@ -59,7 +49,6 @@ struct Wire(Movable):
         """Reads what is there, waiting for the first octet.
 
         Args:
-            input: Where to.
             deadline: When to give up.
 
         Returns:
@@ -112,7 +101,6 @@ struct SocketWire(Movable):
         """Reads what is there, waiting for the first octet.
 
         Args:
-            input: Where to.
             deadline: When to give up.
 
         Returns:

@@ -8,9 +8,6 @@ from flare.http.message.request import Request
 def is_readable(req: Request) -> Bool:
     """Tells whether a request may be answered with what is kept.
 
-    Args:
-        req: The request.
-
     Returns:
         True for GET and HEAD without content, unless they ask for another
         protocol or have conditions that are for the origin alone.
@@ -37,14 +34,7 @@ comptime _UNREADABLE: Array[StaticString, 6] = [
 
 
 def request_key(req: Request) -> String:
-    """Writes the key of a request's target.
-
-    Args:
-        req: The request.
-
-    Returns:
-        The key.
-    """
+    """Writes the key of a request's target."""
     var target = req.url
     if not target.startswith("/"):
         # The absolute form: its authority is what `host` gives.

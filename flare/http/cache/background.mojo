@@ -32,14 +32,11 @@ struct Job(Movable):
     """A request that is to be fetched once more."""
 
     var request: OwnedRequest
-    """The request."""
     var claim: FetchClaim
     """Holds back others that would fetch the same; goes with the job."""
     # SAFETY: the cache waits in `Background.quiesce` before it moves or ends.
     var target: Erased
-    """The cache."""
     var refresh: Refresh
-    """Called on it."""
 
     def __init__(
         out self,
@@ -51,9 +48,6 @@ struct Job(Movable):
         """Makes a job.
 
         Args:
-            request: The request.
-            claim: Of its key.
-            target: The cache.
             refresh: What is called on it.
         """
         self.request = request^
@@ -62,7 +56,6 @@ struct Job(Movable):
         self.refresh = refresh
 
     def run(deinit self):
-        """Fetches."""
         self.refresh(self.target, self.request^)
         self.claim^.end()
 
@@ -138,9 +131,6 @@ struct Background(Movable):
 
     def add(self, var job: Job) raises OsError -> Bool:
         """Has a job done soon.
-
-        Args:
-            job: The job.
 
         Returns:
             False if too many wait; the job is dropped then.

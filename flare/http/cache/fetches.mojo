@@ -32,7 +32,6 @@ struct FetchState(Equatable, TrivialRegisterPassable):
     """How far a fetch is."""
 
     var code: UInt8
-    """The case."""
 
     comptime RUNNING = Self(0)
     """Its end is still to come."""
@@ -104,8 +103,6 @@ struct FetchTable(Movable):
         """Joins the fetch that is under way for a key, or begins one.
 
         Args:
-            table: The table.
-            hash: The key's hash.
             now_s: The time, in seconds.
             may_claim: Whether the response may be of use to others.
 
@@ -129,9 +126,6 @@ struct FetchTable(Movable):
     def detach(self, hash: UInt64):
         """Lets nobody join the fetch of a key any more, since what it brings is
         removed already.
-
-        Args:
-            hash: The key's hash.
         """
         self._shards.at(_shard_index(hash)).lock()[].forget(hash)
 
@@ -145,7 +139,6 @@ struct FetchTable(Movable):
         others, so that nobody waits for it.
 
         Args:
-            hash: The key's hash.
             now_s: The time, in seconds.
         """
         var shard = self._shards.at(_shard_index(hash)).lock()
@@ -154,11 +147,7 @@ struct FetchTable(Movable):
         shard[].notes[hash] = now_s + _NOTE_S
 
     def note_useful(self, hash: UInt64):
-        """Forgets that, since something of use has come.
-
-        Args:
-            hash: The key's hash.
-        """
+        """Forgets that, since something of use has come."""
         var shard = self._shards.at(_shard_index(hash)).lock()
         if hash in shard[].notes:
             shard[].notes[hash] = 0
@@ -167,7 +156,6 @@ struct FetchTable(Movable):
         """Tells whether what came for a key of late was of no use to others.
 
         Args:
-            hash: The key's hash.
             now_s: The time, in seconds.
 
         Returns:
@@ -232,7 +220,6 @@ struct FetchStart(Movable):
     var claim: Optional[FetchClaim]
     """It fetches, and others may wait for it."""
     var joined: Optional[JoinedFetch]
-    """Another request does."""
 
     def __init__(out self):
         """Makes the start of a request that fetches for itself."""
@@ -240,11 +227,7 @@ struct FetchStart(Movable):
         self.joined = None
 
     def take_claim(deinit self) -> Optional[FetchClaim]:
-        """Takes the claim alone.
-
-        Returns:
-            The claim, if there is one.
-        """
+        """Takes the claim alone."""
         return self.claim^
 
 
@@ -308,19 +291,12 @@ struct JoinedFetch(Movable):
         self._fetch = fetch^
 
     def state(self) -> FetchState:
-        """Tells how far it is.
-
-        Returns:
-            The state.
-        """
+        """Tells how far it is."""
         return self._table[]._state(self._hash, self._fetch)
 
     def wait(self, timeout_ms: Int) -> FetchState:
         """Waits until it ends. Not for a worker's own thread, which others wait
         for.
-
-        Args:
-            timeout_ms: Longest wait.
 
         Returns:
             How it has ended; RUNNING at the end of the time.

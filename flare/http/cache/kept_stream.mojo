@@ -56,11 +56,9 @@ struct KeptStream(BodySource):
         """Takes a source.
 
         Args:
-            inner: Makes the content.
             store: Where the response goes.
             key: The key of its target.
             stored: The response, without its content.
-            policy: Of the cache.
             since: When the response was asked for.
             claim: The claim of the request that fetches it.
         """
@@ -180,9 +178,7 @@ def keep_for_many(
     Args:
         store: Where it is kept.
         key: The key of its target.
-        response: The response.
         claim: Of the request that has fetched it, if it has one.
-        policy: Of the cache.
         since: When it was asked for.
     """
     if not store.put(key, response, since=since):

@@ -15,7 +15,6 @@ struct RemovalKind(Equatable, TrivialRegisterPassable):
     """What is done to responses."""
 
     var octet: UInt8
-    """An ASCII letter."""
 
     comptime KEY = Self(75)
     """Those of a key are dropped."""
@@ -29,7 +28,6 @@ struct Removal(Copyable, Movable):
     """What was removed."""
 
     var kind: RemovalKind
-    """What is done."""
     var text: String
     """A key, or the beginning of keys."""
 
@@ -37,7 +35,6 @@ struct Removal(Copyable, Movable):
         """Makes one.
 
         Args:
-            kind: What is done.
             text: A key, or the beginning of keys.
         """
         self.kind = kind
@@ -52,9 +49,6 @@ struct Removal(Copyable, Movable):
 
     def concerns(self, key: StringSpan) -> Bool:
         """Tells whether a key is concerned.
-
-        Args:
-            key: The key.
 
         Returns:
             True if what is kept under it is removed.
@@ -77,11 +71,6 @@ struct RemovalLog(Movable):
         self._last = []
 
     def add(mut self, var removal: Removal):
-        """Notes a removal.
-
-        Args:
-            removal: The removal.
-        """
         if len(self._last) < _LOG_COUNT:
             self._last.append(removal^)
         else:
@@ -92,7 +81,6 @@ struct RemovalLog(Movable):
         """Tells whether a key was concerned since a moment.
 
         Args:
-            key: The key.
             since: The count at that moment.
 
         Returns:

@@ -42,8 +42,6 @@ def stored_reply(
 
     Args:
         req: The request, GET or HEAD.
-        stored: The response.
-        policy: Of the cache.
         status: What the cache did.
         now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
 
@@ -102,9 +100,6 @@ def conditional_reply(
 
 def is_conditional(fields: Fields) -> Bool:
     """Tells whether a request says what its client has.
-
-    Args:
-        fields: Its fields.
 
     Returns:
         True by If-None-Match or If-Modified-Since.

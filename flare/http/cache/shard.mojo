@@ -25,19 +25,9 @@ struct Room(TrivialRegisterPassable):
     """What was given free."""
 
     var octets: Int
-    """In bytes."""
     var entries: Int
-    """Responses."""
 
     def __add__(self, other: Self) -> Self:
-        """Adds up.
-
-        Args:
-            other: More of it.
-
-        Returns:
-            Both.
-        """
         return Self(self.octets + other.octets, self.entries + other.entries)
 
 
@@ -101,10 +91,6 @@ struct CacheShard(Movable, Sized):
     def has_key(self, key: StringSpan, hash: UInt64) -> Bool:
         """Tells whether anything is kept under a key.
 
-        Args:
-            key: The key.
-            hash: Its hash.
-
         Returns:
             True if there is a variant at least.
         """
@@ -126,8 +112,6 @@ struct CacheShard(Movable, Sized):
 
         Args:
             key: The key of its target.
-            hash: The key's hash.
-            fields: Its fields.
 
         Returns:
             The latest of those whose Vary matches.
@@ -159,9 +143,6 @@ struct CacheShard(Movable, Sized):
         """Keeps a response in place of the one that the same requests select.
 
         Args:
-            key: The key.
-            hash: Its hash.
-            response: The response.
             octet_count: What it takes, in bytes.
 
         Returns:
@@ -200,15 +181,7 @@ struct CacheShard(Movable, Sized):
         return freed
 
     def remove(mut self, key: StringSpan, hash: UInt64) -> Room:
-        """Drops all variants of a key.
-
-        Args:
-            key: The key.
-            hash: Its hash.
-
-        Returns:
-            What they took.
-        """
+        """Drops all variants of a key."""
         var first = self._first(key, hash)
         if first == _NONE:
             return Room(0, 0)
@@ -219,9 +192,6 @@ struct CacheShard(Movable, Sized):
 
         Args:
             prefix: The text; empty for all.
-
-        Returns:
-            What they took.
         """
         var freed = Room(0, 0)
         for index in range(len(self._slots)):
@@ -231,15 +201,7 @@ struct CacheShard(Movable, Sized):
         return freed
 
     def invalidate(mut self, key: StringSpan, hash: UInt64) -> Int:
-        """Has all variants of a key validated before their next use.
-
-        Args:
-            key: The key.
-            hash: Its hash.
-
-        Returns:
-            How many they are.
-        """
+        """Has all variants of a key validated before their next use."""
         var index = self._first(key, hash)
         var count = 0
         while index != _NONE:

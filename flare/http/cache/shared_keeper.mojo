@@ -409,7 +409,6 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
     after at most a second: no request waits meanwhile.
 
     Parameters:
-        S: The store's type.
         T: The type of the memory before it.
     """
 
@@ -419,10 +418,6 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
     def __init__(out self, var store: Self.S, var target: Self.T) raises:
         """Takes a store, and asks it how many removals there were. Threads and
         connections are made behind a fork, when there is something to do.
-
-        Args:
-            store: The store.
-            target: The memory.
 
         Raises:
             Error: If the system has no more locks.

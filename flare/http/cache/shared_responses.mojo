@@ -41,7 +41,6 @@ struct SharedEntry(Movable):
     var names: String
     """What its Vary names."""
     var octets: List[UInt8]
-    """The response."""
     var since: Int
     """How many removals there were, as far as was known, when it was asked for.
     """
@@ -160,11 +159,6 @@ trait RemovalTarget(Copyable, Deinitable, Movable):
     """What hears of the removals of other processes."""
 
     def apply(self, removal: Removal):
-        """Removes responses.
-
-        Args:
-            removal: Which.
-        """
         ...
 
 
@@ -240,30 +234,19 @@ struct LookupTicket(Copyable, Movable):
         return self._rung[].reading_fd()
 
     def finish(self, var response: Optional[StoredResponse]):
-        """Ends the look-up.
-
-        Args:
-            response: What was found.
-        """
+        """Ends the look-up."""
         var outcome = self._outcome.lock()
         outcome[].is_done = True
         outcome[].response = response^
         self._rung[].notify()
 
     def is_done(self) -> Bool:
-        """Tells whether the look-up has ended.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the look-up has ended."""
         return self._outcome.lock()[].is_done
 
     def take(self) -> Optional[StoredResponse]:
         """Takes what was found. A look-up that has not ended yet is of no use
         from then on.
-
-        Returns:
-            The response, once.
         """
         var outcome = self._outcome.lock()
         var response = Optional[StoredResponse](None)
@@ -285,8 +268,6 @@ trait SharedUser(Deinitable, Movable):
 
         Args:
             key: The key of its target.
-            fields: The request's fields.
-            policy: Of the cache.
 
         Returns:
             The response; nothing if there is none, or the store is away.
@@ -300,8 +281,6 @@ trait SharedUser(Deinitable, Movable):
 
         Args:
             key: The key of its target.
-            request: The request.
-            policy: Of the cache.
 
         Returns:
             What becomes of it; nothing if the store is away.
@@ -331,17 +310,12 @@ trait SharedUser(Deinitable, Movable):
 
         Args:
             key: The key of its target.
-            response: The response.
             since: What `known` was when it was asked for.
         """
         ...
 
     def remove(self, var removal: Removal):
-        """Has responses removed soon, and by all.
-
-        Args:
-            removal: Which.
-        """
+        """Has responses removed soon, and by all."""
         ...
 
     def stats(self) -> SharedStats:
@@ -420,14 +394,7 @@ struct SharedLevel(Movable):
     var _drop: def(Erased) thin -> None
 
     def __init__[U: SharedUser](out self, var user: U):
-        """Takes what stands before a store.
-
-        Parameters:
-            U: Its type.
-
-        Args:
-            user: What stands there.
-        """
+        """Takes what stands before a store."""
         self._user = erase(user^)
         self._find = _find[U]
         self._find_later = _find_later[U]
@@ -439,7 +406,6 @@ struct SharedLevel(Movable):
         self._drop = destroy[U]
 
     def __deinit__(deinit self):
-        """Lets it go."""
         self._drop(self._user)
 
     def find(
@@ -449,8 +415,6 @@ struct SharedLevel(Movable):
 
         Args:
             key: The key of its target.
-            fields: The request's fields.
-            policy: Of the cache.
 
         Returns:
             The response; nothing if there is none, or the store is away.
@@ -466,8 +430,6 @@ struct SharedLevel(Movable):
 
         Args:
             key: The key of its target.
-            request: The request.
-            policy: Of the cache.
 
         Returns:
             What becomes of it; nothing if the store is away.
@@ -497,17 +459,12 @@ struct SharedLevel(Movable):
 
         Args:
             key: The key of its target.
-            response: The response.
             since: What `known` was when it was asked for.
         """
         self._put(self._user, key, response, since)
 
     def remove(self, var removal: Removal):
-        """Has responses removed soon, and by all.
-
-        Args:
-            removal: Which.
-        """
+        """Has responses removed soon, and by all."""
         self._remove(self._user, removal^)
 
     def stats(self) -> SharedStats:

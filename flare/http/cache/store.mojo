@@ -133,14 +133,7 @@ struct _Store(Movable):
 
 
 def key_hash(key: StringSpan) -> UInt64:
-    """Hashes a key; nobody outside can foretell it.
-
-    Args:
-        key: The key.
-
-    Returns:
-        The hash.
-    """
+    """Hashes a key; nobody outside can foretell it."""
     var hasher = KeyedHasher()
     hasher.update(key.as_bytes())
     return hasher.finish()
@@ -637,16 +630,10 @@ struct CopyRoom(Movable):
     var _store: CacheStore
 
     def __init__(out self, store: CacheStore):
-        """Takes none yet.
-
-        Args:
-            store: Whose.
-        """
         self.octet_count = 0
         self._store = store
 
     def __deinit__(deinit self):
-        """Gives all back."""
         var store = self._store
         store._give_copy_room(self.octet_count)
 

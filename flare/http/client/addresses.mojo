@@ -209,7 +209,6 @@ struct _AnyResolver(Movable):
         self._drop(self._box)
 
     def resolve(self, host: String) raises -> List[IpAddr]:
-        """Calls the resolver."""
         return self._resolve(self._box, host)
 
 

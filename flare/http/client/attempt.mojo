@@ -32,7 +32,6 @@ struct Step(Equatable, TrivialRegisterPassable):
     """What the driver of an attempt has to do."""
 
     var number: UInt8
-    """The case."""
 
     comptime WAIT = Step(0)
     """Wait until the connection is ready: see `Attempt.wants_write`."""
@@ -46,11 +45,6 @@ struct Step(Equatable, TrivialRegisterPassable):
     """The response is complete."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
 
 
@@ -63,7 +57,6 @@ struct Attempt(Movable):
     """Buffers and state of an exchange; used for one after the other."""
 
     var parser: ResponseParser
-    """The response."""
     var output: Buffer
     """What is still to be sent."""
     var content_len: Int
@@ -120,7 +113,6 @@ struct Attempt(Movable):
         """Gets ready for a request, whose head the caller puts into `output`.
 
         Args:
-            method: The request's method.
             expects_continue: True to wait for 100 before content is sent.
             is_strict: False to read responses that are irregular but clear.
 
@@ -187,14 +179,7 @@ struct Attempt(Movable):
         return self._state == _SENDING
 
     def watch(self, connection: ClientConnection) -> PollEntry:
-        """Tells what to wait for.
-
-        Args:
-            connection: The connection.
-
-        Returns:
-            Its descriptor.
-        """
+        """Tells what to wait for."""
         var wanted = POLL_READ
         if self.wants_write() or connection.transport.wants_write():
             wanted |= POLL_WRITE
@@ -205,9 +190,6 @@ struct Attempt(Movable):
         or since the connection took no more.
 
         A slow server takes them long before the connection takes more.
-
-        Args:
-            connection: The connection.
 
         Returns:
             True if less is on its way than before.
@@ -266,11 +248,7 @@ struct Attempt(Movable):
         return min(left_ms, max(timeout_ms // 8, 1))
 
     def moved_len(self) -> Int:
-        """Counts the content that went either way.
-
-        Returns:
-            Bytes, as transferred.
-        """
+        """Counts the content that went either way."""
         return self.content_len + self.parser.body.taken_len
 
     def is_asking(self) -> Bool:
@@ -298,11 +276,7 @@ struct Attempt(Movable):
         self._state = _SENDING
 
     def phase(self) -> Phase:
-        """Names what is going on, for errors.
-
-        Returns:
-            The phase.
-        """
+        """Names what is going on, for errors."""
         if self.has_head:
             return materialize[Phase.READ_BODY]()
         if self._state == _SENDING:
@@ -317,7 +291,6 @@ struct Attempt(Movable):
         """Goes on with what is there.
 
         Args:
-            connection: The connection.
             limits: Bounds of the response's head.
 
         Returns:
@@ -421,9 +394,6 @@ struct Attempt(Movable):
     ) raises ClientError -> Bool:
         """Reads what has arrived, once; the end of the stream is noted.
 
-        Args:
-            connection: The connection.
-
         Returns:
             True if there is news; False if nothing has arrived.
 
@@ -457,9 +427,6 @@ struct Attempt(Movable):
 
     def may_have_more(self, connection: ClientConnection) -> Bool:
         """Tells whether to receive at once, before any wait.
-
-        Args:
-            connection: The connection.
 
         Returns:
             True if octets are decrypted already, or the last read has filled

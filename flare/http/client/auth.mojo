@@ -189,9 +189,6 @@ def challenge_schemes(value: StringSpan) -> String:
     Source: RFC 9110 section 11.6.1. Commas part challenges, and the parameters
     of one too; a parameter has an equals sign in its first word.
 
-    Args:
-        value: The field's value.
-
     Returns:
         Such as `Digest, Basic`.
     """

@@ -52,10 +52,7 @@ def run_tasks(
     """Sends requests, so many at a time.
 
     Args:
-        state: The client.
-        requests: The requests.
         base: The client's base URL.
-        auth: The client's credentials.
         max_parallel: Most requests under way at once.
 
     Returns:
@@ -410,8 +407,6 @@ def is_done(
     """Goes on with a task; what is always ready may still be overdue.
 
     Args:
-        task: The task.
-        state: The client.
         event: Why it goes on.
 
     Returns:
@@ -434,9 +429,6 @@ def interest_of(entry: PollEntry) -> Interest:
 
     Args:
         entry: The same for `poll`.
-
-    Returns:
-        The interest.
     """
     if entry.wanted == POLL_WRITE:
         return Interest.WRITE

@@ -121,7 +121,6 @@ struct WatchedTokens(Movable):
     var _tokens: List[CancelToken]
 
     def __init__(out self):
-        """Watches none."""
         self._tokens = []
 
     def watch(
@@ -131,7 +130,6 @@ struct WatchedTokens(Movable):
 
         Args:
             token: The token, if the request has one.
-            reactor: The reactor.
 
         Raises:
             OsError: If the kernel refuses.
@@ -150,7 +148,6 @@ struct WatchedTokens(Movable):
 
         Args:
             number: The reactor's number for it.
-            reactor: The reactor.
 
         Raises:
             OsError: If the kernel refuses.

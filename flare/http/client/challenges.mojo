@@ -25,7 +25,6 @@ struct Challenges(ImplicitlyCopyable):
     var _store: Optional[Mutex[DigestStore]]
 
     def __init__(out self):
-        """Keeps nothing yet."""
         self._store = None
 
     def share(mut self) raises OsError:
@@ -64,10 +63,7 @@ struct Challenges(ImplicitlyCopyable):
 
         Args:
             space: Whose challenge it is.
-            login: Who answers it.
-            challenge: The challenge.
             method: That of the request that is sent again; empty for none.
-            target: Its target.
 
         Returns:
             The answer of the request to this very challenge: by the time that
@@ -147,7 +143,6 @@ struct Challenges(ImplicitlyCopyable):
 
         Args:
             request: The request, which has a turn.
-            response: Its response.
             sent_len: How much of the content the attempt has taken, in bytes.
 
         Returns:

@@ -227,20 +227,13 @@ def _single[
 ) raises ClientError -> ClientResponse:
     """Sends one request over a connection of its own.
 
-    Parameters:
-        method: The method.
-
     Args:
-        url: The URL.
         headers: Header fields, such as `{"Accept": "text/html"}`.
         params: Appended to the URL's query, such as `{"page": 2}`.
         timeout_ms: Time for all of it in milliseconds.
         auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
         trace: The span that the request is a part of, such as
             `current_span(req)`; see `ClientRequest.set_trace`.
-
-    Returns:
-        The response.
 
     Raises:
         ClientError: If there is none.
@@ -274,11 +267,7 @@ def _single_with_content[
 ) raises ClientError -> ClientResponse:
     """Sends one request over a connection of its own.
 
-    Parameters:
-        method: The method.
-
     Args:
-        url: The URL.
         body: The content, in place of `json`, `form` and `data`: text is sent
             as JSON, octets as octets, a form as a form.
         headers: Header fields, such as `{"Accept": "text/html"}`.
@@ -292,9 +281,6 @@ def _single_with_content[
         auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
         trace: The span that the request is a part of, such as
             `current_span(req)`; see `ClientRequest.set_trace`.
-
-    Returns:
-        The response.
 
     Raises:
         ClientError: If there is none, or content is given twice.

@@ -34,9 +34,6 @@ struct CommonTls(ImplicitlyCopyable):
             config: What it is made from, the same for all who ask.
             offers_http2: Which of the two.
 
-        Returns:
-            The context.
-
         Raises:
             TlsError: If it cannot be made.
         """

@@ -47,9 +47,6 @@ struct ConnectContext(Movable):
     def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
         """Begins a TLS session with a proxy.
 
-        Args:
-            proxy: With whom.
-
         Returns:
             The session, before its handshake.
 
@@ -74,9 +71,6 @@ struct ConnectContext(Movable):
 
     def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
         """Begins a TLS session, resuming an earlier one if there is a ticket.
-
-        Args:
-            endpoint: With whom.
 
         Returns:
             The session, before its handshake.

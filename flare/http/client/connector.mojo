@@ -102,7 +102,6 @@ struct Connector(Movable):
 
         Args:
             endpoint: Where it is to lead.
-            proxy: Through which proxy.
             connect_timeout_ms: The time for it.
             total: When what it is for has to be over.
             tunnels_plain: True to ask a proxy for a tunnel without TLS, too.
@@ -582,9 +581,6 @@ struct Connector(Movable):
         Args:
             context: What the connections of the client share.
 
-        Returns:
-            The connection.
-
         Raises:
             ClientError: If it cannot be opened in time.
         """
@@ -597,10 +593,6 @@ struct Connector(Movable):
 
 def connector_for(request: PreparedRequest, config: ClientConfig) -> Connector:
     """Makes ready to open a connection for a request; the time starts.
-
-    Args:
-        request: The request.
-        config: The client's configuration.
 
     Returns:
         The connection that is being opened.

@@ -45,9 +45,6 @@ struct DigestAlgorithm(Equatable, TrivialRegisterPassable):
     def hash(self, text: StringSpan) -> String:
         """Hashes a text.
 
-        Args:
-            text: The text.
-
         Returns:
             The digest in hexadecimal digits (RFC 7616 section 3.1.2).
         """
@@ -73,7 +70,6 @@ struct DigestChallenge(Copyable, Movable):
     var domain: String
     """URIs that the answer is good for, with spaces between; empty for all."""
     var algorithm: DigestAlgorithm
-    """The hash."""
     var algorithm_name: String
     """Its name as the server writes it; empty if it names none."""
     var is_session: Bool
@@ -120,7 +116,6 @@ struct DigestChallenge(Copyable, Movable):
         )
 
     def _take(mut self, name: Span[UInt8, _], var value: String):
-        """Takes a parameter."""
         if equals_ignore_case(name, "realm".as_bytes()):
             self._is_broken |= self._has_realm
             self._has_realm = True
@@ -185,7 +180,6 @@ def best_challenge(
     with a better hash follows.
 
     Args:
-        headers: The response's fields.
         name: `www-authenticate` or `proxy-authenticate`.
 
     Returns:
@@ -303,9 +297,7 @@ struct DigestSession(Copyable, Movable):
     var space: String
     """Whose challenge it is, such as `https://a.test:443`."""
     var user: String
-    """Who answers it."""
     var challenge: DigestChallenge
-    """The challenge."""
     var nonce_count: Int
     """How many answers there were (RFC 7616 section 3.4)."""
     var is_refused: Bool
@@ -325,8 +317,6 @@ struct DigestSession(Copyable, Movable):
 
         Args:
             space: Whose challenge it is.
-            user: Who answers it.
-            challenge: The challenge.
             cnonce: Random octets as text, without quotes.
         """
         self.space = space^
@@ -346,11 +336,6 @@ struct DigestSession(Copyable, Movable):
 
         Args:
             login: User name and password.
-            method: The request's method.
-            uri: Its target.
-
-        Returns:
-            The value.
         """
         self.nonce_count += 1
         ref asked = self.challenge
@@ -392,9 +377,6 @@ struct DigestSession(Copyable, Movable):
         """Tells whether the server wants answers for a target unasked.
 
         Source: RFC 7616 section 3.3, `domain`.
-
-        Args:
-            target: Path and query.
 
         Returns:
             True if the challenge names no URIs, or one that it begins with.
@@ -510,10 +492,6 @@ struct DigestTurn(Movable):
         Source: RFC 7616 section 3.3: once, and once more if nothing was wrong
         but the nonce.
 
-        Args:
-            status: The response's status.
-            headers: Its fields.
-
         Returns:
             The challenge; nothing if there is none, or it was answered in vain.
         """
@@ -566,9 +544,6 @@ struct DigestStore(Movable):
 
         Args:
             space: Who may have challenged.
-            login: Who answers.
-            method: The request's method.
-            target: Its target.
             is_asked: True if the server has asked for this very request, and
                 not only for others.
 
@@ -587,9 +562,6 @@ struct DigestStore(Movable):
     def keep(mut self, var session: DigestSession):
         """Keeps a challenge in place of the last one, whose answers are counted
         on if the nonce is the same.
-
-        Args:
-            session: The challenge.
         """
         var index = self._find(session.space, session.user)
         if index < 0:
@@ -605,12 +577,7 @@ struct DigestStore(Movable):
         last.is_refused = False
 
     def refuse(mut self, space: StringSpan, user: StringSpan):
-        """Notes that an answer was refused: none is sent unasked from then on.
-
-        Args:
-            space: Who has challenged.
-            user: Who has answered.
-        """
+        """Notes that an answer was refused: none is sent unasked from then on."""
         var index = self._find(space, user)
         if index >= 0:
             self._sessions[index].is_refused = True
@@ -623,8 +590,6 @@ struct DigestStore(Movable):
         Source: RFC 7616 section 3.5.
 
         Args:
-            space: Who has challenged.
-            user: Who has answered.
             info: The value of its Authentication-Info field.
         """
         var index = self._find(space, user)
@@ -648,9 +613,6 @@ def next_nonce(info: StringSpan) -> String:
     """Reads the next nonce of an Authentication-Info field.
 
     Source: RFC 7616 section 3.5.
-
-    Args:
-        info: The field's value.
 
     Returns:
         The nonce; empty if there is none.

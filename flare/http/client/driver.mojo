@@ -26,13 +26,9 @@ def run_task[
     """Sends one request, and waits until its final response is there.
 
     Parameters:
-        R: The source's type.
-        W: The sink's type.
         P: The type of who is told how far it is.
 
     Args:
-        state: The client.
-        request: The request.
         source: Where streamed content comes from.
         sink: Where streamed content of the response goes.
         progress: Is told how far it is.
@@ -60,13 +56,10 @@ def end_task[
     """Waits until the final response to a request is there.
 
     Parameters:
-        R: The source's type.
-        W: The sink's type.
         P: The type of who is told how far it is.
 
     Args:
         task: The request under way; it is to be finished.
-        state: The client.
         source: Where streamed content comes from.
         sink: Where streamed content of the response goes.
         progress: Is told how far it is.
@@ -94,7 +87,6 @@ struct TransferMeter(TrivialRegisterPassable):
     """How much of the response's content has come, in bytes."""
 
     def __init__(out self):
-        """Begins with nothing."""
         self.sent_len = 0
         self.received_len = 0
 
@@ -148,12 +140,10 @@ def go_on[
     """Goes on with a task, and waits, until there is something for the caller.
 
     Parameters:
-        R: The source's type.
         P: The type of who is told how far it is.
 
     Args:
         task: The request under way.
-        state: The client.
         source: Where streamed content comes from.
         progress: Is told how far it is.
         meter: What it was told.
@@ -300,33 +290,15 @@ struct NoStream(Readable, Writable):
     """The source and the sink of a request that has its content in memory."""
 
     def __init__(out self):
-        """Makes one."""
         pass
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         """Has nothing to read.
 
-        Args:
-            room: Where to.
-
         Returns:
             0, for the end.
-
-        Raises:
-            Error: Never.
         """
         return 0
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
-        """Lets octets vanish.
-
-        Args:
-            octets: The octets.
-
-        Returns:
-            How many there are.
-
-        Raises:
-            Error: Never.
-        """
         return len(octets)

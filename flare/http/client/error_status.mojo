@@ -26,9 +26,7 @@ def status_error(
 
     Args:
         status: Its status, 400 or more.
-        reason: Its reason phrase.
         url: The URL that answers, without user name and password.
-        headers: Its header fields.
         attempts: How often the request was sent, and why not again; empty if
             there is nothing to tell.
         content: Its content, decoded; empty if that is not known.
@@ -78,7 +76,6 @@ def what_is_said(headers: HeaderMap, content: Span[UInt8, _]) -> String:
 
     Args:
         headers: The response's header fields.
-        content: The content, decoded.
 
     Returns:
         Escaped, and at most some 500 octets; empty for content of other types,

@@ -268,9 +268,6 @@ struct EventSource(Movable):
 def is_busy(status: Int) -> Bool:
     """Tells whether a status says that the same request may succeed later.
 
-    Args:
-        status: The status code.
-
     Returns:
         True for 429, 500, 502, 503 and 504.
     """

@@ -44,11 +44,6 @@ def begin_attempt(
 ) raises ClientError:
     """Writes a request's head, and its content if that is small.
 
-    Args:
-        attempt: The attempt.
-        request: The request.
-        config: The client's configuration.
-
     Raises:
         ClientError: If a part of the request must not be sent, or a file of a
             form not be read.
@@ -73,10 +68,6 @@ def apply_step(
 
     Args:
         step: The step; `NEEDS_CONTENT` only for the request's own content.
-        attempt: The attempt.
-        request: The request.
-        builder: Gets the response.
-        config: The client's configuration.
 
     Returns:
         True if the exchange is over.
@@ -125,8 +116,6 @@ def drain(
     """Drops the rest of a response's content if it is here.
 
     Args:
-        attempt: The attempt.
-        connection: Its connection.
         limits: Bounds of fields behind the content.
 
     Returns:
@@ -193,8 +182,6 @@ def append_content(
     """Frames the next piece of streamed content.
 
     Args:
-        attempt: The attempt.
-        request: The request.
         octets: The piece; empty at the end of the source.
 
     Raises:

@@ -130,10 +130,7 @@ struct FileDownload(Movable):
         """Opens the file, and looks for what is there already.
 
         Args:
-            opener: The client.
             request: What asks for the content.
-            path: The file.
-            options: Its habits.
 
         Raises:
             ClientError: If the file cannot be made, or another process writes
@@ -199,9 +196,6 @@ struct FileDownload(Movable):
 
         Args:
             progress: Is told how far it has come.
-
-        Returns:
-            What was brought.
 
         Raises:
             ClientError: If it cannot be had. What is there is kept if it can be

@@ -242,7 +242,6 @@ struct HookRun(Movable):
     """The hooks of one request, and the attempt that they were told of."""
 
     var hooks: List[AnyHook]
-    """The hooks."""
     var number: Int
     """Which attempt it is."""
     var own_headers: Optional[HeaderMap]
@@ -252,7 +251,6 @@ struct HookRun(Movable):
     var _is_open: Bool
 
     def __init__(out self):
-        """Begins without hooks."""
         self.hooks = []
         self.number = 0
         self.own_headers = None
@@ -275,10 +273,6 @@ struct HookRun(Movable):
 
     def outcome(self, method: String, url: Url) -> AttemptOutcome:
         """Makes what the hooks are told of the attempt.
-
-        Args:
-            method: The request's method.
-            url: Its URL.
 
         Returns:
             The outcome, to be completed.

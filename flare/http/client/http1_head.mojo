@@ -16,11 +16,6 @@ def write_head(
 ) raises ClientError:
     """Writes the head of the next attempt.
 
-    Args:
-        request: The request.
-        out: Where to.
-        config: The client's configuration.
-
     Raises:
         ClientError: If a part of the request must not be sent.
     """

@@ -29,7 +29,6 @@ struct Http2Exchange(Movable):
     """The connection that a request is lent, and its stream once there is one."""
 
     var link: ArcPointer[Http2Link]
-    """The connection."""
     var flight: Optional[ArcPointer[Http2Flight]]
     """The stream; none while the request waits for one."""
     var owner: Int
@@ -44,7 +43,6 @@ struct Http2Exchange(Movable):
         """Joins a connection.
 
         Args:
-            link: The connection.
             owner: Whom it wakes when there is news.
         """
         self.link = link
@@ -65,8 +63,6 @@ struct Http2Exchange(Movable):
 
         Args:
             attempt: The attempt, which is begun anew.
-            request: The request.
-            config: The client's configuration.
 
         Returns:
             False to wait for the connection.
@@ -127,9 +123,6 @@ struct Http2Exchange(Movable):
 
     def step(mut self, mut attempt: Attempt) raises ClientError -> Step:
         """Goes on with what is there.
-
-        Args:
-            attempt: The attempt.
 
         Returns:
             What to do, as `Attempt.step` says.
@@ -200,10 +193,6 @@ struct Http2Exchange(Movable):
 
         Args:
             step: The step; `NEEDS_CONTENT` only for the request's own content.
-            attempt: The attempt.
-            request: The request.
-            builder: Gets the response.
-            config: The client's configuration.
 
         Returns:
             True if the exchange is over.
@@ -266,9 +255,6 @@ struct Http2Exchange(Movable):
         mut self, mut builder: ResponseBuilder
     ) raises ClientError -> Bool:
         """Makes more content for the sink of the piece that was taken last.
-
-        Args:
-            builder: Gets it.
 
         Returns:
             False if the piece is used up.
@@ -335,19 +321,11 @@ struct Http2Exchange(Movable):
         return Bool(self.flight) and self.flight.value()[].has_news
 
     def info(self) -> Optional[ArcPointer[ConnectionInfo]]:
-        """Lends what is known of the connection.
-
-        Returns:
-            The facts.
-        """
+        """Lends what is known of the connection."""
         return self.link[].connection[].info
 
     def watch(self) -> PollEntry:
-        """Tells what to wait for.
-
-        Returns:
-            The descriptor.
-        """
+        """Tells what to wait for."""
         ref link = self.link[]
         var wanted = POLL_READ
         if link.wants_write():
@@ -356,10 +334,6 @@ struct Http2Exchange(Movable):
 
     def wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
         """Tells how long it may be left alone.
-
-        Args:
-            attempt: The attempt.
-            timeouts: The request's times.
 
         Returns:
             Milliseconds; negative for ever.
@@ -384,10 +358,6 @@ struct Http2Exchange(Movable):
         mut self, mut attempt: Attempt, mut timeouts: TimeoutPolicy
     ) raises ClientError:
         """Ends what may wait no longer.
-
-        Args:
-            attempt: The attempt.
-            timeouts: The request's times.
 
         Raises:
             ClientError: If the time is over.

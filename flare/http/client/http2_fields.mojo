@@ -55,10 +55,6 @@ struct Http2RequestFields(Movable):
     ) raises ClientError:
         """Collects the fields of a request.
 
-        Args:
-            request: The request.
-            config: The client's configuration.
-
         Raises:
             ClientError: If a part of the request must not be sent, or the
                 fields are too long for any server.
@@ -218,9 +214,6 @@ struct Http2RequestFields(Movable):
     def check_size(self, size_max: Int) raises ClientError:
         """Compares the section with what the server takes (section 6.5.2).
 
-        Args:
-            size_max: Its SETTINGS_MAX_HEADER_LIST_SIZE.
-
         Raises:
             ClientError: If it is larger.
         """
@@ -228,11 +221,7 @@ struct Http2RequestFields(Movable):
             raise _too_large(self.size, size_max)
 
     def encode(self, mut session: Http2Session):
-        """Encodes the fields; `end_block` is to follow.
-
-        Args:
-            session: The connection's.
-        """
+        """Encodes the fields; `end_block` is to follow."""
         session.begin_block()
         var octets = self._octets.span()
         for index in range(len(self._lines)):

@@ -18,7 +18,6 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
     """What the end of a stream says of its request."""
 
     var number: UInt8
-    """The case."""
 
     comptime OPEN = StreamFate(0)
     """Nothing: it is open, or ended with the connection."""
@@ -33,19 +32,11 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
     it had begun with others."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case."""
         self.number = number
 
     @staticmethod
     def of(code: ErrorCode) -> Self:
-        """Reads the code of RST_STREAM.
-
-        Args:
-            code: The code.
-
-        Returns:
-            What it says.
-        """
+        """Reads the code of RST_STREAM."""
         if code == ErrorCode.REFUSED_STREAM:
             return StreamFate.UNTOUCHED
         if code == ErrorCode.HTTP_1_1_REQUIRED:
@@ -57,7 +48,6 @@ struct Http2Flight(Movable):
     """What has come on a stream and is not taken yet."""
 
     var stream_id: Int
-    """The stream's number."""
     var owner: Int
     """Whom to wake when there is news; negative for nobody."""
     var status: Int
@@ -101,9 +91,7 @@ struct Http2Flight(Movable):
         """Makes the state of a stream that begins.
 
         Args:
-            stream_id: Its number.
             owner: Whom to wake when there is news.
-            now_ms: The time now.
         """
         self.stream_id = stream_id
         self.owner = owner
@@ -126,12 +114,7 @@ struct Http2Flight(Movable):
         self.failure = None
 
     def note_interim(mut self, status: Int, var fields: KeptFields):
-        """Takes note of an interim response.
-
-        Args:
-            status: Its status.
-            fields: Its fields.
-        """
+        """Takes note of an interim response."""
         self.interim_count += 1
         self.has_continue |= status == CONTINUE
         if self.is_passed_on:
@@ -181,9 +164,6 @@ def reset_error(code: ErrorCode) -> ClientError:
 
     Args:
         code: What it has said.
-
-    Returns:
-        The error.
     """
     return ClientError(
         materialize[Phase.READ_HEAD](),

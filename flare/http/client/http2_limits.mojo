@@ -21,9 +21,6 @@ comptime ABUSE_PER_SECOND = 1_000
 def client_limits(config: ClientConfig) -> Http2Limits:
     """Makes the limits of a client's end of a connection.
 
-    Args:
-        config: The client's configuration.
-
     Returns:
         The limits; those of a stream's window are the caller's.
     """

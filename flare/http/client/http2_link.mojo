@@ -70,7 +70,6 @@ struct Http2Link(Movable):
     var connection: OwnedPointer[ClientConnection]
     """The octets, and where they lead."""
     var session: Http2Session
-    """The protocol."""
     var fields: Http2RequestFields
     """The fields of the request that is about to be opened."""
     var is_closing: Bool
@@ -114,8 +113,6 @@ struct Http2Link(Movable):
         """Begins to speak HTTP/2.
 
         Args:
-            connection: A new connection.
-            config: The client's configuration.
             stream_window: How much content of a response may wait here.
         """
         var now_ms = coarse_monotonic_ms()
@@ -153,11 +150,7 @@ struct Http2Link(Movable):
             _ = self.connection[].transport.flush()
 
     def fd(self) -> Int32:
-        """Lends the descriptor, to wait for it.
-
-        Returns:
-            The number.
-        """
+        """Lends the descriptor, to wait for it."""
         return self.connection[].transport.fd()
 
     def is_in_use(self) -> Bool:
@@ -327,9 +320,6 @@ struct Http2Link(Movable):
     def sendable_len(self, flight: Http2Flight) -> Int:
         """Tells how much content may be sent now.
 
-        Args:
-            flight: The request.
-
         Returns:
             Bytes; 0 if a window is shut.
         """
@@ -341,7 +331,6 @@ struct Http2Link(Movable):
         """Sends a piece of content.
 
         Args:
-            flight: The request.
             octets: The piece, no more than `sendable_len`.
             ends: True if it is the last one.
         """
@@ -366,7 +355,6 @@ struct Http2Link(Movable):
         """Drops content that was taken, and opens the windows for more.
 
         Args:
-            flight: The request.
             count: How much, in bytes.
         """
         flight.content.consume(count)
@@ -377,11 +365,7 @@ struct Http2Link(Movable):
             state.consume(self._output, flight.stream_id, count)
 
     def release(mut self, mut flight: Http2Flight):
-        """Ends a request, complete or not.
-
-        Args:
-            flight: The request.
-        """
+        """Ends a request, complete or not."""
         for index in range(len(self._flights)):
             if self._flights[index][].stream_id == flight.stream_id:
                 _ = self._flights.pop(index)
@@ -570,11 +554,7 @@ struct Http2Link(Movable):
         )
 
     def fail(mut self, error: ClientError):
-        """Ends the connection, and all its requests that are not complete.
-
-        Args:
-            error: Why.
-        """
+        """Ends the connection, and all its requests that are not complete."""
         self.is_closing = True
         if self.failure:
             return

@@ -14,20 +14,12 @@ struct IdleConnection(Movable):
     """One that speaks HTTP/2."""
 
     def __init__(out self, var connection: OwnedPointer[ClientConnection]):
-        """Takes one of HTTP/1.1.
-
-        Args:
-            connection: The connection.
-        """
+        """Takes one of HTTP/1.1."""
         self.connection = connection^
         self.link = None
 
     def __init__(out self, var link: ArcPointer[Http2Link]):
-        """Takes one of HTTP/2.
-
-        Args:
-            link: The connection.
-        """
+        """Takes one of HTTP/2."""
         self.connection = None
         self.link = link^
 

@@ -13,7 +13,6 @@ struct InterimResponse(Movable):
     var status: Int
     """100 to 199."""
     var kept: KeptFields
-    """Its fields."""
 
 
 struct KeptFields(Movable):

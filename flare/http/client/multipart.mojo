@@ -172,26 +172,16 @@ struct FormParts(Movable, Sized):
     var _file_index: Int
 
     def __init__(out self):
-        """Makes empty content."""
         self._parts = []
         self._length = 0
         self._file = None
         self._file_index = -1
 
     def __len__(self) -> Int:
-        """Counts the octets, those in files included.
-
-        Returns:
-            Bytes.
-        """
+        """Counts the octets, those in files included."""
         return self._length
 
     def add_octets(mut self, var octets: Buffer):
-        """Appends octets.
-
-        Args:
-            octets: The octets.
-        """
         var length = len(octets)
         self._parts.append(_Part(octets^, String(), length))
         self._length += length
@@ -200,7 +190,6 @@ struct FormParts(Movable, Sized):
         """Appends what is in a file.
 
         Args:
-            path: The file's path.
             length: How much of it, in bytes.
         """
         self._parts.append(_Part(Buffer(), path^, length))
@@ -212,7 +201,6 @@ struct FormParts(Movable, Sized):
         """Copies a piece of the content.
 
         Args:
-            output: Where to.
             start: Where the piece begins, in bytes.
             end: Where it ends; at most the length of the content.
 

@@ -625,8 +625,6 @@ struct ResponseOpener(Movable):
 
         Args:
             state: The client's connections and configuration.
-            base: Its base URL.
-            auth: Its credentials.
         """
         self._state = state
         self._base = base^
@@ -634,12 +632,6 @@ struct ResponseOpener(Movable):
 
     def url_of(self, request: ClientRequest) raises ClientError -> String:
         """Writes the URL of a request, without user name and password.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The URL.
 
         Raises:
             ClientError: If it is none.
@@ -661,14 +653,9 @@ struct ResponseOpener(Movable):
         """Sends a request, and waits for the head of its response.
 
         Args:
-            request: The request.
             use: `LEND` or `LEND_RAW`.
-            times: Its times.
             upload: Where its content comes from.
             source: The source of streamed content.
-
-        Returns:
-            The response.
 
         Raises:
             ClientError: If there is none.

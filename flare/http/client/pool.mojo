@@ -17,9 +17,7 @@ struct ClientConnection(Movable):
     """
 
     var transport: Transport
-    """The octets."""
     var endpoint: Endpoint
-    """Where it leads."""
     var request_count: Int
     """How many requests it has carried."""
     var is_http2: Bool
@@ -30,12 +28,7 @@ struct ClientConnection(Movable):
     """What responses tell of it."""
 
     def __init__(out self, var transport: Transport, var endpoint: Endpoint):
-        """Takes an open connection.
-
-        Args:
-            transport: The octets.
-            endpoint: Where it leads.
-        """
+        """Takes an open connection."""
         self.transport = transport^
         self.endpoint = endpoint^
         self.request_count = 0
@@ -85,7 +78,6 @@ struct Endpoint(Copyable, Equatable, Movable):
 
         Args:
             host: Host name or address.
-            port: The port.
         """
         self.host = host^
         self.port = port

@@ -99,13 +99,11 @@ struct PreparedRequest(Movable):
     var headers: HeaderMap
     """The request's own fields; credentials go when the origin changes."""
     var body: RequestBody
-    """Content from memory."""
     var upload: Upload
     """Where the content comes from."""
     var endpoint: Endpoint
     """Where the next attempt leads."""
     var proxy: Optional[ArcPointer[Proxy]]
-    """Through which proxy."""
     var redirect_count: Int
     """How many redirections were followed."""
     var retry_count: Int
@@ -148,10 +146,7 @@ struct PreparedRequest(Movable):
         """Prepares a request.
 
         Args:
-            request: The request.
-            url: Its URL, absolute.
             upload: Where its content comes from.
-            config: The client's configuration.
 
         Raises:
             ClientError: If the URL leads nowhere.
@@ -296,11 +291,7 @@ struct PreparedRequest(Movable):
         extras.trace = ArcPointer(span^)
 
     def end_trace(self, status: Int):
-        """Ends the span with a response.
-
-        Args:
-            status: The response's status.
-        """
+        """Ends the span with a response."""
         if self.extras:
             self.extras.held()[].end_trace(status, self._resend_count())
 
@@ -373,9 +364,6 @@ struct PreparedRequest(Movable):
     def tell_failure(mut self, error: ClientError):
         """Tells the hooks that an attempt has failed, unless they know its
         response.
-
-        Args:
-            error: How it failed.
         """
         if not self.extras or not self.extras.held()[].hooks.is_open():
             return
@@ -404,11 +392,7 @@ struct PreparedRequest(Movable):
             )
 
     def framing(self) -> RequestFraming:
-        """Decides how the content is framed.
-
-        Returns:
-            The framing.
-        """
+        """Decides how the content is framed."""
         var asks = self.expects_continue
         if self.upload.is_streamed:
             if self.upload.content_len == UNKNOWN_LEN:
@@ -428,11 +412,7 @@ struct PreparedRequest(Movable):
         return RequestFraming.none()
 
     def has_content(self) -> Bool:
-        """Tells whether content goes with the request.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether content goes with the request."""
         return self.upload.is_streamed or self.body.content_len() > 0
 
     def will_follow(self, response: ClientResponse) -> Bool:
@@ -505,7 +485,6 @@ struct PreparedRequest(Movable):
 
         Args:
             response: A response for which `will_follow` is true.
-            config: The client's configuration.
 
         Raises:
             ClientError: If there were too many, or it leads nowhere.
@@ -661,11 +640,7 @@ struct PreparedRequest(Movable):
             error.reason.write("; ", describe_attempts(story))
 
     def tell_story(self, mut response: ClientResponse):
-        """Says in the final response what few have to tell.
-
-        Args:
-            response: The response.
-        """
+        """Says in the final response what few have to tell."""
         if self.extras or self.retry_count > 0 or self.refusal_count > 0:
             response.set_story(self.story())
 
@@ -701,15 +676,11 @@ def prepare_request(
     """Fills in what a request leaves to the client.
 
     Args:
-        request: The request.
         upload: Where its content comes from.
         base: The client's base URL.
         auth: The client's credentials; with a base URL, for its origin alone.
         config_at: The client's configuration; a reference would be passed
             field by field.
-
-    Returns:
-        The call.
 
     Raises:
         ClientError: If it cannot be sent.

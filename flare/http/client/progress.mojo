@@ -36,7 +36,6 @@ struct NoProgress(TransferProgress):
     """Nobody wants to know."""
 
     def __init__(out self):
-        """Makes one."""
         pass
 
     def on_progress(mut self, transfer: Transfer) raises:
@@ -44,8 +43,5 @@ struct NoProgress(TransferProgress):
 
         Args:
             transfer: How far it is.
-
-        Raises:
-            Error: Never.
         """
         return

@@ -217,7 +217,6 @@ def choose_proxy(
 
     Args:
         settings: The proxies that there are.
-        endpoint: The host.
 
     Returns:
         The proxy; nothing if there is none for it.
@@ -240,9 +239,6 @@ def _shared_choice(
 def credentials_of(url: Url) -> Credentials:
     """Takes user name and password of a URL.
 
-    Args:
-        url: The URL.
-
     Returns:
         Basic credentials; none if the URL has no user name and no password.
     """
@@ -255,9 +251,6 @@ def credentials_of(url: Url) -> Credentials:
 
 def user_of(url: Url) -> String:
     """Takes the user name of a URL.
-
-    Args:
-        url: The URL.
 
     Returns:
         The name; empty if there is none.
@@ -288,9 +281,6 @@ def _scheme(url: StringSpan) raises ClientError -> ProxyScheme:
 def names_port(url: StringSpan) -> Bool:
     """Tells whether a URL of the scheme `http` names a port; a parsed one has
     lost a port of 80.
-
-    Args:
-        url: The URL.
 
     Returns:
         True if it does.

@@ -63,7 +63,6 @@ def redirect_url(base: Url, location: StringSpan) raises ClientError -> Url:
 
     Args:
         base: The URL that was asked.
-        location: The field's value.
 
     Returns:
         Where to go. It has the old fragment if it has none of its own.
@@ -126,9 +125,6 @@ def location_of(headers: HeaderMap) raises ClientError -> String:
 
     Args:
         headers: The response's header fields, with a Location.
-
-    Returns:
-        Its value.
 
     Raises:
         ClientError: If there are two that differ.

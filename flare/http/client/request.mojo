@@ -356,7 +356,6 @@ def request_url(
     Args:
         base: The client's base URL. A URL without a scheme is appended to it,
             whatever it begins with, so that no path can name another host.
-        request: The request.
 
     Returns:
         The URL, with the request's query.
@@ -424,12 +423,6 @@ def own_time_problem(name: StaticString, time_ms: Int) -> String:
 
 def parse_request_url(text: StringSpan) raises ClientError -> Url:
     """Reads an absolute URL.
-
-    Args:
-        text: The URL.
-
-    Returns:
-        The URL.
 
     Raises:
         ClientError: If it is none; a password in it is not repeated.

@@ -37,7 +37,6 @@ struct RequestExtras(Movable):
         """Ends the span with a response.
 
         Args:
-            status: The response's status.
             resend_count: How often the request was sent again.
         """
         if not self.trace:
@@ -72,10 +71,6 @@ def extras_of(
     request: ClientRequest, config: ClientConfig
 ) -> Optional[OwnedPointer[RequestExtras]]:
     """Gathers what few requests have.
-
-    Args:
-        request: The request.
-        config: The client's configuration.
 
     Returns:
         The extras; nothing if there are none.

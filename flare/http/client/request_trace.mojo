@@ -8,8 +8,6 @@ def describe_request(span: TraceSpan, method: StringSpan, url: Url):
     """Tells of a request what OpenTelemetry's conventions for HTTP ask for.
 
     Args:
-        span: The request's span.
-        method: Its method.
         url: Its URL; credentials and values of its query are left out.
     """
     span.set("http.request.method", method)

@@ -209,9 +209,6 @@ struct ClientResponse(Movable):
 def url_without_credentials(url: Url) -> String:
     """Writes a URL for messages.
 
-    Args:
-        url: The URL.
-
     Returns:
         It without user name, password and fragment.
     """
@@ -285,7 +282,6 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
     """What becomes of a response's content."""
 
     var number: UInt8
-    """The case."""
 
     comptime KEEP = ContentUse(0)
     """It becomes the response's body."""
@@ -299,11 +295,6 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
     """The same, as transferred: it is not decoded."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
 
     def goes_out(self) -> Bool:
@@ -375,7 +366,6 @@ struct ResponseBuilder(Movable):
         Args:
             use: What becomes of it.
             has_content: False if there is none for sure.
-            config: The client's configuration.
 
         Returns:
             How long the content may be, as transferred, in bytes.
@@ -427,9 +417,6 @@ struct ResponseBuilder(Movable):
     def has_more(self, piece: Span[UInt8, _]) -> Bool:
         """Tells whether more can be decoded from the piece.
 
-        Args:
-            piece: The same piece.
-
         Returns:
             True to empty `content` and call `take_more`.
         """
@@ -441,9 +428,6 @@ struct ResponseBuilder(Movable):
 
     def take_more(mut self, piece: Span[UInt8, _]) raises ClientError:
         """Decodes more of the same piece, so much that memory stays bounded.
-
-        Args:
-            piece: The same piece.
 
         Raises:
             ClientError: If the content cannot be decoded.
@@ -493,11 +477,6 @@ struct ResponseBuilder(Movable):
             self.response.body = Body(octets^)
 
     def take_response(deinit self) -> ClientResponse:
-        """Gives the response.
-
-        Returns:
-            The response.
-        """
         return self.response^
 
 
@@ -508,7 +487,6 @@ def copy_fields(fields: Fields, mut headers: HeaderMap):
     once their meaning.
 
     Args:
-        fields: The fields.
         headers: Where to. What goes over its limit is dropped; the parser's
             limits keep that from happening.
     """
@@ -580,7 +558,6 @@ def decode_error(
     """Takes over a failure of a decoder.
 
     Args:
-        error: What failed.
         size_setting: The setting that limits what comes out.
 
     Returns:

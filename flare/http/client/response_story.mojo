@@ -52,9 +52,6 @@ struct ResponseStory(Copyable, Movable):
 def describe_attempts(story: ResponseStory) -> String:
     """Says how often a request was sent, and why not again.
 
-    Args:
-        story: What is known.
-
     Returns:
         Such as "3 attempts: RetryPolicy.max_attempts allows no more".
     """

@@ -69,7 +69,6 @@ def backoff_ms(attempt: Int, base_ms: Int, max_ms: Int, random: UInt64) -> Int:
         attempt: Which repetition it is, 1 for the first.
         base_ms: Longest wait before the first, in milliseconds.
         max_ms: Longest wait of all, in milliseconds.
-        random: Any bits.
 
     Returns:
         Milliseconds, from half of the doubled wait up to all of it.

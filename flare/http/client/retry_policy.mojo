@@ -206,7 +206,6 @@ def full_jitter_ms(
         retry: Which repetition it is, 1 for the first.
         base_ms: Longest wait before the first, in milliseconds.
         max_ms: Longest wait of all, in milliseconds.
-        random: Any bits.
 
     Returns:
         Milliseconds, from 0 up to the wait that has doubled with each
@@ -276,7 +275,6 @@ struct RetryPlan(Movable):
     """What a policy says of one request: no clock of its own, and no socket."""
 
     var policy: RetryPolicy
-    """The policy."""
     var attempt_count: Int
     """How many attempts there were, the one under way included."""
     var end: RetryEnd
@@ -286,11 +284,7 @@ struct RetryPlan(Movable):
     `NOT_PLANNED`."""
 
     def __init__(out self, var policy: RetryPolicy):
-        """Begins with the first attempt, which the budget counts.
-
-        Args:
-            policy: The policy.
-        """
+        """Begins with the first attempt, which the budget counts."""
         policy.budget.note_request()
         self.policy = policy^
         self.attempt_count = 1
@@ -323,8 +317,6 @@ struct RetryPlan(Movable):
 
         Args:
             attempt: What is known of it, whatever has come of it.
-            status: The response's status.
-            headers: Its header fields.
             left_ms: As for `after_failure`.
 
         Returns:

@@ -12,9 +12,6 @@ from flare.http.message.header_map import HeaderError, HeaderMap
 def sent_host(request: PreparedRequest) -> String:
     """Tells which authority a request names (RFC 9110 section 7.2).
 
-    Args:
-        request: The request.
-
     Returns:
         Its own Host, or that of its URL.
     """
@@ -32,8 +29,6 @@ def leaves_out(
     """Tells whether a field of the client does not go with a request.
 
     Args:
-        name: The field's name.
-        request: The request.
         config: The client's configuration, whose field it is.
 
     Returns:
@@ -61,10 +56,6 @@ def sent_fields(
 
     Args:
         request: The request; the hooks have run, and its cookie is there.
-        config: The client's configuration.
-
-    Returns:
-        The fields.
 
     Raises:
         HeaderError: If they are longer than a block.

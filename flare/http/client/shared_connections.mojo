@@ -44,15 +44,10 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         self._pool = Mutex(_Pool(limits, idle_limits))
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do now.
-
-        Returns:
-            The figures.
-        """
+        """Tells what the connections do now."""
         return self._pool.lock()[].figures()
 
     def clear(self):
-        """Closes idle connections."""
         var guard = self._pool.lock()
         guard[].clear()
         var news = _News(guard[])
@@ -79,11 +74,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         news^.tell()
 
     def release(self, host: Int):
-        """Counts one connection less; its slot says so.
-
-        Args:
-            host: Where it led.
-        """
+        """Counts one connection less; its slot says so."""
         var guard = self._pool.lock()
         guard[].release(host)
         var news = _News(guard[])
@@ -156,9 +147,6 @@ struct _News(Movable):
 def take_slot(mut idle: IdleConnection) -> Optional[ConnectionSlot]:
     """Takes the slot off a connection of either version.
 
-    Args:
-        idle: The connection.
-
     Returns:
         The slot; nothing if it has none.
     """
@@ -207,7 +195,6 @@ struct ConnectionClaim(Movable):
         """Makes one that has nothing; the time starts.
 
         Args:
-            connections: The pool.
             endpoint: Where the connection has to lead.
             timeout_ms: Longest wait; -1 for ever.
         """
@@ -219,7 +206,6 @@ struct ConnectionClaim(Movable):
         self._waker = None
 
     def __deinit__(deinit self):
-        """Leaves the queue."""
         if self._number != _NOWHERE:
             self._connections.leave(self._number, is_late=False)
 
@@ -250,9 +236,6 @@ struct ConnectionClaim(Movable):
 
         Args:
             may_reuse: False for one that was not used before.
-
-        Returns:
-            As `take`.
         """
         var grant = self._connections.take(self._endpoint, not may_reuse)
         if not grant:

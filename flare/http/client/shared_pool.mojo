@@ -92,12 +92,10 @@ struct Grant[C: Movable & Deinitable](Movable):
     """A connection that is open; nothing to open one."""
 
     def __init__(out self, host: Int, var connection: Optional[Self.C]):
-        """Makes one."""
         self.host = host
         self.connection = connection^
 
     def take(deinit self) -> Optional[Self.C]:
-        """Gives the connection."""
         return self.connection^
 
 
@@ -163,7 +161,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     var idle_limits: PoolLimits
     """The limits of those that are idle."""
     var dropped: List[Self.C]
-    """Connections to close."""
     var woken: List[Self.W]
     """Wakers of requests that `collect` what they were given."""
     var _hosts: List[_Host[Self.C, Self.W]]
@@ -239,7 +236,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
 
         Args:
             endpoint: Where it has to lead.
-            waker: Whom to wake.
             wants_new: True for one that was not used before.
 
         Returns:
@@ -270,7 +266,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         """Leaves the queue; what was given already goes to others.
 
         Args:
-            number: The place.
             is_late: True to count a wait in vain.
         """
         if is_late:

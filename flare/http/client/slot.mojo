@@ -46,11 +46,7 @@ struct ConnectionSlot(Movable):
     def __init__[K: SlotKeeper](out self, var keeper: K, host: Int):
         """Takes a connection that the pool has counted.
 
-        Parameters:
-            K: The pool's type.
-
         Args:
-            keeper: The pool.
             host: Its number for where the connection leads.
         """
         # SAFETY: the box is this slot's own, until one of its two ends.
@@ -61,7 +57,6 @@ struct ConnectionSlot(Movable):
         self._end = _end[K]
 
     def __deinit__(deinit self):
-        """Tells the pool."""
         self._end(self._keeper, self.host)
 
     def keep(deinit self):

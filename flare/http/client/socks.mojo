@@ -257,9 +257,6 @@ def socks_reply(code: UInt8) -> StaticString:
 
     Source: RFC 1928 section 6.
 
-    Args:
-        code: The reply.
-
     Returns:
         The reason in words.
     """
@@ -287,9 +284,6 @@ def socks_reply(code: UInt8) -> StaticString:
 def is_about_address(code: UInt8) -> Bool:
     """Tells whether another address of the host may be reached.
 
-    Args:
-        code: The reply.
-
     Returns:
         False if the proxy would say the same of any address.
     """
@@ -305,7 +299,6 @@ def socks_destination(
 
     Args:
         host: A host name, or an address without brackets.
-        port: The port.
 
     Returns:
         Type, address and port.
@@ -342,10 +335,6 @@ def socks_address(ip: IpAddr, port: UInt16) -> List[UInt8]:
 
     Source: RFC 1928 section 5.
 
-    Args:
-        ip: The address.
-        port: The port.
-
     Returns:
         Type, address and port.
     """
@@ -373,13 +362,6 @@ def socks_login(
     """Writes user name and password.
 
     Source: RFC 1929 section 2.
-
-    Args:
-        user: The user name.
-        password: The password.
-
-    Returns:
-        The message.
 
     Raises:
         ClientError: If one is longer than 255 bytes; it shows neither.

@@ -35,16 +35,13 @@ struct ClientState(Movable):
     """Configuration, idle connections and the buffers of the next exchange."""
 
     var config: ClientConfig
-    """The configuration."""
     var pool: IdlePool[Endpoint, IdleConnection]
-    """Idle connections."""
     var links: List[ArcPointer[Http2Link]]
     """Connections that speak HTTP/2 and have requests under way."""
     var woken: List[Int]
     """The owners of requests that need not wait any longer for a connection
     that another one has opened; the driver empties it."""
     var context: ConnectContext
-    """What connections share."""
     var jar: Optional[CookieJar]
     """Cookies, if they are kept."""
     var shared: Optional[SharedParts]
@@ -282,9 +279,6 @@ struct ClientState(Movable):
         """Tells whether one more connection may be opened for requests that
         could also wait for a stream.
 
-        Args:
-            endpoint: Where it leads.
-
         Returns:
             False if there are as many as may wait there later
             (`PoolLimits.max_idle_per_host`), or as `ConnectionLimits` allow.
@@ -305,9 +299,6 @@ struct ClientState(Movable):
         """Tells whether a request that waits for a stream is better off
         elsewhere now.
 
-        Args:
-            endpoint: Where it leads.
-
         Returns:
             True if there is another connection to be had.
         """
@@ -323,9 +314,6 @@ struct ClientState(Movable):
         mut self, var connection: OwnedPointer[ClientConnection]
     ) -> ArcPointer[Http2Link]:
         """Begins to speak HTTP/2 on a new connection.
-
-        Args:
-            connection: The connection.
 
         Returns:
             The same, for many requests.
@@ -508,11 +496,7 @@ struct ClientState(Movable):
         self._put(endpoint^, IdleConnection(connection^), server_ms)
 
     def add_cookies(mut self, mut request: PreparedRequest):
-        """Gives a request the cookies that go to its URL.
-
-        Args:
-            request: The request.
-        """
+        """Gives a request the cookies that go to its URL."""
         if self.shared and self.shared.value().jar:
             var guard = self.shared.value().jar.value().lock()
             request.cookie = guard[].header_for(request.url, unix_seconds())
@@ -526,9 +510,6 @@ struct ClientState(Movable):
     ) raises ClientError:
         """Gives a request the cookies that go to its URL, and its answers to
         challenges that were kept (RFC 7616).
-
-        Args:
-            request: The request.
 
         Raises:
             ClientError: If an answer cannot stand in a field.
@@ -546,8 +527,6 @@ struct ClientState(Movable):
         """Keeps the challenge of a response, and what else it says of answers.
 
         Args:
-            request: The request.
-            builder: Has its response.
             attempt: How it was sent.
 
         Returns:
@@ -561,11 +540,7 @@ struct ClientState(Movable):
         )
 
     def keep_cookies(mut self, response: ClientResponse):
-        """Stores the cookies that a response sets.
-
-        Args:
-            response: The response.
-        """
+        """Stores the cookies that a response sets."""
         if self.shared and self.shared.value().jar:
             var guard = self.shared.value().jar.value().lock()
             _keep_cookies(guard[], response)
@@ -586,7 +561,6 @@ struct SharedParts(Copyable, Movable):
     """What the states of one client, one for each thread, have in common."""
 
     var connections: SharedConnections
-    """The connections."""
     var contexts: CommonTls
     """The contexts of TLS, with their tickets."""
     var challenges: Challenges

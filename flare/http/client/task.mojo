@@ -96,8 +96,6 @@ struct RequestTask(Movable):
         """Makes ready to send a request.
 
         Args:
-            request: The request.
-            state: The client.
             owner: What its driver calls it: connections that are shared wake it
                 by that number. Negative if the driver waits for this one alone.
         """
@@ -126,7 +124,6 @@ struct RequestTask(Movable):
         """Goes on with what is there.
 
         Args:
-            state: The client.
             event: Why it goes on.
 
         Returns:

@@ -5,7 +5,6 @@ struct TaskEvent(Equatable, TrivialRegisterPassable):
     """Why a driver goes on with a task."""
 
     var number: UInt8
-    """The case."""
 
     comptime NONE = TaskEvent(0)
     """For no reason that is known, or to send what is there."""
@@ -15,7 +14,6 @@ struct TaskEvent(Equatable, TrivialRegisterPassable):
     """`wait_ms` are over, and nothing was ready."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case."""
         self.number = number
 
 
@@ -23,7 +21,6 @@ struct TaskProgress(Equatable, TrivialRegisterPassable):
     """What a driver has to do before it goes on with a task."""
 
     var number: UInt8
-    """The case."""
 
     comptime WAIT = TaskProgress(0)
     """Wait for one of the `watches`, no longer than `wait_ms`."""
@@ -38,5 +35,4 @@ struct TaskProgress(Equatable, TrivialRegisterPassable):
     request whose content is lent (`ContentUse.LEND`)."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case."""
         self.number = number

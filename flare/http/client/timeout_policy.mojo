@@ -153,7 +153,6 @@ struct TimeoutPolicy(ImplicitlyCopyable):
 
         Args:
             attempt: What was waited for.
-            connection: Its connection.
 
         Raises:
             ClientError: If it may wait no longer.
@@ -250,10 +249,6 @@ def total_error(total: Deadline, phase: Phase) -> ClientError:
 
     Args:
         total: The deadline that is over.
-        phase: What it was at.
-
-    Returns:
-        The error.
     """
     return ClientError(
         materialize[Phase.TOTAL](),

@@ -19,11 +19,7 @@ struct Transport(Movable):
     var _tls: Optional[OwnedPointer[TlsLayer]]
 
     def __init__(out self, var socket: RawSocket):
-        """Takes a connected socket.
-
-        Args:
-            socket: The socket.
-        """
+        """Takes a connected socket."""
         self._socket = socket^
         self._tls = None
 
@@ -65,7 +61,6 @@ struct Transport(Movable):
         """Says what is known of an IP connection.
 
         Args:
-            info: Gets the facts.
             is_tls: True if TLS is spoken with the host, and not with a proxy
                 alone.
         """
@@ -96,19 +91,12 @@ struct Transport(Movable):
 
     @always_inline
     def fd(self) -> Int32:
-        """Lends the descriptor, to wait for it.
-
-        Returns:
-            The number.
-        """
+        """Lends the descriptor, to wait for it."""
         return self._socket.fd()
 
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets.
-
-        Args:
-            octets: What to send.
 
         Returns:
             How many were taken, or a negative number as `failure` takes it.
@@ -124,7 +112,6 @@ struct Transport(Movable):
 
         Args:
             first: What goes first; not empty.
-            second: What follows.
 
         Returns:
             How many octets of both were taken, or a negative number as
@@ -148,9 +135,6 @@ struct Transport(Movable):
     @always_inline
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
         """Reads octets.
-
-        Args:
-            room: Where to.
 
         Returns:
             How many, 0 at the end of the stream, or a negative number as
@@ -183,20 +167,12 @@ struct Transport(Movable):
 
     @always_inline
     def wants_write(self) -> Bool:
-        """Tells whether octets that were taken wait to leave.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether octets that were taken wait to leave."""
         return Bool(self._tls) and self._tls.value()[].wants_write()
 
     @always_inline
     def has_buffered(self) -> Bool:
-        """Tells whether octets may be had without waiting for the descriptor.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether octets may be had without waiting for the descriptor."""
         return Bool(self._tls) and self._tls.value()[].has_buffered()
 
     def has_ended(self) -> Bool:
@@ -213,13 +189,8 @@ struct Transport(Movable):
         """Explains what a call has answered.
 
         Args:
-            phase: When it failed.
             number: The negative number that the call has answered.
-            operation: What was tried.
             name: What the error calls the peer.
-
-        Returns:
-            The error.
         """
         if number == TLS_FAILED and self._tls:
             var failure = self._tls.value()[].failure()
@@ -290,9 +261,6 @@ struct TlsLayer(Movable):
     def flush(mut self, mut socket: RawSocket) -> Int:
         """Sends records that are still here.
 
-        Args:
-            socket: The connection.
-
         Returns:
             0 if none is left, or a negative errno.
         """
@@ -308,9 +276,6 @@ struct TlsLayer(Movable):
 
     def shake_hands(mut self, mut socket: RawSocket) -> Int:
         """Goes on with the handshake.
-
-        Args:
-            socket: The connection.
 
         Returns:
             0 if it is complete, `TLS_FAILED`, or a negative errno; -EAGAIN to
@@ -354,10 +319,6 @@ struct TlsLayer(Movable):
     def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
         """Encrypts and sends; `flush` sends what could not be sent yet.
 
-        Args:
-            socket: The connection.
-            octets: The plaintext.
-
         Returns:
             How many octets were taken, `TLS_FAILED`, or a negative errno: then
             none of them has left. An error behind the first that have left is
@@ -379,10 +340,6 @@ struct TlsLayer(Movable):
         mut self, mut socket: RawSocket, room: MutSpan[UInt8, _]
     ) -> Int:
         """Decrypts what has arrived.
-
-        Args:
-            socket: The connection.
-            room: Where to.
 
         Returns:
             How many octets, 0 when the peer has said that nothing follows,

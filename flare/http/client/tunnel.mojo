@@ -42,7 +42,6 @@ struct Tunnel(Movable):
 
         Args:
             endpoint: Where the tunnel is to lead.
-            proxy: The proxy.
             answer: What is said to its challenge; empty for nothing.
 
         Raises:
@@ -122,7 +121,6 @@ struct Tunnel(Movable):
         """Reads what follows the head of a refusal, without waiting.
 
         Args:
-            connection: The connection.
             limits: Bounds of the response's head.
 
         Returns:
@@ -147,9 +145,6 @@ def tunnel_authority(endpoint: Endpoint) -> String:
 
     Args:
         endpoint: Where the tunnel is to lead.
-
-    Returns:
-        Host and port.
     """
     if ":" in endpoint.host:
         return String("[", endpoint.host, "]:", endpoint.port)

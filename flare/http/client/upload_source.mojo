@@ -28,27 +28,15 @@ struct UploadSource(Readable):
     var _drop: def(Erased) thin -> None
 
     def __init__[R: Readable](out self, var source: R):
-        """Takes a source.
-
-        Parameters:
-            R: Its type.
-
-        Args:
-            source: The source.
-        """
         self._source = erase(source^)
         self._read = _read[R]
         self._drop = destroy[R]
 
     def __deinit__(deinit self):
-        """Ends the source."""
         self._drop(self._source)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         """Reads the next piece.
-
-        Args:
-            room: Where to.
 
         Returns:
             How many octets; 0 at the end.

@@ -417,15 +417,8 @@ def bare_request(
     """Makes a request without content; see `make_request`.
 
     Args:
-        method: The method.
-        url: The URL.
-        headers: Header fields.
         params: Parameters for the query.
         timeout_ms: Time for all of it in milliseconds.
-        auth: The credentials.
-
-    Returns:
-        The request.
     """
     var request = ClientRequest(String(method), String(url))
     swap(request.headers, headers.fields)
@@ -453,19 +446,9 @@ def make_request(
     noted in it, for whoever sends it to raise.
 
     Args:
-        method: The method.
-        url: The URL.
         body: The content, unless it is given by name.
-        headers: Header fields.
         params: Parameters for the query.
-        json: The content as JSON.
-        form: The content as a form.
-        data: The content as it is.
         timeout_ms: Time for all of it in milliseconds.
-        auth: The credentials.
-
-    Returns:
-        The request.
     """
     var request = bare_request(method, url, headers^, params^, timeout_ms, auth)
     swap(request.body, body)

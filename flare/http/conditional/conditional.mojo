@@ -219,7 +219,6 @@ struct EntityTagError(Copyable, Movable, Writable):
     """A text is no entity tag."""
 
     var text: String
-    """The text."""
     var offset: Int
     """Where it goes wrong, in bytes; its length if the end came too early."""
 
@@ -227,18 +226,13 @@ struct EntityTagError(Copyable, Movable, Writable):
         """Describes a refused text.
 
         Args:
-            octets: The text.
             offset: Where it goes wrong, in bytes.
         """
         self.text = String(unsafe_from_utf8=octets)
         self.offset = offset
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with the text escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with the text escaped."""
         writer.write("entity tag '")
         write_escaped(self.text.as_bytes(), writer)
         writer.write("': wrong at byte ", self.offset)
@@ -344,11 +338,7 @@ def scan_entity_tag(octets: Span[UInt8, _], start: Int) -> EntityTagCut:
     """Finds the entity tag that begins at an offset.
 
     Args:
-        octets: The text.
         start: Where the tag has to begin, at most the length.
-
-    Returns:
-        Its place.
     """
     var index = start
     if index + 1 < len(octets) and octets[index] == 87:
@@ -371,7 +361,6 @@ struct TagListMatch(Equatable, ImplicitlyCopyable):
     """What a list of entity tags says of one."""
 
     var code: UInt8
-    """The case."""
 
     comptime NONE = TagListMatch(0)
     """No tag of the list is the one."""
@@ -392,7 +381,6 @@ def match_tag_list(
     (section 5.6.1.2).
 
     Args:
-        value: The field's value.
         tag: What the current representation has, if it has one.
         is_strong: True for the strong comparison.
 

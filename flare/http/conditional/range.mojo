@@ -189,11 +189,7 @@ def content_range(range: ByteRange, size: Int) -> String:
     """Writes the value of a Content-Range field (RFC 9110 section 14.4).
 
     Args:
-        range: What is sent.
         size: Length of the whole representation in bytes.
-
-    Returns:
-        The value.
     """
     return String("bytes ", range, "/", size)
 
@@ -203,9 +199,6 @@ def unsatisfied_range(size: Int) -> String:
 
     Args:
         size: Length of the whole representation in bytes.
-
-    Returns:
-        The value.
     """
     return String("bytes */", size)
 

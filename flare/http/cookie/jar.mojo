@@ -422,7 +422,6 @@ def path_matches(path: StringSpan, cookie_path: StringSpan) -> Bool:
 
     Args:
         path: The path of a URL.
-        cookie_path: The path of a cookie.
 
     Returns:
         True if they are equal, or the first goes on behind a slash.

@@ -105,11 +105,7 @@ struct Http1Request(Movable):
         self._host_len = start.host.byte_length()
 
     def replace_host(mut self, host: StringSpan):
-        """Asks for another host, before the next attempt.
-
-        Args:
-            host: Host and port.
-        """
+        """Asks for another host, before the next attempt."""
         var behind = List[UInt8](capacity=len(self.output))
         behind.extend(
             self.output.span().after(self._host_offset + self._host_len)
@@ -155,12 +151,6 @@ struct Http1Request(Movable):
     def push[S: OctetStream](mut self, mut stream: S) -> RequestEvent:
         """Sends what is there.
 
-        Parameters:
-            S: The connection's type.
-
-        Args:
-            stream: The connection.
-
         Returns:
             BLOCKED, BROKEN, ASKED (once, if the content is to wait for 100),
             DRY or SENT.
@@ -201,11 +191,7 @@ struct Http1Request(Movable):
         return len(self.output) + len(self.lent) - self._sent_len
 
     def has_sent_all(self) -> Bool:
-        """Tells whether all of the request has left.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether all of the request has left."""
         return self.supply.has_all() and self._left_len() == 0
 
     def end_loan(mut self):
@@ -222,11 +208,7 @@ struct Http1Request(Movable):
         self.lent.move_to(self.output)
 
     def take_output(mut self) -> Buffer:
-        """Gives the room for what is sent away: what is not sent never will be.
-
-        Returns:
-            The buffer.
-        """
+        """Gives the room for what is sent away: what is not sent never will be."""
         self.end_loan()
         if self._left_len() > 0:
             self.supply = Supply.REST_ARRIVING
@@ -236,11 +218,7 @@ struct Http1Request(Movable):
         return output^
 
     def into_room(deinit self) -> Buffer:
-        """Gives the room for what is sent away, with the request at its end.
-
-        Returns:
-            The buffer.
-        """
+        """Gives the room for what is sent away, with the request at its end."""
         return self.output^
 
     def begin_response(
@@ -254,7 +232,6 @@ struct Http1Request(Movable):
 
         Args:
             parser: A parser without octets.
-            method: The request's.
             expects_switching: True if 101 is an answer.
 
         Raises:
@@ -264,11 +241,7 @@ struct Http1Request(Movable):
         self.parser = parser^
 
     def has_response(self) -> Bool:
-        """Tells whether anything of a response has come.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether anything of a response has come."""
         return self.parser.__bool__() and self.parser.held()[].has_begun()
 
     def receive[
@@ -276,11 +249,7 @@ struct Http1Request(Movable):
     ](mut self, mut stream: S, limits: HeadLimits) raises -> ResponseProgress:
         """Goes on with the response, receiving what is there.
 
-        Parameters:
-            S: The connection's type.
-
         Args:
-            stream: The connection.
             limits: Bounds of the response's head.
 
         Returns:
@@ -346,9 +315,6 @@ struct Http1Request(Movable):
 
 def reason_of(number: Int) -> String:
     """Explains what a call of a connection has answered.
-
-    Args:
-        number: The negative number.
 
     Returns:
         A text for the log.

@@ -24,11 +24,7 @@ trait RequestStream:
     never waits."""
 
     def is_congested(mut self) -> Bool:
-        """Tells whether the connection takes no more now.
-
-        Returns:
-            True to wait.
-        """
+        """Tells whether the connection takes no more now."""
         ...
 
     def has_sent_end(self) -> Bool:
@@ -57,11 +53,7 @@ trait RequestStream:
         ...
 
     def send_trailers(mut self, fields: HeaderMap):
-        """Ends the request with trailer fields (RFC 9113 section 8.1).
-
-        Args:
-            fields: The fields.
-        """
+        """Ends the request with trailer fields (RFC 9113 section 8.1)."""
         ...
 
 
@@ -69,9 +61,6 @@ def send_piece[
     S: RequestStream
 ](mut stream: S, content: Span[UInt8, _], *, ends: Bool) -> Int:
     """Sends what a stream takes of content, and its end behind all of it.
-
-    Parameters:
-        S: The stream's type.
 
     Args:
         stream: The stream, which has not sent its end.
@@ -99,15 +88,12 @@ struct Http2Request(Movable):
 
     var _padding: Padding[128]
     var target: String
-    """The request target."""
     var headers: HeaderMap
-    """The fields."""
     var framing: RequestFraming
     """How long the content is, if that is known."""
     var content: Buffer
     """Content that is here."""
     var supply: Supply
-    """How much of it that is."""
     var trailers: Trailers
     """What is sent behind it."""
     var _sent_len: Int
@@ -124,8 +110,6 @@ struct Http2Request(Movable):
         """Takes a request without its content.
 
         Args:
-            target: The request target.
-            headers: The fields.
             framing: How the content is framed.
             supply: ALL if it is appended before the first attempt, ARRIVING if
                 it goes on arriving.
@@ -141,11 +125,7 @@ struct Http2Request(Movable):
         self._asks = False
 
     def is_empty(self) -> Bool:
-        """Tells whether nothing follows the fields.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether nothing follows the fields."""
         return (
             self.supply == Supply.ALL
             and len(self.content) == 0
@@ -159,12 +139,6 @@ struct Http2Request(Movable):
 
     def push[S: RequestStream](mut self, mut stream: S) -> RequestEvent:
         """Sends what windows and connection take.
-
-        Parameters:
-            S: The stream's type.
-
-        Args:
-            stream: The stream.
 
         Returns:
             BLOCKED, ASKED (once, if the content is to wait for 100), DRY or
@@ -200,11 +174,7 @@ struct Http2Request(Movable):
             self._sent_len = 0
 
     def has_unsent(self) -> Bool:
-        """Tells whether content waits to be sent.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether content waits to be sent."""
         return len(self.content) > self._sent_len
 
     def end(mut self, var trailers: Trailers):
@@ -227,7 +197,6 @@ struct Http2Request(Movable):
 
         Args:
             request: Where to; nothing was written there.
-            method: The request's method.
             host: Host and port that are asked for.
 
         Raises:

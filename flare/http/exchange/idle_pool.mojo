@@ -187,7 +187,6 @@ struct IdlePool[K: Copyable & Equatable & Deinitable, C: Movable & Deinitable](
     # Those that have connections.
     var _origins: List[_Origin[Self.K, Self.C]]
     var limits: PoolLimits
-    """The limits."""
 
     def __init__(out self, limits: PoolLimits):
         self._origins = []
@@ -274,5 +273,4 @@ struct IdlePool[K: Copyable & Equatable & Deinitable, C: Movable & Deinitable](
                 _ = self._origins.pop(index)
 
     def clear(mut self):
-        """Drops all connections."""
         self._origins.clear()

@@ -23,11 +23,6 @@ struct LentContent(Movable, Sized):
         self._octets = {}
 
     def __len__(self) -> Int:
-        """Counts the octets.
-
-        Returns:
-            How many there are.
-        """
         return len(self._octets)
 
     def unsafe_begin(mut self, octets: Span[UInt8, _]):
@@ -41,11 +36,7 @@ struct LentContent(Movable, Sized):
         )
 
     def span(self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the octets on.
-
-        Returns:
-            All of them.
-        """
+        """Lends the octets on."""
         # SAFETY: the octets stay until the loan ends, which changes this.
         return unsafe_lend[ImmOrigin(origin_of(self))](
             self._octets.unsafe_ptr(), len(self._octets)

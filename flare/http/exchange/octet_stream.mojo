@@ -44,9 +44,6 @@ trait OctetStream:
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
         """Reads octets.
 
-        Args:
-            room: Where to.
-
         Returns:
             How many, 0 at the end of the stream, or a negative number.
         """

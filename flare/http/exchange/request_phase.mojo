@@ -26,7 +26,6 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
     """What a request waits for."""
 
     var number: UInt8
-    """The case."""
 
     comptime NEW = RequestPhase(0)
     """For its beginning."""
@@ -55,19 +54,11 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
     """How many phases there are."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
 
     def is_sending(self) -> Bool:
         """Tells whether more of the request is to be sent, and nothing of the
         response is known.
-
-        Returns:
-            True if so.
         """
         return self == Self.SENDING or self == Self.FEEDING
 
@@ -106,7 +97,6 @@ struct RequestEvent(Equatable, TrivialRegisterPassable):
     """What happens to a request."""
 
     var number: UInt8
-    """The case."""
 
     comptime QUEUE = RequestEvent(0)
     """No server has room for it."""
@@ -140,11 +130,6 @@ struct RequestEvent(Equatable, TrivialRegisterPassable):
     """How many events there are."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
 
 
@@ -233,7 +218,6 @@ def happens(phase: RequestPhase, event: RequestEvent) -> Bool:
 
     Args:
         phase: What the request waits for.
-        event: The event.
 
     Returns:
         False if it may not.

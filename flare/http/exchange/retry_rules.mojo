@@ -25,7 +25,6 @@ struct AttemptEnd(Equatable, TrivialRegisterPassable):
     """What has come of an attempt, as far as another one depends on it."""
 
     var number: UInt8
-    """The case."""
 
     comptime ANSWERED = AttemptEnd(0)
     """There is an answer, and it is the final one."""

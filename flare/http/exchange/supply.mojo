@@ -6,7 +6,6 @@ struct Supply(Equatable, TrivialRegisterPassable):
     start, so that it may be sent once more, or what was sent is gone."""
 
     var number: UInt8
-    """The case."""
 
     comptime ALL = Supply(0)
     """All, from its start."""
@@ -18,19 +17,10 @@ struct Supply(Equatable, TrivialRegisterPassable):
     """The last of it; what was sent before is gone."""
 
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
 
     def has_all(self) -> Bool:
-        """Tells whether no more will come.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether no more will come."""
         return self == Self.ALL or self == Self.REST
 
     def is_kept(self) -> Bool:

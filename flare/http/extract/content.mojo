@@ -193,7 +193,6 @@ def add_misfit(
 
     Args:
         found: What was found before; gets it.
-        name: The field's name.
         reason: What is wrong with it.
     """
     var error = InputError.of_content(String(name), String(reason))
@@ -205,9 +204,6 @@ def add_misfit(
 
 def essence_of(req: Request) -> String:
     """Reads type and subtype of the content.
-
-    Args:
-        req: The request.
 
     Returns:
         Both in lower case; empty if there is no Content-Type.

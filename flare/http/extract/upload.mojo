@@ -447,11 +447,7 @@ struct UploadFile(Movable, Sized):
         self._length = 0
 
     def __len__(self) -> Int:
-        """Counts what was written.
-
-        Returns:
-            Bytes.
-        """
+        """Counts what was written."""
         return self._length
 
     def share(mut self) raises OsError -> ArcPointer[File]:

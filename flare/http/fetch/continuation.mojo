@@ -97,14 +97,6 @@ struct AnyContinuation(Movable):
     var _drop: def(Erased) thin -> None
 
     def __init__[C: Continuation](out self, var continuation: C):
-        """Takes a continuation.
-
-        Parameters:
-            C: Its type.
-
-        Args:
-            continuation: The continuation.
-        """
         self._continuation = erase(continuation^)
         self._go_on = _go_on[C]
         self._drop = destroy[C]
@@ -118,9 +110,6 @@ struct AnyContinuation(Movable):
 
         Args:
             results: What became of the requests.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: What the continuation raises.

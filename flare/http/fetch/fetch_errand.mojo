@@ -57,8 +57,6 @@ struct FetchErrand(Errand, FetchUser):
         """Makes one that has not begun.
 
         Args:
-            loop: The worker's.
-            client: Sends the requests.
             requests: What is sent first.
             continuation: Goes on with the responses.
             logs_errors: Whether errors of the continuation are logged.
@@ -78,31 +76,17 @@ struct FetchErrand(Errand, FetchUser):
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
-        """Sends the first requests.
-
-        Args:
-            errand: The errand.
-            completion: Takes the response.
-        """
+        """Sends the first requests."""
         errand[]._completion = completion^
         _run(errand)
 
     @staticmethod
     def on_content(errand: ArcPointer[Self]):
-        """Ignores content: it is not read.
-
-        Args:
-            errand: The errand.
-        """
+        """Ignores content: it is not read."""
         return
 
     @staticmethod
     def cancel(errand: ArcPointer[Self]):
-        """Ends the requests.
-
-        Args:
-            errand: The errand.
-        """
         errand[]._completion = None
         var worker = worker_client(errand[]._loop, errand[]._client)
         for token in errand[]._calls.copy():
@@ -114,8 +98,6 @@ struct FetchErrand(Errand, FetchUser):
         """Takes what became of a request; behind the last one it goes on.
 
         Args:
-            user: The errand.
-            index: Which request.
             result: The response, or the error.
         """
         ref self = user[]

@@ -50,8 +50,6 @@ def watch_cancel(
     """Has a call go on when it is cancelled.
 
     Args:
-        loop: The worker's.
-        cancel: What cancels it.
         call: The call's token in the loop.
 
     Raises:
@@ -81,7 +79,6 @@ def unwatch_cancel(loop: ArcPointer[WorkerLoop], call: UInt64):
     """Forgets a call that is over.
 
     Args:
-        loop: The worker's.
         call: The call's token; it need not be watched.
     """
     var kept = loop[].unsafe_local[_Cancels](_KEY)

@@ -47,7 +47,6 @@ trait FetchUser(Deinitable, Movable):
         """Takes what became of a request.
 
         Args:
-            user: The user.
             index: Which of its requests.
             result: The response, or the error.
         """
@@ -58,9 +57,7 @@ struct WorkerClient(Movable):
     """What the requests of one client have in common on one worker."""
 
     var client: SharedClient
-    """The client."""
     var loop: ArcPointer[WorkerLoop]
-    """The worker's."""
     var state: ArcPointer[ClientState]
     """The client's connections and buffers."""
     # Tokens of calls by number; `NO_CALL` where there is none.
@@ -126,10 +123,6 @@ def worker_client(
 ) -> ArcPointer[WorkerClient]:
     """Finds what a worker has of a client, or makes it.
 
-    Args:
-        loop: The worker's.
-        client: The client.
-
     Returns:
         The same for all copies of the client.
     """
@@ -156,12 +149,7 @@ def start_call[
 ) -> UInt64:
     """Sends a request; `settle` must follow.
 
-    Parameters:
-        U: The user's type.
-
     Args:
-        worker: The client.
-        request: The request.
         user: Who is told what becomes of it, perhaps at once.
         index: Which of the user's requests it is.
 
@@ -194,7 +182,6 @@ def drop_call(worker: ArcPointer[WorkerClient], token: UInt64):
     """Ends a call whose result nobody wants; `settle` must follow.
 
     Args:
-        worker: The client.
         token: The call's; it may be over.
     """
     if token == NO_CALL:
@@ -205,11 +192,7 @@ def drop_call(worker: ArcPointer[WorkerClient], token: UInt64):
 
 
 def settle(worker: ArcPointer[WorkerClient]):
-    """Watches what calls share, and lets those go on that waited for others.
-
-    Args:
-        worker: The client.
-    """
+    """Watches what calls share, and lets those go on that waited for others."""
     ref self = worker[]
     if self._is_settling:
         return

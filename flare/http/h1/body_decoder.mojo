@@ -23,7 +23,6 @@ struct BodyProgress(Equatable, TrivialRegisterPassable):
     """What `BodyDecoder.advance` found."""
 
     var number: UInt8
-    """The case."""
 
     comptime NEEDS_OCTETS = BodyProgress(0)
     """Nothing; the content goes on."""
@@ -231,11 +230,7 @@ struct BodyDecoder(Movable):
         return count
 
     def drop(mut self, mut input: Buffer):
-        """Drops what `advance` told of last.
-
-        Args:
-            input: The input.
-        """
+        """Drops what `advance` told of last."""
         debug_assert(self._piece_len <= self._drop_len, "a piece that stays")
         input.consume(self._drop_len)
         self._drop_len = 0
@@ -319,11 +314,7 @@ struct DetachedBody(Movable):
         return self.decoder.trailers(self.input.span())
 
     def leftover(ref self) -> Span[UInt8, ImmOrigin(origin_of(self.input))]:
-        """Lends what stands behind the body: octets of the next request.
-
-        Returns:
-            None before END.
-        """
+        """Lends what stands behind the body: octets of the next request."""
         if not self.decoder.is_complete():
             return self.input.span().between(0, 0)
         return self.input.span().after(self.decoder.trailers_end())

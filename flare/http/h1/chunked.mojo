@@ -403,7 +403,6 @@ def append_chunk(mut out: Buffer, octets: Span[UInt8, _]):
     Source: RFC 9112 section 7.1.
 
     Args:
-        out: Where to.
         octets: The chunk's data. Of none, nothing is written: an empty chunk
             would be the last one.
     """
@@ -427,7 +426,6 @@ def append_last_chunk(mut out: Buffer, trailers: Trailers):
     Source: RFC 9112 sections 7.1 and 7.1.2.
 
     Args:
-        out: Where to.
         trailers: The fields; there may be none.
     """
     out.append_literal["0\r\n"]()

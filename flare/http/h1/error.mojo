@@ -102,7 +102,6 @@ struct Rule(Equatable, ImplicitlyCopyable):
         """Makes a rule.
 
         Args:
-            number: The rule's number.
             status: The status code of the answer.
         """
         self.number = number
@@ -110,9 +109,6 @@ struct Rule(Equatable, ImplicitlyCopyable):
 
     def __eq__(self, other: Self) -> Bool:
         """Compares two rules.
-
-        Args:
-            other: A rule.
 
         Returns:
             True if they are the same.
@@ -233,11 +229,7 @@ struct RemoteProtocolError(Copyable, Movable, Writable):
         return self.rule.status
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and the place.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the rule and the place."""
         writer.write(self.rule.text(), " (byte ", self.offset, ")")
 
 
@@ -251,7 +243,6 @@ struct LocalProtocolError(Copyable, Movable, Writable):
     var part: StaticString
     """What was refused: "method", "request target", "Host" or "framing"."""
     var text: String
-    """The refused text."""
     var offset: Int
     """Where in `text` the offending octet stands, in bytes."""
     var demand: StaticString
@@ -267,8 +258,6 @@ struct LocalProtocolError(Copyable, Movable, Writable):
         """Describes a refused part.
 
         Args:
-            part: What was refused.
-            text: The refused text.
             offset: Where the offending octet stands, in bytes.
             demand: What the rule allows.
         """
@@ -278,11 +267,7 @@ struct LocalProtocolError(Copyable, Movable, Writable):
         self.demand = demand
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with the refused text escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with the refused text escaped."""
         writer.write(self.part, " '")
         write_escaped(self.text.as_bytes(), writer)
         writer.write("' cannot be sent (byte ", self.offset, "): ")

@@ -75,9 +75,6 @@ struct FieldSection(Movable):
 
         Args:
             octets: The octets of the input that `parse` was given.
-
-        Returns:
-            Names and values.
         """
         # SAFETY: section and octets belong to the same parser, which outlives
         # every request that is lent from it.

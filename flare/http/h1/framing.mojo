@@ -64,7 +64,6 @@ struct ContentEnd(Equatable, TrivialRegisterPassable):
     """Where the content of a response ends."""
 
     var number: UInt8
-    """The case."""
 
     comptime NONE = ContentEnd(0)
     """With the head: there is no content."""
@@ -79,11 +78,6 @@ struct ContentEnd(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
         self.number = number
 
 
@@ -107,9 +101,6 @@ struct Framing(TrivialRegisterPassable):
 
         Args:
             flag: One of the constants of this file.
-
-        Returns:
-            True if it was.
         """
         return (self.flags & flag) != 0
 

@@ -28,7 +28,6 @@ struct RequestHead(Movable):
     """
 
     var method: Method
-    """The method."""
     var method_offset: Int
     """Start of the method's name, behind skipped empty lines."""
     var method_len: Int
@@ -38,13 +37,11 @@ struct RequestHead(Movable):
     var target_len: Int
     """Length of the target in bytes."""
     var target: TargetParts
-    """The parts of the target."""
     var minor_version: UInt8
     """0 for HTTP/1.0, 1 or more for HTTP/1.1 and what is compatible."""
     var framing: Framing
     """What the fields say of framing and connection."""
     var section: FieldSection
-    """The header fields."""
     var head_len: Int
     """Length of the complete head in bytes, with its last CRLF."""
     var _is_in_fields: Bool

@@ -39,7 +39,6 @@ struct Progress(Equatable, TrivialRegisterPassable):
     """What `RequestParser.advance` found."""
 
     var number: UInt8
-    """The case."""
 
     comptime NEEDS_OCTETS = Progress(0)
     """The request is not complete."""
@@ -117,9 +116,6 @@ struct RequestParser(Movable):
         Args:
             limits: Bounds of head and trailers.
 
-        Returns:
-            What was found.
-
         Raises:
             RemoteProtocolError: If the request breaks a rule; the connection
                 cannot be used any further.
@@ -148,12 +144,6 @@ struct RequestParser(Movable):
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> Progress:
         """Goes on behind a head that `advance` has told of.
-
-        Args:
-            limits: Bounds of trailers.
-
-        Returns:
-            What was found.
 
         Raises:
             RemoteProtocolError: If the content breaks a rule.

@@ -45,7 +45,6 @@ struct ResponseHead(Movable):
     var framing: Framing
     """What the fields say of framing and connection."""
     var section: FieldSection
-    """The header fields."""
     var head_len: Int
     """Length of the complete head in bytes, with its last line end."""
     var is_strict: Bool
@@ -186,7 +185,6 @@ def content_end(
 
     Args:
         request_method: The method of the request that is answered.
-        head: The complete head.
 
     Returns:
         Where the content ends.

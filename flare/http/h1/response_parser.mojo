@@ -30,7 +30,6 @@ struct ResponseProgress(Equatable, TrivialRegisterPassable):
     """What `ResponseParser.advance` found."""
 
     var number: UInt8
-    """The case."""
 
     comptime NEEDS_OCTETS = ResponseProgress(0)
     """More of the response has to arrive."""
@@ -179,9 +178,6 @@ struct ResponseParser(Movable):
         Args:
             limits: Bounds of head and trailers.
 
-        Returns:
-            What was found.
-
         Raises:
             RemoteProtocolError: If the response breaks a rule, or the
                 connection was closed before its end; the connection cannot be
@@ -312,9 +308,6 @@ struct ResponseParser(Movable):
     def fields(ref self) -> Fields[ImmOrigin(origin_of(self))]:
         """Lends the header fields, from the head's completion to the next
         `advance`.
-
-        Returns:
-            Names and values.
         """
         # SAFETY: offsets of the parsed head lie within the input.
         comptime o = ImmOrigin(origin_of(self))

@@ -69,30 +69,18 @@ struct DateLine(Movable):
 
     @always_inline
     def ok_head(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
-        """Lends status line and Date of a 200 response.
-
-        Returns:
-            Two lines.
-        """
+        """Lends status line and Date of a 200 response."""
         return self._ok_head.span()
 
     @always_inline
     def text(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
-        """Lends the value of the Date field alone.
-
-        Returns:
-            An IMF-fixdate.
-        """
+        """Lends the value of the Date field alone."""
         var line = self.date_line()
         return line.between(6, len(line) - 2)
 
     @always_inline
     def date_line(ref self) -> Span[UInt8, ImmOrigin(origin_of(self._ok_head))]:
-        """Lends the Date field line (RFC 9110 section 6.6.1).
-
-        Returns:
-            One line.
-        """
+        """Lends the Date field line (RFC 9110 section 6.6.1)."""
         comptime start = Self.STATUS_LINE.byte_length()
         return self._ok_head.span().after(start)
 
@@ -124,8 +112,6 @@ def write_response_head(
     (RFC 9110 section 8.6).
 
     Args:
-        out: Where to.
-        response: The response.
         framing: How it is framed.
         date: The Date line of this second.
     """
@@ -175,9 +161,7 @@ def write_interim(mut out: Buffer, status: Status, fields: HeaderMap):
     Source: RFC 9110 section 15.2. It has no content, and so no framing.
 
     Args:
-        out: Where to.
         status: Its status, 100 to 199, but 101.
-        fields: Its fields.
     """
     _append_status_line(out, status)
     _append_lines(out, fields, status.code)
@@ -188,7 +172,6 @@ def is_chunked(response: Response, framing: ResponseFraming) -> Bool:
     """Tells whether content that a source makes is sent in chunks.
 
     Args:
-        response: Has a source.
         framing: How it is framed.
 
     Returns:
@@ -202,10 +185,6 @@ def is_chunked(response: Response, framing: ResponseFraming) -> Bool:
 
 def ends_with_close(response: Response, minor_version: UInt8) -> Bool:
     """Tells whether content ends where the connection does (RFC 9112 6.3).
-
-    Args:
-        response: The response.
-        minor_version: The request's.
 
     Returns:
         True for content of unknown length to a client of HTTP/1.0.
@@ -241,7 +220,6 @@ def sends_content(response: Response, framing: ResponseFraming) -> Bool:
     """Tells whether content follows the head (RFC 9112 section 6.3).
 
     Args:
-        response: The response.
         framing: How it is framed.
 
     Returns:
@@ -276,9 +254,6 @@ def asks_for_close(headers: HeaderMap) -> Bool:
 @no_inline
 def announced_len(headers: HeaderMap) -> Int:
     """Reads the one Content-Length that a handler has set, for HEAD.
-
-    Args:
-        headers: The response's.
 
     Returns:
         The length in bytes; 0 without one.
@@ -377,18 +352,11 @@ struct RequestFraming(TrivialRegisterPassable):
 
         Args:
             expects_continue: True to ask whether the content is wanted.
-
-        Returns:
-            The framing.
         """
         return Self(_LENGTH_UNKNOWN, expects_continue)
 
     def is_chunked(self) -> Bool:
-        """Tells whether the chunked coding frames the content.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the chunked coding frames the content."""
         return self.content_len == _LENGTH_UNKNOWN
 
 

@@ -194,7 +194,6 @@ struct ConnectionState(Movable):
         Args:
             role: Which side we are.
             limits: What the peer may ask for.
-            now_ms: The time now.
         """
         self.role = role
         self.limits = limits
@@ -226,7 +225,6 @@ struct ConnectionState(Movable):
         it may not: all content could be had octet by octet (CVE-2019-9511).
 
         Args:
-            index: The stream's.
             length: Of the content, in bytes.
         """
         if length > TINY_LEN or (
@@ -236,9 +234,6 @@ struct ConnectionState(Movable):
 
     def spend_update(mut self, now_ms: Int) raises Http2Error:
         """Takes a token for a tiny WINDOW_UPDATE that gives nothing back.
-
-        Args:
-            now_ms: The time now.
 
         Raises:
             Http2Error: If there is none left.
@@ -256,9 +251,6 @@ struct ConnectionState(Movable):
     def spend(mut self, now_ms: Int) raises Http2Error:
         """Takes a token for what makes work and has no use.
 
-        Args:
-            now_ms: The time now.
-
         Raises:
             Http2Error: If there is none left.
         """
@@ -269,9 +261,6 @@ struct ConnectionState(Movable):
     def is_own(self, id: Int) -> Bool:
         """Tells whether we open streams of such a number (section 5.1.1).
 
-        Args:
-            id: A number.
-
         Returns:
             False if the peer does.
         """
@@ -279,9 +268,6 @@ struct ConnectionState(Movable):
 
     def is_idle(self, id: Int) -> Bool:
         """Tells whether a stream has not begun.
-
-        Args:
-            id: Its number.
 
         Returns:
             True if neither it nor a later one of its side has.
@@ -292,9 +278,6 @@ struct ConnectionState(Movable):
 
     def find(self, id: Int) raises Http2Error -> Int:
         """Finds a stream on which a frame came.
-
-        Args:
-            id: Its number.
 
         Returns:
             Its index, or -1 if it is closed.
@@ -316,9 +299,6 @@ struct ConnectionState(Movable):
         Before the peer has acknowledged our SETTINGS it may not know of another
         window than that of the RFC (section 6.9.2): it has what is larger, and
         may stop where it believes the end to be.
-
-        Args:
-            id: Its number.
         """
         var window = self.local.initial_window_size
         var is_unknown = self.owes_settings_ack and not self.is_own(id)
@@ -344,9 +324,6 @@ struct ConnectionState(Movable):
     def begin_peer_stream(mut self, id: Int):
         """Notes that the peer has begun a stream; all idle ones below are closed
         by that (section 5.1.1).
-
-        Args:
-            id: Its number.
         """
         if likely(id == self.unskipped_id + 2):
             self.unskipped_id = id
@@ -356,7 +333,6 @@ struct ConnectionState(Movable):
         """Takes a new priority of a stream of the peer (RFC 9218 section 7).
 
         Args:
-            id: Its number.
             priority: What the peer says.
 
         Raises:
@@ -382,7 +358,6 @@ struct ConnectionState(Movable):
         """Tells what was said of a stream before it began.
 
         Args:
-            id: Its number.
             default: What holds if nothing was said.
 
         Returns:
@@ -412,9 +387,6 @@ struct ConnectionState(Movable):
     def check_closed(self, id: Int) raises Http2Error:
         """Checks a stream that is not open, and on which content or fields came.
 
-        Args:
-            id: Its number.
-
         Raises:
             Http2Error: Unless it was reset here, or is one of those that came
                 too late to count: what was on its way then is no fault.
@@ -430,7 +402,6 @@ struct ConnectionState(Movable):
         """Gives room of the connection back to the peer, now or soon.
 
         Args:
-            count: How many octets.
             out: Gets WINDOW_UPDATE when half of the window has come together.
         """
         self.owed_len += count
@@ -478,8 +449,6 @@ struct ConnectionState(Movable):
         """Lets a stream send more before any of it is taken.
 
         Args:
-            out: Gets WINDOW_UPDATE.
-            stream_id: The stream.
             window: How much may wait here, in bytes.
         """
         var index = self.table.find(stream_id)
@@ -495,11 +464,7 @@ struct ConnectionState(Movable):
         write_window_update(out, stream_id, more)
 
     def end_received(mut self, index: Int):
-        """Notes that the peer has ended its side of a stream.
-
-        Args:
-            index: The stream's.
-        """
+        """Notes that the peer has ended its side of a stream."""
         ref stream = self.table.at(index)
         stream.move[StreamEvent.END_RECEIVED]()
         if stream.state == StreamState.CLOSED:
@@ -507,11 +472,7 @@ struct ConnectionState(Movable):
 
     @always_inline
     def end_sent(mut self, index: Int):
-        """Notes that we have ended our side of a stream.
-
-        Args:
-            index: The stream's.
-        """
+        """Notes that we have ended our side of a stream."""
         ref stream = self.table.at(index)
         stream.move[StreamEvent.END_SENT]()
         if stream.state == StreamState.CLOSED:
@@ -521,9 +482,7 @@ struct ConnectionState(Movable):
         """Ends a stream before its time (section 6.4).
 
         Args:
-            out: Gets RST_STREAM.
             stream_id: The stream; it may be over already.
-            code: Why.
         """
         var index = self.table.find(stream_id)
         if index >= 0:

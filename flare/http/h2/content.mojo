@@ -58,11 +58,7 @@ struct ContentReceiver(Movable):
         """Takes the header of a frame, and counts all of it at once.
 
         Args:
-            header: The header.
-            input: Begins with it.
             out: Gets WINDOW_UPDATE for what is no content.
-            state: The connection's.
-            now_ms: The time now.
 
         Returns:
             False if the length of the padding is missing.
@@ -132,7 +128,6 @@ struct ContentReceiver(Movable):
         Args:
             input: What has arrived of it, and more.
             out: Gets WINDOW_UPDATE for what is not told of.
-            state: The connection's.
 
         Returns:
             DATA, or NEEDS_OCTETS if there is nothing to tell.

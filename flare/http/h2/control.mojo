@@ -39,12 +39,6 @@ def take_window_update(
 ) raises Http2Error -> Http2Event:
     """Takes WINDOW_UPDATE (RFC 9113 section 6.9).
 
-    Args:
-        state: The connection's.
-        header: The frame's header.
-        payload: The frame's payload.
-        now_ms: The time now.
-
     Returns:
         What there is to tell.
 
@@ -84,12 +78,6 @@ def take_reset(
 ) raises Http2Error -> Http2Event:
     """Takes RST_STREAM (RFC 9113 section 6.4).
 
-    Args:
-        state: The connection's.
-        header: The frame's header.
-        payload: The frame's payload.
-        now_ms: The time now.
-
     Returns:
         What there is to tell.
 
@@ -120,12 +108,6 @@ def take_goaway(
 ) raises Http2Error -> Http2Event:
     """Takes GOAWAY (RFC 9113 section 6.8): our streams above the last one that
     counts are over, and may be sent again elsewhere.
-
-    Args:
-        state: The connection's.
-        header: The frame's header.
-        payload: The frame's payload.
-        now_ms: The time now.
 
     Returns:
         What there is to tell.
@@ -162,11 +144,7 @@ def take_ping(
     """Takes PING, and answers it (RFC 9113 section 6.7).
 
     Args:
-        state: The connection's.
-        header: The frame's header.
-        payload: The frame's payload.
         out: Gets what answers it.
-        now_ms: The time now.
 
     Returns:
         What there is to tell.
@@ -195,11 +173,7 @@ def take_settings(
     """Takes SETTINGS, and acknowledges them (RFC 9113 section 6.5).
 
     Args:
-        state: The connection's.
-        header: The frame's header.
-        payload: The frame's payload.
         out: Gets what answers it.
-        now_ms: The time now.
 
     Raises:
         Http2Error: If the peer broke a rule.
@@ -245,11 +219,6 @@ def take_priority_update(
 ) raises Http2Error:
     """Takes PRIORITY_UPDATE (RFC 9218 section 7.1).
 
-    Args:
-        state: The connection's.
-        header: The frame's header.
-        payload: The frame's payload.
-
     Raises:
         Http2Error: If the peer broke a rule.
     """
@@ -267,10 +236,6 @@ def check_priority(
     header: FrameHeader, payload: Span[UInt8, _]
 ) raises Http2Error:
     """Checks PRIORITY, of which no use is made (RFC 9113 section 5.3.2).
-
-    Args:
-        header: The frame's header.
-        payload: The frame's payload.
 
     Raises:
         Http2Error: If the peer broke a rule.

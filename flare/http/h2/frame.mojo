@@ -79,24 +79,13 @@ struct FrameHeader(TrivialRegisterPassable):
 
         Args:
             flag: One of `Flags`.
-
-        Returns:
-            True if it is.
         """
         return self.flags & flag != 0
 
 
 @always_inline
 def read_u32(octets: Span[UInt8, _], offset: Int) -> Int:
-    """Reads four octets, big end first.
-
-    Args:
-        octets: What holds them.
-        offset: Where they start.
-
-    Returns:
-        The number.
-    """
+    """Reads four octets, big end first."""
     # SAFETY: four octets were taken.
     var four = octets.between(offset, offset + 4)
     return (
@@ -109,15 +98,7 @@ def read_u32(octets: Span[UInt8, _], offset: Int) -> Int:
 
 @always_inline
 def read_u31(octets: Span[UInt8, _], offset: Int) -> Int:
-    """Reads four octets without the highest bit, which is reserved.
-
-    Args:
-        octets: What holds them.
-        offset: Where they start.
-
-    Returns:
-        The number.
-    """
+    """Reads four octets without the highest bit, which is reserved."""
     return read_u32(octets, offset) & STREAM_ID_MAX
 
 
@@ -127,9 +108,6 @@ def parse_frame_header(octets: Span[UInt8, _]) -> FrameHeader:
 
     Args:
         octets: Begin with it; `FRAME_HEADER_LEN` of them are there.
-
-    Returns:
-        The header.
     """
     if unlikely(len(octets) < FRAME_HEADER_LEN):
         # The program ends here.
@@ -149,12 +127,6 @@ def parse_frame_header(octets: Span[UInt8, _]) -> FrameHeader:
 
 @always_inline
 def write_frame_header(mut out: Buffer, header: FrameHeader):
-    """Writes a frame header.
-
-    Args:
-        out: Where to.
-        header: What to write.
-    """
     # SAFETY: `reserve` made room for nine octets.
     out.reserve(FRAME_HEADER_LEN)
     var room = out.spare().unsafe_ptr()
@@ -173,7 +145,6 @@ def append_u32(mut out: Buffer, number: Int):
     """Appends four octets, big end first.
 
     Args:
-        out: Where to.
         number: What to write, less than 2^32.
     """
     for shift in range(24, -1, -8):
@@ -181,13 +152,7 @@ def append_u32(mut out: Buffer, number: Int):
 
 
 def write_rst_stream(mut out: Buffer, stream_id: Int, code: ErrorCode):
-    """Writes RST_STREAM (RFC 9113 section 6.4).
-
-    Args:
-        out: Where to.
-        stream_id: The stream.
-        code: Why.
-    """
+    """Writes RST_STREAM (RFC 9113 section 6.4)."""
     write_frame_header(out, FrameHeader(4, FrameType.RST_STREAM, 0, stream_id))
     append_u32(out, Int(code.number))
 
@@ -196,7 +161,6 @@ def write_window_update(mut out: Buffer, stream_id: Int, increment: Int):
     """Writes WINDOW_UPDATE (RFC 9113 section 6.9).
 
     Args:
-        out: Where to.
         stream_id: The stream, or 0.
         increment: How much more may be sent, at least 1.
     """
@@ -210,9 +174,7 @@ def write_ping(mut out: Buffer, flags: UInt8, payload: Span[UInt8, _]):
     """Writes PING (RFC 9113 section 6.7).
 
     Args:
-        out: Where to.
         flags: `Flags.ACK`, or 0.
-        payload: Eight octets.
     """
     write_frame_header(out, FrameHeader(8, FrameType.PING, flags, 0))
     out.append(payload.before(8))
@@ -224,9 +186,7 @@ def write_goaway(
     """Writes GOAWAY (RFC 9113 section 6.8).
 
     Args:
-        out: Where to.
         last_stream_id: The last stream of the peer that was looked at.
-        code: Why.
         text: The same for people; may be empty.
     """
     write_frame_header(
@@ -242,7 +202,6 @@ struct PayloadPart(TrivialRegisterPassable):
     """Where something stands within a payload."""
 
     var offset: Int
-    """Its start."""
     var length: Int
     """Its length in bytes."""
 
@@ -252,10 +211,6 @@ def unpadded(
     header: FrameHeader, payload: Span[UInt8, _]
 ) raises Http2Error -> PayloadPart:
     """Finds what padding stands around (RFC 9113 section 6.1).
-
-    Args:
-        header: The frame's header.
-        payload: The whole payload.
 
     Returns:
         The part without the length of the padding, and the padding.
@@ -283,8 +238,6 @@ def check_dependency(
     """Checks a priority of RFC 7540; it is not used (RFC 9113 section 5.3.2).
 
     Args:
-        payload: What holds it.
-        offset: Where it starts.
         stream_id: The stream that it is about.
 
     Raises:

@@ -311,7 +311,6 @@ def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
 
     Args:
         name: The name in lower case.
-        value: The value.
 
     Returns:
         The first entry with the name, or one with name and value.
@@ -376,7 +375,6 @@ def append_integer[prefix_len: Int](mut out: Buffer, first: UInt8, number: Int):
         prefix_len: How many bits of the first octet are its own.
 
     Args:
-        out: Where to.
         first: The other bits of the first octet.
         number: At least 0.
     """
@@ -395,10 +393,6 @@ def append_integer[prefix_len: Int](mut out: Buffer, first: UInt8, number: Int):
 def append_string(mut out: Buffer, octets: Span[UInt8, _]):
     """Writes a string, in the Huffman code if that is shorter (RFC 7541 section
     5.2).
-
-    Args:
-        out: Where to.
-        octets: The string.
     """
     var encoded_len = huffman_len(octets)
     if encoded_len < len(octets):

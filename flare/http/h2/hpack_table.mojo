@@ -165,9 +165,6 @@ comptime _KINDS = StaticString(
 def kind_of(name: Span[UInt8, _]) -> UInt8:
     """Tells what a field is to HTTP/2.
 
-    Args:
-        name: Its name.
-
     Returns:
         One of `FieldKind`.
     """
@@ -241,10 +238,6 @@ def note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
     """Checks a field by the rules of RFC 9113 section 8.2.1, and RFC 9110
     section 5.5 where it is stricter.
 
-    Args:
-        input: What holds it.
-        line: Where it stands.
-
     Returns:
         Its kind, and what is wrong with it.
     """
@@ -268,7 +261,6 @@ def value_note_of(
 
     Args:
         input: What holds it; nothing stands behind the value.
-        line: Where it stands.
         name_note: What was noted of the name.
 
     Returns:
@@ -356,11 +348,7 @@ struct HpackTable(Movable):
 
     @always_inline
     def octets(self) -> Span[UInt8, ImmOrigin(origin_of(self._octets))]:
-        """Lends what the lines point into, until the next `add`.
-
-        Returns:
-            The octets.
-        """
+        """Lends what the lines point into, until the next `add`."""
         return Span(self._octets)
 
     @always_inline
@@ -393,9 +381,6 @@ struct HpackTable(Movable):
 
         Args:
             number: Its number, counted from the first entry of the connection.
-
-        Returns:
-            True if it is.
         """
         return number < self.insert_count and (
             number >= self.insert_count - self.count
@@ -419,7 +404,6 @@ struct HpackTable(Movable):
         Args:
             source: Holds the name and right behind it the value; not the
                 table's own octets.
-            line: Where they stand.
             note: What to keep with it.
         """
         var length = line.name_len() + line.value_len()
@@ -512,9 +496,6 @@ struct HpackTable(Movable):
 def is_visible(octets: Span[UInt8, _]) -> Bool:
     """Tells whether octets are visible ASCII.
 
-    Args:
-        octets: The octets.
-
     Returns:
         True if all are.
     """
@@ -526,9 +507,6 @@ def is_visible(octets: Span[UInt8, _]) -> Bool:
 
 def is_token(octets: Span[UInt8, _]) -> Bool:
     """Tells whether octets are those of a token (RFC 9110 section 5.6.2).
-
-    Args:
-        octets: The octets.
 
     Returns:
         True if all are.

@@ -94,14 +94,7 @@ comptime _BY_CODE = _make_long_symbols()
 
 
 def huffman_len(octets: Span[UInt8, _]) -> Int:
-    """Tells how long a string is when it is encoded.
-
-    Args:
-        octets: The string.
-
-    Returns:
-        Bytes.
-    """
+    """Tells how long a string is when it is encoded."""
     # SAFETY: an octet is an index into the table.
     var bit_count = 0
     for octet in octets:
@@ -110,12 +103,6 @@ def huffman_len(octets: Span[UInt8, _]) -> Int:
 
 
 def huffman_encode(mut out: Buffer, octets: Span[UInt8, _]):
-    """Encodes a string.
-
-    Args:
-        out: Where to.
-        octets: The string.
-    """
     # SAFETY: an octet is an index into both tables.
     ref codes = global_constant[_CODES]()
     var bits = UInt64(0)
@@ -143,7 +130,6 @@ def huffman_decode(mut out: Buffer, octets: Span[UInt8, _]) -> Int:
 
     Args:
         out: Where to; at most 8 octets for each 5 of the encoded string.
-        octets: The encoded string.
 
     Returns:
         How many octets there are, or `HUFFMAN_BROKEN`: the string has a code for its

@@ -27,8 +27,6 @@ def add_response_fields(
     its Content-Length.
 
     Args:
-        session: The connection's.
-        response: The response.
         content_len: How much content there is or would be, in bytes, or
             `LENGTH_UNKNOWN`.
         date: The Date of this second.
@@ -58,7 +56,6 @@ def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):
 
     Args:
         session: The connection's; a block is begun.
-        headers: The fields.
         name: Room for names in lower case.
     """
     var first = 1 if headers.content_type().byte_length() > 0 else 0

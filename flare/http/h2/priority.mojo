@@ -297,7 +297,6 @@ struct AbuseBudget(TrivialRegisterPassable):
 
         Args:
             limits: How many tokens there are.
-            now_ms: The time now.
         """
         self.limits = limits
         self._level = limits.capacity * 1_000
@@ -305,9 +304,6 @@ struct AbuseBudget(TrivialRegisterPassable):
 
     def spend(mut self, now_ms: Int) -> Bool:
         """Takes a token.
-
-        Args:
-            now_ms: The time now.
 
         Returns:
             False if there is none left.

@@ -88,7 +88,6 @@ struct Settings(TrivialRegisterPassable):
 
         Args:
             id: Its identifier; unknown ones are ignored (section 6.5.2).
-            value: Its value.
 
         Raises:
             Http2Error: If it cannot have that value.
@@ -121,11 +120,7 @@ struct Settings(TrivialRegisterPassable):
             self.no_rfc7540_priorities = value == 1
 
     def write_to(self, mut out: Buffer):
-        """Writes SETTINGS with all that differs from what holds at first.
-
-        Args:
-            out: Where to.
-        """
+        """Writes SETTINGS with all that differs from what holds at first."""
         var payload = Buffer(0)
         var first = Settings()
         _add(
@@ -194,11 +189,7 @@ def setting_id(payload: Span[UInt8, _], offset: Int) -> Int:
     """Reads the identifier of a setting.
 
     Args:
-        payload: Of SETTINGS.
         offset: Where the setting starts.
-
-    Returns:
-        The identifier.
     """
     return (Int(payload.at(offset)) << 8) | Int(payload.at(offset + 1))
 
@@ -207,10 +198,6 @@ def setting_value(payload: Span[UInt8, _], offset: Int) -> Int:
     """Reads the value of a setting.
 
     Args:
-        payload: Of SETTINGS.
         offset: Where the setting starts.
-
-    Returns:
-        The value.
     """
     return read_u32(payload, offset + 2)

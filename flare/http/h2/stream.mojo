@@ -74,7 +74,6 @@ def state_after(state: StreamState, event: StreamEvent) -> StreamState:
     """Tells which state follows.
 
     Args:
-        state: The state before.
         event: What happens in it.
 
     Returns:
@@ -99,10 +98,6 @@ def state_after(state: StreamState, event: StreamEvent) -> StreamState:
 def happens(state: StreamState, event: StreamEvent) -> Bool:
     """Tells whether an event may happen.
 
-    Args:
-        state: The state before.
-        event: The event.
-
     Returns:
         False if it may not.
     """
@@ -115,7 +110,6 @@ struct Http2Stream(ImplicitlyCopyable):
     """What is kept of one stream."""
 
     var id: Int
-    """Its number."""
     var state: StreamState
     """Where it is in its life."""
     var has_head: Bool
@@ -149,7 +143,6 @@ struct Http2Stream(ImplicitlyCopyable):
         """Makes a stream that has not begun.
 
         Args:
-            id: Its number.
             send_window: How much we may send, in bytes.
             receive_window: How much the peer may send, in bytes.
         """
@@ -175,11 +168,7 @@ struct Http2Stream(ImplicitlyCopyable):
 
     @always_inline
     def move[event: StreamEvent](mut self):
-        """Lets an event happen, which may happen.
-
-        Parameters:
-            event: The event.
-        """
+        """Lets an event happen, which may happen."""
         debug_assert(happens(self.state, event), "not in this state")
         self.state = state_after(self.state, event)
 
@@ -209,9 +198,6 @@ struct StreamTable(Movable):
     def find(self, id: Int) -> Int:
         """Finds a stream.
 
-        Args:
-            id: Its number.
-
         Returns:
             Its index, good until a stream is added or dropped, or -1.
         """
@@ -223,9 +209,6 @@ struct StreamTable(Movable):
 
         Args:
             index: What `find` gave.
-
-        Returns:
-            The stream.
         """
         return self.streams.at(index)
 
@@ -236,9 +219,6 @@ struct StreamTable(Movable):
         Args:
             stream: The stream; its number is above those of all others, which
                 is so of all that one side begins (RFC 9113 section 5.1.1).
-
-        Returns:
-            Its index.
         """
         debug_assert(
             len(self.streams) == 0
@@ -258,11 +238,7 @@ struct StreamTable(Movable):
         _drop(self.streams, index)
 
     def note_reset(mut self, id: Int):
-        """Remembers a stream that was reset here.
-
-        Args:
-            id: Its number.
-        """
+        """Remembers a stream that was reset here."""
         if len(self._resets) < _RESET_COUNT_MAX:
             self._resets.append(id)
             return
@@ -271,9 +247,6 @@ struct StreamTable(Movable):
 
     def was_reset(self, id: Int) -> Bool:
         """Tells whether a stream was reset here.
-
-        Args:
-            id: Its number.
 
         Returns:
             True if that is remembered.

@@ -44,11 +44,8 @@ struct HandlerClaims(TrivialRegisterPassable):
     """What a handler says of itself once, before requests come."""
 
     var may_stream: Bool
-    """`Handler.may_stream`."""
     var may_defer: Bool
-    """`Handler.may_defer`."""
     var may_upgrade: Bool
-    """`Handler.may_upgrade`."""
 
 
 def _serve[
@@ -104,28 +101,19 @@ struct HandlerTable(TrivialRegisterPassable):
     """
 
     var serve: ServeCall
-    """`Handler.serve`."""
     var policy_for: PolicyCall
-    """`Handler.policy_for`."""
     var refuse: RefuseCall
-    """`Handler.refuse`."""
     var claims: ClaimsCall
     """What the handler says of itself."""
     var problem: ProblemCall
-    """`Handler.problem`."""
     var drained: NoticeCall
-    """`Handler.drained`."""
     var describe: DescribeCall
-    """`Handler.describe`."""
     var destroy: NoticeCall
     """Ends the handler and gives its memory back."""
 
     @staticmethod
     def of[H: Handler]() -> Self:
         """Makes the table of a type.
-
-        Parameters:
-            H: The handler's type.
 
         Returns:
             The table, for pointers that `erase` has made from such handlers.
@@ -302,12 +290,6 @@ comptime SharedHandler = ArcPointer[AnyHandler]
 def share_handler[H: Handler](var handler: H) -> SharedHandler:
     """Makes what a server is driven by of a handler of any type.
 
-    Parameters:
-        H: The handler's type.
-
-    Args:
-        handler: The handler.
-
     Returns:
         The only pointer to it so far.
     """
@@ -393,14 +375,6 @@ struct NoHandler(Movable):
 
     @implicit
     def __init__[T: AnyType](out self, ref value: T):
-        """Refuses the program.
-
-        Parameters:
-            T: The value's type.
-
-        Args:
-            value: The value.
-        """
         comptime PROBLEM = handler_problem[T]()
         comptime assert False, PROBLEM
 
@@ -412,14 +386,7 @@ comptime _FUNCTION = StaticString(
 
 
 def handler_problem[T: AnyType]() -> String:
-    """Says why a value is no handler; run by the compiler.
-
-    Parameters:
-        T: The value's type.
-
-    Returns:
-        A sentence.
-    """
+    """Says why a value is no handler; run by the compiler."""
     comptime if not reflect[T].is_struct():
         return String("this is no handler; write ", _FUNCTION)
     var name = String(materialize[reflect[T].name()]())

@@ -22,7 +22,6 @@ def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
     500 as ever.
 
     Args:
-        req: The request.
         error: What its handler has raised.
 
     Returns:
@@ -43,7 +42,6 @@ def failure_response(req: Request, error: Error) -> Response:
     """Makes what is answered for a handler that raises.
 
     Args:
-        req: The request.
         error: What its handler has raised.
 
     Returns:
@@ -68,9 +66,6 @@ def refusal(status: Int, var reason: String) -> Response:
     Args:
         status: The status; with 503 goes Retry-After.
         reason: What the content says, fit for strangers.
-
-    Returns:
-        The response.
     """
     var response = Response(
         status, reason^, content_type="text/plain; charset=utf-8"
@@ -87,12 +82,6 @@ def refusal(status: Int, var reason: String) -> Response:
 def finished_refusal(var response: Response) raises -> Response:
     """Takes what `Handler.refuse` has made of a refusal.
 
-    Args:
-        response: What it gave.
-
-    Returns:
-        The same.
-
     Raises:
         Error: If that is what it must not make of it: a success or a stream.
     """
@@ -108,7 +97,6 @@ def failure_status(req: Request, error: Error) -> Int:
     """Tells with which status a server answers for a handler that raises.
 
     Args:
-        req: The request.
         error: What its handler has raised.
 
     Returns:
@@ -121,10 +109,6 @@ def failure_line(req: Request, error: Error) -> String:
     """Writes what a handler raised, with the request line and the id.
 
     Octets of the request are escaped, so that no request can forge a line.
-
-    Args:
-        req: The request.
-        error: What was raised.
 
     Returns:
         One line without its end.
@@ -141,12 +125,7 @@ def failure_line(req: Request, error: Error) -> String:
 
 
 def log_failure(req: Request, error: Error):
-    """Logs what a handler raised, unless `ServerConfig.logs_errors` is off.
-
-    Args:
-        req: The request.
-        error: What was raised.
-    """
+    """Logs what a handler raised, unless `ServerConfig.logs_errors` is off."""
     if not req.route_params()[].record.logs_errors:
         return
     if has_line_taker():

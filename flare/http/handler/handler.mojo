@@ -320,9 +320,6 @@ trait HoldsHandler:
 def index_of_handler[T: AnyType]() -> Int:
     """Finds the field that holds the inner handler.
 
-    Parameters:
-        T: The middleware's type.
-
     Returns:
         The index of the field `handler`; -1 if there is none.
     """
@@ -374,7 +371,6 @@ struct FixedHandler[H: Handler, //, HANDLER: H](Handler, HoldsHandler):
     Parameters:
         H: The handler's type. It is made anew for each call, so it should be
             of fixed values alone (`TrivialRegisterPassable`).
-        HANDLER: The handler.
     """
 
     comptime Inner = Self.H
@@ -383,18 +379,11 @@ struct FixedHandler[H: Handler, //, HANDLER: H](Handler, HoldsHandler):
     """The handler, to be asked what it says of itself."""
 
     def __init__(out self):
-        """Makes the handler."""
         self.handler = materialize[Self.HANDLER]()
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
         """Calls the handler.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its response.
 
         Raises:
             Error: What the handler raises.
@@ -407,9 +396,6 @@ def can_be_fixed[H: AnyType]() -> Bool:
 
     One that keeps others behind pointers of its own does not: such memory
     comes over from the compiler without the functions that it points to.
-
-    Parameters:
-        H: The handler's type.
 
     Returns:
         True if it is `Copyable`, or a `Middleware` around what is.

@@ -218,16 +218,11 @@ struct FinishedErrand(Movable):
     """A response, and whose it is."""
 
     var number: UInt64
-    """Of the errand."""
     var response: Response
     """What it has made."""
 
     def take(deinit self) -> Response:
-        """Takes the response out.
-
-        Returns:
-            The response.
-        """
+        """Takes the response out."""
         return self.response^
 
 
@@ -235,20 +230,13 @@ struct LaterBell(Copyable, Movable):
     """Tells an errand that more of its request's content is there."""
 
     var inbox: ArcPointer[LaterInbox]
-    """The worker's."""
     var number: UInt64
-    """Of the errand."""
     var task: UInt64
     """The task that is told in its place once the response has begun; 0 before.
     """
 
     def __init__(out self, inbox: ArcPointer[LaterInbox], number: UInt64):
-        """Makes the bell of an errand.
-
-        Args:
-            inbox: The worker's.
-            number: Of the errand.
-        """
+        """Makes the bell of an errand."""
         self.inbox = inbox.copy()
         self.number = number
         self.task = 0
@@ -343,14 +331,6 @@ struct AnyErrand(Movable):
     var _drop: _Notice
 
     def __init__[E: Errand](out self, errand: ArcPointer[E]):
-        """Takes an errand.
-
-        Parameters:
-            E: Its type.
-
-        Args:
-            errand: The errand.
-        """
         self._errand = erase_counted(errand.copy())
         self._begin = _begin[E]
         self._on_content = _on_content[E]
@@ -362,11 +342,6 @@ struct AnyErrand(Movable):
         self._drop(self._errand)
 
     def begin(self, var completion: Completion):
-        """Begins.
-
-        Args:
-            completion: Takes the response.
-        """
         self._begin(self._errand, completion^)
 
     def on_content(self):
@@ -413,14 +388,6 @@ struct AnyStep(Movable):
     var _drop: _Notice
 
     def __init__[S: LaterStep](out self, var step: S):
-        """Takes a step.
-
-        Parameters:
-            S: Its type.
-
-        Args:
-            step: The step.
-        """
         self._step = erase(step^)
         self._finish = _finish[S]
         self._drop = destroy[S]
@@ -434,9 +401,6 @@ struct AnyStep(Movable):
 
         Args:
             response: What was made further in.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the step raises.
@@ -524,7 +488,6 @@ def is_later(req: Request, response: Response) -> Bool:
     """Tells whether a response stands for one that is made later.
 
     Args:
-        req: The request.
         response: What the inner handler has answered.
 
     Returns:
@@ -616,9 +579,6 @@ def later[E: Errand](req: Request, errand: ArcPointer[E]) raises -> Response:
 
 def owns_all[T: AnyType]() -> Bool:
     """Tells whether a type can outlive a request; run by the compiler.
-
-    Parameters:
-        T: The type.
 
     Returns:
         False if it has an origin for a parameter, so that it borrows.

@@ -16,7 +16,6 @@ struct ParameterDescription(Copyable, Movable):
     var place: StaticString
     """`path`, `query`, `header` or `cookie`."""
     var name: String
-    """Its name."""
     var is_required: Bool
     """False if it may be left out."""
     var schema: String
@@ -220,11 +219,7 @@ struct InputFault(Copyable, Movable, Writable):
     empty elsewhere."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes place, name and reason, escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes place, name and reason, escaped."""
         writer.write(self.place)
         if self.name.byte_length() > 0:
             writer.write(" '")

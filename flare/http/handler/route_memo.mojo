@@ -13,7 +13,6 @@ struct Capture(TrivialRegisterPassable):
     """Where a captured value stands in the path."""
 
     var start: Int
-    """Its first octet."""
     var end: Int
     """Behind its last octet."""
     var is_encoded: Bool
@@ -31,7 +30,6 @@ struct RouteMatch(Movable):
     """The values of the route's parameters, in order; `capture_count` of them.
     """
     var capture_count: Int
-    """How many captures there are."""
 
     def __init__(out self):
         """Makes a match of nothing."""
@@ -42,11 +40,7 @@ struct RouteMatch(Movable):
         self.capture_count = 0
 
     def copy_from(mut self, other: Self):
-        """Takes over a match.
-
-        Args:
-            other: The match.
-        """
+        """Takes over a match."""
         self.route = other.route
         self.allowed = other.allowed
         self.capture_count = other.capture_count
@@ -92,9 +86,7 @@ struct RouteMemo(Movable):
         """Keeps a route, unless an outer router has kept its own.
 
         Args:
-            req: The request.
             owner: The router, not 0.
-            found: Its route.
         """
         if self._owner != 0:
             return
@@ -107,11 +99,6 @@ struct RouteMemo(Movable):
     def find(self, req: Request, owner: UInt64, mut found: RouteMatch) -> Bool:
         """Finds a router's own route for this very request; middleware may have
         made another one meanwhile.
-
-        Args:
-            req: The request.
-            owner: The router.
-            found: Gets the route.
 
         Returns:
             False if it is not kept here.
@@ -149,11 +136,6 @@ def erase_memo(
 def recall(req: Request, owner: UInt64, mut found: RouteMatch) -> Bool:
     """Finds the route that a router found when it was asked about a request.
 
-    Args:
-        req: The request.
-        owner: The router.
-        found: Gets the route.
-
     Returns:
         False if nobody asked, so that it is to be looked for.
     """
@@ -167,11 +149,6 @@ def recall(req: Request, owner: UInt64, mut found: RouteMatch) -> Bool:
 def remember(req: Request, owner: UInt64, found: RouteMatch):
     """Keeps a route for when the request is served, if the server lends storage
     for it.
-
-    Args:
-        req: The request.
-        owner: The router.
-        found: Its route.
     """
     var memo = req.route_params()[].route_memo
     if memo:

@@ -18,7 +18,6 @@ struct BasicCredentials(Copyable, Movable):
     var user: String
     """The user name; without a colon."""
     var password: String
-    """The password."""
 
 
 def parse_basic(value: Span[UInt8, _]) -> Optional[BasicCredentials]:

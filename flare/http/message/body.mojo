@@ -544,11 +544,7 @@ struct BodyStream(Movable):
     def __init__[T: BodySource](out self, var source: T, length: Optional[Int]):
         """Takes a source.
 
-        Parameters:
-            T: Its type.
-
         Args:
-            source: Makes the content.
             length: How much that will be in bytes, if it is known.
         """
         self._padding = {}
@@ -576,9 +572,6 @@ struct BodyStream(Movable):
     def conversing[T: UpgradedProtocol](var conversation: T) -> Self:
         """Takes a conversation.
 
-        Parameters:
-            T: Its type.
-
         Args:
             conversation: Goes on where HTTP ends.
 
@@ -594,7 +587,6 @@ struct BodyStream(Movable):
         return stream^
 
     def __deinit__(deinit self):
-        """Destroys the source."""
         self._drop(self._source)
 
     def begin(self, var waker: StreamWaker):
@@ -607,12 +599,6 @@ struct BodyStream(Movable):
 
     def fill(self, mut out: Buffer) raises -> Poll:
         """Appends the next piece.
-
-        Args:
-            out: Where to append.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: If the source cannot go on.
@@ -637,10 +623,6 @@ struct BodyStream(Movable):
         mut self, name: StringSpan, value: StringSpan
     ) raises HeaderError:
         """Adds a field behind those that the source makes.
-
-        Args:
-            name: The field's name.
-            value: The field's value.
 
         Raises:
             HeaderError: If it may not be a trailer.
@@ -701,10 +683,6 @@ struct BodyStream(Movable):
 
         Args:
             input: What has come; empty afterwards.
-            out: Where to append.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: If the conversation cannot go on.
@@ -712,11 +690,7 @@ struct BodyStream(Movable):
         return self._receive.held()(self._source, input, out)
 
     def is_full(self) -> Bool:
-        """Asks a conversation whether it takes nothing for now.
-
-        Returns:
-            What it says.
-        """
+        """Asks a conversation whether it takes nothing for now."""
         return self._is_full.held()(self._source)
 
     def end_input(self) -> Bool:
@@ -746,14 +720,7 @@ struct BodyStream(Movable):
         return self._stall_timeout_ms.held()(self._source)
 
     def end_early(self, mut out: Buffer) -> Poll:
-        """Ends an endless stream.
-
-        Args:
-            out: Where to append.
-
-        Returns:
-            What follows.
-        """
+        """Ends an endless stream."""
         return self._end_early(self._source, out)
 
 
@@ -771,11 +738,7 @@ struct FileRegion(TrivialRegisterPassable):
 
     @staticmethod
     def none() -> Self:
-        """Makes an empty region, of no file.
-
-        Returns:
-            The region.
-        """
+        """Makes an empty region, of no file."""
         return Self(-1, 0, 0)
 
     def first(self, count: Int) -> Self:
@@ -783,9 +746,6 @@ struct FileRegion(TrivialRegisterPassable):
 
         Args:
             count: How much, at most, in bytes.
-
-        Returns:
-            The region.
         """
         return Self(self.number, self.offset, min(self.length, count))
 
@@ -794,9 +754,6 @@ struct FileRegion(TrivialRegisterPassable):
 
         Args:
             count: How many octets are gone; at most all.
-
-        Returns:
-            The region.
         """
         return Self(self.number, self.offset + count, self.length - count)
 
@@ -805,11 +762,7 @@ trait WakeTarget(Deinitable, Movable):
     """What a waker rings at."""
 
     def wake(self, token: UInt64):
-        """Sees to it that the source of a connection is asked again.
-
-        Args:
-            token: The connection's.
-        """
+        """Sees to it that the source of a connection is asked again."""
         ...
 
 
@@ -895,12 +848,6 @@ comptime Erased = OpaquePointer[MutUntrackedOrigin]
 def erase[T: Deinitable & Movable](var value: T) -> Erased:
     """Moves a value to the heap and forgets its type.
 
-    Parameters:
-        T: The type.
-
-    Args:
-        value: The value.
-
     Returns:
         Where it is; the caller owns it, and gives it to `destroy[T]`.
     """
@@ -931,9 +878,6 @@ def erase_counted[T: Deinitable & Movable](var held: ArcPointer[T]) -> Erased:
     Parameters:
         T: The type that it leads to.
 
-    Args:
-        held: The pointer.
-
     Returns:
         The pointer's own octets; the caller owns them, and gives them to
         `drop_counted[T]`.
@@ -953,9 +897,6 @@ def counted[T: Deinitable & Movable](held: Erased) -> ArcPointer[T]:
 
     Args:
         held: What `erase_counted[T]` gave.
-
-    Returns:
-        A counted pointer of its own.
     """
     # SAFETY: the octets are those of such a pointer, see `erase_counted`.
     var octets = held

@@ -100,9 +100,6 @@ struct LentFeed(Movable):
     def __init__[F: BodyFeed](out self, mut feed: F):
         """Lends a feed.
 
-        Parameters:
-            F: Its type.
-
         Args:
             feed: Outlives this value, and does not move meanwhile.
         """
@@ -220,9 +217,6 @@ def owned_fields(fields: Fields) -> HeaderMap:
 
     Args:
         fields: As they were parsed.
-
-    Returns:
-        The same, owned.
     """
     var copy = HeaderMap()
     for index in range(len(fields)):

@@ -72,7 +72,6 @@ struct CharsetError(Copyable, Movable, Writable):
         """Describes what cannot be read.
 
         Args:
-            charset: The charset.
             offset: Where the content is not in it, in bytes, or -1.
             is_known: False if the charset is not decoded here.
         """
@@ -81,11 +80,7 @@ struct CharsetError(Copyable, Movable, Writable):
         self.is_known = is_known
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with the name escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with the name escaped."""
         writer.write("the charset '")
         write_escaped(self.charset.as_bytes(), writer)
         if not self.is_known:
@@ -108,11 +103,7 @@ def decode_text(
     Source: RFC 9110 section 8.3.2; Encoding Standard section 4.2.
 
     Args:
-        octets: The text, coded.
         charset: Its charset, in any case; empty for UTF-8.
-
-    Returns:
-        The text.
 
     Raises:
         CharsetError: If the charset is unknown, or the octets are not in it.

@@ -263,7 +263,6 @@ def find_cookie_value[
         o: Where the octets live.
 
     Args:
-        value: The field's value.
         name: The cookie's name, in the case that it was set with.
 
     Returns:
@@ -404,9 +403,6 @@ def check_cookie_name(name: StringSpan) raises CookieError:
 
     Source: RFC 6265 section 4.1.1.
 
-    Args:
-        name: The name.
-
     Raises:
         CookieError: If it is none.
     """
@@ -507,7 +503,6 @@ def has_prefix(name: StringSpan, prefix: StaticString) -> Bool:
     fooled by another spelling.
 
     Args:
-        name: The cookie's name.
         prefix: Such as `__Host-`.
 
     Returns:

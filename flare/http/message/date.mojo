@@ -31,9 +31,6 @@ def civil_date(day_number: Int) -> CivilDate:
 
     Args:
         day_number: Days since 1970-01-01, not before year 0.
-
-    Returns:
-        The day.
     """
     var days = day_number + 719_468
     var era = days // 146_097
@@ -81,7 +78,6 @@ def append_imf_fixdate(mut buffer: Buffer, unix_s: Int):
     Source: RFC 9110 section 5.6.7.
 
     Args:
-        buffer: Where to.
         unix_s: Seconds since 1970-01-01 00:00:00 UTC, at least 0 and before
             year 10,000.
     """
@@ -465,7 +461,6 @@ def write_timestamp(unix_ms: Int, mut writer: Some[Writer]):
     Args:
         unix_ms: Milliseconds since 1970-01-01 00:00:00 UTC, at least 0 and
             before year 10,000.
-        writer: Where to.
     """
     var second = unix_ms // 1_000
     var day = second // 86_400

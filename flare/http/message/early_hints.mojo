@@ -40,7 +40,6 @@ struct EarlyHints(Movable):
 
         Args:
             sender: What `send` is called with; outlives all calls of `add`.
-            send: Sends fields.
         """
         # SAFETY: as the fields say.
         self._sender = sender

@@ -51,11 +51,7 @@ struct FieldLine(TrivialRegisterPassable):
 
     @always_inline
     def name_len(self) -> Int:
-        """Unpacks the length of the name.
-
-        Returns:
-            Bytes.
-        """
+        """Unpacks the length of the name."""
         return Int((self.word >> 16) & 0xFFFF)
 
     @always_inline
@@ -69,11 +65,7 @@ struct FieldLine(TrivialRegisterPassable):
 
     @always_inline
     def value_len(self) -> Int:
-        """Unpacks the length of the value.
-
-        Returns:
-            Bytes.
-        """
+        """Unpacks the length of the value."""
         return Int(self.word >> 48)
 
 
@@ -87,7 +79,6 @@ def find_line(
 
     Args:
         octets: What holds the names.
-        lines: Where they stand.
         name: A field name in any case.
         start: Index of the first line to look at.
 
@@ -323,27 +314,16 @@ struct ListElements[o: ImmOrigin](Copyable, Iterator, Movable):
     var _start: Int
 
     def __init__(out self, octets: Span[UInt8, Self.o]):
-        """Starts at the first element.
-
-        Args:
-            octets: The field's value.
-        """
+        """Starts at the first element."""
         self._octets = octets
         self._start = 0
 
     def __iter__(self) -> Self:
-        """Gives the iterator itself.
-
-        Returns:
-            A copy.
-        """
+        """Gives the iterator itself."""
         return self.copy()
 
     def __next__(mut self) raises StopIteration -> Self.Element:
         """Takes the next element.
-
-        Returns:
-            The element.
 
         Raises:
             StopIteration: Behind the last one.

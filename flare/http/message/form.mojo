@@ -27,11 +27,6 @@ struct FormError(Copyable, Movable, Writable):
     """Where the first pair too many starts, in bytes."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message.
-
-        Args:
-            writer: Where to.
-        """
         writer.write("form: more than ", FORM_PAIR_COUNT_MAX, " pairs")
         writer.write(" (byte ", self.offset, "); send fewer fields")
 
@@ -41,9 +36,7 @@ struct FormPair(Copyable, Equatable, Movable):
     """One field of a form."""
 
     var name: String
-    """Its name, decoded."""
     var value: String
-    """Its value, decoded."""
 
 
 struct FormData(Copyable, Equatable, Movable, Sized, Writable):
@@ -178,7 +171,6 @@ def find_query_value(
 
     Args:
         octets: The query of a URL without its `?`, or a form.
-        name: The decoded name.
 
     Returns:
         The decoded value, or nothing.

@@ -66,18 +66,11 @@ struct HopsFromNearest[o: ImmOrigin](Copyable, Iterator, Movable):
         self._is_done = False
 
     def __iter__(self) -> Self:
-        """Gives the iterator itself.
-
-        Returns:
-            A copy.
-        """
+        """Gives the iterator itself."""
         return self.copy()
 
     def __next__(mut self) raises StopIteration -> Hop:
         """Takes the last element that is left.
-
-        Returns:
-            Its hop.
 
         Raises:
             StopIteration: Before the first one.
@@ -322,12 +315,7 @@ struct Origin(Copyable, Movable):
     """The host that it asked for; empty if it is not told."""
 
     def __init__(out self, var proto: String, var host: String):
-        """Takes what the proxy tells.
-
-        Args:
-            proto: The scheme.
-            host: The host.
-        """
+        """Takes what the proxy tells."""
         self.proto = proto^
         self.host = host^
 

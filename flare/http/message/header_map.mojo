@@ -380,7 +380,6 @@ struct HeaderError(Copyable, Movable, Writable):
     """What was refused: "field name", "field value", "trailer" or "header
     block"."""
     var text: String
-    """The refused text."""
     var offset: Int
     """Where in `text` the offending octet stands, in bytes; -1 if it is the name
     of a field that may be no trailer."""
@@ -389,8 +388,6 @@ struct HeaderError(Copyable, Movable, Writable):
         """Describes a refused field.
 
         Args:
-            part: What was refused.
-            text: The refused text.
             offset: Where the offending octet stands, in bytes; -1 for a trailer.
         """
         self.part = part
@@ -398,11 +395,7 @@ struct HeaderError(Copyable, Movable, Writable):
         self.offset = offset
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the message, with the refused text escaped.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the message, with the refused text escaped."""
         writer.write_string(self._message())
 
     @no_inline
@@ -488,10 +481,6 @@ def check_field(name: StringSpan, value: StringSpan) raises HeaderError:
     Source: RFC 9110 sections 5.1 (the name is a token) and 5.5 (no control
     octet but HTAB in the value).
 
-    Args:
-        name: The field name.
-        value: The field value.
-
     Raises:
         HeaderError: If either breaks its rule; it carries the offset.
     """
@@ -530,7 +519,6 @@ def add_vary(mut headers: HeaderMap, name: StringSpan) raises HeaderError:
 
     Args:
         headers: The response's; unchanged if the name or `*` is there already.
-        name: The request's field.
 
     Raises:
         HeaderError: If the name is none.

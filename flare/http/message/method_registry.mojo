@@ -10,9 +10,6 @@ def method_number(name: StringSpan) -> Int:
 
     Source: RFC 9110 section 9.1 and the IANA method registry.
 
-    Args:
-        name: A token.
-
     Returns:
         The method's number here, or 0 for an unregistered name.
     """

@@ -51,7 +51,6 @@ struct ReplacedFields(Movable):
         """Copies fields.
 
         Args:
-            fields: The request's.
             without: The names of those that are left out, in lower case.
         """
         self._fields = _OwnedFields()
@@ -65,11 +64,7 @@ struct ReplacedFields(Movable):
                 self._fields.add(name, fields.value_bytes(index))
 
     def __init__(out self, headers: HeaderMap):
-        """Copies fields that a program has set.
-
-        Args:
-            headers: The fields.
-        """
+        """Copies fields that a program has set."""
         self._fields = _OwnedFields()
         for index in range(len(headers)):
             self._fields.add(
@@ -80,7 +75,6 @@ struct ReplacedFields(Movable):
         """Adds a field.
 
         Args:
-            name: A token.
             value: The value, without control octets but HTAB.
 
         Raises:

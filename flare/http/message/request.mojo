@@ -44,7 +44,6 @@ struct RequestLine[o: ImmOrigin](Copyable, Movable):
     var authority: StringSpan[Self.o]
     """The target's authority; empty for origin-form and asterisk-form."""
     var version: Version
-    """The protocol version."""
 
 
 struct Request[o: ImmOrigin](Movable):
@@ -667,11 +666,7 @@ struct PathParams(Movable, Sized):
         self._is_used = False
 
     def __len__(self) -> Int:
-        """Counts the captured parameters.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the captured parameters."""
         return len(self._params)
 
     @always_inline
@@ -703,20 +698,12 @@ struct PathParams(Movable, Sized):
         self.early_hints.add(links)
 
     def note_bad_input(mut self, var bad_input: BadInput):
-        """Remembers what could not be read for the handler, until `clear`.
-
-        Args:
-            bad_input: What it is.
-        """
+        """Remembers what could not be read for the handler, until `clear`."""
         self._is_used = True
         self.bad_input = bad_input^
 
     def truncate(mut self, count: Int):
-        """Forgets the parameters captured last.
-
-        Args:
-            count: How many stay.
-        """
+        """Forgets the parameters captured last."""
         self._params.shrink(min(count, len(self._params)))
 
     @always_inline
@@ -829,7 +816,6 @@ struct RequestRecord(Movable):
 
     @always_inline
     def clear(mut self):
-        """Forgets the request."""
         self.route = no_route()
         self._id_len = 0
 
@@ -878,11 +864,7 @@ struct RequestRecord(Movable):
 
 @always_inline
 def no_route() -> StringSpan[ImmUntrackedOrigin]:
-    """Gives the route of what no route answers.
-
-    Returns:
-        An empty text.
-    """
+    """Gives the route of what no route answers."""
     # SAFETY: of a part of the program, nothing is read.
     comptime NOTHING = StaticString("")
     return unsafe_lend_text[ImmUntrackedOrigin](NOTHING.unsafe_ptr(), 0)
@@ -961,7 +943,6 @@ struct CancelFlag(Movable):
 
         Args:
             gone: Where; of the thread that sets the flag.
-            number: What to note.
         """
         self._gone = gone
         self._number = number
@@ -988,12 +969,6 @@ struct CancelFlag(Movable):
         """Has somebody told when the flag is set, or at once if it is. Only the
         handler's thread calls it.
 
-        Parameters:
-            W: The watcher's type.
-
-        Args:
-            watcher: Who is told.
-
         Returns:
             False if there is one already.
         """
@@ -1007,9 +982,6 @@ struct CancelFlag(Movable):
 
     def watcher[W: CancelWatcher](self) -> Optional[W]:
         """Copies who watches the flag. Only the handler's thread calls it.
-
-        Parameters:
-            W: The watcher's type.
 
         Returns:
             The watcher; nothing if there is none of this type.

@@ -7,9 +7,6 @@ def reason_phrase(code: Int) -> StaticString:
 
     Source: RFC 9110 section 15 and the IANA status code registry.
 
-    Args:
-        code: A status code.
-
     Returns:
         The registered phrase, or an empty string.
     """

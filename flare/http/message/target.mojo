@@ -66,7 +66,6 @@ def split_target(
     authority-form for CONNECT alone; both have no query.
 
     Args:
-        method: The request's method.
         base: Memory with `SCAN_SLACK` readable bytes behind the target.
         offset: Where the target starts.
         length: Length of the target in bytes, at least 1.
@@ -147,9 +146,6 @@ def unsafe_path_without_octets[o: ImmOrigin](method: Method) -> StringSpan[o]:
     Parameters:
         o: The lifetime to lend for; the text outlives each.
 
-    Args:
-        method: The request's method.
-
     Returns:
         The path; empty for authority-form.
     """
@@ -210,7 +206,6 @@ def authority_error(base: BytePtr, start: Int, end: Int) -> Int:
     Args:
         base: Memory in which an octet of no class and `SCAN_SLACK` more follow
             the authority.
-        start: Where it starts.
         end: Where it ends; the same for an empty one, which is good.
 
     Returns:

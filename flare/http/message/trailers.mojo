@@ -147,7 +147,6 @@ def check_trailer(name: StringSpan, value: StringSpan) raises HeaderError:
 
     Args:
         name: The field's name, in any case.
-        value: Its value.
 
     Raises:
         HeaderError: If it is needed before the content, or as

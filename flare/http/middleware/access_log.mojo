@@ -239,11 +239,9 @@ struct LogEntry(Copyable, Movable):
     var elapsed_us: Int
     """How long the handler took, in microseconds."""
     var status: Int
-    """The status code."""
     var content_len: Int
     """Length of the content in bytes."""
     var request_id: String
-    """The request's id."""
     var upstream: Optional[UpstreamFacts]
     """Which server has answered, if the request was sent on."""
 
@@ -261,9 +259,7 @@ struct LogEntry(Copyable, Movable):
             unix_ms: When the request was there, in milliseconds since 1970-01-01
                 UTC.
             elapsed_us: How long the handler took, in microseconds.
-            status: The status code.
             content_len: Length of the content in bytes.
-            request_id: The request's id.
         """
         self.unix_ms = unix_ms
         self.elapsed_us = elapsed_us
@@ -282,10 +278,6 @@ def text_line(req: Request, entry: LogEntry) -> String:
     was sent on stands such as `upstream=http://10.0.0.7:80 upstream_status=200
     connect=0.101ms head=4.020ms attempts=1`; a status or time that is missing is
     `-`.
-
-    Args:
-        req: The request.
-        entry: The response.
 
     Returns:
         The line with its end.
@@ -342,10 +334,6 @@ def _write_known(text: StringSpan, mut line: String):
 
 def json_line(req: Request, entry: LogEntry) raises JsonError -> String:
     """Writes an entry for programs.
-
-    Args:
-        req: The request.
-        entry: The response.
 
     Returns:
         A JSON object with its line's end; members `time`, `peer`, `method`,

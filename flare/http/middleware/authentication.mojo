@@ -209,7 +209,6 @@ def policy_behind[
         IS_QUICK: Whether the guard's check takes next to no time.
 
     Args:
-        req: The request's head.
         handler: What the guard would call.
 
     Returns:
@@ -232,10 +231,6 @@ def _credentials(req: Request) -> Optional[BasicCredentials]:
 
 def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:
     """Writes the start of a WWW-Authenticate field (RFC 9110 section 11.6.1).
-
-    Args:
-        scheme: The scheme.
-        realm: What is guarded.
 
     Returns:
         Such as `Basic realm="restricted"`.
@@ -429,11 +424,6 @@ struct Principal(Copyable, Movable):
     """The user's name, or whatever a guard tells of them."""
 
     def __init__(out self, var name: String):
-        """Makes a principal.
-
-        Args:
-            name: The user's name.
-        """
         self.name = name^
 
 

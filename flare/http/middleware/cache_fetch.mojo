@@ -96,10 +96,6 @@ struct CacheFetch(Movable):
     def take_joined(mut self, req: Request, policy: CachePolicy) -> Bool:
         """Takes what the fetch that was joined has brought.
 
-        Args:
-            req: The request.
-            policy: Of the cache.
-
         Returns:
             False if it has brought nothing that the request selects.
         """
@@ -174,9 +170,7 @@ def is_for_itself(
     wants what no other gets, or gets what no other may.
 
     Args:
-        req: The request.
         asked: What it says to caches.
-        policy: Of the cache.
 
     Returns:
         True by `no-cache` and `no-store`, and in a shared cache by credentials.
@@ -188,9 +182,6 @@ def is_for_itself(
 
 def may_fetch_for_many(req: Request) -> Bool:
     """Tells whether the response to a request may be of use to others.
-
-    Args:
-        req: The request.
 
     Returns:
         False for HEAD, and for a part of the content.

@@ -18,8 +18,6 @@ def find_shared(
 
     Args:
         store: With a shared store behind it.
-        fields: The request's fields.
-        policy: Of the cache.
         fetch: What is to be fetched.
 
     Returns:
@@ -36,9 +34,7 @@ def adopt(
     what is there.
 
     Args:
-        store: The store.
         fetch: What is to be fetched.
-        response: What came.
 
     Returns:
         True if memory has something newer now.

@@ -45,7 +45,6 @@ struct WaitSteps(LaterStep):
     waited for in vain: known only when the handler was asked after all."""
 
     var steps: ArcPointer[List[AnyStep]]
-    """Empty until then."""
 
     def __init__(out self, steps: ArcPointer[List[AnyStep]]):
         """Makes a step of steps.
@@ -99,14 +98,9 @@ struct FetchWait(Errand, LoopTask):
         """Makes a wait.
 
         Args:
-            request: The request.
-            fetch: What it was to fetch.
             store: Where the response will be.
-            cache: The cache.
             look_again: Looks for the response.
             go_on: Asks the inner handler.
-            loop: The worker's.
-            timeout_ms: Longest wait.
         """
         self.steps = ArcPointer(List[AnyStep]())
         self._request = request^

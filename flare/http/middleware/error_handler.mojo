@@ -213,7 +213,6 @@ def log_and_hide(req: Request, error: Error) -> Response:
     off, and answers with a plain 500.
 
     Args:
-        req: The request.
         error: What the handler raised.
 
     Returns:

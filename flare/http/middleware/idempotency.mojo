@@ -244,15 +244,10 @@ struct FirstAnswers(Movable):
     """The keys of requests and their answers, by the rules."""
 
     var store: AnyIdempotencyStore
-    """Keeps them."""
     var config: IdempotencyConfig
-    """The rules."""
 
     def begin(self, req: Request) -> _Known:
         """Takes the key of a request.
-
-        Args:
-            req: The request.
 
         Returns:
             What is to be done with it.
@@ -322,7 +317,6 @@ struct FirstAnswers(Movable):
 
         Args:
             claim: What holds the key.
-            response: The answer.
         """
         var code = response.status.code
         if code == 429 or code >= 500:
@@ -421,9 +415,6 @@ def read_answer(octets: Span[UInt8, _]) raises -> Response:
 
     Args:
         octets: What a store gave.
-
-    Returns:
-        The response.
 
     Raises:
         Error: If it is none.

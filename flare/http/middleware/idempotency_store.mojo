@@ -15,7 +15,6 @@ struct KeyState(Equatable, TrivialRegisterPassable):
     """What is known of a key."""
 
     var value: UInt8
-    """Its number."""
 
     comptime NEW = Self(0)
     """Nothing was; whoever asked carries the request out."""
@@ -124,7 +123,6 @@ struct AnswerTable(Movable, Sized):
 
         Args:
             octets_max: Most octets of answers.
-            count_max: Most keys.
         """
         self._newer = {}
         self._older = {}
@@ -152,9 +150,6 @@ struct AnswerTable(Movable, Sized):
 
         Returns:
             What was known before.
-
-        Raises:
-            Error: Never.
         """
         if claim.key in self._newer:
             ref entry = self._newer[claim.key]
@@ -178,12 +173,8 @@ struct AnswerTable(Movable, Sized):
 
         Args:
             claim: What `begin` was given.
-            answer: The answer.
             ends_ms: Until when it is kept.
             now_ms: What time it is.
-
-        Raises:
-            Error: Never.
         """
         if self._is_of_another(claim, now_ms):
             return
@@ -198,9 +189,6 @@ struct AnswerTable(Movable, Sized):
         Args:
             claim: What `begin` was given.
             now_ms: What time it is.
-
-        Raises:
-            Error: Never.
         """
         if not self._is_of_another(claim, now_ms):
             self._drop(claim.key)
@@ -336,14 +324,6 @@ struct AnyIdempotencyStore(Movable):
     var _drop: def(Erased) thin -> None
 
     def __init__[S: IdempotencyStore](out self, var store: S):
-        """Takes a store.
-
-        Parameters:
-            S: Its type.
-
-        Args:
-            store: The store.
-        """
         self._store = erase(store^)
         self._begin = _begin[S]
         self._finish = _finish[S]
@@ -374,7 +354,6 @@ struct AnyIdempotencyStore(Movable):
 
         Args:
             claim: What `begin` was given.
-            answer: The answer.
             keep_ms: How long, in milliseconds.
 
         Raises:

@@ -17,11 +17,7 @@ trait ChangesResponses(Movable):
         """Makes the response of the middleware.
 
         Args:
-            req: The request.
             response: What the inner handler has made.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the middleware raises.
@@ -45,11 +41,7 @@ struct _Change[M: ChangesResponses](LaterStep):
 def change_later[M: ChangesResponses](middleware: M, req: Request) raises:
     """Has middleware change a response when it is there.
 
-    Parameters:
-        M: The middleware's type.
-
     Args:
-        middleware: The middleware.
         req: The request; `is_later` has told that its response comes later.
 
     Raises:

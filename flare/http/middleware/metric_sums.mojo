@@ -24,7 +24,6 @@ struct MetricSums(Movable):
     var _figures: List[_Figure]
 
     def __init__(out self):
-        """Begins with nothing."""
         self._families = []
         self._family_indices = {}
         self._figure_indices = {}
@@ -70,11 +69,7 @@ struct MetricSums(Movable):
                 self._figures.at(figure).write_to(text)
 
     def keep(mut self, other: Self):
-        """Drops the figures that another one does not have.
-
-        Args:
-            other: The other one.
-        """
+        """Drops the figures that another one does not have."""
         for index in range(len(self._families)):
             ref family = self._families.at(index)
             var held = List[Int]()

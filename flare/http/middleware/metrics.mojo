@@ -201,7 +201,6 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
         text.write('"')
 
     def _write_times(self, first: Int, labels: String, mut text: String):
-        """Writes one histogram."""
         var texts = materialize[_BOUND_TEXTS]()
         var total = 0
         for index in range(BUCKET_COUNT + 1):
@@ -495,7 +494,6 @@ def find_or_claim(
         counters: Where the table lies; a key of 0 is a free entry.
         first: The counter that holds the first entry's key.
         count: How many entries there are.
-        key: Not 0.
 
     Returns:
         The entry's index; the last one if all are taken by others.
@@ -531,9 +529,6 @@ struct SharedNames(Movable):
 
     def number(self, name: StringSpan) -> Int:
         """Gives the number of a name, the same for all who ask.
-
-        Args:
-            name: The name.
 
         Returns:
             At least 0 and less than `NAME_COUNT_MAX`.

@@ -276,11 +276,7 @@ struct TokenBuckets(Movable, Sized):
         """Takes a token, if there is one.
 
         Args:
-            key: Whose bucket.
             now_ns: The time, on a clock that never goes back.
-
-        Returns:
-            The verdict.
         """
         var now = now_ns // self._step_ns
         self._turn(now)
@@ -296,11 +292,7 @@ struct TokenBuckets(Movable, Sized):
         """Tells whether `take` would find a token, and takes none.
 
         Args:
-            key: Whose bucket.
             now_ns: The time, on the same clock.
-
-        Returns:
-            True if so.
         """
         var now = now_ns // self._step_ns
         return self._full(key, now) + self._interval - now <= self._span

@@ -76,11 +76,7 @@ struct _Outage(Movable):
 
 
 struct SharedRate[S: RateStore](Movable):
-    """A rate that a store counts.
-
-    Parameters:
-        S: The store's type.
-    """
+    """A rate that a store counts."""
 
     var _store: Self.S
     var _interval_us: Int
@@ -93,7 +89,6 @@ struct SharedRate[S: RateStore](Movable):
         """Takes a store.
 
         Args:
-            store: The store.
             rate: Tokens a second, checked by `TokenBuckets`.
             burst: Most tokens of a bucket, checked likewise.
 
@@ -109,7 +104,6 @@ struct SharedRate[S: RateStore](Movable):
         """Takes a token, if there is one.
 
         Args:
-            key: Whose bucket.
             now_ns: The time, on a clock that never goes back.
 
         Returns:
@@ -170,14 +164,6 @@ struct RateCounter(Movable):
     var _drop: def(Erased) thin -> None
 
     def __init__[S: RateStore](out self, var rate: SharedRate[S]):
-        """Takes a rate.
-
-        Parameters:
-            S: The store's type.
-
-        Args:
-            rate: The rate.
-        """
         self._rate = erase(rate^)
         self._take = _take[S]
         self._drop = destroy[SharedRate[S]]
@@ -190,7 +176,6 @@ struct RateCounter(Movable):
         """Takes a token, if there is one.
 
         Args:
-            key: Whose bucket.
             now_ns: The time, on a clock that never goes back.
 
         Returns:

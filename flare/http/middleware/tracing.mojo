@@ -265,17 +265,9 @@ struct TracedStream(UpgradedProtocol):
     """Streamed content that ends a span when it ends."""
 
     var inner: ArcPointer[BodyStream]
-    """The content."""
     var span: TraceSpan
-    """The span."""
 
     def __init__(out self, var inner: ArcPointer[BodyStream], span: TraceSpan):
-        """Takes content.
-
-        Args:
-            inner: The content.
-            span: Ends with it.
-        """
         self.inner = inner^
         self.span = span
 
@@ -293,12 +285,6 @@ struct TracedStream(UpgradedProtocol):
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Lets the content go on.
-
-        Args:
-            out: Where to append.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: What the source raises; the span fails with it.
@@ -333,11 +319,7 @@ struct TracedStream(UpgradedProtocol):
         return self.inner[].region()
 
     def advance(mut self, count: Int):
-        """Tells the source that octets of its region were sent.
-
-        Args:
-            count: How many.
-        """
+        """Tells the source that octets of its region were sent."""
         self.inner[].advance(count)
 
     def is_endless(self) -> Bool:
@@ -349,14 +331,6 @@ struct TracedStream(UpgradedProtocol):
         return self.inner[].is_endless()
 
     def end_early(mut self, mut out: Buffer) -> Poll:
-        """Ends endless content.
-
-        Args:
-            out: Where to append.
-
-        Returns:
-            What follows.
-        """
         return self.inner[].end_early(out)
 
     def poll_interval_ms(self) -> Int:
@@ -377,13 +351,6 @@ struct TracedStream(UpgradedProtocol):
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Hands octets from the client on.
-
-        Args:
-            input: What has come.
-            out: Where to append.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: What the protocol raises; the span fails with it.

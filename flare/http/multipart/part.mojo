@@ -17,7 +17,6 @@ struct FormDisposition(Copyable, Movable):
     """Which field of a form a part is (RFC 7578 section 4.2)."""
 
     var name: String
-    """The field's name."""
     var filename: Optional[String]
     """For a file, the name that the client has for it, without folders; may be
     empty, as when no file was chosen."""
@@ -26,7 +25,6 @@ struct FormDisposition(Copyable, Movable):
         """Makes a disposition.
 
         Args:
-            name: The field's name.
             filename: For a file, its name.
         """
         self.name = name^
@@ -41,9 +39,6 @@ struct FormDisposition(Copyable, Movable):
         stand for what cannot be written between quotes (HTML, multipart
         encoding algorithm). Unknown parameters are skipped, `filename*` among
         them (RFC 7578 section 4.2 forbids it).
-
-        Args:
-            value: The field's value.
 
         Returns:
             What it says; nothing if it is not of a form, has no name, has one
@@ -235,7 +230,6 @@ struct TransferDecoder(Copyable, Movable):
 
         Args:
             octets: Any number of octets.
-            output: Where to.
 
         Returns:
             False if they cannot be decoded.

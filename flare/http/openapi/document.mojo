@@ -94,9 +94,6 @@ def openapi_document(
 def template(pattern: String) raises -> String:
     """Writes a pattern as OpenAPI does: `/users/{id}` for `/users/:id`.
 
-    Args:
-        pattern: A route's pattern.
-
     Returns:
         The template; what a `*name` stands for may hold slashes there.
 
@@ -279,9 +276,6 @@ def parameters_of(
     Args:
         operation: What is known of the route.
 
-    Returns:
-        The parameters.
-
     Raises:
         Error: If the pattern is malformed.
     """
@@ -330,9 +324,6 @@ def with_all_responses(var operations: List[Operation]) -> List[Operation]:
 
     Args:
         operations: What `Router.operations` gives.
-
-    Returns:
-        The operations.
     """
     for ref operation in operations:
         var takes_content = False
@@ -439,9 +430,6 @@ def schemes_of(operations: List[Operation]) -> List[SecurityScheme]:
 
     Args:
         operations: What `Router.operations` gives.
-
-    Returns:
-        The schemes.
     """
     var schemes = List[SecurityScheme]()
     for ref operation in operations:
@@ -494,9 +482,6 @@ def with_names(
     Args:
         operations: What `Router.operations` gives.
         components: What `components_of` gives for them.
-
-    Returns:
-        The operations.
     """
     for ref operation in operations:
         for ref content in operation.contents:

@@ -2,12 +2,7 @@
 
 
 def write_escaped_html(text: StringSpan, mut page: String):
-    """Writes text so that HTML takes it for text, also within quotes.
-
-    Args:
-        text: Any text.
-        page: Gets it.
-    """
+    """Writes text so that HTML takes it for text, also within quotes."""
     var start = 0
     var octets = text.as_bytes()
     for index in range(len(octets)):

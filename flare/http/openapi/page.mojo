@@ -201,18 +201,11 @@ struct FixedText(Copyable, Handler):
     """Answers with the same text each time."""
 
     var text: String
-    """The content."""
     var is_html: Bool
     """True for a page, False for JSON."""
 
     def serve(self, req: Request) raises -> Response:
         """Gives the text; it is not copied.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: If a field cannot be set, which does not happen.
@@ -237,9 +230,6 @@ struct FixedText(Copyable, Handler):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Says that this takes no time.
-
-        Args:
-            req: The request.
 
         Returns:
             A policy of what needs no content.

@@ -11,10 +11,6 @@ def write_schema(schema: String, mut page: String):
     """Writes what a JSON Schema says: `list of`, a link to a struct, a table of
     members. What is no JSON, as of a type that describes itself badly, stands
     there as it is.
-
-    Args:
-        schema: JSON text.
-        page: Gets HTML.
     """
     var shown = String()
     try:

@@ -48,7 +48,6 @@ struct ClientFacts(Movable):
         around this one has found.
 
         Args:
-            req: The request.
             host: What it asks for, `Request.host`.
         """
         self.peer = req.peer
@@ -69,10 +68,8 @@ struct ClientFacts(Movable):
         """Writes X-Forwarded-For, -Proto and -Host.
 
         Args:
-            req: The request.
             is_trusted: True to keep what it says, and to add to it.
             scratch: For values that are put together.
-            out: Where to.
 
         Raises:
             HeaderError: If the header block grows over its limit.
@@ -104,10 +101,7 @@ struct ClientFacts(Movable):
         """Writes Forwarded (RFC 7239 section 4).
 
         Args:
-            req: The request.
             is_trusted: True to keep what it says, and to add to it.
-            scratch: For the value.
-            out: Where to.
 
         Raises:
             HeaderError: If the header block grows over its limit.

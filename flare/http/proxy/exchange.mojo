@@ -93,7 +93,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     var worker: ArcPointer[ProxyWorker]
     """What its worker keeps."""
     var loop: ArcPointer[WorkerLoop]
-    """The worker's."""
     var phase: RequestPhase
     """What it waits for."""
     var request: UpstreamRequest
@@ -127,8 +126,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
         Args:
             worker: What its worker keeps.
-            loop: The worker's.
-            method_name: The request's method.
         """
         self._padding = {}
         self.worker = worker.copy()
@@ -152,12 +149,7 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
-        """Sends the request, or waits for an upstream that has room.
-
-        Args:
-            errand: The exchange.
-            completion: Takes the response.
-        """
+        """Sends the request, or waits for an upstream that has room."""
         errand[]._completion = completion^
         if errand[].place.upstream:
             _start(errand)
@@ -166,22 +158,14 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     @staticmethod
     def on_content(errand: ArcPointer[Self]):
-        """Sends what has come of the request's content.
-
-        Args:
-            errand: The exchange.
-        """
+        """Sends what has come of the request's content."""
         if errand[].phase.is_sending():
             _send(errand)
             _settle(errand)
 
     @staticmethod
     def cancel(errand: ArcPointer[Self]):
-        """Gives the upstream up, since the client has gone.
-
-        Args:
-            errand: The exchange.
-        """
+        """Gives the upstream up, since the client has gone."""
         errand[]._completion = None
         _drop(errand)
 
@@ -189,10 +173,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     def on_event(task: ArcPointer[Self], event: Event):
         """Goes on with an upstream that has room, or with content that goes on
         behind the response's head.
-
-        Args:
-            task: The exchange.
-            event: Of no socket.
         """
         if task[].phase == RequestPhase.QUEUED:
             _arrive(task)
@@ -202,42 +182,24 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Ends what has waited too long, or begins anew behind a pause.
-
-        Args:
-            task: The exchange.
-        """
+        """Ends what has waited too long, or begins anew behind a pause."""
         _on_time(task)
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
-        """Sends the request on the new connection.
-
-        Args:
-            user: The exchange.
-        """
+        """Sends the request on the new connection."""
         user[]._move(RequestEvent.OPEN)
         user[].place.note_connected()
         _send(user)
 
     @staticmethod
     def on_refused(user: ArcPointer[Self], error: ClientError):
-        """Answers in place of an upstream that cannot be reached.
-
-        Args:
-            user: The exchange.
-            error: Why.
-        """
+        """Answers in place of an upstream that cannot be reached."""
         _fail(user, outcome_of_refusal(error), reason_of_refusal(error))
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
-        """Goes on with a connection that is ready.
-
-        Args:
-            user: The exchange.
-            event: For what.
-        """
+        """Goes on with a connection that is ready."""
         if user[].phase.has_head():
             if event.is_writable and user[].phase == RequestPhase.BOTH_WAYS:
                 _send_on(user)
@@ -251,20 +213,12 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     @staticmethod
     def on_late(user: ArcPointer[Self]):
-        """Ends what has waited too long.
-
-        Args:
-            user: The exchange.
-        """
+        """Ends what has waited too long."""
         _on_time(user)
 
     @staticmethod
     def on_news(user: ArcPointer[Self]):
-        """Goes on with what has come of a connection that others share.
-
-        Args:
-            user: The exchange.
-        """
+        """Goes on with what has come of a connection that others share."""
         if user[].phase == RequestPhase.CONNECTING:
             _on_connection(user)
         elif user[].request.has_stream():

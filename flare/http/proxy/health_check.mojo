@@ -58,21 +58,12 @@ struct HealthChecks(LoopTask):
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        """Never comes: nothing is watched.
-
-        Args:
-            task: The task.
-            event: What is ready.
-        """
+        """Never comes: nothing is watched."""
         return
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Begins what is due.
-
-        Args:
-            task: The task.
-        """
+        """Begins what is due."""
         ref self = task[]
         while True:
             var pick = self._shared[].upstreams.next_check()
@@ -97,7 +88,6 @@ def start_health_checks(
     """Begins to ask upstreams how they are, if that is wanted.
 
     Args:
-        loop: The worker's.
         context: What its connections share.
         shared: What all workers know of the proxy.
     """

@@ -57,9 +57,6 @@ def _starts_as(name: Span[UInt8, _], text: StaticString) -> Bool:
 def request_field_kind(name: Span[UInt8, _]) -> ForwardedKind:
     """Says what becomes of a field of a request.
 
-    Args:
-        name: The field's name.
-
     Returns:
         The kind, by the name alone; a field that Connection names is HOP
         whatever its kind is.
@@ -114,9 +111,6 @@ def request_field_kind(name: Span[UInt8, _]) -> ForwardedKind:
 def response_field_kind(name: Span[UInt8, _]) -> ForwardedKind:
     """Says what becomes of a field of a response.
 
-    Args:
-        name: The field's name.
-
     Returns:
         END_TO_END, CONNECTION, UPGRADE or HOP.
     """
@@ -164,9 +158,6 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
     def __init__(out self, fields: Fields[Self.o]):
         """Reads the options; allocates nothing if none of them names a field
         that would be passed on.
-
-        Args:
-            fields: The message's fields.
         """
         self.has_upgrade = False
         self.has_te = False
@@ -194,9 +185,6 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
     def name(self, field: Span[UInt8, _]) -> Bool:
         """Tells whether an option names a field.
 
-        Args:
-            field: The field's name.
-
         Returns:
             True if the field is for this connection alone.
         """
@@ -210,8 +198,6 @@ def names_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:
     """Looks for an element of a field that is a list of tokens.
 
     Args:
-        fields: The message's fields.
-        name: The field's name.
         token: The element, in any case; parameters behind `;` do not matter.
 
     Returns:

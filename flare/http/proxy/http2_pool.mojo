@@ -75,7 +75,6 @@ struct Http2Pool(Movable):
         """Tells whether an upstream may be asked over HTTP/2.
 
         Args:
-            member: The upstream.
             is_tunnel: True to ask for a WebSocket.
 
         Returns:
@@ -89,20 +88,12 @@ struct Http2Pool(Movable):
         return until_ms <= coarse_monotonic_ms()
 
     def note_http1(mut self, member: MemberId):
-        """Takes note of an upstream that speaks HTTP/1.1.
-
-        Args:
-            member: The upstream.
-        """
+        """Takes note of an upstream that speaks HTTP/1.1."""
         var index = self._index(member)
         self._slots.at(index).http1_until_ms = coarse_monotonic_ms() + _HTTP1_MS
 
     def note_no_tunnels(mut self, member: MemberId):
-        """Takes note of an upstream that takes no WebSocket over HTTP/2.
-
-        Args:
-            member: The upstream.
-        """
+        """Takes note of an upstream that takes no WebSocket over HTTP/2."""
         var index = self._index(member)
         self._slots.at(index).no_tunnels_until_ms = (
             coarse_monotonic_ms() + _HTTP1_MS
@@ -110,9 +101,6 @@ struct Http2Pool(Movable):
 
     def find(mut self, member: MemberId) -> Optional[ArcPointer[Http2Upstream]]:
         """Finds a connection for one more request.
-
-        Args:
-            member: To which upstream.
 
         Returns:
             One with room, or one that is being opened; nothing if another one is
@@ -130,15 +118,7 @@ struct Http2Pool(Movable):
     def add(
         mut self, member: MemberId, config: ProxyConfig
     ) -> ArcPointer[Http2Upstream]:
-        """Makes a connection that `open_upstream` opens.
-
-        Args:
-            member: To which upstream.
-            config: The proxy's settings.
-
-        Returns:
-            The connection.
-        """
+        """Makes a connection that `open_upstream` opens."""
         if not self._config:
             self._config = ArcPointer(_client_config(config))
         var index = self._index(member)
@@ -164,10 +144,6 @@ def _client_config(config: ProxyConfig) -> ClientConfig:
 
 def http2_connector(upstream: Upstream, config: ProxyConfig) -> Connector:
     """Makes what opens a connection on which HTTP/2 may be spoken.
-
-    Args:
-        upstream: Where to.
-        config: The proxy's settings.
 
     Returns:
         The connector; its time has begun.

@@ -39,11 +39,7 @@ trait StreamUser(Deinitable, Movable):
 
     @staticmethod
     def on_news(user: ArcPointer[Self]):
-        """Looks what has become of the connection, and of the stream.
-
-        Args:
-            user: The user.
-        """
+        """Looks what has become of the connection, and of the stream."""
         ...
 
 
@@ -140,11 +136,7 @@ struct Http2Upstream(LinkUser):
         return self._link.__bool__() and not self.http2
 
     def is_silent(self) -> Bool:
-        """Tells whether it is over since PING was not answered.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether it is over since PING was not answered."""
         return self.http2.__bool__() and self.http2.held()[].is_silent
 
     def is_usable(self) -> Bool:
@@ -195,9 +187,6 @@ struct Http2Upstream(LinkUser):
     def join[U: StreamUser](mut self, user: ArcPointer[U]) -> Int:
         """Takes a part in it, until `leave`.
 
-        Parameters:
-            U: The user's type.
-
         Args:
             user: Who is called when there is news.
 
@@ -238,11 +227,7 @@ struct Http2Upstream(LinkUser):
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
-        """Begins to speak what was agreed on.
-
-        Args:
-            user: The connection.
-        """
+        """Begins to speak what was agreed on."""
         ref self = user[]
         var link = self._link.held().copy()
         if link[].connection.held()[].is_http2:
@@ -273,7 +258,6 @@ struct Http2Upstream(LinkUser):
         """Tells all that wait for it.
 
         Args:
-            user: The connection.
             error: Why there is none.
         """
         user[].failure = error.copy()
@@ -282,12 +266,7 @@ struct Http2Upstream(LinkUser):
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
-        """Takes what has come, and sends what waits.
-
-        Args:
-            user: The connection.
-            event: What is ready.
-        """
+        """Takes what has come, and sends what waits."""
         if not user[].http2:
             return
         ref http2 = user[].http2.held()[]
@@ -302,9 +281,6 @@ struct Http2Upstream(LinkUser):
     def on_late(user: ArcPointer[Self]):
         """Goes on with what is left to read, asks a silent upstream whether it
         is there, and closes what nobody needs.
-
-        Args:
-            user: The connection.
         """
         if not user[].http2:
             return
@@ -328,9 +304,7 @@ def open_upstream(
 
     Args:
         upstream: The connection, which somebody has joined.
-        loop: The worker's.
         context: What connections of the worker share.
-        connector: Opens it.
     """
     var link = open_link(loop, context, connector^, upstream)
     upstream[]._link = link.copy()
@@ -341,7 +315,6 @@ def leave(upstream: ArcPointer[Http2Upstream], number: Int):
     """Gives a part back.
 
     Args:
-        upstream: The connection.
         number: What `join` has answered.
     """
     ref self = upstream[]
@@ -363,9 +336,6 @@ def take_plain(
 ) -> Optional[ArcPointer[UpstreamLink]]:
     """Takes the connection of an upstream that speaks HTTP/1.1.
 
-    Args:
-        upstream: The connection.
-
     Returns:
         The connection, which nobody has; nothing if another one was first.
     """
@@ -377,11 +347,7 @@ def take_plain(
 
 
 def close_upstream(upstream: ArcPointer[Http2Upstream]):
-    """Closes a connection that nobody has a part in, saying goodbye.
-
-    Args:
-        upstream: The connection.
-    """
+    """Closes a connection that nobody has a part in, saying goodbye."""
     var http2 = Optional[OwnedPointer[Http2Link]](None)
     swap(http2, upstream[].http2)
     _ = http2^
@@ -394,9 +360,6 @@ def close_upstream(upstream: ArcPointer[Http2Upstream]):
 def settle(upstream: ArcPointer[Http2Upstream]):
     """Calls all that have news, sends what they have written, and sets the time
     for what follows. Within such a call it does nothing: the outer one goes on.
-
-    Args:
-        upstream: The connection.
     """
     if upstream[]._is_settling or not upstream[].http2:
         return

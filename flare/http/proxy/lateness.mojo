@@ -30,14 +30,7 @@ struct HeadTime(TrivialRegisterPassable):
             self._due_ms = coarse_monotonic_ms() + head_timeout_ms
 
     def is_over(self, now_ms: Int) -> Bool:
-        """Tells whether the head should have been there.
-
-        Args:
-            now_ms: The time.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the head should have been there."""
         return now_ms >= self._due_ms
 
     def deadline_ms(self, wait_ms: Int) -> Int:
@@ -59,7 +52,6 @@ def wait_ms(phase: RequestPhase, config: ProxyConfig) -> Int:
 
     Args:
         phase: What it waits for.
-        config: The proxy's times.
 
     Returns:
         Milliseconds; negative where somebody else has a time for it: the
@@ -79,9 +71,6 @@ def outcome_of_late(phase: RequestPhase) -> Outcome:
 
     Args:
         phase: What it has waited for.
-
-    Returns:
-        The outcome.
     """
     if phase == RequestPhase.CONNECTING:
         return Outcome.CONNECT_TIMEOUT
@@ -95,7 +84,6 @@ def reason_of_late(phase: RequestPhase, config: ProxyConfig) -> String:
 
     Args:
         phase: What it has waited for.
-        config: The proxy's times.
 
     Returns:
         A text for the log.

@@ -64,17 +64,12 @@ struct LookedUpNames(Movable):
 
         Args:
             address: Where it is, in the words of the configuration.
-            now_ms: The time.
         """
         if self._interval_ms > 0 and self._find(address) < 0:
             self._names.append(_Name(String(address), now_ms))
 
     def remove(mut self, address: StringSpan):
-        """Looks an upstream up no more.
-
-        Args:
-            address: Where it is.
-        """
+        """Looks an upstream up no more."""
         var index = self._find(address)
         if index >= 0:
             _ = self._names.pop(index)
@@ -88,9 +83,6 @@ struct LookedUpNames(Movable):
     def next(mut self, now_ms: Int) -> Optional[String]:
         """Finds an upstream that is to be looked up now, and takes note of it.
 
-        Args:
-            now_ms: The time.
-
         Returns:
             Where it is, for which `end` is owed; nothing if none is due.
         """
@@ -103,9 +95,6 @@ struct LookedUpNames(Movable):
 
     def next_ms(self, now_ms: Int) -> Int:
         """Tells when to ask `next` again.
-
-        Args:
-            now_ms: The time.
 
         Returns:
             The time; what is being looked up may fail, and be due so soon.
@@ -130,7 +119,6 @@ struct LookedUpNames(Movable):
             address: Which upstream was looked up.
             found_count: How many upstreams its addresses are; 0 if it has failed.
             used_count: How many of them have a place.
-            now_ms: The time.
 
         Returns:
             What is worth a line in the log; nothing of a name that was removed

@@ -76,7 +76,6 @@ struct MemberHealth(Copyable, Movable):
         """Makes the health of an upstream that nothing is known of.
 
         Args:
-            now_ms: The time.
             starts_slowly: True for one that joins others.
         """
         self._failures_in_row = 0
@@ -100,9 +99,6 @@ struct MemberHealth(Copyable, Movable):
         """Tells whether it may be asked, as far as its health goes; ends an
         ejection whose time is over.
 
-        Args:
-            now_ms: The time.
-
         Returns:
             False while it is ejected or down.
         """
@@ -116,9 +112,6 @@ struct MemberHealth(Copyable, Movable):
 
     def is_ejected(self, now_ms: Int) -> Bool:
         """Tells whether it is ejected.
-
-        Args:
-            now_ms: The time.
 
         Returns:
             True until the ejection's end.
@@ -135,9 +128,6 @@ struct MemberHealth(Copyable, Movable):
     def circuit_admits(self, now_ms: Int) -> Bool:
         """Tells whether the circuit lets a request pass.
 
-        Args:
-            now_ms: The time.
-
         Returns:
             True if it is closed, or half-open and nobody tries yet.
         """
@@ -147,9 +137,6 @@ struct MemberHealth(Copyable, Movable):
 
     def next_change_ms(self, now_ms: Int) -> Int:
         """Tells when time alone may have it asked again.
-
-        Args:
-            now_ms: The time.
 
         Returns:
             The end of its ejection, or when its circuit lets a request try,
@@ -176,9 +163,6 @@ struct MemberHealth(Copyable, Movable):
     def state(self, now_ms: Int) -> MemberState:
         """Names its state, but for draining.
 
-        Args:
-            now_ms: The time.
-
         Returns:
             The worst that holds.
         """
@@ -200,10 +184,7 @@ struct MemberHealth(Copyable, Movable):
         """Learns from a request's end.
 
         Args:
-            outcome: How it ended.
-            config: The rules.
             is_trial: What `begin_request` has told.
-            now_ms: The time.
 
         Returns:
             True if it deserves to be ejected.
@@ -263,12 +244,7 @@ struct MemberHealth(Copyable, Movable):
         )
 
     def eject(mut self, config: GroupConfig, now_ms: Int):
-        """Has it asked no more for some time; longer, if it was before.
-
-        Args:
-            config: The rules.
-            now_ms: The time.
-        """
+        """Has it asked no more for some time; longer, if it was before."""
         self._ejections_in_row += 1
         self.ejection_count += 1
         var length_ms = min(
@@ -278,10 +254,6 @@ struct MemberHealth(Copyable, Movable):
 
     def ramp_percent(self, config: GroupConfig, now_ms: Int) -> Int:
         """Tells which part of its weight it has in its slow start.
-
-        Args:
-            config: The rules.
-            now_ms: The time.
 
         Returns:
             From 10 to 100.
@@ -295,9 +267,6 @@ struct MemberHealth(Copyable, Movable):
 
     def wants_check(self, now_ms: Int) -> Bool:
         """Tells whether a health check is due.
-
-        Args:
-            now_ms: The time.
 
         Returns:
             False while one is under way.
@@ -313,8 +282,6 @@ struct MemberHealth(Copyable, Movable):
 
         Args:
             is_good: True if the answer came in time and was good.
-            config: The rules.
-            now_ms: The time.
         """
         self._is_checking = False
         self._check_due_ms = now_ms + config.health_interval_ms
@@ -339,7 +306,6 @@ def is_failure(outcome: Outcome, config: GroupConfig) -> Bool:
 
     Args:
         outcome: How a request ended.
-        config: The rules.
 
     Returns:
         True for failures, and for the statuses that count as such.

@@ -34,21 +34,12 @@ struct NameLookups(LoopTask):
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        """Never comes: nothing is watched.
-
-        Args:
-            task: The task.
-            event: What is ready.
-        """
+        """Never comes: nothing is watched."""
         return
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Begins what is due.
-
-        Args:
-            task: The task.
-        """
+        """Begins what is due."""
         ref self = task[]
         while True:
             var url = self._shared[].upstreams.next_lookup()
@@ -66,7 +57,6 @@ def start_name_lookups(
     """Begins to look up the names of upstreams, if that is wanted.
 
     Args:
-        loop: The worker's.
         shared: What all workers know of the proxy.
     """
     if shared[].group.lookup_interval_ms == 0:
@@ -134,21 +124,11 @@ struct _Lookup(LoopTask):
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        """Takes the answer.
-
-        Args:
-            task: The question.
-            event: That it is there.
-        """
         _go_on(task)
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Gives up, if its own clock says so, too.
-
-        Args:
-            task: The question.
-        """
+        """Gives up, if its own clock says so, too."""
         task[].loop[].set_deadline(
             task[].token, coarse_monotonic_ms() + _TICK_MS_MIN
         )

@@ -38,11 +38,9 @@ struct Placement(Movable):
     """An upstream that is chosen for a request, and told of how it ends."""
 
     var method_name: String
-    """The request's method."""
     var key: UInt64
     """What the upstream is chosen by, if it is by a key."""
     var member: MemberId
-    """The upstream."""
     var upstream: Optional[ArcPointer[Upstream]]
     """Where it is; nothing before the first choice."""
     var facts: ArcPointer[UpstreamFacts]
@@ -69,7 +67,6 @@ struct Placement(Movable):
 
         Args:
             shared: The proxy's settings, and its upstreams.
-            method_name: The request's method.
         """
         self.method_name = String(method_name)
         self.key = 0
@@ -173,11 +170,7 @@ struct Placement(Movable):
         self.facts[].connect_us = self._elapsed_us()
 
     def note_head(mut self, status: Int):
-        """Takes note of the head of a response.
-
-        Args:
-            status: The response's status.
-        """
+        """Takes note of the head of a response."""
         self.facts[].status = status
         self.facts[].head_us = self._elapsed_us()
 
@@ -195,9 +188,6 @@ struct Placement(Movable):
     def no_upstream(self) -> Response:
         """Answers in place of upstreams of which none is to be had, and counts
         the request as failed.
-
-        Returns:
-            503.
         """
         self._upstreams.count_failed(self._refusal, RetryDecision.NO_UPSTREAM)
         return self._failure(self._refusal)
@@ -228,9 +218,6 @@ struct Placement(Movable):
     def report(mut self, outcome: Outcome) -> Bool:
         """Tells the upstream how the attempt has ended; only the first time
         counts.
-
-        Args:
-            outcome: How.
 
         Returns:
             False if it knows already.
@@ -279,9 +266,6 @@ struct Placement(Movable):
 
         Args:
             upgrade: The protocol that is asked for; empty if none is.
-
-        Returns:
-            True if so.
         """
         var is_tls = self.upstream.held()[].endpoint.is_tls
         var is_known = not is_tls and (
@@ -295,7 +279,6 @@ struct Placement(Movable):
         better than one of the gateway's own.
 
         Args:
-            status: The answer's.
             content_is_kept: True if the content is there from its start.
 
         Returns:
@@ -316,9 +299,6 @@ struct Placement(Movable):
     def note_broken(mut self, outcome: Outcome):
         """Takes note of content that has broken off, of which the client has a
         part; only the first time counts.
-
-        Args:
-            outcome: CONTENT_FAILED or CONTENT_TIMEOUT.
         """
         if self.report(outcome):
             self._upstreams.count_failed(outcome, RetryDecision.BEGUN)
@@ -334,9 +314,6 @@ struct Placement(Movable):
 
 def reason_of_refusal(error: ClientError) -> String:
     """Explains why there is no connection.
-
-    Args:
-        error: Why not.
 
     Returns:
         A text for the log.
@@ -363,9 +340,6 @@ def reason_over_http1(reason: String) -> String:
 def outcome_of_refusal(error: ClientError) -> Outcome:
     """Tells how an attempt has ended that has got no connection.
 
-    Args:
-        error: Why not.
-
     Returns:
         One of the outcomes in which nothing was sent.
     """
@@ -385,7 +359,6 @@ def outcome_of_failure(error: ClientError, is_silent: Bool) -> Outcome:
     """Tells how an attempt over HTTP/2 has ended that has got no response.
 
     Args:
-        error: Why not.
         is_silent: True if the upstream has not answered PING. It may still be at
             it, as one that takes too long.
 

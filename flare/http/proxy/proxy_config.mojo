@@ -100,7 +100,6 @@ struct ProxyShared(Movable):
     """What all workers know of a reverse proxy."""
 
     var config: ProxyConfig
-    """Its settings."""
     var upstreams: Upstreams
     """Where requests are sent."""
     var group: GroupConfig
@@ -110,10 +109,6 @@ struct ProxyShared(Movable):
         out self, var config: ProxyConfig, urls: Span[String, _]
     ) raises:
         """Takes the settings, and reads where the upstreams are.
-
-        Args:
-            config: The settings.
-            urls: An upstream each.
 
         Raises:
             Error: If there is none, one is no such URL, or the settings

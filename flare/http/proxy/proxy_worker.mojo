@@ -142,7 +142,6 @@ struct ProxyWorker(Movable):
         """Makes the fields of a response to the client.
 
         Args:
-            received: The upstream's fields.
             place: Which upstream it is.
             host: The Host that it was asked for.
             out: Where to; the fields are added.
@@ -206,9 +205,6 @@ struct ProxyWorker(Movable):
     def connector(self, upstream: Upstream) -> Connector:
         """Makes what opens a connection.
 
-        Args:
-            upstream: Where to.
-
         Returns:
             The connector; its time has begun.
         """
@@ -220,21 +216,13 @@ struct ProxyWorker(Movable):
         )
 
     def take_parser(mut self) -> OwnedPointer[ResponseParser]:
-        """Takes a parser without octets.
-
-        Returns:
-            Its box.
-        """
+        """Takes a parser without octets."""
         if len(self._parsers) > 0:
             return self._parsers.pop()
         return OwnedPointer(ResponseParser(PARSER_LEN))
 
     def give_parser(mut self, var parser: OwnedPointer[ResponseParser]):
-        """Takes a parser back.
-
-        Args:
-            parser: Its box.
-        """
+        """Takes a parser back."""
         if (
             len(self._parsers) < _KEPT_COUNT_MAX
             and parser[].input.capacity() <= _PARSER_KEEP_LEN_MAX
@@ -243,21 +231,13 @@ struct ProxyWorker(Movable):
             self._parsers.append(parser^)
 
     def take_output(mut self) -> Buffer:
-        """Takes an empty buffer for a request.
-
-        Returns:
-            The buffer.
-        """
+        """Takes an empty buffer for a request."""
         if len(self._outputs) > 0:
             return self._outputs.pop()
         return Buffer(_OUTPUT_LEN)
 
     def give_output(mut self, var output: Buffer):
-        """Takes such a buffer back.
-
-        Args:
-            output: The buffer.
-        """
+        """Takes such a buffer back."""
         var length_max = (
             _OUTPUT_KEEP_LEN_MAX if len(self._outputs)
             < _KEPT_COUNT_MAX else _SMALL_LEN_MAX
@@ -277,7 +257,6 @@ def worker_of(
     """Finds what a worker keeps for a proxy, or makes it.
 
     Args:
-        loop: The worker's.
         shared: What all workers know of the proxy.
 
     Returns:

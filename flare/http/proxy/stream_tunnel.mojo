@@ -30,7 +30,6 @@ def asks_for_websocket(req: Request, upgrade: StringSpan) -> Bool:
     """Tells whether a request may be an extended CONNECT of HTTP/2, too.
 
     Args:
-        req: The request.
         upgrade: The protocol that it asks for.
 
     Returns:
@@ -55,11 +54,7 @@ struct StreamHandshake(Movable):
     """What is wrong with the client's key; empty if nothing is."""
 
     def __init__(out self, req: Request):
-        """Answers the key of a request.
-
-        Args:
-            req: The request.
-        """
+        """Answers the key of a request."""
         self.accept = String()
         self.fault = String()
         if req.version.major >= 2:
@@ -71,9 +66,6 @@ struct StreamHandshake(Movable):
 
     def answer(self, mut headers: HeaderMap) raises HeaderError:
         """Adds what says that the protocol has changed.
-
-        Args:
-            headers: The upstream's fields.
 
         Raises:
             HeaderError: If they are longer than a header block may be.
@@ -176,8 +168,6 @@ def begin_stream_tunnel(
     """Makes a tunnel of a stream that the upstream has opened.
 
     Args:
-        stream: The stream.
-        loop: The worker's.
         idle_timeout_ms: Longest time in which nothing moves.
 
     Returns:

@@ -55,11 +55,7 @@ struct IdleClock(TrivialRegisterPassable):
             raise Error("nothing has moved for ", self.timeout_ms, " ms")
 
     def interval_ms(self) -> Int:
-        """Tells when to look.
-
-        Returns:
-            Milliseconds.
-        """
+        """Tells when to look."""
         return self.timeout_ms + 1
 
 
@@ -67,11 +63,7 @@ trait TunnelSide(Deinitable, Movable):
     """The upstream's end of a tunnel."""
 
     def set_waker(mut self, var waker: StreamWaker):
-        """Hears how to say that there is something.
-
-        Args:
-            waker: The connection's.
-        """
+        """Hears how to say that there is something."""
         ...
 
     def send(mut self, mut unsent: Buffer, ends: Bool) raises:
@@ -92,20 +84,13 @@ trait TunnelSide(Deinitable, Movable):
         Args:
             out: Where to append it.
 
-        Returns:
-            What follows.
-
         Raises:
             Error: If the upstream has gone.
         """
         ...
 
     def may_end(self) -> Bool:
-        """Tells whether one direction can end before the other.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether one direction can end before the other."""
         ...
 
     def close(mut self, unsent: Span[UInt8, _]):
@@ -119,11 +104,7 @@ trait TunnelSide(Deinitable, Movable):
 
 
 struct Tunnel[S: TunnelSide](UpgradedProtocol):
-    """A tunnel, for the client's connection.
-
-    Parameters:
-        S: The upstream's end.
-    """
+    """A tunnel, for the client's connection."""
 
     var _side: ArcPointer[Self.S]
     # What the upstream has not taken yet.
@@ -135,7 +116,6 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         """Takes the upstream's end.
 
         Args:
-            side: The end.
             idle_timeout_ms: Longest time in which nothing moves.
         """
         self._side = side.copy()
@@ -148,18 +128,13 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         self._side[].close(self._unsent.span())
 
     def begin(mut self, var waker: StreamWaker):
-        """Hears how to say that there is something.
-
-        Args:
-            waker: The connection's.
-        """
+        """Hears how to say that there is something."""
         self._side[].set_waker(waker^)
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Sends the client's octets on.
 
         Args:
-            input: The octets.
             out: Stays as it is.
 
         Returns:
@@ -199,21 +174,11 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         return True
 
     def is_full(self) -> Bool:
-        """Tells whether the upstream has to take something first.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether the upstream has to take something first."""
         return len(self._unsent) > 0
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Takes what the upstream has sent, and sends it what waits.
-
-        Args:
-            out: Where to append.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: If the upstream has gone, or nothing moves for too long.
@@ -228,11 +193,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         return poll
 
     def poll_interval_ms(self) -> Int:
-        """Tells when to look whether anything has moved.
-
-        Returns:
-            Milliseconds.
-        """
+        """Tells when to look whether anything has moved."""
         return self._clock.interval_ms()
 
 
@@ -358,7 +319,6 @@ def begin_tunnel(
 
     Args:
         link: The connection; lent to the tunnel from now on.
-        loop: The worker's.
         first: What the upstream has sent already.
         idle_timeout_ms: Longest time in which nothing moves.
 

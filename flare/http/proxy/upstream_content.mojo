@@ -15,7 +15,6 @@ struct NoContent(BodySource):
     """Content of unknown length that HEAD has not asked for."""
 
     def __init__(out self):
-        """Makes it."""
         pass
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
@@ -26,9 +25,6 @@ struct NoContent(BodySource):
 
         Returns:
             That this was all.
-
-        Raises:
-            Error: Never.
         """
         return Poll.DONE
 
@@ -55,9 +51,6 @@ def trailers_of(fields: HeaderMap) -> Trailers:
 def has_events(response: Response) -> Bool:
     """Tells whether the content goes on until somebody leaves.
 
-    Args:
-        response: Has its fields.
-
     Returns:
         True for server-sent events.
     """
@@ -73,11 +66,7 @@ def announce(mut response: Response, length: Optional[Int]) raises:
     """Says how long the content would be that HEAD has not asked for.
 
     Args:
-        response: The response.
         length: How long, if the upstream has said so.
-
-    Raises:
-        Error: Never.
     """
     if length:
         response.headers.set("Content-Length", String(length.held()))

@@ -39,40 +39,22 @@ trait LinkUser(Deinitable, Movable):
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
-        """Goes on, since the connection is open now.
-
-        Args:
-            user: The user.
-        """
+        """Goes on, since the connection is open now."""
         ...
 
     @staticmethod
     def on_refused(user: ArcPointer[Self], error: ClientError):
-        """Goes on without the connection, which could not be opened.
-
-        Args:
-            user: The user.
-            error: Why.
-        """
+        """Goes on without the connection, which could not be opened."""
         ...
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
-        """Goes on, since the connection is ready.
-
-        Args:
-            user: The user.
-            event: For what.
-        """
+        """Goes on, since the connection is ready."""
         ...
 
     @staticmethod
     def on_late(user: ArcPointer[Self]):
-        """Goes on, since the time is over that it has set.
-
-        Args:
-            user: The user.
-        """
+        """Goes on, since the time is over that it has set."""
         ...
 
 
@@ -162,7 +144,6 @@ struct UpstreamLink(LoopTask, OctetStream):
         self._user = None
 
     def __deinit__(deinit self):
-        """Closes the connection."""
         if self._user:
             self._user.held().drop(self._user.held().user)
 
@@ -201,14 +182,7 @@ struct UpstreamLink(LoopTask, OctetStream):
         return self.opened_ms + age_max_ms - age_max_ms * share // 64
 
     def lend[U: LinkUser](mut self, user: ArcPointer[U]):
-        """Gives the connection to a user, who gives it back with `release`.
-
-        Parameters:
-            U: The user's type.
-
-        Args:
-            user: The user.
-        """
+        """Gives the connection to a user, who gives it back with `release`."""
         self.release()
         self.request_count += 1
         self._user = _AnyUser(
@@ -252,9 +226,6 @@ struct UpstreamLink(LoopTask, OctetStream):
     def send(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets.
 
-        Args:
-            octets: What to send.
-
         Returns:
             How many were taken, or a negative number as `Transport` gives it.
         """
@@ -272,7 +243,6 @@ struct UpstreamLink(LoopTask, OctetStream):
 
         Args:
             first: What goes first; not empty.
-            second: What follows.
 
         Returns:
             How many octets of both were taken, or a negative number as
@@ -296,9 +266,6 @@ struct UpstreamLink(LoopTask, OctetStream):
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
         """Reads octets, if there may be some.
 
-        Args:
-            room: Where to.
-
         Returns:
             How many, 0 at the end of the stream, or a negative number as
             `Transport` gives it; -EAGAIN if nothing is there.
@@ -318,21 +285,12 @@ struct UpstreamLink(LoopTask, OctetStream):
             return count
 
     def wants_write(self) -> Bool:
-        """Tells whether octets of TLS wait to leave.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether octets of TLS wait to leave."""
         return self.connection.held()[].transport.wants_write()
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        """Lets the user go on, or closes an idle connection.
-
-        Args:
-            task: The connection.
-            event: What is ready.
-        """
+        """Lets the user go on, or closes an idle connection."""
         if task[]._connector:
             _connect(task)
             return
@@ -346,11 +304,7 @@ struct UpstreamLink(LoopTask, OctetStream):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Lets the user go on, or closes an idle connection.
-
-        Args:
-            task: The connection.
-        """
+        """Lets the user go on, or closes an idle connection."""
         if task[]._connector:
             _connect(task)
             return
@@ -371,17 +325,9 @@ def open_link[
 ) -> ArcPointer[UpstreamLink]:
     """Makes a connection that `start_link` will open, and lends it.
 
-    Parameters:
-        U: The user's type.
-
     Args:
-        loop: The worker's.
         context: What connections of the worker share.
-        connector: Opens it.
         user: Whom it is lent to.
-
-    Returns:
-        The connection.
     """
     var link = ArcPointer(UpstreamLink(loop, context, connector^))
     link[]._token = loop[].add(link)

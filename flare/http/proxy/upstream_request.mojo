@@ -31,7 +31,6 @@ struct StreamSide(Movable):
     """A request as long as it may go over HTTP/2."""
 
     var request: Http2Request
-    """What is sent."""
     var handshake: Optional[StreamHandshake]
     """Of a WebSocket, if the request asks for one."""
     var stream: Optional[UpstreamStream]
@@ -47,7 +46,6 @@ struct StreamSide(Movable):
         """Takes a request.
 
         Args:
-            request: The request.
             handshake: Of a WebSocket, if it asks for one.
         """
         self.request = request^
@@ -61,7 +59,6 @@ struct UpstreamHead(Copyable, Movable):
     """What the head of a response says of it."""
 
     var status: Int
-    """The status code."""
     var length: Optional[Int]
     """How long the content is by Content-Length, in bytes."""
     var has_content: Bool
@@ -73,7 +70,6 @@ struct UpstreamRequest(Movable):
     connection or stream that both are on."""
 
     var method: Method
-    """The request's method."""
     var http1: Http1Request
     """The request for an upstream that speaks HTTP/1.1."""
     var http2: Optional[OwnedPointer[StreamSide]]
@@ -92,7 +88,6 @@ struct UpstreamRequest(Movable):
         """Makes one without a request.
 
         Args:
-            method_name: The request's method.
             output: Room for what is sent; empty.
         """
         self.method = Method(method_name)
@@ -114,19 +109,11 @@ struct UpstreamRequest(Movable):
         return self.http1.supply
 
     def flight(self) -> ArcPointer[Http2Flight]:
-        """Lends the stream, which there is.
-
-        Returns:
-            The stream.
-        """
+        """Lends the stream, which there is."""
         return self.http2.held()[].stream.held().flight.held().copy()
 
     def has_stream(self) -> Bool:
-        """Tells whether it is sent on a stream.
-
-        Returns:
-            True if there is one.
-        """
+        """Tells whether it is sent on a stream."""
         return (
             self.http2.__bool__()
             and self.http2.held()[].stream.__bool__()
@@ -156,7 +143,6 @@ struct UpstreamRequest(Movable):
 
         Args:
             scratch: Room; empty, and empty again afterwards.
-            now_ms: The time.
 
         Returns:
             What follows, as `Http1Request.push` says it.
@@ -220,11 +206,7 @@ struct UpstreamRequest(Movable):
         return self.http1.take_output()
 
     def into_room(deinit self) -> Buffer:
-        """Gives the same away with the request at its end.
-
-        Returns:
-            The room.
-        """
+        """Gives the same away with the request at its end."""
         return self.http1^.into_room()
 
     def advance(mut self, limits: HeadLimits) raises -> ResponseProgress:
@@ -233,20 +215,13 @@ struct UpstreamRequest(Movable):
         Args:
             limits: Bounds of its head.
 
-        Returns:
-            What was found.
-
         Raises:
             Error: If the connection or the response fails.
         """
         return self.http1.receive(self.link.held()[], limits)
 
     def head(mut self) -> UpstreamHead:
-        """Reads the head that is complete.
-
-        Returns:
-            What it says.
-        """
+        """Reads the head that is complete."""
         if self.http2:
             var flight = self.flight()
             return UpstreamHead(
@@ -280,7 +255,6 @@ struct UpstreamRequest(Movable):
 
         Args:
             out: Where to append it.
-            limits: Bounds of trailers.
 
         Returns:
             True if that is all.
@@ -305,10 +279,6 @@ struct UpstreamRequest(Movable):
 
         Args:
             out: Where to append it.
-            limits: Bounds of trailers.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: If the upstream fails.
@@ -357,11 +327,7 @@ struct UpstreamRequest(Movable):
         return kept^
 
     def give_back(mut self, mut worker: ProxyWorker):
-        """Closes the connection, or ends the stream, complete or not.
-
-        Args:
-            worker: Takes the parser.
-        """
+        """Closes the connection, or ends the stream, complete or not."""
         if self.http1.parser:
             worker.give_parser(self.http1.parser.take())
         if self.link:

@@ -17,7 +17,6 @@ struct UpstreamStream(Movable, RequestStream):
     """Somebody's part in a connection, until `give_back`."""
 
     var upstream: ArcPointer[Http2Upstream]
-    """The connection."""
     var flight: Optional[ArcPointer[Http2Flight]]
     """The stream, once there is one."""
     var number: Int
@@ -27,7 +26,6 @@ struct UpstreamStream(Movable, RequestStream):
         """Takes a part that was joined.
 
         Args:
-            upstream: The connection.
             number: What its `join` has answered.
         """
         self.upstream = upstream.copy()
@@ -35,11 +33,7 @@ struct UpstreamStream(Movable, RequestStream):
         self.number = number
 
     def is_open(self) -> Bool:
-        """Tells whether there is a stream, on a connection that is not closed.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is a stream, on a connection that is not closed."""
         return self.flight.__bool__() and self.upstream[].http2.__bool__()
 
     def collect(
@@ -53,8 +47,6 @@ struct UpstreamStream(Movable, RequestStream):
         """Hands the fields of a request to the connection, for `open`.
 
         Args:
-            request: The request.
-            method: Its method.
             host: Host and port that are asked for.
             is_tunnel: True for the handshake of a WebSocket (RFC 8441).
 
@@ -92,11 +84,7 @@ struct UpstreamStream(Movable, RequestStream):
         return True
 
     def is_congested(mut self) -> Bool:
-        """Tells whether the connection takes no more now.
-
-        Returns:
-            True to wait.
-        """
+        """Tells whether the connection takes no more now."""
         ref link = self.upstream[].http2.held()[]
         if link.is_congested():
             link.flush()
@@ -133,11 +121,7 @@ struct UpstreamStream(Movable, RequestStream):
         )
 
     def send_trailers(mut self, fields: HeaderMap):
-        """Ends the request with trailer fields.
-
-        Args:
-            fields: The fields.
-        """
+        """Ends the request with trailer fields."""
         self.upstream[].http2.held()[].send_trailers(
             self.flight.held()[], fields
         )
@@ -149,9 +133,6 @@ struct UpstreamStream(Movable, RequestStream):
         Args:
             out: Where to append it.
             length_max: How long that may become, in bytes.
-
-        Returns:
-            What follows.
 
         Raises:
             Error: If nothing more comes, since the stream or its connection has

@@ -118,7 +118,6 @@ struct Pick(Movable):
     var choice: Choice
     """Of the group; `Upstreams.finish` is owed if it is a member."""
     var upstream: Optional[ArcPointer[Upstream]]
-    """The upstream, if there is one."""
 
 
 struct Repeated(Movable):
@@ -154,14 +153,8 @@ struct Arrived(Movable):
     var token: UInt64
     """By what the worker knows it."""
     var pick: Pick
-    """Where it goes."""
 
     def take(deinit self) -> Pick:
-        """Takes that out.
-
-        Returns:
-            Where it goes.
-        """
         return self.pick^
 
 

@@ -30,10 +30,6 @@ struct WaitingLine(LoopTask):
     ) raises OsError:
         """Makes a line that is not watched; see `open_line`.
 
-        Args:
-            loop: The worker's.
-            upstreams: Where requests go.
-
         Raises:
             OsError: If the process has no more descriptors.
         """
@@ -53,7 +49,6 @@ struct WaitingLine(LoopTask):
         """Lets those go on that have got an upstream, or will get none.
 
         Args:
-            task: The line.
             event: That it was rung for.
         """
         _ = task[]._waker.drain()
@@ -79,9 +74,6 @@ struct WaitingLine(LoopTask):
     def on_deadline(task: ArcPointer[Self]):
         """Places what waits, on any worker: an ejection has ended, or a circuit
         lets a request try.
-
-        Args:
-            task: The line.
         """
         task[]._upstreams.place_waiting()
 
@@ -92,7 +84,6 @@ def open_line(
     """Opens the line of a worker.
 
     Args:
-        loop: The worker's.
         upstreams: Where its requests go.
 
     Returns:

@@ -565,7 +565,6 @@ def find_compiled[
         WAYS: The routes, from their first segment on.
 
     Args:
-        method: The request's method.
         path: The path as sent.
         found: A new match, filled; `route` is -1 if there is none.
 
@@ -723,7 +722,6 @@ struct Way(Copyable, Movable):
     var method: UInt8
     """A method's number, or `ANY_METHOD`."""
     var route: Int
-    """The route's number."""
 
     def text(self) -> String:
         """Gives the next segment's text.
@@ -737,9 +735,6 @@ struct Way(Copyable, Movable):
 def ended(ways: List[Way]) -> List[Way]:
     """Selects those that end here.
 
-    Args:
-        ways: The ways.
-
     Returns:
         Those without a segment left.
     """
@@ -750,7 +745,6 @@ def of_kind(ways: List[Way], kind: UInt8) -> List[Way]:
     """Selects those whose next segment is of a kind.
 
     Args:
-        ways: The ways.
         kind: One of the `SEGMENT_` constants.
 
     Returns:
@@ -786,9 +780,6 @@ def text_lengths(ways: List[Way]) -> List[Int]:
 
     Args:
         ways: The ways; a text is next on each.
-
-    Returns:
-        Lengths in bytes.
     """
     var lengths = List[Int]()
     for way in ways:
@@ -803,10 +794,6 @@ def of_text_length(ways: List[Way], length: Int) -> List[Way]:
 
     Args:
         ways: The ways; a text is next on each.
-        length: In bytes.
-
-    Returns:
-        They.
     """
     var selected = List[Way]()
     for way in ways:
@@ -840,10 +827,6 @@ def octets_at(ways: List[Way], offset: Int) -> List[UInt8]:
 
     Args:
         ways: The ways; a longer text is next on each.
-        offset: In bytes.
-
-    Returns:
-        The octets.
     """
     var octets = List[UInt8]()
     for way in ways:
@@ -858,11 +841,6 @@ def with_octet(ways: List[Way], offset: Int, octet: UInt8) -> List[Way]:
 
     Args:
         ways: The ways; a longer text is next on each.
-        offset: In bytes.
-        octet: The octet.
-
-    Returns:
-        They.
     """
     var selected = List[Way]()
     for way in ways:

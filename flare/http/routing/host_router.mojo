@@ -210,7 +210,6 @@ struct _HostTable(Movable):
     """Which handler answers for which hosts."""
 
     var handlers: List[AnyHandler]
-    """What answers."""
     var patterns: List[String]
     """The patterns of `hosts` and `suffixes`, as registered."""
     var hosts: Dict[String, _Entry]

@@ -64,7 +64,6 @@ struct RouteTree(Movable):
 
         Args:
             method: A method's number, or `ANY_METHOD`.
-            pattern: The pattern.
 
         Returns:
             The route's number: how many were added before.
@@ -225,7 +224,6 @@ struct SegmentTable(Movable):
 
         Args:
             parent: The node it hangs on.
-            text: The segment, decoded.
             node: The node it leads to.
         """
         self._children.append(_Child(parent, text^, node))
@@ -250,7 +248,6 @@ struct SegmentTable(Movable):
 
         Args:
             parent: The node it hangs on.
-            segment: The segment, decoded.
 
         Returns:
             The node it leads to, or -1.
@@ -286,11 +283,6 @@ struct RouteError(Copyable, Movable, Writable):
     """Which pattern, and what is wrong with it."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
         writer.write_string("route: ")
         writer.write_string(self.reason)
 
@@ -448,7 +440,6 @@ def conflict_error(pattern: StringSpan, standing: StringSpan) -> RouteError:
     """Makes the error for a route that conflicts with another.
 
     Args:
-        pattern: Its pattern.
         standing: The other's, which stands already.
 
     Returns:
@@ -488,11 +479,7 @@ def mounted_pattern(prefix: StringSpan, pattern: StringSpan) -> String:
     """Puts a pattern below a prefix.
 
     Args:
-        prefix: The prefix.
         pattern: The pattern; `/` answers the prefix itself.
-
-    Returns:
-        The whole pattern.
     """
     if pattern == "/":
         return String(prefix)
@@ -505,8 +492,6 @@ def capture(
     """Stores the values of a route's parameters with the request.
 
     Args:
-        req: The request.
-        found: Its route.
         names: The names of the route's parameters.
 
     Returns:
@@ -532,10 +517,6 @@ def capture_named[
 
     Parameters:
         NAMES: As many as the route has parameters.
-
-    Args:
-        req: The request.
-        found: Its route.
 
     Returns:
         False if nested routers have captured too many.

@@ -507,7 +507,6 @@ def with_allow(var response: Response, allowed: UInt64) raises -> Response:
     """Names the allowed methods in a response (RFC 9110 section 10.2.1).
 
     Args:
-        response: The response.
         allowed: A bit for each method that has a route, by number.
 
     Returns:
@@ -545,7 +544,6 @@ def answer_without_route(req: Request, allowed: UInt64) raises -> Response:
     """Answers a request for which no route is registered.
 
     Args:
-        req: The request.
         allowed: A bit for each method that has a route for the path.
 
     Returns:
@@ -581,7 +579,6 @@ struct Route(Movable):
     var names: List[String]
     """The names of its parameters, in order."""
     var handler: AnyHandler
-    """What answers."""
     var max_body_size: Int
     """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
     var may_block: Bool
@@ -600,9 +597,7 @@ struct Route(Movable):
 
         Args:
             method: The method's number, or `ANY_METHOD`.
-            pattern: The pattern.
             names: The names of its parameters, in order.
-            handler: What answers.
             max_body_size: Most content in bytes, or `DEFAULT_BODY_LIMIT`.
             may_block: False if the handler never takes long.
         """
@@ -638,9 +633,6 @@ struct Route(Movable):
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells how a request of this route is to be treated.
 
-        Args:
-            req: The request's head.
-
         Returns:
             What the registration says, or else the handler.
         """
@@ -651,11 +643,7 @@ struct Route(Movable):
         return policy
 
     def take_handler(deinit self) -> AnyHandler:
-        """Takes the handler out.
-
-        Returns:
-            What answers.
-        """
+        """Takes the handler out."""
         return self.handler^
 
 
@@ -664,10 +652,6 @@ def operation_of(method: UInt8, pattern: String) -> Operation:
 
     Args:
         method: The method's number, or `ANY_METHOD`.
-        pattern: The pattern.
-
-    Returns:
-        The operation.
     """
     if method == ANY_METHOD:
         return Operation("*", pattern)
@@ -706,7 +690,6 @@ struct RouteTable(Movable):
     var tree: RouteTree
     """Finds a route's index."""
     var routes: List[Route]
-    """The routes."""
     var fallback: Optional[AnyHandler]
     """What answers paths without a route, if anything does."""
 
@@ -728,8 +711,6 @@ struct RouteTable(Movable):
 
         Args:
             method: The method's number, or `ANY_METHOD`.
-            pattern: The pattern.
-            handler: What answers.
             max_body_size: Most content in bytes, or `DEFAULT_BODY_LIMIT`.
             may_block: False if the handler never takes long.
 

@@ -19,17 +19,7 @@ struct Next(Handler, TrivialRegisterPassable):
         return
 
     def serve(self, req: Request) raises -> Response:
-        """Says that middleware was not put around a handler.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Nothing.
-
-        Raises:
-            Error: Always.
-        """
+        """Says that middleware was not put around a handler."""
         raise Error(
             "middleware around NEXT answers nothing; write stack(..., handler)"
         )

@@ -33,11 +33,7 @@ from std.memory import ArcPointer
 
 
 struct WsRoute[H: WsHandler](Handler):
-    """Answers the opening handshake (RFC 6455 section 4.2), then messages.
-
-    Parameters:
-        H: The handler's type.
-    """
+    """Answers the opening handshake (RFC 6455 section 4.2), then messages."""
 
     var _opening: _Opening
 
@@ -45,10 +41,6 @@ struct WsRoute[H: WsHandler](Handler):
         out self, var handler: Self.H, var config: WsConfig = WsConfig()
     ) raises:
         """Makes a route.
-
-        Args:
-            handler: Answers messages.
-            config: What is allowed.
 
         Raises:
             Error: If the configuration makes no sense.
@@ -60,27 +52,17 @@ struct WsRoute[H: WsHandler](Handler):
     def policy_for(self, req: Request) -> RequestPolicy:
         """Says that a handshake takes no time.
 
-        Args:
-            req: The request.
-
         Returns:
             A policy of what does not block.
         """
         return RequestPolicy(blocks=False)
 
     def may_upgrade(self) -> Bool:
-        """Tells that handshakes are answered with a conversation.
-
-        Returns:
-            True.
-        """
+        """Tells that handshakes are answered with a conversation."""
         return True
 
     def serve(self, req: Request) raises -> Response:
         """Answers a handshake.
-
-        Args:
-            req: The request.
 
         Returns:
             101 and a conversation, or why not. Over HTTP/2 the server makes a
@@ -216,7 +198,6 @@ def is_same_origin(
     origin than the same host over TLS.
 
     Args:
-        origin: The value of Origin.
         scheme: How the request came: `http` or `https`.
         host: The authority that it is for, with or without a port.
 

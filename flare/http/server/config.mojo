@@ -86,11 +86,6 @@ struct ConfigError(Copyable, Movable, Writable):
     """The fields, what they hold, and what is allowed."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
         writer.write_string("ServerConfig: ")
         writer.write_string(self.reason)
 
@@ -546,7 +541,6 @@ def prepare_descriptors(
 
     Args:
         config: Says how many connections there may be.
-        listener: Any open descriptor.
         workers_of_process: How many workers share the limit.
 
     Returns:
@@ -590,7 +584,6 @@ struct ServerContext(Copyable, Movable):
     """
 
     var config: ServerConfig
-    """Limits and times."""
     var tls: Optional[ServerTls]
     """What TLS is spoken with; nothing for plain HTTP."""
     var descriptors: DescriptorBudget
@@ -600,9 +593,6 @@ struct ServerContext(Copyable, Movable):
 
     def __init__(out self, var config: ServerConfig) raises ConfigError:
         """Makes the context of plain HTTP.
-
-        Args:
-            config: Limits and times.
 
         Raises:
             ConfigError: If it contradicts itself.

@@ -32,11 +32,7 @@ struct ConnectionTable(Movable, Sized):
         self._free = []
 
     def __len__(self) -> Int:
-        """Counts the open connections.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the open connections."""
         return len(self._slots) - len(self._free)
 
     def slot_count(self) -> Int:
@@ -95,11 +91,6 @@ struct ConnectionTable(Movable, Sized):
 
     @always_inline
     def at(ref self, slot: Int) -> ref[self._slots[0]] Connection:
-        """Lends a slot.
-
-        Returns:
-            The connection in it.
-        """
         return self._slots.at(slot)
 
 

@@ -146,9 +146,6 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
     def about(name: StringSpan) -> StaticString:
         """Says what a field means, for `--help`.
 
-        Args:
-            name: The field's name.
-
         Returns:
             A line; empty for a name that is none.
         """
@@ -214,11 +211,7 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
 
         Args:
             max_header_size: Largest field section in bytes.
-            max_fields: Most fields.
             max_target_size: Longest request target in bytes.
-
-        Returns:
-            The bounds.
         """
         var limits = Http2Limits()
         limits.section = SectionLimits(

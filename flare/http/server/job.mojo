@@ -30,7 +30,6 @@ struct Job(Movable):
     """A request on its way to a handler and back."""
 
     var token: UInt64
-    """Of the connection."""
     var box: Optional[OwnedPointer[RequestParser]]
     """Has the request, first; complete, but for content that is a stream."""
     var http2: Optional[OwnedPointer[Http2Request]]

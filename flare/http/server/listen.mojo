@@ -260,7 +260,6 @@ def check_inherited(bound: ServerConfig, wants_to: Bool) raises:
     """Refuses a configuration that comes too late to inherit listeners.
 
     Args:
-        bound: What the server was bound with.
         wants_to: Whether the later one wants listeners that were handed over.
 
     Raises:

@@ -18,7 +18,6 @@ struct RequestJobs(Movable):
     var deferred: DeferredJobs
     """Those whose handlers answer later."""
     var spare: SpareJobs
-    """What is over."""
     var _logs_errors: Bool
 
     def __init__(out self, config: ServerConfig) raises OsError:

@@ -50,7 +50,6 @@ struct HandlerTimer(TrivialRegisterPassable):
     var _wait_count: Int
 
     def __init__(out self):
-        """Begins to measure."""
         self._start_ns = monotonic_ns()
         self._cpu_ns = thread_cpu_ns()
         self._wait_count = thread_wait_count()

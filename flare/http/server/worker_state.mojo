@@ -119,19 +119,16 @@ struct StatsRow(Movable):
     """A worker's row on the board, written once a round of its loop."""
 
     var connection_count: Int
-    """Connections accepted."""
     var _board: ArcPointer[SharedStats]
     var _row: Int
 
     def __init__(out self, var board: ArcPointer[SharedStats], row: Int):
-        """Starts at nothing."""
         self.connection_count = 0
         self._board = board^
         self._row = row
 
     @always_inline
     def publish(self, request_count: Int, open_count: Int):
-        """Writes the row."""
         ref board = self._board[]
         board.set(self._row, STAT_REQUESTS, request_count)
         board.set(self._row, STAT_CONNECTIONS, self.connection_count)
@@ -168,7 +165,6 @@ struct WorkerState(Movable):
     """Buffers, limits and the clock of one worker; no connection's own."""
 
     var config: ServerConfig
-    """The server's configuration."""
     var limits: HeadLimits
     """Its bounds for the parser."""
     var now_ms: Int

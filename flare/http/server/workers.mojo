@@ -222,7 +222,6 @@ struct ServerProgram(PreforkProgram):
     """What each worker process of a server does."""
 
     var handler: SharedHandler
-    """Answers requests."""
     var context: ServerContext
     """Limits and times, and TLS if it is spoken."""
     var board: ArcPointer[SharedStats]

@@ -60,7 +60,6 @@ struct OpenedText(Copyable, Movable):
     """A signed text that one of our keys has signed."""
 
     var text: String
-    """The text."""
     var is_by_newest: Bool
     """False if an older key has signed it, which will be dropped one day: sign
     it again."""

@@ -20,18 +20,13 @@ struct OpenFile(Movable):
     """
 
     var plain: ArcPointer[File]
-    """The file as it is."""
     var brotli: Optional[ArcPointer[File]]
     """Its neighbour `NAME.br`, if there is one."""
     var gzip: Optional[ArcPointer[File]]
     """Its neighbour `NAME.gz`, if there is one."""
 
     def __init__(out self, var plain: File):
-        """Makes one without neighbours.
-
-        Args:
-            plain: The file as it is.
-        """
+        """Makes one without neighbours."""
         self.plain = ArcPointer(plain^)
         self.brotli = None
         self.gzip = None
@@ -153,7 +148,6 @@ struct FileCache(Movable, Sized):
         """Looks a file up.
 
         Args:
-            path: Its path.
             now_ms: The time on a clock that never goes back.
 
         Returns:
@@ -179,7 +173,6 @@ struct FileCache(Movable, Sized):
         """Puts a file in, in place of what was there of its path.
 
         Args:
-            path: Its path.
             file: The file, just opened.
             now_ms: The time on the clock of `find`.
         """
@@ -194,11 +187,7 @@ struct FileCache(Movable, Sized):
         _ = old^
 
     def forget(self, path: String):
-        """Takes a file out.
-
-        Args:
-            path: Its path.
-        """
+        """Takes a file out."""
         var old: Optional[_Entry]
         ref entries = self._entries[]
         with BlockingScopedLock(entries.lock):
@@ -266,7 +255,6 @@ struct FileFolder(Movable):
         """Opens the folder, which stays the same if it is renamed.
 
         Args:
-            root: The folder's path.
             follows_links: Whether symbolic links are followed.
             finds_coded: Whether coded neighbours are looked for.
             cache_ms: How long files stay open, in milliseconds; 0 for as long
@@ -470,9 +458,6 @@ struct FileSource(BodySource, Movable):
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Appends the next piece.
-
-        Args:
-            out: Where to.
 
         Returns:
             `READY` or `DONE`.

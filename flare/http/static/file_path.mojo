@@ -24,7 +24,6 @@ struct FilePath(Copyable, Movable):
         """Makes a path of checked names.
 
         Args:
-            path: The names.
             is_folder: Whether a slash stood behind them.
         """
         self.path = path^

@@ -492,9 +492,6 @@ def file_tag(
 
     Returns:
         The tag, weak if the file is that young, or of the future.
-
-    Raises:
-        Error: Never.
     """
     var text = String(hex(size, prefix=""), "-")
     text.write(hex(max(modified_ns, 0), prefix=""))

@@ -50,14 +50,6 @@ struct AnyWsHandler(WsHandler):
     var _destroy: def(Erased) thin -> None
 
     def __init__[H: WsHandler](out self, var handler: H):
-        """Takes a handler.
-
-        Parameters:
-            H: Its type.
-
-        Args:
-            handler: The handler.
-        """
         self._handler = erase(handler^)
         self._open = _open[H, ...]
         self._message = _message[H, ...]
@@ -65,7 +57,6 @@ struct AnyWsHandler(WsHandler):
         self._destroy = destroy[H]
 
     def __deinit__(deinit self):
-        """Releases the handler."""
         self._destroy(self._handler)
 
     def on_open(self, req: Request, sender: WsSender) raises:
@@ -85,7 +76,6 @@ struct AnyWsHandler(WsHandler):
         """Lets the handler answer a message.
 
         Args:
-            message: The message.
             sender: Sends to the client.
 
         Raises:
@@ -98,7 +88,6 @@ struct AnyWsHandler(WsHandler):
 
         Args:
             code: The client's close code.
-            reason: The client's reason.
             sender: Cannot send any more.
         """
         self._close(self._handler, code, reason, sender)

@@ -53,7 +53,6 @@ struct WsOutbox(Movable):
     var core: WsConnection
     """The protocol; its output waits to be taken by the worker."""
     var waker: Optional[StreamWaker]
-    """Wakes the worker."""
     var is_closed: Bool
     """True if nothing more can be sent."""
     var is_cut: Bool
@@ -61,7 +60,6 @@ struct WsOutbox(Movable):
     var is_awake: Bool
     """True if the worker looks here again without being woken."""
     var id: UInt64
-    """The connection's."""
     # Shared frames go behind the core's output.
     var _frames: List[ArcPointer[Buffer]]
     var _frames_len: Int
@@ -82,8 +80,6 @@ struct WsOutbox(Movable):
         """Makes an empty box.
 
         Args:
-            id: The connection's.
-            core: The protocol.
             waiting_len_max: Most bytes that may wait.
             cuts: True to break the connection off beyond that.
         """
@@ -185,9 +181,6 @@ struct WsOutbox(Movable):
         """Adds shared frames behind all that waits, however many they are: what
         a client has missed. They count for what follows.
 
-        Args:
-            frames: Whole frames, unmasked.
-
         Raises:
             Error: If they cannot be sent, or too much waits already.
         """
@@ -230,9 +223,6 @@ struct WsOutbox(Movable):
     def lend_room(mut self, mut room: Buffer):
         """Begins a turn: frames are written into a buffer of the worker's until
         `take_back`. The client has taken what the worker had before.
-
-        Args:
-            room: The buffer, empty.
         """
         self._handed_len = 0
         self.pass_on()
@@ -303,7 +293,6 @@ def send(
     """Sends a frame; the calling thread compresses it, if that was agreed on.
 
     Args:
-        box: The connection's.
         opcode: What kind of frame it is.
         payload: The payload, or the reason of a close frame.
         code: The code of a close frame.
@@ -318,7 +307,6 @@ def send_shared(box: Mutex[WsOutbox], frame: ArcPointer[Buffer]) raises:
     """Sends a frame that goes to other connections, too.
 
     Args:
-        box: The connection's.
         frame: A whole frame, unmasked.
 
     Raises:
@@ -332,7 +320,6 @@ def check_close(code: Int, reason: StringSpan) raises WsMisuse:
 
     Args:
         code: The close code, or `CloseCode.NO_STATUS`.
-        reason: The reason.
 
     Raises:
         WsMisuse: If one of them cannot be sent.
@@ -344,20 +331,13 @@ def check_close(code: Int, reason: StringSpan) raises WsMisuse:
 
 
 def end(box: Mutex[WsOutbox]):
-    """Ends a connection for all who might still send to it.
-
-    Args:
-        box: The connection's.
-    """
+    """Ends a connection for all who might still send to it."""
     box.lock()[].close()
 
 
 def must_pause(box: Mutex[WsOutbox]) -> Bool:
     """Tells whether what was answered is to be sent before another message is
     processed. What waits does not count any more: it is about to be sent.
-
-    Args:
-        box: The connection's.
 
     Returns:
         True if the turn has made enough.
@@ -372,13 +352,6 @@ def advance(
     box: Mutex[WsOutbox], mut input: Buffer
 ) raises WsProtocolError -> WsProgress:
     """Goes on with what the client has sent.
-
-    Args:
-        box: The connection's.
-        input: What has come.
-
-    Returns:
-        What was found.
 
     Raises:
         WsProtocolError: If the client breaks a rule.
@@ -421,7 +394,6 @@ def shared_frame(opcode: Opcode, payload: Span[UInt8, _]) -> ArcPointer[Buffer]:
 
     Args:
         opcode: What kind of frame it is.
-        payload: The payload.
 
     Returns:
         The frame, unmasked, as servers send it.

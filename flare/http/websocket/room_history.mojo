@@ -100,7 +100,6 @@ struct RoomHistory(Movable, Sized):
 
         Args:
             id: Its id; may be empty.
-            frame: The message.
             bounds: How much may be kept.
         """
         self._kept.append(ArcPointer(_Kept(id, frame)))

@@ -47,28 +47,16 @@ struct RoomTable(BackplaneListener):
         self._kept_count = 0
 
     def join(mut self, room: StringSpan, sender: WsSender):
-        """Adds a member.
-
-        Args:
-            room: The room.
-            sender: The member.
-        """
         self.rooms.setdefault(String(room), {})[sender.id()] = sender.copy()
 
     def leave(mut self, room: String, id: UInt64):
-        """Takes a member out; the last one ends the room.
-
-        Args:
-            room: The room.
-            id: The member's connection.
-        """
+        """Takes a member out; the last one ends the room."""
         _take(self.rooms, room, id)
 
     def set_user(mut self, sender: WsSender, user: StringSpan):
         """Notes whose a connection is.
 
         Args:
-            sender: The connection.
             user: The user; nobody if empty.
         """
         var id = sender.id()
@@ -79,11 +67,7 @@ struct RoomTable(BackplaneListener):
         self.users.setdefault(String(user), {})[id] = sender.copy()
 
     def unset_user(mut self, id: UInt64):
-        """Forgets whose a connection is.
-
-        Args:
-            id: The connection.
-        """
+        """Forgets whose a connection is."""
         try:
             _take(self.users, self._user_of.pop(id), id)
         except:
@@ -91,14 +75,7 @@ struct RoomTable(BackplaneListener):
             pass
 
     def count(self, room: String) -> Int:
-        """Counts the members of a room.
-
-        Args:
-            room: The room.
-
-        Returns:
-            How many there are.
-        """
+        """Counts the members of a room."""
         try:
             return len(self.rooms[room])
         except:
@@ -111,9 +88,7 @@ struct RoomTable(BackplaneListener):
         """Sends under the lock, so that all get messages in the same order.
 
         Args:
-            room: The room.
             id: The message's id, if it is kept.
-            frame: The message.
 
         Returns:
             To how many it goes.
@@ -125,10 +100,6 @@ struct RoomTable(BackplaneListener):
     def send_to_user(mut self, user: String, frame: ArcPointer[Buffer]) -> Int:
         """Sends to all connections of a user.
 
-        Args:
-            user: The user.
-            frame: The message.
-
         Returns:
             To how many it goes.
         """
@@ -138,11 +109,6 @@ struct RoomTable(BackplaneListener):
         mut self, user: String, code: Int, reason: StringSpan
     ) -> Int:
         """Closes all connections of a user.
-
-        Args:
-            user: The user.
-            code: The close code.
-            reason: The reason.
 
         Returns:
             How many were open.
@@ -167,8 +133,6 @@ struct RoomTable(BackplaneListener):
         lock, so that nothing comes between.
 
         Args:
-            room: The room.
-            sender: The member.
             last_id: The last message that it has seen; empty for none.
             gap: What it gets before all else if it has missed more.
 
@@ -226,10 +190,6 @@ struct RoomTable(BackplaneListener):
 
     def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
         """Delivers a message to the clients of this process.
-
-        Args:
-            message: The message.
-            is_own: Not used.
 
         Returns:
             To how many it goes.

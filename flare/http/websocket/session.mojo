@@ -67,9 +67,7 @@ struct WsSession(UpgradedProtocol):
         """Makes the session of a connection that its handler has heard of.
 
         Args:
-            handler: Answers messages.
             box: The protocol, and what waits to be sent.
-            config: Times and limits.
         """
         self._handler = handler.copy()
         self._box = box
@@ -93,19 +91,12 @@ struct WsSession(UpgradedProtocol):
         )
 
     def begin(mut self, var waker: StreamWaker):
-        """Lets senders wake the connection.
-
-        Args:
-            waker: Wakes it.
-        """
+        """Lets senders wake the connection."""
         self._box.lock()[].waker = waker^
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Goes on with a batch of messages; else writes what waits, pings a
         silent client, and looks at the time.
-
-        Args:
-            out: Where to.
 
         Returns:
             MORE to be asked when the client has taken it, LATER, or END when
@@ -137,10 +128,6 @@ struct WsSession(UpgradedProtocol):
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Lets the handler answer what has come, or the beginning of it.
-
-        Args:
-            input: What has come.
-            out: Where answers go.
 
         Returns:
             MORE to be asked when the client has taken the answers, LATER, or
@@ -176,9 +163,6 @@ struct WsSession(UpgradedProtocol):
         """Tells the client that the server goes away, behind answers to all
         that it has said so far, and waits for its answer.
 
-        Args:
-            out: Where to.
-
         Returns:
             MORE, LATER, or END when the time is over.
         """
@@ -201,11 +185,7 @@ struct WsSession(UpgradedProtocol):
         return supply
 
     def is_endless(self) -> Bool:
-        """Tells that the connection goes on until someone closes it.
-
-        Returns:
-            True.
-        """
+        """Tells that the connection goes on until someone closes it."""
         return True
 
     def poll_interval_ms(self) -> Int:

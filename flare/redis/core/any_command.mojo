@@ -28,8 +28,6 @@ def append_command(
     """Appends a command with texts.
 
     Args:
-        room: Where to.
-        name: The command.
         arguments: What follows its name.
         key_index: Which argument is the key; None where the name tells.
 
@@ -51,13 +49,8 @@ def append_command(
     """Appends a command with octets.
 
     Args:
-        room: Where to.
-        name: The command.
         arguments: What follows its name.
         key_index: Which argument is the key; None where the name tells.
-
-    Raises:
-        RedisError: As for texts.
     """
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
@@ -73,13 +66,8 @@ def append_command(
     """Appends a command with arguments of any kind.
 
     Args:
-        room: Where to.
-        name: The command.
         arguments: What follows its name.
         key_index: Which argument is the key; None where the name tells.
-
-    Raises:
-        RedisError: As for texts.
     """
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
@@ -134,9 +122,6 @@ def _is_streams(octets: Span[UInt8, _]) -> Bool:
 
 def check_name(name: StringSpan) raises RedisError:
     """Checks that the name of a command may be one.
-
-    Args:
-        name: The name.
 
     Raises:
         RedisError: If it is empty, or more than one word (`BAD_ARGUMENT`).

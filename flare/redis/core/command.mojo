@@ -87,7 +87,6 @@ struct Command(Movable):
     """
 
     var octets: Buffer
-    """What is sent."""
     var count: Int
     """How many commands there are."""
     var is_repeatable: Bool
@@ -108,7 +107,6 @@ struct Command(Movable):
 
     @always_inline
     def clear(mut self):
-        """Drops all commands."""
         if self.octets.capacity() > KEPT_COMMAND_LEN_MAX:
             self.octets = Buffer(256)
         self.octets.clear()
@@ -154,7 +152,6 @@ struct Command(Movable):
         """Begins a command whose name is known when it is sent.
 
         Args:
-            name: The command.
             argument_count: How many texts follow its name.
         """
         if not is_read(name):
@@ -165,20 +162,12 @@ struct Command(Movable):
 
     @always_inline
     def key(mut self, key: StringSpan):
-        """Appends the key that says which node of a cluster is asked.
-
-        Args:
-            key: The key.
-        """
+        """Appends the key that says which node of a cluster is asked."""
         self.key(key.as_bytes())
 
     @always_inline
     def key(mut self, key: Span[UInt8, _]):
-        """Appends the key that says which node of a cluster is asked.
-
-        Args:
-            key: The key.
-        """
+        """Appends the key that says which node of a cluster is asked."""
         self.add(key)
         if self._key_len < 0:
             self._key_len = len(key)
@@ -186,49 +175,27 @@ struct Command(Movable):
 
     @always_inline
     def add(mut self, text: StringSpan):
-        """Appends an argument.
-
-        Args:
-            text: The argument.
-        """
         self.add(text.as_bytes())
 
     @always_inline
     def add(mut self, octets: Span[UInt8, _]):
-        """Appends an argument.
-
-        Args:
-            octets: The argument.
-        """
         append_bulk(self.octets, octets)
 
     @always_inline
     def add_literal[text: StaticString](mut self):
-        """Appends a word of the command.
-
-        Parameters:
-            text: The word.
-        """
+        """Appends a word of the command."""
         append_header(self.octets, 0x24, text.byte_length())
         self.octets.append_literal[text]()
         self.octets.append_literal["\r\n"]()
 
     @no_inline
     def add_number(mut self, number: Int):
-        """Appends a number as an argument.
-
-        Args:
-            number: The number.
-        """
+        """Appends a number as an argument."""
         append_bulk(self.octets, String(number).as_bytes())
 
     @no_inline
     def add_fraction(mut self, number: Float64):
-        """Appends a number as an argument.
-
-        Args:
-            number: The number.
-        """
+        """Appends a number as an argument."""
         append_bulk(self.octets, String(number).as_bytes())
 
     def set_key(mut self, start: Int, length: Int):
@@ -269,7 +236,6 @@ def append_header(mut out: Buffer, mark: UInt8, count: Int):
     """Appends the mark of a type and a count, as one line.
 
     Args:
-        out: Where to.
         mark: `*` or `$`.
         count: The count; at least 0.
     """
@@ -306,12 +272,7 @@ def _append_long_header(mut out: Buffer, mark: UInt8, count: Int):
 
 @always_inline
 def append_bulk(mut out: Buffer, octets: Span[UInt8, _]):
-    """Appends octets with their length in front.
-
-    Args:
-        out: Where to.
-        octets: The octets.
-    """
+    """Appends octets with their length in front."""
     append_header(out, 0x24, len(octets))
     out.reserve(len(octets) + 2)
     out.append(octets)
@@ -333,9 +294,6 @@ comptime _READS = StaticString(
 
 def is_read(name: Span[UInt8, _]) -> Bool:
     """Tells whether a command changes nothing, however often it is sent.
-
-    Args:
-        name: Its name.
 
     Returns:
         True for those that are known.

@@ -320,12 +320,7 @@ def protocol_error(what: StaticString, octet: UInt8, offset: Int) -> RedisError:
     """Says that what came is no RESP.
 
     Args:
-        what: What was expected.
-        octet: What is there.
         offset: Where, in bytes from the start of the reply.
-
-    Returns:
-        The error.
     """
     var message = Text().add("the octet ").add(Int(octet)).add(" at byte ")
     message = message^.add(offset).add(" of the reply is not ")
@@ -340,10 +335,6 @@ def too_large(what: StaticString, limit: Int) -> RedisError:
 
     Args:
         what: What there is too much of, and the name of the limit.
-        limit: The limit.
-
-    Returns:
-        The error.
     """
     return RedisError(
         RedisErrorKind.REPLY_TOO_LARGE,

@@ -28,9 +28,6 @@ comptime _TABLE = _table()
 def crc16(octets: Span[UInt8, _]) -> UInt16:
     """Computes the checksum that slots are made of: CRC16 of XMODEM.
 
-    Args:
-        octets: The octets.
-
     Returns:
         The checksum, `0x31C3` for "123456789".
     """
@@ -45,12 +42,6 @@ def hash_tag[o: ImmOrigin](key: Span[UInt8, o]) -> Span[UInt8, o]:
     """Gives the part of a key that says where it is.
 
     Keys with the same tag are on the same node: `{user1}.name`.
-
-    Parameters:
-        o: The key's origin.
-
-    Args:
-        key: The key.
 
     Returns:
         What is between the first `{` and the next `}` if that is not empty,
@@ -84,18 +75,13 @@ struct Redirection(Copyable, Movable):
     """Where a node of a cluster says that a key is (MOVED, ASK)."""
 
     var slot: Int
-    """The slot."""
     var host: String
     """The other node's host; empty if it is the one that was asked."""
     var port: UInt16
-    """Its port."""
 
 
 def read_redirection(message: StringSpan) raises RedisError -> Redirection:
     """Reads an error of a node: `MOVED 3999 127.0.0.1:6381`.
-
-    Args:
-        message: The error.
 
     Returns:
         Where the key is.
@@ -159,9 +145,6 @@ struct SlotMap(Movable):
     def owner(self, slot: Int) -> Optional[String]:
         """Names the node of a slot.
 
-        Args:
-            slot: The slot.
-
         Returns:
             The node; None if it is not known.
         """
@@ -173,8 +156,6 @@ struct SlotMap(Movable):
         """Gives slots to a node.
 
         Args:
-            first: The first slot.
-            last: The last slot.
             node: The node, as `host:port`.
         """
         var place = -1
@@ -205,12 +186,8 @@ def read_slots(
     """Reads the answer to `CLUSTER SLOTS`.
 
     Args:
-        reply: The answer.
         asked_host: The host of the node that was asked: a node that does not
             know its own address gives none.
-
-    Returns:
-        The map.
 
     Raises:
         RedisError: If it is no such answer.
@@ -231,10 +208,6 @@ def read_slots(
 
 def node_name(host: StringSpan, port: UInt16) -> String:
     """Makes the name of a node.
-
-    Args:
-        host: Its host.
-        port: Its port.
 
     Returns:
         Both with a colon between.

@@ -33,7 +33,6 @@ struct ReplyLimits(ImplicitlyCopyable):
     var element_count_max: Int
     """Replies within one, at all depths."""
     var depth_max: Int
-    """Replies within replies."""
 
     comptime DEFAULT = Self(64 * 1024 * 1024, 1024 * 1024, 32)
     """64 MiB, a mebi of elements, 32 deep."""

@@ -75,7 +75,6 @@ struct ReplyNode(TrivialRegisterPassable):
     var end: UInt32
     """The place of the node behind it and all that it holds."""
     var kind: ReplyKind
-    """What it is."""
 
 
 struct Reply[o: ImmOrigin](ImplicitlyCopyable, Sized):
@@ -467,29 +466,17 @@ struct ReplyItems[o: ImmOrigin](ImplicitlyCopyable, Iterator):
 
     @always_inline
     def __iter__(self) -> Self:
-        """Goes through what is left.
-
-        Returns:
-            The same.
-        """
+        """Goes through what is left."""
         return self
 
     @always_inline
     def has_next(self) -> Bool:
-        """Tells whether there is one more.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether there is one more."""
         return self._left > 0
 
     @always_inline
     def next(mut self) -> Reply[Self.o]:
-        """Gives the next one, which must be there.
-
-        Returns:
-            The reply.
-        """
+        """Gives the next one, which must be there."""
         debug_assert[assert_mode="safe"](self._left > 0, "no more replies")
         self._left -= 1
         # SAFETY: the origin keeps the nodes, and an element is left.
@@ -500,9 +487,6 @@ struct ReplyItems[o: ImmOrigin](ImplicitlyCopyable, Iterator):
     @always_inline
     def __next__(mut self) raises StopIteration -> Reply[Self.o]:
         """Gives the next one.
-
-        Returns:
-            The reply.
 
         Raises:
             StopIteration: If there is none.
@@ -559,7 +543,6 @@ def read_integer(octets: Span[UInt8, _], mut number: Int) -> Bool:
 
     Args:
         octets: Digits, with a sign or not.
-        number: Filled in.
 
     Returns:
         False if it is none, or too large.

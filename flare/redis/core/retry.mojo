@@ -39,11 +39,7 @@ def may_repeat(error: RedisError, is_repeatable: Bool) -> Bool:
     nothing. One whose answer was lost may have been carried out.
 
     Args:
-        error: How it failed.
         is_repeatable: True if carrying it out twice changes nothing.
-
-    Returns:
-        True if so.
     """
     var kind = error.kind
     if (

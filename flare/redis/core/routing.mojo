@@ -23,7 +23,6 @@ struct RoutedCommand(Copyable, Movable):
     var start: Int
     """Where it begins in the octets of the pipeline."""
     var end: Int
-    """Where it ends."""
     var slot: Int
     """The slot of its first key, or of the channel it publishes to."""
     var is_repeatable: Bool
@@ -220,7 +219,6 @@ struct GatheredReplies(Movable):
 
         Args:
             index: Which command, from 0.
-            reply: Its reply.
         """
         self._places[index] = len(self._came)
         reply.append_to(self._came, self._octets)
@@ -230,7 +228,6 @@ struct GatheredReplies(Movable):
 
         Args:
             index: Which command, from 0.
-            error: Why.
         """
         self._places[index] = len(self._came)
         var start = len(self._octets)

@@ -47,9 +47,6 @@ struct RedisValue(Copyable, Movable):
 def value_or_none(reply: Reply[_]) raises RedisError -> Optional[RedisValue]:
     """Copies a value, if there is one.
 
-    Args:
-        reply: The reply.
-
     Returns:
         The value; None for null.
 

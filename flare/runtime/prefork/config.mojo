@@ -47,7 +47,6 @@ struct RestartBudget(Movable):
     var _failed_start_count: Int
 
     def __init__(out self):
-        """Starts without crashes."""
         self._crashes_ms = []
         self._failed_start_count = 0
 
@@ -55,7 +54,6 @@ struct RestartBudget(Movable):
         """Counts a crash.
 
         Args:
-            policy: Has the window.
             now_ms: When it happened; never goes back.
 
         Returns:
@@ -94,7 +92,6 @@ struct RestartBudget(Movable):
         that came to nothing make the wait longer.
 
         Args:
-            policy: Has the waits.
             crash_count: Crashes of the worker in a row, at least 1.
             random: Any number; spreads workers that crash together.
             is_alone: True if no worker has a process.

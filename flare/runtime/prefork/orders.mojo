@@ -39,20 +39,12 @@ struct OrderSender(Movable):
     var _lent: List[Int]
 
     def __init__(out self, var line: Descriptor):
-        """Takes the end of a `SocketPair`.
-
-        Args:
-            line: The end.
-        """
+        """Takes the end of a `SocketPair`."""
         self._line = line^
         self._lent = []
 
     def fd(self) -> Int32:
-        """Lends the descriptor, for a forked child to close.
-
-        Returns:
-            The number.
-        """
+        """Lends the descriptor, for a forked child to close."""
         return self._line.fd()
 
     def lend(mut self, wanted: List[Int], sockets: List[RawSocket]):
@@ -60,10 +52,6 @@ struct OrderSender(Movable):
 
         What cannot be told now, since the worker is behind, is told at the
         next call.
-
-        Args:
-            wanted: Their indices.
-            sockets: All sockets.
         """
         for index in wanted:
             if index not in self._lent and (
@@ -99,7 +87,6 @@ struct Order(Movable):
         """Makes an order.
 
         Args:
-            index: Which socket.
             socket: The socket, or none.
         """
         self.index = index
@@ -132,7 +119,6 @@ struct MasterLine(Movable):
         Args:
             orders: The worker's end of a `SocketPair`.
             news: A pipe that the master reads.
-            process_id: The worker's process.
         """
         self._orders = orders^
         self._news = news^
@@ -184,7 +170,6 @@ struct News(ImplicitlyCopyable):
     var kind: UInt8
     """A `NEWS_` constant."""
     var process_id: Int
-    """The process."""
 
 
 def read_news(octets: Span[UInt8, _]) -> List[News]:

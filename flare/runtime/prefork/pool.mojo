@@ -36,11 +36,9 @@ struct WorkerPool(Movable):
     """All workers, by number, and the processes that are leaving."""
 
     var spawner: Spawner
-    """Makes processes."""
     var listeners: ListenerShare
     """What workers accept from."""
     var roster: WorkerRoster
-    """The processes."""
     var now_ms: Int
     """The time of this round of the master's loop."""
     var is_stopping: Bool
@@ -65,9 +63,6 @@ struct WorkerPool(Movable):
 
         Args:
             config: How many workers, and how they are treated.
-            listeners: For the workers.
-            board: The figures.
-            program: What workers do.
             hooks: Told of what happens.
 
         Raises:
@@ -279,7 +274,6 @@ struct WorkerPool(Movable):
             self._leave(index)
 
     def grow(mut self):
-        """Adds a worker."""
         if self.roster.worker_count == WORKER_COUNT_MAX:
             log_line(String("there are ", WORKER_COUNT_MAX, " workers already"))
             return
@@ -316,9 +310,6 @@ struct WorkerPool(Movable):
 
     def note_end(mut self, status: ExitStatus) -> Bool:
         """Does what follows when a process has ended.
-
-        Args:
-            status: How.
 
         Returns:
             False if it was none of the workers.

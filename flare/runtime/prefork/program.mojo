@@ -222,28 +222,16 @@ struct AnyPreforkProgram(Movable):
 
     @implicit
     def __init__[P: PreforkProgram](out self, var program: P):
-        """Takes a program.
-
-        Parameters:
-            P: Its type.
-
-        Args:
-            program: The program.
-        """
         self._program = _erase(program^)
         self._work = _work[P]
         self._renew = _renew[P]
         self._drop = _destroy[P]
 
     def __deinit__(deinit self):
-        """Ends the program."""
         self._drop(self._program)
 
     def work(self, mut child: ChildProcess) raises:
         """Calls `PreforkProgram.work`.
-
-        Args:
-            child: The process.
 
         Raises:
             Error: What the program raises.
@@ -302,14 +290,6 @@ struct AnyPreforkHooks(Movable):
 
     @implicit
     def __init__[K: PreforkHooks](out self, var hooks: K):
-        """Takes hooks.
-
-        Parameters:
-            K: Their type.
-
-        Args:
-            hooks: The hooks.
-        """
         self._hooks = _erase(hooks^)
         self._child_spawned = _child_spawned[K]
         self._child_recovered = _child_recovered[K]
@@ -319,7 +299,6 @@ struct AnyPreforkHooks(Movable):
         self._drop = _destroy[K]
 
     def __deinit__(deinit self):
-        """Ends the hooks."""
         self._drop(self._hooks)
 
     def on_child_spawned(self, worker: Int, process_id: Int):
@@ -327,7 +306,6 @@ struct AnyPreforkHooks(Movable):
 
         Args:
             worker: Counted from 0.
-            process_id: The process.
         """
         self._child_spawned(self._hooks, worker, process_id)
 
@@ -343,11 +321,6 @@ struct AnyPreforkHooks(Movable):
         self._worker_started(self._hooks, worker)
 
     def on_master_ready(self, worker_count: Int):
-        """Calls `PreforkHooks.on_master_ready`.
-
-        Args:
-            worker_count: How many there are.
-        """
         self._master_ready(self._hooks, worker_count)
 
     def on_child_recovered(self, worker: Int, process_id: Int):
@@ -355,10 +328,8 @@ struct AnyPreforkHooks(Movable):
 
         Args:
             worker: Counted from 0.
-            process_id: The new process.
         """
         self._child_recovered(self._hooks, worker, process_id)
 
     def on_master_death(self):
-        """Calls `PreforkHooks.on_master_death`."""
         self._master_death(self._hooks)

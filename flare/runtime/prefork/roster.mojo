@@ -19,7 +19,6 @@ def signal_process(process_id: Int, signal: Int):
 
     Args:
         process_id: A child that has not been reaped.
-        signal: The signal.
     """
     try:
         send_signal(process_id, signal)
@@ -31,7 +30,6 @@ struct WorkerProcess(Movable):
     """One process of a worker, seen from the master."""
 
     var process_id: Int
-    """The process."""
     var row: Int
     """Its row on the board."""
     var started_ms: Int
@@ -60,9 +58,7 @@ struct WorkerProcess(Movable):
         """Notes a new process.
 
         Args:
-            process_id: The process.
             row: Its row on the board.
-            started_ms: The time now.
             kill_ms: When it must be ready.
             orders: What it is told through.
         """
@@ -83,7 +79,6 @@ struct WorkerProcess(Movable):
 
         Args:
             worker: Whose process it was.
-            status: How it ended.
             lived_ms: How long it lived.
 
         Returns:
@@ -123,9 +118,6 @@ struct WorkerSlot(Movable):
 
         Args:
             row: A row of the board.
-
-        Returns:
-            True if so.
         """
         if self.process and self.process.held().row == row:
             return True
@@ -138,16 +130,11 @@ struct WorkerRoster(Movable):
     var slots: List[WorkerSlot]
     """The workers; those from `worker_count` on are to go."""
     var worker_count: Int
-    """How many workers there are to be."""
     var leaving: List[WorkerProcess]
     """Processes that finish what they do."""
 
     def __init__(out self, worker_count: Int):
-        """Makes workers without processes.
-
-        Args:
-            worker_count: How many.
-        """
+        """Makes workers without processes."""
         self.slots = []
         for _ in range(worker_count):
             self.slots.append(WorkerSlot())
@@ -213,14 +200,7 @@ struct WorkerRoster(Movable):
         return numbers^
 
     def is_down(self, index: Int) -> Bool:
-        """Tells whether a worker that has worked does not at the moment.
-
-        Args:
-            index: The worker.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether a worker that has worked does not at the moment."""
         ref slot = self.slots[index]
         if not slot.has_worked:
             return False
@@ -240,14 +220,7 @@ struct WorkerRoster(Movable):
             self.slots[index].process = self.slots[index].next.take()
 
     def is_row_used(self, row: Int) -> Bool:
-        """Tells whether a process writes a row of the board.
-
-        Args:
-            row: The row.
-
-        Returns:
-            True if so.
-        """
+        """Tells whether a process writes a row of the board."""
         for index in range(len(self.leaving)):
             if self.leaving[index].row == row:
                 return True
@@ -257,7 +230,6 @@ struct WorkerRoster(Movable):
         """Tells a worker's process to finish and go, if there is one.
 
         Args:
-            index: The worker.
             kill_ms: When it is killed.
         """
         if self.slots[index].process:
@@ -285,11 +257,7 @@ struct WorkerRoster(Movable):
             signal_process(self.leaving[index].process_id, SIGKILL)
 
     def kill_late(mut self, now_ms: Int):
-        """Kills processes that take too long.
-
-        Args:
-            now_ms: The time now.
-        """
+        """Kills processes that take too long."""
         for index in range(len(self.slots)):
             if self.slots[index].process:
                 _check(self.slots[index].process.held(), now_ms, "to start")
@@ -349,7 +317,6 @@ struct ListenerShare(Movable):
     """
 
     var sockets: List[RawSocket]
-    """The sockets."""
     var is_shared: Bool
     """True if all workers accept from all of them."""
 
@@ -365,9 +332,6 @@ struct ListenerShare(Movable):
 
     def provide(mut self, worker_count: Int) raises:
         """Makes sure that there is a socket for each worker.
-
-        Args:
-            worker_count: How many workers there are to be.
 
         Raises:
             Error: If the kernel refuses.
@@ -396,7 +360,6 @@ struct ListenerShare(Movable):
 
         Args:
             worker: Counted from 0.
-            worker_count: How many workers there are.
 
         Returns:
             Indices of `sockets`.

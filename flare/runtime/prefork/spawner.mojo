@@ -50,7 +50,6 @@ struct SpawnedProcess(Movable):
     """A worker process that was just made, seen from the master."""
 
     var process_id: Int
-    """The process."""
     var line: Descriptor
     """The master's end of the line to it."""
 
@@ -58,7 +57,6 @@ struct SpawnedProcess(Movable):
         """Notes a new process.
 
         Args:
-            process_id: The process.
             line: The master's end of the line to it.
         """
         self.process_id = process_id
@@ -90,7 +88,6 @@ struct Spawner(Movable):
         """Makes the pipes between master and workers.
 
         Args:
-            program: What workers do.
             hooks: Told of what happens.
 
         Raises:
@@ -140,9 +137,6 @@ struct Spawner(Movable):
             share: All listening sockets of the master.
             own: Which of these the worker accepts from.
             lines: The master's ends of the lines to other workers.
-
-        Returns:
-            The new process.
 
         Raises:
             OsError: If the system has no more processes.

@@ -81,10 +81,7 @@ struct Supervisor(Movable):
 
         Args:
             config: How many workers, and how they are treated.
-            listeners: For the workers.
-            board: The figures.
             waker: Stops all, as SIGTERM does.
-            program: What workers do.
             hooks: Told of what happens.
 
         Raises:
@@ -325,7 +322,6 @@ struct Upgrade(Movable):
     """A new program that is not ready yet, seen from the old one."""
 
     var process_id: Int
-    """Its process."""
     var deadline_ms: Int
     """When it must be ready."""
     var pipe: Pipe
@@ -335,7 +331,6 @@ struct Upgrade(Movable):
         """Notes a new program.
 
         Args:
-            process_id: Its process.
             deadline_ms: When it must be ready.
             pipe: Rings when it is.
         """

@@ -17,7 +17,6 @@ def advise_memory(address: Int, length: Int, advice: Int32) -> Int32:
 
     Args:
         address: Where it begins, at a page.
-        length: How many bytes.
         advice: A `MADV_` constant.
 
     Returns:
@@ -35,7 +34,6 @@ def release_pages(address: Int, length: Int):
 
     Args:
         address: Where the memory begins; it belongs to the caller.
-        length: How many bytes.
     """
     var first = (address + _PAGE_LEN - 1) // _PAGE_LEN * _PAGE_LEN
     var end = (address + length) // _PAGE_LEN * _PAGE_LEN

@@ -50,7 +50,6 @@ struct CertificateFacts(Copyable, Movable):
         """Reads a certificate.
 
         Args:
-            library: OpenSSL.
             handle: The certificate (`X509`), lent for this call; 0 for none.
         """
         self = Self()
@@ -114,22 +113,16 @@ struct HeldCertificate(Movable):
         """Takes over a certificate.
 
         Args:
-            library: OpenSSL.
             handle: The certificate (`X509`), to be released by this value.
         """
         self._library = library
         self._handle = handle
 
     def __deinit__(deinit self):
-        """Releases it."""
         self._library[].certificate.x509_free(self._handle)
 
     def facts(self) -> CertificateFacts:
-        """Reads what it says.
-
-        Returns:
-            The facts.
-        """
+        """Reads what it says."""
         return CertificateFacts(self._library[], self._handle)
 
     def fingerprint(self) -> List[UInt8]:
@@ -156,7 +149,6 @@ def subject_of(library: OpenSsl, handle: Int) -> String:
     """Reads whose a certificate is.
 
     Args:
-        library: OpenSSL.
         handle: The certificate (`X509`), lent for this call; 0 for none.
 
     Returns:
@@ -251,12 +243,7 @@ struct PemReader[o: ImmOrigin](Movable):
     def __init__(
         out self, library: ArcPointer[OpenSsl], text: Span[UInt8, Self.o]
     ):
-        """Starts at the first block.
-
-        Args:
-            library: OpenSSL.
-            text: The text.
-        """
+        """Starts at the first block."""
         library[].clear_errors()
         self._library = library
         self._text = text
@@ -302,9 +289,6 @@ struct PemReader[o: ImmOrigin](Movable):
 
     def check_end(mut self, operation: StaticString) raises OpenSslError:
         """Tells whether reading ended because there was no further block.
-
-        Args:
-            operation: What was tried.
 
         Raises:
             OpenSslError: If it ended for another reason.

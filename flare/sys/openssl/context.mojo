@@ -72,7 +72,6 @@ struct SslContext(Movable):
         """Makes a context that speaks TLS 1.2 and newer.
 
         Args:
-            library: OpenSSL.
             is_server: Which side its sessions are on.
 
         Raises:
@@ -126,11 +125,6 @@ struct SslContext(Movable):
         return self._handle
 
     def library(self) -> ArcPointer[OpenSsl]:
-        """Shares the library.
-
-        Returns:
-            OpenSSL.
-        """
         return self._library
 
     def set_minimum_version(mut self, number: Int):
@@ -325,11 +319,7 @@ struct SslContext(Movable):
         self._library[].clear_errors()
 
     def certificate_facts(self) -> CertificateFacts:
-        """Reads the certificate that is shown to peers.
-
-        Returns:
-            What is in it.
-        """
+        """Reads the certificate that is shown to peers."""
         return CertificateFacts(
             self._library[],
             self._library[].context.get0_certificate(self._handle),
@@ -351,7 +341,6 @@ struct SslContext(Movable):
         """Lets a function choose among the protocols that a client offers.
 
         Args:
-            callback: The function.
             argument: What it is given; good while a session lives.
         """
         self._library[].context.set_alpn_select_cb(
@@ -362,7 +351,6 @@ struct SslContext(Movable):
         """Lets a function choose the certificate for the name in a hello.
 
         Args:
-            callback: The function.
             argument: What it is given; good while a session lives.
         """
         ref symbols = self._library[].context
@@ -417,7 +405,6 @@ struct ServerChoices(Movable):
         """Makes choices without a certificate.
 
         Args:
-            library: OpenSSL.
             protocols: Names, best first, each with a length octet before it.
         """
         self._library = library

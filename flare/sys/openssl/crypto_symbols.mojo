@@ -27,33 +27,19 @@ struct MemorySymbols(Movable):
     """Errors and memory BIOs."""
 
     var get_error: _P_0
-    """`ERR_get_error`."""
     var peek_error: _P_0
-    """`ERR_peek_error`."""
     var clear_error: _V_0
-    """`ERR_clear_error`."""
     var reason_error_string: _P_P
-    """`ERR_reason_error_string`."""
     var bio_new: _P_P
-    """`BIO_new`."""
     var bio_s_mem: _P_0
-    """`BIO_s_mem`."""
     var bio_new_mem_buf: _P_PI
-    """`BIO_new_mem_buf`."""
     var bio_free: _I_P
-    """`BIO_free`."""
     var bio_read: _I_PPI
-    """`BIO_read`."""
     var bio_ctrl: _P_PIPP
-    """`BIO_ctrl`."""
     var buf_mem_new: _P_0
-    """`BUF_MEM_new`."""
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
         """Finds the functions.
-
-        Args:
-            library: Where they are.
 
         Raises:
             LibraryError: If one is missing.
@@ -77,67 +63,36 @@ struct CertificateSymbols(Movable):
     """Certificates, keys and stores."""
 
     var pem_read_bio_x509: _P_PPPP
-    """`PEM_read_bio_X509`."""
     var pem_read_bio_x509_crl: _P_PPPP
-    """`PEM_read_bio_X509_CRL`."""
     var pem_read_bio_privatekey: _P_PPPP
-    """`PEM_read_bio_PrivateKey`."""
     var x509_free: _V_P
-    """`X509_free`."""
     var x509_digest: _I_PPPP
-    """`X509_digest`."""
     var evp_sha256: _P_0
-    """`EVP_sha256`."""
     var x509_crl_free: _V_P
-    """`X509_CRL_free`."""
     var evp_pkey_free: _V_P
-    """`EVP_PKEY_free`."""
     var x509_get_subject_name: _P_P
-    """`X509_get_subject_name`."""
     var x509_get_issuer_name: _P_P
-    """`X509_get_issuer_name`."""
     var x509_name_print_ex: _I_PPIQ
-    """`X509_NAME_print_ex`."""
     var x509_get0_notbefore: _P_P
-    """`X509_get0_notBefore`."""
     var x509_get0_notafter: _P_P
-    """`X509_get0_notAfter`."""
     var asn1_string_get0_data: _P_P
-    """`ASN1_STRING_get0_data`."""
     var asn1_string_length: _I_P
-    """`ASN1_STRING_length`."""
     var x509_get_ext_d2i: _P_PIPP
-    """`X509_get_ext_d2i`."""
     var x509_get_ext_by_nid: _I_PII
-    """`X509_get_ext_by_NID`."""
     var general_name_get0_value: _P_PP
-    """`GENERAL_NAME_get0_value`."""
     var general_names_free: _V_P
-    """`GENERAL_NAMES_free`."""
     var sk_num: _I_P
-    """`OPENSSL_sk_num`."""
     var sk_value: _P_PI
-    """`OPENSSL_sk_value`."""
     var store_add_cert: _I_PP
-    """`X509_STORE_add_cert`."""
     var store_add_crl: _I_PP
-    """`X509_STORE_add_crl`."""
     var store_set_flags: _I_PQ
-    """`X509_STORE_set_flags`."""
     var set1_ip_asc: _I_PP
-    """`X509_VERIFY_PARAM_set1_ip_asc`."""
     var x509_get_default_cert_dir: _P_0
-    """`X509_get_default_cert_dir`."""
     var x509_get_default_cert_file: _P_0
-    """`X509_get_default_cert_file`."""
     var x509_verify_cert_error_string: _P_P
-    """`X509_verify_cert_error_string`."""
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
         """Finds the functions.
-
-        Args:
-            library: Where they are.
 
         Raises:
             LibraryError: If one is missing.

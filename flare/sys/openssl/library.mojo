@@ -27,7 +27,6 @@ struct OpenSslError(Copyable, Movable, Writable):
     """A call of OpenSSL failed."""
 
     var operation: StaticString
-    """What was tried."""
     var library: Int
     """Which part of OpenSSL says so, such as `SSL_LIBRARY`; 0 for none."""
     var reason: Int
@@ -48,11 +47,7 @@ struct OpenSslError(Copyable, Movable, Writable):
         return self.library == library and self.reason == reason
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the operation and the reason.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the operation and the reason."""
         writer.write_string(self.operation)
         writer.write_string(": ")
         writer.write_string(self.text)
@@ -77,7 +72,6 @@ struct OpenSsl(Movable):
     var context: ContextSymbols
     """What many sessions share."""
     var session: SessionSymbols
-    """One session."""
 
     def __init__(out self) raises LibraryError:
         """Loads OpenSSL 3 from where the system has it.
@@ -112,9 +106,6 @@ struct OpenSsl(Movable):
 
     def take_error(self, operation: StaticString) -> OpenSslError:
         """Empties the calling thread's error queue and tells what was in it.
-
-        Args:
-            operation: What was tried.
 
         Returns:
             The first error of TLS itself, or else the first of all: those
@@ -191,7 +182,6 @@ def c_octets(address: Int, length: Int) -> Span[UInt8, ImmUntrackedOrigin]:
     """Lends octets of OpenSSL.
 
     Args:
-        address: Where they are.
         length: How many; 0 if there are none.
 
     Returns:

@@ -130,11 +130,6 @@ struct SslSession(Movable):
         return self._handle
 
     def library(self) -> ArcPointer[OpenSsl]:
-        """Shares the library.
-
-        Returns:
-            OpenSSL.
-        """
         return self._library
 
     def expect_name(mut self, var name: String) raises OpenSslError:
@@ -227,9 +222,6 @@ struct SslSession(Movable):
     def write(mut self, octets: Span[UInt8, _]) -> SslStep:
         """Encrypts one record.
 
-        Args:
-            octets: Plaintext; not empty.
-
         Returns:
             How much of it was taken.
         """
@@ -282,11 +274,7 @@ struct SslSession(Movable):
 
     @always_inline
     def output_len(self) -> Int:
-        """Counts what waits to be sent to the peer.
-
-        Returns:
-            Bytes.
-        """
+        """Counts what waits to be sent to the peer."""
         return self._library[].memory.bio_ctrl(
             self._output, _CTRL_PENDING, 0, 0
         )
@@ -316,14 +304,7 @@ struct SslSession(Movable):
         return max(Int(count), 0)
 
     def take_error(mut self, operation: StaticString) -> OpenSslError:
-        """Tells why the session is broken.
-
-        Args:
-            operation: What was tried.
-
-        Returns:
-            The error.
-        """
+        """Tells why the session is broken."""
         return self._library[].take_error(operation)
 
     def version(self) -> String:
@@ -377,9 +358,6 @@ struct SslSession(Movable):
 def take_ticket(session: SslSession) -> List[UInt8]:
     """Packs what a later session can go on from.
 
-    Args:
-        session: A client's session.
-
     Returns:
         The session in DER form, secrets included; empty if the server has
         given no ticket.
@@ -427,9 +405,6 @@ def resume(mut session: SslSession, ticket: Span[UInt8, _]) -> Bool:
 def verify_code(session: SslSession) -> Int:
     """Tells what is wrong with the peer's certificate.
 
-    Args:
-        session: A session.
-
     Returns:
         An `X509_V_ERR_` number; 0 if nothing is, or none was sent.
     """
@@ -437,14 +412,7 @@ def verify_code(session: SslSession) -> Int:
 
 
 def verify_text(session: SslSession) -> String:
-    """Tells what is wrong with the peer's certificate in words.
-
-    Args:
-        session: A session.
-
-    Returns:
-        OpenSSL's words.
-    """
+    """Tells what is wrong with the peer's certificate in words."""
     var library = session.library()
     return c_text(
         library[].certificate.x509_verify_cert_error_string(
@@ -455,9 +423,6 @@ def verify_text(session: SslSession) -> String:
 
 def verified_chain(session: SslSession) -> List[CertificateFacts]:
     """Reads the chain that was built to verify the peer's certificate.
-
-    Args:
-        session: A session.
 
     Returns:
         The peer's own certificate first; nothing if none was verified.
@@ -477,9 +442,6 @@ def verified_chain(session: SslSession) -> List[CertificateFacts]:
 def asks_for_certificate(session: SslSession) -> Bool:
     """Tells whether the server asked this client for a certificate.
 
-    Args:
-        session: A client's session.
-
     Returns:
         True if it did.
     """
@@ -489,9 +451,6 @@ def asks_for_certificate(session: SslSession) -> Bool:
 
 def peer_certificate(session: SslSession) -> Optional[HeldCertificate]:
     """Keeps the certificate that the peer has shown.
-
-    Args:
-        session: A session.
 
     Returns:
         The certificate; nothing if there was none.
@@ -505,9 +464,6 @@ def peer_certificate(session: SslSession) -> Optional[HeldCertificate]:
 
 def peer_subject(session: SslSession) -> String:
     """Reads whose certificate the peer has shown.
-
-    Args:
-        session: A session.
 
     Returns:
         The subject in the form of RFC 2253; empty if there was none.

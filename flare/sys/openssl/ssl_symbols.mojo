@@ -39,57 +39,31 @@ struct ContextSymbols(Movable):
     """What many sessions share (`SSL_CTX`)."""
 
     var client_method: _P_0
-    """`TLS_client_method`."""
     var server_method: _P_0
-    """`TLS_server_method`."""
     var new: _P_P
-    """`SSL_CTX_new`."""
     var free: _V_P
-    """`SSL_CTX_free`."""
     var ctrl: _P_PIPP
-    """`SSL_CTX_ctrl`."""
     var callback_ctrl: _P_PIC
-    """`SSL_CTX_callback_ctrl`."""
     var set_options: _Q_PQ
-    """`SSL_CTX_set_options`."""
     var set_security_level: _V_PI
-    """`SSL_CTX_set_security_level`."""
     var set_cipher_list: _I_PP
-    """`SSL_CTX_set_cipher_list`."""
     var set_ciphersuites: _I_PP
-    """`SSL_CTX_set_ciphersuites`."""
     var set_verify: _V_PIP
-    """`SSL_CTX_set_verify`."""
     var get_cert_store: _P_P
-    """`SSL_CTX_get_cert_store`."""
     var load_verify_dir: _I_PP
-    """`SSL_CTX_load_verify_dir`."""
     var load_verify_file: _I_PP
-    """`SSL_CTX_load_verify_file`."""
     var use_certificate: _I_PP
-    """`SSL_CTX_use_certificate`."""
     var get0_certificate: _P_P
-    """`SSL_CTX_get0_certificate`."""
     var use_privatekey: _I_PP
-    """`SSL_CTX_use_PrivateKey`."""
     var check_private_key: _I_P
-    """`SSL_CTX_check_private_key`."""
     var add_client_ca: _I_PP
-    """`SSL_CTX_add_client_CA`."""
     var set_alpn_protos: _I_PPU
-    """`SSL_CTX_set_alpn_protos`."""
     var set_alpn_select_cb: _V_PAP
-    """`SSL_CTX_set_alpn_select_cb`."""
     var set_session_id_context: _I_PPU
-    """`SSL_CTX_set_session_id_context`."""
     var set_num_tickets: _I_PP
-    """`SSL_CTX_set_num_tickets`."""
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
         """Finds the functions.
-
-        Args:
-            library: Where they are.
 
         Raises:
             LibraryError: If one is missing.
@@ -135,75 +109,40 @@ struct SessionSymbols(Movable):
     """One session (`SSL`)."""
 
     var new: _P_P
-    """`SSL_new`."""
     var free: _V_P
-    """`SSL_free`."""
     var ctrl: _P_PIPP
-    """`SSL_ctrl`."""
     var set_bio: _V_PPP
-    """`SSL_set_bio`."""
     var set_connect_state: _V_P
-    """`SSL_set_connect_state`."""
     var set_accept_state: _V_P
-    """`SSL_set_accept_state`."""
     var set_ssl_ctx: _P_PP
-    """`SSL_set_SSL_CTX`."""
     var set1_host: _I_PP
-    """`SSL_set1_host`."""
     var set_hostflags: _V_PU
-    """`SSL_set_hostflags`."""
     var get0_param: _P_P
-    """`SSL_get0_param`."""
     var do_handshake: _I_P
-    """`SSL_do_handshake`."""
     var read: _I_PPI
-    """`SSL_read`."""
     var write: _I_PPI
-    """`SSL_write`."""
     var shutdown: _I_P
-    """`SSL_shutdown`."""
     var get_error: _I_PI
-    """`SSL_get_error`."""
     var pending: _I_P
-    """`SSL_pending`."""
     var get_verify_result: _P_P
-    """`SSL_get_verify_result`."""
     var get0_verified_chain: _P_P
-    """`SSL_get0_verified_chain`."""
     var get1_peer_certificate: _P_P
-    """`SSL_get1_peer_certificate`."""
     var get0_peer_ca_list: _P_P
-    """`SSL_get0_peer_CA_list`."""
     var get_version: _P_P
-    """`SSL_get_version`."""
     var get_current_cipher: _P_P
-    """`SSL_get_current_cipher`."""
     var cipher_name: _P_P
-    """`SSL_CIPHER_get_name`."""
     var get0_alpn_selected: _V_PPP
-    """`SSL_get0_alpn_selected`."""
     var get_servername: _P_PI
-    """`SSL_get_servername`."""
     var session_reused: _I_P
-    """`SSL_session_reused`."""
     var set_session: _I_PP
-    """`SSL_set_session`."""
     var get1_session: _P_P
-    """`SSL_get1_session`."""
     var session_free: _V_P
-    """`SSL_SESSION_free`."""
     var session_is_resumable: _I_P
-    """`SSL_SESSION_is_resumable`."""
     var i2d_ssl_session: _I_PP
-    """`i2d_SSL_SESSION`."""
     var d2i_ssl_session: _P_PPP
-    """`d2i_SSL_SESSION`."""
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
         """Finds the functions.
-
-        Args:
-            library: Where they are.
 
         Raises:
             LibraryError: If one is missing.

@@ -137,7 +137,6 @@ def write_id(id: UInt64, mut writer: Some[Writer]):
     """Writes an id, or half of one.
 
     Args:
-        id: The id.
         writer: Gets 16 lower-case hex digits.
     """
     var digits = hex_digits(id)

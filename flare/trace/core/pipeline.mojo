@@ -379,13 +379,6 @@ struct SpanPipeline(ImplicitlyCopyable):
     ](out self, var exporter: E, config: BatchConfig) raises:
         """Makes a pipeline, whose thread is not running yet.
 
-        Parameters:
-            E: The exporter's type.
-
-        Args:
-            exporter: Sends the spans.
-            config: Bounds and times.
-
         Raises:
             Error: If the configuration cannot work, or the system has no locks
                 or random octets.
@@ -468,11 +461,7 @@ struct SpanPipeline(ImplicitlyCopyable):
         return is_done
 
     def flush_ms(self) -> Int:
-        """Tells how long a server waits at its end.
-
-        Returns:
-            `BatchConfig.flush_ms`.
-        """
+        """Tells how long a server waits at its end."""
         return self._owner[].shared[].config.flush_ms
 
     def dropped_count(self) -> Int:
@@ -484,9 +473,5 @@ struct SpanPipeline(ImplicitlyCopyable):
         return self._owner[].shared[].queue.lock()[].dropped_count
 
     def exported_count(self) -> Int:
-        """Counts the spans of this process that were exported.
-
-        Returns:
-            How many.
-        """
+        """Counts the spans of this process that were exported."""
         return self._owner[].shared[].queue.lock()[].exported_count

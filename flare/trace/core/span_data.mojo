@@ -274,9 +274,6 @@ struct SpanData(Copyable, Movable):
 def cut_text(var text: String) -> String:
     """Cuts a text that is too long, between two characters.
 
-    Args:
-        text: The text.
-
     Returns:
         At most `TEXT_LEN_MAX` bytes of it.
     """

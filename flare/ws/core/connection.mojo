@@ -109,9 +109,6 @@ struct WsConnection(Movable):
             input: The octets that have arrived; they are taken and changed.
             by_frame: True to tell of each frame of a message.
 
-        Returns:
-            What was found.
-
         Raises:
             WsProtocolError: If the peer breaks a rule; `fail` comes next.
         """
@@ -131,7 +128,6 @@ struct WsConnection(Movable):
 
         Args:
             progress: What the receiver found.
-            input: The buffer that it was given.
         """
         if progress == WsProgress.PING:
             var payload = self.receiver[].payload(input)
@@ -178,9 +174,6 @@ struct WsConnection(Movable):
         """Writes the pong or the close frame that is due.
 
         Source: RFC 6455 sections 5.5.1 (the code is sent back) and 5.5.3.
-
-        Args:
-            key: The masking key.
         """
         if not self.owes_answer():
             return
@@ -200,7 +193,6 @@ struct WsConnection(Movable):
 
         Args:
             error: What `advance` has raised.
-            key: The masking key.
         """
         if self.state == CloseState.ANSWERING:
             var reason = error.rule.text().as_bytes()
@@ -213,8 +205,6 @@ struct WsConnection(Movable):
 
         Args:
             opcode: `TEXT`, and then the payload is UTF-8, or `BINARY`.
-            payload: The message.
-            key: The masking key.
 
         Raises:
             WsMisuse: If the connection is closed, or a message is being sent
@@ -241,9 +231,7 @@ struct WsConnection(Movable):
         Args:
             opcode: `TEXT` or `BINARY` for the first part, then `CONTINUATION`.
                 Text may be cut within a character.
-            payload: The part.
             is_final: True for the last part.
-            key: The masking key.
 
         Raises:
             WsMisuse: If the connection is closed, or the opcode is not the one
@@ -268,7 +256,6 @@ struct WsConnection(Movable):
         Args:
             opcode: `PING` or `PONG`.
             payload: At most 125 bytes.
-            key: The masking key.
 
         Raises:
             WsMisuse: If the connection is closed or the payload too long.
@@ -287,7 +274,6 @@ struct WsConnection(Movable):
             code: A code that may be sent, or `CloseCode.NO_STATUS` for a close
                 frame without one.
             reason: At most 123 bytes; not sent without a code.
-            key: The masking key.
 
         Raises:
             WsMisuse: If one was sent already, or code or reason cannot be.

@@ -424,7 +424,6 @@ def parse_extensions(
     section 5.6.1).
 
     Args:
-        value: The value.
         extensions: Gets what is read.
 
     Returns:
@@ -521,10 +520,6 @@ struct MessageDeflater(Movable):
 
         Args:
             octets: The message; not empty.
-            output: Gets the payload.
-
-        Raises:
-            CompressError: `NO_MEMORY`.
         """
         self._deflate(self._stream, octets.as_imm(), output)
         output.truncate(len(output) - _TAIL_LEN)
@@ -552,10 +547,6 @@ def can_deflate(agreement: DeflateAgreement, role: Role) -> Bool:
 
     zlib has no window of 256 bytes; messages may go uncompressed at any time.
 
-    Args:
-        agreement: The agreement.
-        role: The side.
-
     Returns:
         False if its window is too small.
     """
@@ -580,7 +571,6 @@ struct MessageInflater(Movable):
         """Starts the stream of the other side.
 
         Args:
-            agreement: The agreement.
             role: The side that decompresses.
 
         Raises:
@@ -606,7 +596,6 @@ struct MessageInflater(Movable):
         """Decompresses a piece of a message.
 
         Args:
-            octets: The piece.
             output: Gets what comes out, also before a failure.
             len_max: How long `output` may become, in bytes.
 

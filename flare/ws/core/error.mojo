@@ -5,7 +5,6 @@ struct WsRule(Equatable, ImplicitlyCopyable):
     """A rule of RFC 6455 or RFC 7692, and how to close when it is broken."""
 
     var number: UInt8
-    """The rule."""
     var close_code: Int
     """The close code of the answer (RFC 6455 section 7.4.1)."""
 
@@ -53,7 +52,6 @@ struct WsRule(Equatable, ImplicitlyCopyable):
         """Makes a rule.
 
         Args:
-            number: The rule's number.
             close_code: The close code of the answer.
         """
         self.number = number
@@ -61,9 +59,6 @@ struct WsRule(Equatable, ImplicitlyCopyable):
 
     def __eq__(self, other: Self) -> Bool:
         """Compares two rules.
-
-        Args:
-            other: A rule.
 
         Returns:
             True if they are the same.
@@ -127,19 +122,11 @@ struct WsProtocolError(Copyable, Movable, Writable):
     the content of a compressed message, the start of the frame."""
 
     def close_code(self) -> Int:
-        """Gives the close code to answer with.
-
-        Returns:
-            The code.
-        """
+        """Gives the close code to answer with."""
         return self.rule.close_code
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and the place.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the rule and the place."""
         writer.write(self.rule.text(), " (byte ", self.offset)
         writer.write(", close code ", self.rule.close_code, ")")
 
@@ -185,11 +172,6 @@ struct WsMisuse(Equatable, ImplicitlyCopyable, Writable):
     """The library that compresses failed."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the reason.
-
-        Args:
-            writer: Where to.
-        """
         writer.write(self.reason)
 
 
@@ -206,7 +188,6 @@ struct CloseState(Equatable, TrivialRegisterPassable, Writable):
     """
 
     var number: UInt8
-    """The state."""
 
     comptime OPEN = CloseState(0)
     """Messages go both ways."""
@@ -218,19 +199,12 @@ struct CloseState(Equatable, TrivialRegisterPassable, Writable):
     """Nothing is sent or received any more."""
 
     def after_sending(self) -> Self:
-        """Gives the state once the own close frame was sent.
-
-        Returns:
-            The next state.
-        """
+        """Gives the state once the own close frame was sent."""
         return Self.CLOSING if self == Self.OPEN else Self.CLOSED
 
     def after_receiving(self) -> Self:
         """Gives the state once nothing more is received: the peer's close
         frame has come, or it broke a rule.
-
-        Returns:
-            The next state.
         """
         if self == Self.OPEN or self == Self.ANSWERING:
             return Self.ANSWERING
@@ -253,11 +227,6 @@ struct CloseState(Equatable, TrivialRegisterPassable, Writable):
         return self == Self.OPEN or self == Self.CLOSING
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: Where to.
-        """
         match Int(self.number):
             case 0:
                 writer.write("open")
@@ -315,12 +284,6 @@ def may_send_close_code(code: Int) -> Bool:
     Source: RFC 6455 sections 7.4.1 and 7.4.2: of the codes up to 2999 those
     that are registered and not reserved for use without a frame; from 3000 on
     all that libraries and programs have agreed on.
-
-    Args:
-        code: Any number.
-
-    Returns:
-        True if so.
     """
     if code >= 3000:
         return code <= 4999

@@ -120,7 +120,6 @@ struct FrameHeader(TrivialRegisterPassable):
     var is_compressed: Bool
     """True in the first frame of a compressed message (RSV1; RFC 7692)."""
     var key: MaskingKey
-    """The masking key, if there is one."""
     var payload_len: Int
     """Length of the payload in bytes."""
     var header_len: Int
@@ -143,11 +142,7 @@ struct FrameHeader(TrivialRegisterPassable):
 
     @always_inline
     def write_to(self, mut out: Buffer):
-        """Appends the header, its length in the fewest octets.
-
-        Args:
-            out: Where to.
-        """
+        """Appends the header, its length in the fewest octets."""
         # SAFETY: the longest header fits into what was reserved.
         out.reserve(FRAME_HEADER_LEN_MAX)
         var at = out.spare().unsafe_ptr()
@@ -300,7 +295,6 @@ def write_frame(mut out: Buffer, header: FrameHeader, payload: Span[UInt8, _]):
     Source: RFC 6455 sections 5.2 and 5.3.
 
     Args:
-        out: Where to.
         header: The header; its length is that of the payload.
         payload: The payload, unmasked; not a part of `out`.
     """
@@ -337,11 +331,7 @@ struct MaskingKey(TrivialRegisterPassable):
     @always_inline
     @staticmethod
     def none() -> Self:
-        """Makes what a server has in place of a key.
-
-        Returns:
-            No key.
-        """
+        """Makes what a server has in place of a key."""
         var key = Self(0)
         key.is_given = False
         return key
@@ -352,9 +342,6 @@ struct MaskingKey(TrivialRegisterPassable):
 
         Args:
             count: How many octets were masked, at least 0.
-
-        Returns:
-            The key, turned.
         """
         var bits = UInt32(8 * (count & 3))
         if bits == 0:
@@ -389,9 +376,7 @@ def copy_masked(
     """Masks or unmasks octets on their way to another place.
 
     Args:
-        source: The octets.
         dest: Where to; as long, and apart from the source.
-        key: The key.
     """
     # SAFETY: no more than either span holds.
     var count = min(len(source), len(dest))
@@ -437,12 +422,7 @@ def _mask(
 
 
 def apply_mask_scalar(octets: MutSpan[UInt8, _], key: MaskingKey):
-    """Masks or unmasks octets, one at a time.
-
-    Args:
-        octets: The octets.
-        key: The key.
-    """
+    """Masks or unmasks octets, one at a time."""
     for index in range(len(octets)):
         var shift = UInt32(8 * (index & 3))
         octets[index] ^= UInt8((key.word >> shift) & 0xFF)

@@ -53,14 +53,9 @@ struct ServerHandshake(Copyable, Movable):
         that the server speaks is taken.
 
         Args:
-            method: The method.
             minor_version: 0 for HTTP/1.0, else 1 or more.
-            fields: The header fields.
             has_key: False over HTTP/2, where nobody proves to have understood:
                 Sec-WebSocket-Key is not looked at (RFC 8441 section 5).
-
-        Returns:
-            The answer.
 
         Raises:
             WsHandshakeError: If the request is no good handshake; it carries
@@ -141,7 +136,6 @@ struct WsAcceptance(Copyable, Movable):
         Source: RFC 6455 section 4.2.2.
 
         Args:
-            out: Where to.
             headers: Further fields, such as Set-Cookie.
         """
         out.append_literal["HTTP/1.1 101 Switching Protocols\r\n"]()
@@ -239,9 +233,7 @@ struct ClientHandshake(Movable):
         Source: RFC 6455 section 4.1, in its order.
 
         Args:
-            status: The status code.
             minor_version: What follows `HTTP/1.`.
-            fields: The header fields.
 
         Returns:
             What the server agreed to.
@@ -284,8 +276,6 @@ struct ClientHandshake(Movable):
         9.3.6).
 
         Args:
-            status: The status code.
-            fields: The header fields.
             ends: True if the server has ended the stream with them.
 
         Returns:
@@ -403,11 +393,7 @@ def has_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:
 
     Args:
         fields: The fields of a message.
-        name: A field name.
         token: The token; case does not matter.
-
-    Returns:
-        True if so.
     """
     var index = fields.find(name)
     while index >= 0:
@@ -428,7 +414,6 @@ def only_value[
 
     Args:
         fields: The fields of a message.
-        name: A field name.
 
     Returns:
         The value; empty if the field stands not once.
@@ -458,14 +443,7 @@ def read_extensions(fields: Fields) -> Optional[List[Extension]]:
 
 
 def is_token(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether octets are a token (RFC 9110 section 5.6.2).
-
-    Args:
-        octets: Any octets.
-
-    Returns:
-        True if so.
-    """
+    """Tells whether octets are a token (RFC 9110 section 5.6.2)."""
     for octet in octets:
         if not materialize[TCHAR]().contains(octet):
             return False
@@ -476,7 +454,6 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
     """A rule of the opening handshake (RFC 6455 section 4)."""
 
     var number: UInt8
-    """The rule."""
     var status: Int
     """The status code of a server's answer; 0 for what a client finds."""
 
@@ -523,7 +500,6 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
         """Makes a rule.
 
         Args:
-            number: The rule's number.
             status: The status code of a server's answer, or 0.
         """
         self.number = number
@@ -532,20 +508,13 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
     def __eq__(self, other: Self) -> Bool:
         """Compares two rules.
 
-        Args:
-            other: A rule.
-
         Returns:
             True if they are the same.
         """
         return self.number == other.number
 
     def text(self) -> StaticString:
-        """Says what the rule demands.
-
-        Returns:
-            A sentence.
-        """
+        """Says what the rule demands."""
         match Int(self.number):
             case 1:
                 return "a WebSocket handshake must be a GET request"
@@ -596,7 +565,6 @@ struct WsHandshakeError(Copyable, Movable, Writable):
         """Describes a broken rule.
 
         Args:
-            rule: The rule.
             found: The peer's octets that break it.
         """
         self.rule = rule
@@ -612,11 +580,7 @@ struct WsHandshakeError(Copyable, Movable, Writable):
         return self.rule.status
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and what was found.
-
-        Args:
-            writer: Where to.
-        """
+        """Writes the rule and what was found."""
         writer.write(self.rule.text())
         if self.found.byte_length() > 0:
             writer.write_string("; found '")

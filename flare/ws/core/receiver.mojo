@@ -37,7 +37,6 @@ struct WsProgress(Equatable, TrivialRegisterPassable):
     """What `FrameReceiver.advance` found."""
 
     var number: UInt8
-    """The case."""
 
     comptime NEEDS_OCTETS = WsProgress(0)
     """All input was taken; more has to arrive."""
@@ -214,11 +213,7 @@ struct FrameReceiver(Movable):
         self._is_over = True
 
     def held_len(self) -> Int:
-        """Counts what is kept of a message that is not complete.
-
-        Returns:
-            Bytes.
-        """
+        """Counts what is kept of a message that is not complete."""
         return len(self._message)
 
     @always_inline

@@ -333,9 +333,6 @@ struct _Directives(Movable):
 def parse_delta_seconds(octets: Span[UInt8, _]) -> Optional[Int]:
     """Reads a number of seconds (RFC 9111 section 1.2.2).
 
-    Args:
-        octets: Digits.
-
     Returns:
         The number, at most `DELTA_SECONDS_MAX`; nothing if the text is none.
     """
@@ -405,7 +402,6 @@ def quotation_end(value: Span[UInt8, _], start: Int) -> Int:
     """Finds the end of a quoted string (RFC 9110 section 5.6.4).
 
     Args:
-        value: The text.
         start: Where the opening quote stands.
 
     Returns:

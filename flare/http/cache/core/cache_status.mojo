@@ -9,7 +9,6 @@ struct Forward(Equatable, TrivialRegisterPassable):
     """Why a request went to the origin (RFC 9211 section 2.2)."""
 
     var code: UInt8
-    """The case."""
 
     comptime NONE = Self(0)
     """It did not."""
@@ -95,7 +94,6 @@ struct CacheStatus(Copyable, Movable):
         """Adds the cache's member behind those of caches nearer to the origin.
 
         Args:
-            headers: The response's fields.
             cache_name: Who speaks; empty to say nothing.
 
         Raises:

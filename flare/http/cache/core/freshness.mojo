@@ -28,10 +28,6 @@ struct ExchangeTimes(TrivialRegisterPassable):
 def date_of(headers: HeaderMap, times: ExchangeTimes) -> Int:
     """Reads when a response was made.
 
-    Args:
-        headers: Its fields.
-        times: When it came.
-
     Returns:
         Its Date, in seconds; when it came if it has none that can be read
         (RFC 9110 section 6.6.1).
@@ -44,7 +40,6 @@ def initial_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
     """Computes a response's age when it came (section 4.2.3).
 
     Args:
-        headers: Its fields.
         times: When it was asked for, and came.
 
     Returns:
@@ -60,7 +55,6 @@ def origin_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
     """Computes a response's age when it came as if its fetch had taken no time.
 
     Args:
-        headers: Its fields.
         times: When it was asked for, and came.
 
     Returns:
@@ -102,11 +96,8 @@ def freshness_lifetime(
     """Computes how long a response is fresh (section 4.2.1).
 
     Args:
-        status: Its status.
-        headers: Its fields.
         control: What it says to caches.
         policy: Whether the cache is shared, and what it may guess.
-        times: When it came.
 
     Returns:
         The first of `s-maxage`, `max-age`, Expires and what may be guessed.
@@ -151,9 +142,6 @@ def is_heuristic(status: Status) -> Bool:
     """Tells whether responses of a status may be kept though they say nothing.
 
     Source: RFC 9110 section 15.1. 206 is left out, since no parts are kept.
-
-    Args:
-        status: The status.
 
     Returns:
         True for 200, 203, 204, 300, 301, 308, 404, 405, 410, 414 and 501.

@@ -15,9 +15,6 @@ def cache_key(
             port mean nothing (RFC 9110 section 4.2.3).
         target: Path and query as sent: what an origin makes of percent-encoding
             is its own affair. An empty path is `/`.
-
-    Returns:
-        The key.
     """
     var host = authority.as_bytes()
     var port = ":443" if scheme == "https" else ":80"
@@ -42,7 +39,6 @@ def key_of_reference(key: String, reference: StringSpan) -> String:
 
     Args:
         key: The key of the request's target.
-        reference: The field's value.
 
     Returns:
         The key, if it is of the same origin (RFC 9111 section 4.4); else an
@@ -121,9 +117,6 @@ def split_url[o: ImmOrigin](url: StringSpan[o]) -> UrlParts[o]:
 
     Parameters:
         o: Where the text lives.
-
-    Args:
-        url: An absolute URL.
 
     Returns:
         Its parts; a text without `://` is all authority.

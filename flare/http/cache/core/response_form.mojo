@@ -32,7 +32,6 @@ def write_stored(key: StringSpan, response: StoredResponse) raises -> List[UInt8
 
     Args:
         key: The key of its target.
-        response: The response.
 
     Returns:
         What `read_stored` reads.
@@ -84,9 +83,7 @@ def read_stored(
     """Reads a response that was kept elsewhere.
 
     Args:
-        octets: What was kept.
         key: The key that it was looked up by.
-        policy: Of the cache.
         now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
 
     Returns:

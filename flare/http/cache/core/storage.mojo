@@ -46,7 +46,6 @@ struct StoreRefusal(Equatable, TrivialRegisterPassable):
     """Why a response is not kept."""
 
     var code: UInt8
-    """The case."""
 
     comptime NONE = Self(0)
     """It may be kept."""
@@ -71,9 +70,6 @@ struct StoreRefusal(Equatable, TrivialRegisterPassable):
         """Tells whether the response to another request for the same target may
         well be kept.
 
-        Args:
-            status: The response's status.
-
         Returns:
             True if the request forbids it or has credentials, or is at fault
             itself (4xx) in a way that says nothing of the target.
@@ -94,10 +90,6 @@ def store_refusal(
     """Decides whether a response to GET may be kept, in the order of section 3.
 
     Args:
-        fields: The request's fields.
-        status: The response's status.
-        headers: The response's fields.
-        policy: Of the cache.
         times: When the response came.
 
     Returns:
@@ -200,15 +192,7 @@ def stored_fields(
     names.
 
     Args:
-        headers: The response's fields.
         control: What it says to caches.
-        policy: Of the cache.
-
-    Returns:
-        The fields.
-
-    Raises:
-        HeaderError: Never.
     """
     var kept = HeaderMap()
     for index in range(len(headers)):
@@ -228,7 +212,6 @@ def is_stored(headers: HeaderMap, name: StringSpan) -> Bool:
 
     Args:
         headers: The response's fields, whose Connection may name it.
-        name: The field's name.
 
     Returns:
         False for fields of the connection and of the cache itself.
@@ -252,7 +235,6 @@ def freshened_fields(
     """Updates stored fields from a newer response (section 3.2).
 
     Args:
-        stored: The stored fields.
         newer: Those of a 304, or of a response to HEAD.
 
     Returns:

@@ -38,7 +38,6 @@ struct Reuse(Equatable, TrivialRegisterPassable):
     """What a request may get of a stored response (RFC 9111 section 4)."""
 
     var code: UInt8
-    """The case."""
 
     comptime FRESH = Self(0)
     """The response, as it is."""
@@ -59,7 +58,6 @@ struct StoredAges(TrivialRegisterPassable):
     var date_s: Int
     """When it was made."""
     var response_s: Int
-    """When it came."""
     var initial_age_s: Int
     """How old it was then."""
     var lifetime_s: Int
@@ -71,7 +69,6 @@ struct StoredResponse(Copyable, Movable):
     validated one is a new one, with the same content in memory."""
 
     var status: Status
-    """The status."""
     var headers: HeaderMap
     """The fields, without those of `stored_fields`, and with Date."""
     var body: Body
@@ -83,7 +80,6 @@ struct StoredResponse(Copyable, Movable):
     var date_s: Int
     """When it was made."""
     var response_s: Int
-    """When it came."""
     var initial_age_s: Int
     """How old it was then."""
     var origin_age_s: Int
@@ -109,11 +105,7 @@ struct StoredResponse(Copyable, Movable):
         """Keeps a response.
 
         Args:
-            status: Its status.
-            headers: Its fields.
-            body: Its content, complete.
             fields: Those of the request that it answers.
-            policy: Of the cache.
             times: When it was asked for, and came.
 
         Raises:
@@ -153,11 +145,8 @@ struct StoredResponse(Copyable, Movable):
         """Makes a response that was kept elsewhere.
 
         Args:
-            status: Its status.
             headers: Its fields, as they were kept.
-            body: Its content.
             fields: Those of the request that it answers, which Vary names.
-            policy: Of the cache.
             ages: When it was made and came, and how long it is fresh.
         """
         self.status = status
@@ -175,11 +164,7 @@ struct StoredResponse(Copyable, Movable):
         self.stale_s = self._stale_max_s(policy)
 
     def ages(self) -> StoredAges:
-        """Gives the numbers that its use depends on.
-
-        Returns:
-            The numbers.
-        """
+        """Gives the numbers that its use depends on."""
         return StoredAges(
             self.date_s,
             self.response_s,
@@ -221,7 +206,6 @@ struct StoredResponse(Copyable, Movable):
         Args:
             newer: The fields of the 304, or of a response to HEAD.
             fields: Those of the request.
-            policy: Of the cache.
             times: When it was asked for, and came.
 
         Returns:
@@ -265,11 +249,7 @@ struct StoredResponse(Copyable, Movable):
 
         Args:
             asked: What the request says to caches.
-            policy: Of the cache.
             now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            The case.
         """
         return self._reuse_at(self.age_s(now_s), asked, policy)
 
@@ -285,10 +265,6 @@ struct StoredResponse(Copyable, Movable):
 
         Args:
             asked: What the request says to caches.
-            policy: Of the cache.
-
-        Returns:
-            The case.
         """
         var age_s = self.origin_age_s
         if self.forbids_stale(policy):
@@ -297,9 +273,6 @@ struct StoredResponse(Copyable, Movable):
 
     def is_for_many(self, policy: CachePolicy) -> Bool:
         """Tells whether those who have waited for the response may get it.
-
-        Args:
-            policy: Of the cache.
 
         Returns:
             False if each of them has to ask the origin.
@@ -333,9 +306,6 @@ struct StoredResponse(Copyable, Movable):
     def forbids_stale(self, policy: CachePolicy) -> Bool:
         """Tells whether the response may not be used when it is stale.
 
-        Args:
-            policy: Of the cache.
-
         Returns:
             True by `must-revalidate`, `no-cache`, and in a shared cache by
             `proxy-revalidate` and `s-maxage` (section 4.2.4).
@@ -354,9 +324,6 @@ struct StoredResponse(Copyable, Movable):
         What the response says itself holds with `s-maxage`, too, which would
         forbid any other stale use.
 
-        Args:
-            policy: Of the cache.
-
         Returns:
             Seconds beyond its lifetime.
         """
@@ -374,7 +341,6 @@ struct StoredResponse(Copyable, Movable):
 
         Args:
             asked: What the request says to caches.
-            policy: Of the cache.
             now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
 
         Returns:
@@ -456,7 +422,6 @@ def validators_of(headers: HeaderMap, now_s: Int) -> Validators:
     """Reads the validators of a response; what is malformed is none.
 
     Args:
-        headers: Its fields.
         now_s: About the time when it came, in seconds since 1970-01-01 00:00:00
             UTC; see `parse_http_date`.
 

@@ -21,10 +21,6 @@ def parse_targeted(
 ) -> Optional[CacheControl]:
     """Reads a targeted field.
 
-    Args:
-        headers: A response's fields.
-        name: The field's name.
-
     Returns:
         What it says; nothing if it is not there, malformed or empty (RFC 9213
         section 2.1).
@@ -47,7 +43,6 @@ def response_control(headers: HeaderMap, policy: CachePolicy) -> CacheControl:
     """Reads what a response tells a cache.
 
     Args:
-        headers: The response's fields.
         policy: Names the fields that outrank Cache-Control.
 
     Returns:
@@ -63,10 +58,6 @@ def response_control(headers: HeaderMap, policy: CachePolicy) -> CacheControl:
 
 def is_targeted(headers: HeaderMap, policy: CachePolicy) -> Bool:
     """Tells whether a field outranks Cache-Control and Expires.
-
-    Args:
-        headers: The response's fields.
-        policy: Names such fields.
 
     Returns:
         True if there is one that is well-formed.

@@ -35,12 +35,7 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         self._fields = []
 
     def __init__(out self, headers: HeaderMap, fields: Fields):
-        """Makes the key of a response.
-
-        Args:
-            headers: The response's fields.
-            fields: The request's.
-        """
+        """Makes the key of a response."""
         self = Self()
         var index = headers.find("vary")
         while index >= 0:
@@ -56,7 +51,6 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         it.
 
         Args:
-            name: The field's name.
             fields: Those of the request that the response answers.
         """
         self._add(name.as_bytes(), fields)
@@ -86,9 +80,6 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
     def matches(self, fields: Fields) -> Bool:
         """Tells whether a request selects the response.
 
-        Args:
-            fields: The request's fields.
-
         Returns:
             True if all that Vary names is as it was in the request that the
             response answered, or absent as it was.
@@ -102,9 +93,6 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
 
     def is_same(self, other: Self) -> Bool:
         """Tells whether two responses are selected by the same requests.
-
-        Args:
-            other: Another response's key.
 
         Returns:
             True if one takes the place of the other.
@@ -152,9 +140,6 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         """Copies the fields of the request that the response answered, as far as
         Vary names them.
 
-        Returns:
-            One line each.
-
         Raises:
             HeaderError: If they are longer than a block.
         """
@@ -166,11 +151,7 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         return fields^
 
     def octet_count(self) -> Int:
-        """Tells how much memory the key takes.
-
-        Returns:
-            Bytes, about.
-        """
+        """Tells how much memory the key takes."""
         var count = 0
         for index in range(len(self._fields)):
             ref field = self._fields.at(index)
@@ -184,7 +165,6 @@ def selection_of(names: StringSpan, fields: Fields) raises -> List[UInt8]:
 
     Args:
         names: The names, with commas between.
-        fields: The request's fields.
 
     Returns:
         What `VaryKey.selection` of a response to the request gives.

@@ -92,7 +92,6 @@ struct PendingWrite(Movable):
 
     var _padding: Padding[8]
     var octets: Buffer
-    """What goes first."""
     var body: OutgoingBody
     """The content behind it."""
     var is_chunked: Bool
@@ -107,7 +106,6 @@ struct PendingWrite(Movable):
     var taken_len: Int
     """What it had taken when it was last seen to take something, in bytes."""
     var taken_ms: Int
-    """When that was."""
 
     def __init__(out self, var body: OutgoingBody = OutgoingBody()):
         """Keeps content, and nothing before it."""
@@ -365,7 +363,6 @@ struct Connection(Movable):
     var socket: RawSocket
     """The socket; not open in a free slot."""
     var peer: SocketAddr
-    """The client's address."""
     var generation: UInt32
     """Counts the connections that had this slot."""
     var token: UInt64
@@ -388,7 +385,6 @@ struct Connection(Movable):
     var is_woken: Bool
     """True if a source of it has rung, and the worker is about to look at it."""
     var request_count: UInt64
-    """Requests answered."""
     var phase_request: UInt64
     """`request_count` when the phase began: tells two heads apart."""
     var phase_start_ms: Int
@@ -400,7 +396,6 @@ struct Connection(Movable):
     var armed_ms: Int
     """When the timer will look at the deadline; never after it."""
     var timer: TimerId
-    """The one timer."""
     var tls: Optional[OwnedPointer[TlsLink]]
     """The TLS side; nothing for plain HTTP."""
     # SAFETY: points into `tls`, behind its counted pointer; ends with it.

@@ -29,7 +29,6 @@ struct Http2Link(Movable):
     """The HTTP/2 side of a connection."""
 
     var session: Http2Session
-    """The protocol."""
     var input: Buffer
     """A part of a frame, or more while the client does not take what it is
     sent."""

@@ -131,7 +131,6 @@ struct NextAction(Equatable, TrivialRegisterPassable):
     """What is to be done with a connection."""
 
     var number: UInt8
-    """The case."""
 
     comptime WAIT = NextAction(0)
     """Nothing, until its client or its deadline says more."""

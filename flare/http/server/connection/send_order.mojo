@@ -42,11 +42,6 @@ struct SendOrder(Movable, Sized):
         self._entries = []
 
     def __len__(self) -> Int:
-        """Counts the tasks.
-
-        Returns:
-            How many there are.
-        """
         return len(self._entries)
 
     def clear(mut self):

@@ -26,9 +26,7 @@ struct Http2Request(Movable):
     """A request that waits, for content or for a thread."""
 
     var section: Http2FieldSection
-    """Its header section."""
     var content: Buffer
-    """Its content."""
     var trailers: Optional[OwnedPointer[Http2FieldSection]]
     """Its trailers, if there are some."""
 
@@ -179,7 +177,6 @@ struct StreamCall(Movable):
     var intake: Intake
     """What has come of it."""
     var is_head: Bool
-    """True if it is a HEAD."""
     var client_ms: Int
     """How long a handler that reads content has waited for the client, but for
     the current wait."""
@@ -207,7 +204,6 @@ struct StreamPace(TrivialRegisterPassable):
     var deadline_ms: Int
     """When what is waited for must have come."""
     var phase_start_ms: Int
-    """When that began."""
     var sent_len: Int
     """What was sent since its window was shut and has not earned it time, in
     bytes."""
@@ -219,7 +215,6 @@ struct StreamTask(Movable):
     """A stream of a server on which something is under way."""
 
     var id: Int
-    """The stream's number."""
     var phase: StreamPhase
     """What is waited for; `enter` changes it."""
     var is_tunnel: Bool
@@ -235,7 +230,6 @@ struct StreamTask(Movable):
     var unheard: Buffer
     """What came for its conversation, and waits to be heard."""
     var pace: StreamPace
-    """Its times."""
 
     def __init__(out self, id: Int):
         """Makes the task of a stream that has just begun."""

@@ -39,7 +39,6 @@ struct TlsLink(Movable):
     var is_plain_head: Bool
     """True if it does, and its method is HEAD."""
     var pump: TlsPump
-    """The session."""
 
     def __init__(out self, var session: TlsSession):
         """Makes a link whose handshake is awaited.
