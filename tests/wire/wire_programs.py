@@ -51,9 +51,10 @@ SANITIZED: list[str] = []
 
 def sanitize() -> None:
     """Has AddressSanitizer watch the programs, and the library in them."""
-    start = BUILD / "wire" / "asan_start.o"
-    start.parent.mkdir(parents=True, exist_ok=True)
     source = WIRE / "asan_start.c"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    start = BUILD / "wire" / f"asan_start-{digest}.o"
+    start.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-c", str(source), "-o", str(start)], check=True)
     SANITIZED.extend([*ASAN_OPTIONS, "-Xlinker", str(start)])
     os.environ.update(ASAN_ENVIRONMENT)
