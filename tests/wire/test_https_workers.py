@@ -269,6 +269,7 @@ def test_drain(start_tls, certs, mode):
     assert server.process.wait(TIMEOUT_S) == 0
 
 
+@pytest.mark.unsanitized
 def test_memory_of_idle_connections(start_tls, certs):
     """What a thousand connections between requests keep."""
     server = start_tls()

@@ -374,6 +374,7 @@ def test_ten_kills_follow_the_backoff_and_the_budget(prefork):
     assert not workers(master)
 
 
+@pytest.mark.unsanitized
 def test_an_outage_is_no_longer_than_a_first_wait(prefork):
     """Whoever dies last comes back soon, however often that has happened."""
     server = prefork(

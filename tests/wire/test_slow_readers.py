@@ -161,6 +161,7 @@ def drip(sock: socket.socket, ended: list[float], takes: bool) -> None:
     ended.append(time.monotonic() - began)
 
 
+@pytest.mark.unsanitized
 def test_attack_of_readers_that_take_nothing(start):
     """Each of them would keep megabytes; others are served as before."""
     count = 40

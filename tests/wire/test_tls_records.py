@@ -102,6 +102,7 @@ LATE = ("total", "Timeout")
 REFUSED = ("read head", "TlsFailed")
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize(
     ("content", "content_type", "start", "outcomes"),
     [
