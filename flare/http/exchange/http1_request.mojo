@@ -33,10 +33,11 @@ comptime _ROOM_LEN_MIN = 4_096
 struct Http1Request(Movable):
     """What is left to send of a request, and what has come of its response.
 
-        write_head, append --> push --> BLOCKED: when the stream takes more
-                                 ^ \\--> DRY: take_content
-                                 | \\--> SENT
-        begin_response --> receive --> what the parser has found --> end
+        write_head, append --> push --> BLOCKED: again when the stream takes more
+                                   \\--> ASKED: again behind 100 (Continue)
+                                   \\--> DRY: replace_sent, append --> push
+                                   \\--> SENT
+        begin_response --> receive --> what the parser has found --> end_response
 
     It has no connection: who has one lends it for each call. Requests on one
     connection follow each other, each with a value of its own.
@@ -59,6 +60,8 @@ struct Http1Request(Movable):
     """What the stream has answered when it was `BROKEN`."""
     # How many octets of output and lent content have left.
     var _sent_len: Int
+    # True until the content may go in this attempt, if it is to wait for 100.
+    var _asks: Bool
     # Where the value of Host stands in the output.
     var _host_offset: Int
     var _host_len: Int
@@ -78,6 +81,7 @@ struct Http1Request(Movable):
         self.sent_count = 0
         self.error_number = 0
         self._sent_len = 0
+        self._asks = False
         self._host_offset = 0
         self._host_len = 0
 
@@ -147,6 +151,7 @@ struct Http1Request(Movable):
         """Sends it from its start."""
         self._sent_len = 0
         self.sent_count = 0
+        self._asks = self.framing.expects_continue
 
     def push[S: OctetStream](mut self, mut stream: S) -> RequestEvent:
         """Sends what is there.
@@ -166,8 +171,8 @@ struct Http1Request(Movable):
             return self._stopped(flushed)
         if self.supply.has_all():
             return RequestEvent.SENT
-        if self.framing.expects_continue:
-            self.framing.expects_continue = False
+        if self._asks:
+            self._asks = False
             return RequestEvent.ASKED
         return RequestEvent.DRY
 

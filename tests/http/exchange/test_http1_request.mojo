@@ -431,6 +431,22 @@ def test_an_attempt_begins_at_the_start() raises:
             assert_equal(_log(wire.got.span()), _log(asked.octets.as_bytes()))
 
 
+def test_each_attempt_asks_before_it_sends_content() raises:
+    # RFC 9110 section 10.1.1: the next server has not said that it wants it.
+    var count = 0
+    for asked in _requests():
+        if not asked.framing.expects_continue:
+            continue
+        count += 1
+        var request = _begun(asked)
+        for _ in range(3):
+            var wire = _Wire("", True, 1_000)
+            request.begin_attempt()
+            assert_true(request.push(wire) == RequestEvent.ASKED, asked.name)
+            assert_true(request.push(wire) == RequestEvent.DRY, asked.name)
+    assert_true(count > 0)
+
+
 def test_what_was_replaced_is_sent_once() raises:
     for asked in _requests():
         if not asked.arrives:
