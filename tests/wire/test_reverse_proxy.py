@@ -492,6 +492,27 @@ def test_times_of_each_phase(proxied):
     ended.set()
 
 
+def test_more_content_is_no_sign_of_the_upstream(proxied):
+    """`write_timeout_ms` counts what the upstream takes, not what the client sends."""
+    ended = threading.Event()
+    upstream, server = proxied(
+        lambda _: ended.wait(20), write_timeout_ms=500, max_body_size=1 << 30
+    )
+    upstream.limit_room()
+    with Client(server, 10) as client:
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n"
+        )
+        client.send(bytes(200_000))
+        began = time.monotonic()
+        while "took nothing for 500 ms" not in server.stderr():
+            assert time.monotonic() - began < WAIT_S, "its time begins ever anew"
+            client.send(bytes(1_000))
+            time.sleep(0.05)
+        assert client.response().status == 504
+    ended.set()
+
+
 def test_idle_connections_are_closed_in_time(proxied):
     closed = threading.Event()
 

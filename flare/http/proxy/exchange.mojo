@@ -312,7 +312,6 @@ def _start(e: ArcPointer[Exchange]):
     """Begins an attempt at the upstream that was chosen."""
     ref x = e[]
     x._move(RequestEvent.BEGIN)
-    x.request.taken_ms = 0
     if not x.request.http2:
         return _connect(e, trusts_idle=True)
     ref config = x.worker[].shared[].config
@@ -330,6 +329,7 @@ def _connect(e: ArcPointer[Exchange], *, trusts_idle: Bool):
     """Sends the request over HTTP/1.1, on an idle connection if there is one."""
     ref x = e[]
     x.request.http1.begin_attempt()
+    x.request.taken_ms = 0
     var idle = Optional[ArcPointer[UpstreamLink]](None)
     if trusts_idle:
         idle = x.worker[].take_idle(x.place.member)
@@ -441,6 +441,7 @@ def _open(e: ArcPointer[Exchange]):
         link.wait(side.stream.held().number)
         return _set_deadline(e, config.connect_timeout_ms)
     side.request.begin_attempt()
+    x.request.taken_ms = 0
     if not side.stream.held().open(
         x.request.method == Method.HEAD,
         ends=side.request.is_empty() and not is_tunnel,
@@ -527,6 +528,9 @@ def _on_time(e: ArcPointer[Exchange]):
 def _send(e: ArcPointer[Exchange]):
     """Sends what is there of the request, and sets the time for what follows."""
     ref x = e[]
+    if x.phase == RequestPhase.FEEDING or x.request.taken_ms == 0:
+        # It has had all that was there.
+        x.request.taken_ms = x.loop[].now_ms
     var event: RequestEvent
     try:
         event = _push(e)
@@ -541,7 +545,14 @@ def _send(e: ArcPointer[Exchange]):
     if event == RequestEvent.SENT:
         return _await_head(e)
     x._move(event)
-    _set_deadline(e, wait_ms(x.phase, x.worker[].shared[].config))
+    var time_ms = wait_ms(x.phase, x.worker[].shared[].config)
+    if x.phase == RequestPhase.ASKING:
+        # It has not been given what it is asked about.
+        x.request.taken_ms = 0
+    elif x.phase == RequestPhase.SENDING:
+        # More content of the client's is no sign of the upstream.
+        time_ms = max(x.request.taken_ms + time_ms - coarse_monotonic_ms(), 0)
+    _set_deadline(e, time_ms)
 
 
 def _await_head(e: ArcPointer[Exchange]):

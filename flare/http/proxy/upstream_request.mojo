@@ -82,7 +82,8 @@ struct UpstreamRequest(Movable):
     var was_reused: Bool
     """True if the connection has served others before."""
     var taken_ms: Int
-    """When something of the request was sent; 0 if nothing was."""
+    """When the upstream has taken some of the request, or was given more to take
+    than it had; 0 in an attempt that has not begun to send."""
 
     def __init__(out self, method_name: StringSpan, var output: Buffer):
         """Makes one without a request.
@@ -156,7 +157,9 @@ struct UpstreamRequest(Movable):
                 ref side = self.http2.held()[]
                 event = side.request.push(side.stream.held())
                 if self.has_stream():
-                    self.taken_ms = self.flight()[].progress_ms
+                    self.taken_ms = max(
+                        self.taken_ms, self.flight()[].progress_ms
+                    )
             else:
                 var sent_count = self.http1.sent_count
                 event = self.http1.push(self.link.held()[])
