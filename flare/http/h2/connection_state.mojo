@@ -402,10 +402,15 @@ struct ConnectionState(Movable):
         """Gives room of the connection back to the peer, now or soon.
 
         Args:
-            out: Gets WINDOW_UPDATE when half of the window has come together.
+            out: Gets WINDOW_UPDATE when half of the window has come together, or
+                as much as the peer has left: more than half may be with those
+                that take nothing, whom others must not wait for.
         """
         self.owed_len += count
-        if self.owed_len * 2 >= self.limits.connection_window:
+        if (
+            self.owed_len * 2 >= self.limits.connection_window
+            or self.owed_len >= max(self.receive_window, 1)
+        ):
             write_window_update(out, 0, self.owed_len)
             if self.earlier_left <= 0:
                 self.earlier_left = self.receive_window
