@@ -181,7 +181,11 @@ struct DeferredJobs(Movable):
         return woken^
 
     def _start(mut self, var job: OwnedPointer[Job], handler: AnyHandler):
-        """Calls a handler, and begins its errand."""
+        """Calls a handler, and begins its errand, unless the client has gone."""
+        if job[].cancel[].is_set():
+            job[].response = refusal(503, "nobody waits for the response\n")
+            self._done.append(job^)
+            return
         if len(self._free) == 0:
             self._free.append(len(self._slots))
             self._slots.append(_Waiting())
@@ -274,7 +278,7 @@ struct DeferredJobs(Movable):
             while len(interim) > 0:
                 self._note_interim(interim.pop(0))
         swap(self._finished, self._inbox[].finished)
-        # Their order does not matter: each has a connection of its own.
+        # Their order does not matter: each is a request of its own.
         while len(self._finished) > 0:
             var last = self._finished.pop()
             var index = self._find(last.number)
