@@ -143,24 +143,24 @@ struct GroupConfig(Copyable, Movable):
         _within(
             "failure_share_requests", self.failure_share_requests, 1, 1 << 20
         )
-        _within("failure_window_ms", self.failure_window_ms, 1, _DAY_MS)
-        _within("ejection_ms", self.ejection_ms, 1, _DAY_MS)
+        _within("failure_window_ms", self.failure_window_ms, 1, DAY_MS)
+        _within("ejection_ms", self.ejection_ms, 1, DAY_MS)
         _within(
-            "ejection_max_ms", self.ejection_max_ms, self.ejection_ms, _DAY_MS
+            "ejection_max_ms", self.ejection_max_ms, self.ejection_ms, DAY_MS
         )
         _within(
             "ejected_share_max_percent", self.ejected_share_max_percent, 0, 100
         )
         _within("max_requests", self.max_requests, 0, 1 << 20)
-        _within("queue_timeout_ms", self.queue_timeout_ms, 0, _DAY_MS)
+        _within("queue_timeout_ms", self.queue_timeout_ms, 0, DAY_MS)
         _within("max_queued_requests", self.max_queued_requests, 0, 1 << 20)
         _within("failures_to_open", self.failures_to_open, 0, 1 << 20)
-        _within("open_ms", self.open_ms, 1, _DAY_MS)
-        _within("lookup_interval_ms", self.lookup_interval_ms, 0, _DAY_MS)
-        _within("max_connection_age_ms", self.max_connection_age_ms, 0, _DAY_MS)
-        _within("slow_start_ms", self.slow_start_ms, 0, _DAY_MS)
-        _within("health_interval_ms", self.health_interval_ms, 1, _DAY_MS)
-        _within("health_timeout_ms", self.health_timeout_ms, 1, _DAY_MS)
+        _within("open_ms", self.open_ms, 1, DAY_MS)
+        _within("lookup_interval_ms", self.lookup_interval_ms, 0, DAY_MS)
+        _within("max_connection_age_ms", self.max_connection_age_ms, 0, DAY_MS)
+        _within("slow_start_ms", self.slow_start_ms, 0, DAY_MS)
+        _within("health_interval_ms", self.health_interval_ms, 1, DAY_MS)
+        _within("health_timeout_ms", self.health_timeout_ms, 1, DAY_MS)
         _within("healthy_after", self.healthy_after, 1, 1_000)
         _within("unhealthy_after", self.unhealthy_after, 1, 1_000)
         _within("max_attempts", self.max_attempts, 1, 64)
@@ -178,13 +178,29 @@ struct GroupConfig(Copyable, Movable):
             )
 
 
-comptime _DAY_MS = 86_400_000
+comptime DAY_MS = 86_400_000
+"""The longest time that can be set, in milliseconds."""
 
 
 def _within(name: StaticString, value: Int, low: Int, high: Int) raises:
+    check_within("upstream group", name, value, low, high)
+
+
+def check_within(
+    what: StaticString, name: StaticString, value: Int, low: Int, high: Int
+) raises:
+    """Checks a number of a configuration.
+
+    Args:
+        what: What is configured.
+
+    Raises:
+        Error: If it is outside of its range, with the range.
+    """
     if value < low or value > high:
         raise Error(
-            "upstream group: ",
+            what,
+            ": ",
             name,
             " is ",
             value,

@@ -24,9 +24,9 @@ struct HeadTime(TrivialRegisterPassable):
         """Begins, unless it has.
 
         Args:
-            head_timeout_ms: The time; negative for no bound.
+            head_timeout_ms: The time it has.
         """
-        if self._due_ms == NO_DEADLINE_MS and head_timeout_ms >= 0:
+        if self._due_ms == NO_DEADLINE_MS:
             self._due_ms = coarse_monotonic_ms() + head_timeout_ms
 
     def is_over(self, now_ms: Int) -> Bool:
@@ -60,8 +60,6 @@ def wait_ms(phase: RequestPhase, config: ProxyConfig) -> Int:
     if phase == RequestPhase.SENDING:
         return config.write_timeout_ms
     if phase == RequestPhase.ASKING:
-        if config.head_timeout_ms < 0:
-            return CONTINUE_TIMEOUT_MS
         return min(CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
     return -1
 

@@ -3,7 +3,7 @@
 from flare.http.client.addresses import HostAddresses
 from flare.http.h1.field_section import HeadLimits
 from flare.http.proxy.forwarding import ForwardingRules
-from flare.http.proxy.group_config import GroupConfig
+from flare.http.proxy.group_config import DAY_MS, GroupConfig, check_within
 from flare.http.proxy.request_key import RequestKey
 from flare.http.proxy.upstreams import Upstreams
 from flare.http.handler.handler import DEFAULT_BODY_LIMIT
@@ -82,6 +82,21 @@ struct ProxyConfig(Copyable, Movable):
         self.http2_ping_after_ms = 15_000
         self.http2_ping_timeout_ms = 5_000
 
+    def check(self) raises:
+        """Looks for values that cannot work; those of the group are its own.
+
+        Raises:
+            Error: It names the field, what it is, and what it may be.
+        """
+        _within("connect_timeout_ms", self.connect_timeout_ms, 1, DAY_MS)
+        _within("write_timeout_ms", self.write_timeout_ms, 1, DAY_MS)
+        _within("head_timeout_ms", self.head_timeout_ms, 1, DAY_MS)
+        _within("idle_timeout_ms", self.idle_timeout_ms, 1, DAY_MS)
+        _within("keep_idle_ms", self.keep_idle_ms, 0, DAY_MS)
+        _within("max_idle_connections", self.max_idle_connections, 0, 1 << 20)
+        _within("http2_ping_after_ms", self.http2_ping_after_ms, -1, DAY_MS)
+        _within("http2_ping_timeout_ms", self.http2_ping_timeout_ms, 1, DAY_MS)
+
     def offers_http2(self, is_tls: Bool) -> Bool:
         """Tells whether HTTP/2 may be spoken to an upstream.
 
@@ -94,6 +109,10 @@ struct ProxyConfig(Copyable, Movable):
         if not is_tls:
             return self.http2_prior_knowledge
         return self.http2 and (len(self.tls.alpn) == 0 or "h2" in self.tls.alpn)
+
+
+def _within(name: StaticString, value: Int, low: Int, high: Int) raises:
+    check_within("reverse proxy", name, value, low, high)
 
 
 struct ProxyShared(Movable):
@@ -114,6 +133,7 @@ struct ProxyShared(Movable):
             Error: If there is none, one is no such URL, or the settings
                 contradict themselves.
         """
+        config.check()
         if len(urls) == 0:
             raise Error(
                 "a ReverseProxy has no upstream; name one, such as"

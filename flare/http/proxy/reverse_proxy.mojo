@@ -41,7 +41,10 @@ from flare.trace.core.span import TraceSpan
 from std.base64 import b64encode
 from std.memory import ArcPointer, OwnedPointer
 
-comptime _GRACE_MS = 5_000
+comptime _TIMEOUT_MS = 86_400_000
+# For no wait of the proxy: each has a time of its own, behind which the upstream
+# is judged and the client told.
+
 comptime _LENGTH_DIGITS_MAX = 18
 
 
@@ -170,12 +173,7 @@ struct ReverseProxy(Copyable, Handler):
         ref config = self._shared[].config
         return RequestPolicy(
             max_body_size=config.max_body_size,
-            # The proxy's own times are over before.
-            timeout_ms=config.group.queue_timeout_ms
-            + config.connect_timeout_ms * config.group.max_attempts
-            + config.write_timeout_ms
-            + config.head_timeout_ms
-            + _GRACE_MS,
+            timeout_ms=_TIMEOUT_MS,
             streams=True,
             defers=True,
         )
