@@ -83,6 +83,50 @@ def test_connection_window_size(start):
         assert client.end().code == FLOW_CONTROL_ERROR
 
 
+def hold(client: H2Client, length: int) -> int:
+    """Sends content to a handler that takes none of it for long."""
+    stream = client.request("/upload?pause=20000", "POST", ends=False)
+    client.until(lambda: client.room_of(stream) >= length)
+    for start in range(0, length, 16_384):
+        client.data(stream, bytes(min(16_384, length - start)))
+    return stream
+
+
+def test_content_that_is_held_leaves_the_rest_of_the_window(start):
+    """9113-6.9: most of the connection's window is with handlers that take nothing;
+    others go on by what is left, which never comes to half of it."""
+    config = limits(connection_window_size=200_000, upload_window_size=80_000)
+    server = small(start, handler_threads=3, **config)
+    with H2Client(server) as client:
+        client.until(lambda: client.room == 200_000)
+        for _ in "ab":
+            hold(client, 80_000)
+        content = bytes(range(256)) * 1_000
+        for _ in range(3):
+            stream = client.request("/", "POST", ends=False)
+            client.upload(stream, content)
+            assert client.answer(stream).body == content
+
+
+def test_what_our_window_holds_back_is_not_late(start):
+    """9110-15.5.9: 408 is for a client that may send and does not."""
+    config = limits(connection_window_size=200_000, upload_window_size=80_000)
+    server = small(start, handler_threads=4, body_timeout_ms=300, **config)
+    with H2Client(server) as client:
+        client.until(lambda: client.room == 200_000)
+        holders = [hold(client, length) for length in (80_000, 80_000, 40_000)]
+        late = client.request("/", "POST", ends=False)
+        # Longer than its content may take.
+        assert client.get("/slow/1000").status == 200
+        assert late not in client.answers
+        for stream in holders:
+            client.send(reset(stream))
+        client.upload(late, b"here")
+        assert client.answer(late).body == b"here"
+        # And it is, where the window is open.
+        assert client.answer(client.request("/", "POST", ends=False)).status == 408
+
+
 @pytest.mark.parametrize("count, code", [(2, None), (3, ENHANCE_YOUR_CALM)])
 def test_max_continuations(start, count, code):
     server = small(start, **limits(max_continuations=2))
@@ -360,6 +404,22 @@ def test_max_buffered_bodies_size(start):
         client.data(streams[0], b"", True)
         assert len(client.answer(streams[0]).body) == 176_000
         assert client.post("/", b"x" * 100_000).status == 200
+
+
+def test_content_for_handlers_that_read_it_is_counted(start):
+    """`max_buffered_bodies_size`, as over HTTP/1.1: whoever has the content."""
+    config = {"max_body_size": 250_000, "max_buffered_bodies_size": 300_000}
+    server = small(start, handler_threads=2, **config)
+    with H2Client(server) as client:
+        holder = hold(client, 200_000)
+        refused = client.request("/upload?pause=20000", "POST", ends=False)
+        client.until(lambda: client.room_of(refused) >= 200_000)
+        for _ in range(12):
+            client.data(refused, bytes(16_384))
+        assert client.answer(refused).status == 503
+        # It has gone by now, or goes with the reset of the other.
+        client.send(reset(holder))
+        assert client.post("/", bytes(200_000)).status == 200
 
 
 def test_max_keepalive_requests(start):

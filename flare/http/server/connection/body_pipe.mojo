@@ -182,6 +182,7 @@ struct _Shared(Copyable):
         var window = self.window.lock()
         failure = window[].failure.copy()
         out.append(window[].waiting.span())
+        window[].taken_len = len(window[].waiting)
         window[].waiting.clear()
         var rings = window[].is_paused
         window[].is_paused = False

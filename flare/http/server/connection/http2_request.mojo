@@ -379,32 +379,50 @@ def on_content(
     task.call.received_len += len(content)
     if task.call.received_len > task.call.policy.max_body_size:
         link.session.state.owe(len(content), state.out)
-        if task.has_response():
-            # It is too late for 413.
-            link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
-            on_reset(link, event.stream_id, state)
-        else:
-            refuse_task(connection, link, index, 413, state)
+        _refuse_content(connection, link, index, 413, state)
         return
+    var held_len: Int
     if task.call.pipe:
         _ = task.call.pipe.held().put(content, rings=True)
-        task.call.piped_len += len(content)
-        share_time(task, state, False)
-    elif task.phase == StreamPhase.QUEUED and task.call.policy.streams:
-        task.request.held()[].content.append(content)
-        task.call.piped_len += len(content)
+        held_len = task.call.pipe.held().held_len()
     else:
         ref kept = task.request.held()[].content
         kept.append(content)
-        if not state.charge(task.call.charge, kept.capacity()):
-            link.session.state.owe(len(content), state.out)
-            refuse_task(connection, link, index, 503, state)
-            return
+        held_len = kept.capacity()
+    if not state.charge(task.call.charge, held_len):
+        link.session.state.owe(len(content), state.out)
+        _refuse_content(connection, link, index, 503, state)
+        return
+    var is_queued = task.phase == StreamPhase.QUEUED
+    if task.call.pipe:
+        task.call.piped_len += len(content)
+        share_time(task, state, False)
+    elif is_queued and task.call.policy.streams:
+        task.call.piped_len += len(content)
+    else:
         link.session.state.consume(state.out, event.stream_id, len(content))
     if event.ends:
         on_request_end(connection, link, event.stream_id, False, state)
     elif task.phase == StreamPhase.CLIENT:
         _prolong_content(task, state)
+
+
+def _refuse_content(
+    mut connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    status: Int,
+    mut state: WorkerState,
+):
+    """Takes no more of a request, of which there is too much."""
+    ref task = link.tasks.at(index)[]
+    if not task.has_response():
+        refuse_task(connection, link, index, status, state)
+        return
+    # It is too late for a status.
+    var id = task.id
+    link.session.state.reset(state.out, id, ErrorCode.CANCEL)
+    on_reset(link, id, state)
 
 
 def on_request_end(
@@ -534,7 +552,7 @@ def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
     have their time each, those of the client one in all.
 
     Args:
-        task: A handler on another thread has its request.
+        task: A handler elsewhere has its request.
         begins: True if a turn begins in any case.
     """
     if task.has_response():
@@ -573,6 +591,8 @@ def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):
     ):
         _send_continue(link.session, task, state)
         share_time(task, state, True)
+    # It grows by no more than what the handler had before it took the rest.
+    _ = state.charge(task.call.charge, task.call.pipe.held().held_len())
     var waiting = task.call.pipe.held().waiting_len()
     var taken = task.call.piped_len - waiting
     if taken > 0:

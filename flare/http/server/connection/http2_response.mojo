@@ -46,6 +46,9 @@ from std.sys.intrinsics import likely, unlikely
 comptime _QUICK_LEN_MAX = 16_384
 # Content that goes with its header section if the windows allow it.
 
+comptime _SHUT_LEN = 16_384
+# With less room than a frame needs, many clients send nothing.
+
 comptime _FRAME_COUNT_MAX = 1_024
 # Frames of one portion: sources may make small pieces, or none.
 
@@ -437,6 +440,15 @@ def end_late_tasks(
             index += 1
             continue
         if task.phase == StreamPhase.SHUT and _prolong_stream(task, state):
+            index += 1
+            continue
+        if task.waits_for_client() and (
+            link.session.state.receive_window < _SHUT_LEN
+        ):
+            # Content of others takes up the connection's window: what may not
+            # be sent is not late.
+            task.pace.phase_start_ms = state.now_ms
+            task.pace.deadline_ms = state.now_ms + state.body_time_ms(0)
             index += 1
             continue
         var late = link.drop(index, state.out)

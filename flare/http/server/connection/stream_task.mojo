@@ -320,6 +320,12 @@ struct StreamTask(Movable):
         return self.call.expected_len if self.call.job else 0
 
     @always_inline
+    def waits_for_client(self) -> Bool:
+        """Tells whether the client is to send content of the request."""
+        return self.phase == StreamPhase.CLIENT or (
+            self.phase == StreamPhase.READER
+        )
+
     def hears(self) -> Bool:
         """Tells whether a conversation is to hear of its client: it has
         answered all that it has heard, and that is taken.
@@ -379,6 +385,7 @@ struct StreamTask(Movable):
             other: The same stream before it had a response.
         """
         swap(self.call.pipe, other.call.pipe)
+        swap(self.call.charge, other.call.charge)
         self.call.piped_len = other.call.piped_len
         self.call.received_len = other.call.received_len
         self.call.policy = other.call.policy
