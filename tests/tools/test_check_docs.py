@@ -62,7 +62,6 @@ REFUSED = {
         {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.no`"},
         "defines no IpAddr.no",
     ),
-    "long map": ({"ARCHITECTURE.md": "x\n" * 201}, "201 lines"),
     "name": (
         {"README.md": program("\nfrom flare.net import IpNet\n")},
         "README.md:5: flare.net has no IpNet",

@@ -33,12 +33,14 @@ struct RequestPolicy(TrivialRegisterPassable):
     var max_body_size: Int
     """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
     var timeout_ms: Int
-    """How long the handler may take on a handler thread, at least 1, or
-    `DEFAULT_TIMEOUT_MS`; see `Timeout`."""
+    """How long the handler may take on a handler thread, or the answer that it
+    `defers`, at least 1, or `DEFAULT_TIMEOUT_MS`; see `Timeout`. One that reads
+    content while it arrives has it for each of its turns."""
     var streams: Bool
     """True if the handler reads content while it arrives, with
-    `Request.body_reader`; it then always runs on a handler thread. See
-    `Streamed`, and `Handler.may_stream`."""
+    `Request.body_reader`; it then runs on a handler thread, or, if it `defers`,
+    has the content of its `DeferredCall`. See `Streamed`, and
+    `Handler.may_stream`."""
     var blocks: Bool
     """False if the handler never takes long: it is then called on the worker's
     own thread, which costs less and waits for no other handler."""

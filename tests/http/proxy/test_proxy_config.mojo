@@ -1,5 +1,6 @@
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
-from std.testing import assert_raises, assert_true
+from std.testing import assert_raises
+from tests.support.assertions import assert_true
 
 
 def _day() -> Int:

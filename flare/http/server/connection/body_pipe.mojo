@@ -1,8 +1,13 @@
 """A window of content between a worker, which receives it, and the handler
-thread that reads it; and the memory that content takes, counted.
+elsewhere that reads it, a thread or an errand; and the memory that content takes,
+counted.
 
     worker: put -> [window] -> reader: read
             pause  <- ring <-  (has taken something, or waits for the first)
+
+Over HTTP/1.1 a full window stops the receiving. Over HTTP/2 the receiving goes on
+for other streams: what is in the window is not given back to the client's, which
+is no larger, and each reading rings.
 """
 
 from flare.bytes.buffer import Buffer
@@ -49,9 +54,9 @@ struct BodyCharge(Movable):
 
 
 comptime WINDOW_LEN = 256 * 1024
-"""How much content waits for a handler before the client is not read any more,
-in bytes. Beside it the handler has as much in its hands, and the worker what
-one read brings."""
+"""How much content waits for a handler before a client of HTTP/1.1 is not read
+any more, in bytes. Beside it the handler has as much in its hands, and the worker
+what one read brings."""
 
 comptime STALL_MS = 2_000
 """How long a handler waits for its client in all, while others wait for a

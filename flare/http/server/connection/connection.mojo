@@ -203,7 +203,7 @@ struct PendingWrite(Movable):
 
 
 struct StreamedContent(Movable):
-    """Content that a handler on another thread reads while it arrives."""
+    """Content that a handler elsewhere reads while it arrives."""
 
     var intake: DetachedBody
     """Takes off the framing."""
@@ -253,7 +253,7 @@ struct RequestState(Movable):
     var pending: Optional[OwnedPointer[PendingWrite]]
     """What of its response the client has not taken."""
     var job: Optional[ArcPointer[CancelFlag]]
-    """The flag of a handler on another thread that has it."""
+    """The flag of a handler elsewhere that has it."""
     var content: Optional[OwnedPointer[StreamedContent]]
     """Its content, if that handler reads it while it arrives."""
     var is_head: Bool
@@ -305,7 +305,7 @@ struct RequestState(Movable):
         return self.content.__bool__() and self.content.held()[].has_response
 
     def cancel(mut self):
-        """Tells a handler on another thread that nobody waits for it, if there
+        """Tells a handler elsewhere that nobody waits for it, if there
         is one; what it answers is dropped."""
         if self.content:
             self.content.take()[].pipe.fail(

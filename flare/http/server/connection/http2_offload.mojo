@@ -117,7 +117,7 @@ def _submit(
 def on_stream_done(
     mut connection: Connection, mut job: Job, mut state: WorkerState
 ) -> NextAction:
-    """Sends what a handler on another thread has answered.
+    """Sends what a handler elsewhere has answered.
 
     Args:
         connection: Speaks HTTP/2, and has sent the request.

@@ -488,7 +488,8 @@ def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
 
 
 def offload_task(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
-    """Takes a request out of the queue for handler threads.
+    """Tells whether a request may be given to a handler elsewhere; one that has
+    to wait for other responses is parked.
 
     Returns:
         False if it is not to be given to one now.

@@ -489,7 +489,7 @@ def refusal_of_task(
     if it is here.
 
     Args:
-        task: Has the request, or a handler on another thread has it.
+        task: Has the request, or a handler elsewhere has it.
         reason: What is wrong, fit for strangers.
     """
     if not task.request:

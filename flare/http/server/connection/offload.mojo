@@ -1,4 +1,4 @@
-"""Connections whose request is with a handler on another thread, or is answered
+"""Connections whose request is with a handler elsewhere, or is answered
 later."""
 
 from flare.bytes.checked import *
@@ -159,7 +159,7 @@ def note_job(connection: Connection, mut pool: HandlerPool):
 def on_event_while_offloaded(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
-    """Receives for a handler on another thread that reads content, or tells it
+    """Receives for a handler elsewhere that reads content, or tells it
     when its client has gone.
 
     Returns:
@@ -180,7 +180,7 @@ def on_job_done(
     mut job: Job,
     mut state: WorkerState,
 ) -> NextAction:
-    """Sends what a handler on another thread has answered.
+    """Sends what a handler elsewhere has answered.
 
     Args:
         connection: Waits for this job.
@@ -239,7 +239,7 @@ def finish_request(
     response: Response,
     mut state: WorkerState,
 ) -> NextAction:
-    """Goes on with a connection whose handler on another thread has answered.
+    """Goes on with a connection whose handler elsewhere has answered.
 
     Args:
         box: The request, complete and still first.

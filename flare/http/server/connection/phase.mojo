@@ -32,7 +32,7 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
     comptime WRITE = Phase(3)
     """The client, to take what is to be sent."""
     comptime HANDLER = Phase(4)
-    """A handler on another thread, which has the request."""
+    """A handler elsewhere, which has the request."""
     comptime HANDSHAKE = Phase(5)
     """The TLS handshake."""
     comptime SOURCE = Phase(6)
@@ -141,8 +141,8 @@ struct NextAction(Equatable, TrivialRegisterPassable):
     comptime SHUTDOWN = NextAction(3)
     """End it: the last response is sent, or waits to be taken."""
     comptime OFFLOAD = NextAction(4)
-    """Give the request in its parser to a handler thread: it is complete, or
-    has content that the handler reads while it arrives."""
+    """Give requests to handlers elsewhere: they are complete, or have content
+    that the handler reads while it arrives."""
     comptime REFUSE = NextAction(5)
     """Answer in place of the handler what has come too late, and end it."""
     comptime MEASURE = NextAction(6)

@@ -1,4 +1,4 @@
-"""Content that a handler on another thread reads while it arrives.
+"""Content that a handler elsewhere reads while it arrives.
 
 The worker alone touches the connection: it takes the framing off and puts the
 content into a window (`BodyPipe`). A full window is not read into, so the

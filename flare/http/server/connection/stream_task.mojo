@@ -392,7 +392,7 @@ struct StreamTask(Movable):
         other.call.piped_len = 0
 
     def cancel(mut self, status: Int, reason: StaticString):
-        """Tells a handler on another thread that nobody waits for it.
+        """Tells a handler elsewhere that nobody waits for it.
 
         Args:
             status: What its reads of content say.
