@@ -124,6 +124,8 @@ struct _Window(Movable):
     var bell: Optional[LaterBell]
     # True if the reader goes on when the response has begun.
     var goes_on: Bool
+    # True if there is no reader any more.
+    var is_left: Bool
 
     def __init__(out self, is_paused: Bool):
         self.waiting = Buffer(0)
@@ -134,6 +136,7 @@ struct _Window(Movable):
         self.taken_len = 0
         self.bell = None
         self.goes_on = False
+        self.is_left = False
 
     def held_len(self) -> Int:
         return self.waiting.capacity() + self.taken_len
@@ -148,6 +151,8 @@ struct _Shared(Copyable):
 
     def put(self, octets: Span[UInt8, _], rings: Bool) -> Bool:
         var window = self.window.lock()
+        if window[].is_left:
+            return True
         window[].waiting.append(octets)
         var is_full = len(window[].waiting) >= WINDOW_LEN
         window[].is_paused = is_full or rings
@@ -155,6 +160,19 @@ struct _Shared(Copyable):
             window[].bell.held().ring()
         self.changed.notify_one()
         return not is_full
+
+    def leave(self, waker: StreamWaker):
+        """Drops what waits and what will come, of which the worker hears if it
+        receives on behind the head of the response."""
+        var window = self.window.lock()
+        window[].is_left = True
+        window[].waiting = Buffer(0)
+        window[].taken_len = 0
+        var rings = window[].is_paused and window[].goes_on
+        window[].is_paused = False
+        deinit(window^)
+        if rings:
+            waker.wake()
 
     def finish(self, var trailers: HeaderMap, var failure: Optional[BodyError]):
         var window = self.window.lock()
@@ -292,6 +310,10 @@ struct BodyPipe(Copyable, Movable):
         """
         return self._shared.window.lock()[].goes_on
 
+    def is_left(self) -> Bool:
+        """Tells whether nobody reads any more: what is put is dropped."""
+        return self._shared.window.lock()[].is_left
+
     def waiting_len(self) -> Int:
         """Tells how much content waits for the handler."""
         return len(self._shared.window.lock()[].waiting)
@@ -341,6 +363,10 @@ struct BodyOutlet(ArrivingContent, BodyFeed):
         self._shared = shared^
         self._waker = waker.copy()
         self._taken = Buffer(0)
+
+    def __deinit__(deinit self):
+        """Lets the worker drop what is not read."""
+        self._shared.leave(self._waker)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises BodyError -> Int:
         """Waits for content and copies what is there.

@@ -397,6 +397,11 @@ def on_content(
     if task.call.pipe:
         task.call.piped_len += len(content)
         share_time(task, state, False)
+        if task.has_response() and task.call.pipe.held().is_left():
+            take_back_window(link, index, state)
+            if event.ends:
+                on_request_end(connection, link, event.stream_id, False, state)
+            return
     elif is_queued and task.call.policy.streams:
         task.call.piped_len += len(content)
     else:

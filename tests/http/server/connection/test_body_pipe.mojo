@@ -112,6 +112,25 @@ struct _Prompt(WakeTarget):
             self.pipe.end(HeaderMap())
 
 
+def test_what_nobody_reads_any_more_is_dropped() raises:
+    # Behind the head of a response the client is not held by it: 9113-5.2.2.
+    for goes_on in [True, False]:
+        var rings = ArcPointer(_Rings())
+        var pipe = BodyPipe(waits_to_be_asked=False)
+        var outlet = _outlet(pipe, rings)
+        if goes_on:
+            outlet.go_on(9)
+        assert_false(pipe.put(List[UInt8](length=WINDOW_LEN, fill=1)))
+        assert_false(pipe.is_left())
+        deinit(outlet^)
+        assert_true(pipe.is_left())
+        assert_equal(pipe.waiting_len(), 0)
+        assert_equal(pipe.held_len(), 0)
+        assert_equal(rings[].count.load(), Int64(1 if goes_on else 0))
+        assert_true(pipe.put(List[UInt8](length=WINDOW_LEN, fill=1)))
+        assert_equal(pipe.waiting_len(), 0)
+
+
 def test_what_comes_while_the_bell_rings_is_not_lost() raises:
     var pipe = BodyPipe(waits_to_be_asked=True)
     var outlet = pipe.outlet(
