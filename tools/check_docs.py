@@ -27,6 +27,7 @@ from doc_blocks import run_programs as build_programs
 from doc_examples import docstring_snippets, unmarked_code
 from doc_features import check_features
 from doc_names import check_names, check_navigation
+from doc_noise import noise
 from docs_reference import Reference
 from mojo_source import DEFINITION, Problem, Source, conclude
 from report import Report
@@ -154,6 +155,7 @@ def problems(root: Path) -> list[str]:
     found = list(check_map(root))
     found += check_navigation(root)
     found += check_features(root)
+    found += noise(root, offered_names(root))
     for page in pages(root):
         found += check_links(root, page)
         if is_for_users(page):

@@ -16,7 +16,25 @@ def program(text: str) -> str:
     return f"# Title\n\n```mojo\n{text}```\n"
 
 
+def documented(name: str, sections: str) -> dict[str, str]:
+    """A file with a function of two sections."""
+    return {
+        "flare/net/ip.mojo": f"struct IpAddr:\n    pass\n\n\ndef {name}(a: Int) -> Int:\n"
+        f'    """Does it.\n\n{sections}    """\n    return a\n'
+    }
+
+
 ACCEPTED = {
+    "entry that says something": documented(
+        "find", "    Args:\n        a: Counted from one.\n            On and on.\n"
+    ),
+    "result of two lines": documented(
+        "find", "    Returns:\n        The first of all\n        that there are.\n"
+    ),
+    "noise of a front": {
+        "flare/net/__init__.mojo": "from flare.net.ip import IpAddr, parse\n",
+        **documented("parse", "    Args:\n        a: The octets.\n"),
+    },
     "file": {"README.md": "[a](docs/guide.md) [b](docs)"},
     "anchor elsewhere": {"README.md": "[a](docs/guide.md#first-steps-bind)"},
     "second heading of a name": {"README.md": "[a](docs/guide.md#again-1)"},
@@ -36,6 +54,14 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "entry of three words": (
+        documented("find", "    Args:\n        a: The one octet.\n"),
+        "flare/net/ip.mojo:9: `a: The one octet.` says what the name says",
+    ),
+    "result of two words": (
+        documented("find", "    Returns:\n        The octet.\n"),
+        "flare/net/ip.mojo:9: `The octet.` says",
+    ),
     "file": ({"README.md": "\n[a](none.md)"}, "README.md:2: broken link"),
     "from its own folder": (
         {"docs/b.md": "[a](docs/guide.md)"},
