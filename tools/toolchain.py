@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "cli"))
 from mojo_flare.compiler import Compiler  # noqa: E402
 from mojo_flare.object import store  # noqa: E402
 from mojo_flare.object.store import Recipe  # noqa: E402
+from mojo_flare.outcome import CommandError  # noqa: E402
 
 
 def environment() -> dict[str, str]:
@@ -86,11 +87,21 @@ def found_object() -> store.FlareObject | None:
     return objects().find(store.recipe_of(()))
 
 
-@cache
 def flare_object(recipe: Recipe | None = None) -> store.FlareObject:
     """Finds the object by a recipe, or for this machine, or makes it, which takes
-    minutes."""
-    return objects().find_or_make(recipe or store.recipe_of(()), tell_part)
+    minutes; where that fails, it is not tried for each test again."""
+    found = _flare_object(recipe or store.recipe_of(()))
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+@cache
+def _flare_object(recipe: Recipe) -> store.FlareObject | Exception:
+    try:
+        return objects().find_or_make(recipe, tell_part)
+    except CommandError as error:
+        return error
 
 
 def tell_part(what: str) -> None:
