@@ -278,10 +278,10 @@ def peer_address(number: Int32) raises OsError -> SockAddr:
 def connect_patiently(
     number: Int32, address: SockAddr, deadline: Deadline
 ) raises OsError -> Int:
-    """Connects, waiting for room in the listener's queue.
+    """Connects a socket that never blocks, waiting for room in the listener's
+    queue.
 
     Args:
-        number: A non-blocking socket.
         deadline: When to give up.
 
     Returns:

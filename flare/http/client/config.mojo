@@ -355,11 +355,7 @@ def accepted_codings() -> String:
 
 
 def default_headers() -> HeaderMap:
-    """Makes the fields that a client sends of itself.
-
-    Returns:
-        User-Agent and Accept.
-    """
+    """Makes the fields that a client sends of itself: User-Agent and Accept."""
     var headers = HeaderMap()
     try:
         headers.set("User-Agent", USER_AGENT)

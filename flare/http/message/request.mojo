@@ -619,12 +619,6 @@ struct PathParam(TrivialRegisterPassable):
         name: StringSpan[ImmUntrackedOrigin],
         value: StringSpan[ImmUntrackedOrigin],
     ):
-        """Makes a parameter.
-
-        Args:
-            name: The name in the pattern.
-            value: The value, percent-decoded.
-        """
         self.name = name
         self.value = value
 

@@ -191,9 +191,6 @@ def check_within(
 ) raises:
     """Checks a number of a configuration.
 
-    Args:
-        what: What is configured.
-
     Raises:
         Error: If it is outside of its range, with the range.
     """
