@@ -16,7 +16,7 @@ from flare.http.server.connection.dispatch import (
     call_rarely,
     call_while_arriving,
 )
-from flare.http.server.connection.stream_task import Http2Request
+from flare.http.server.connection.stream_task import ReceivedRequest
 from flare.http.server.slow_handlers import HandlerTimer
 from flare.net.socket_addr import SocketAddr
 from flare.sys.crash import set_crash_note
@@ -32,7 +32,7 @@ struct Job(Movable):
     var token: UInt64
     var box: Optional[OwnedPointer[RequestParser]]
     """Has the request, first; complete, but for content that is a stream."""
-    var http2: Optional[OwnedPointer[Http2Request]]
+    var http2: Optional[OwnedPointer[ReceivedRequest]]
     """Has it instead, if it came over HTTP/2."""
     var stream_id: Int
     """The stream on which it came then, else 0."""

@@ -36,7 +36,7 @@ from flare.http.server.connection.http2_response import (
 )
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import (
-    Http2Request,
+    ReceivedRequest,
     Intake,
     StreamPhase,
     StreamTask,
@@ -149,7 +149,7 @@ def _answer_later(
     is to be treated."""
     var task = state.streams.take(event.stream_id)
     if not task[].request:
-        task[].request = OwnedPointer(Http2Request())
+        task[].request = OwnedPointer(ReceivedRequest())
     ref request = task[].request.held()[]
     swap(request.section, link.session.section)
     ref head = request.section

@@ -22,7 +22,7 @@ from flare.net.socket_addr import SocketAddr
 from std.memory import ArcPointer, OwnedPointer
 
 
-struct Http2Request(Movable):
+struct ReceivedRequest(Movable):
     """A request that waits, for content or for a thread."""
 
     var section: Http2FieldSection
@@ -221,7 +221,7 @@ struct StreamTask(Movable):
     """True if the request is an extended CONNECT (RFC 8441)."""
     var call: StreamCall
     """Whether and where the request waits."""
-    var request: Optional[OwnedPointer[Http2Request]]
+    var request: Optional[OwnedPointer[ReceivedRequest]]
     """The request, while it is here."""
     var body: OutgoingBody
     """The content of the response."""

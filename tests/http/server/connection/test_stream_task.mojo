@@ -7,7 +7,7 @@ from flare.http.message.body import Body
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import (
-    Http2Request,
+    ReceivedRequest,
     Intake,
     StreamPhase,
     StreamPool,
@@ -75,7 +75,7 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     task.call.expected_len = 7
     task.call.client_ms = 8
     task.call.pipe = BodyPipe(waits_to_be_asked=False)
-    task.request = OwnedPointer(Http2Request())
+    task.request = OwnedPointer(ReceivedRequest())
     task.request.held()[].content.write_string("content")
     task.body = OutgoingBody(Body("the response"), offset=3)
     task.piece.write_string("a piece")
