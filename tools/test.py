@@ -33,8 +33,8 @@ CROSS_TARGETS = [
 # A fast machine looks no further than a slow one: what fails fails on both.
 FUZZ_RUNS = 50_000
 FUZZ_SECONDS = 10
-# Three processes share the files of tests that wait for more than they compute.
-TOGETHER = ("-n", "3", "--dist", "loadfile")
+# Four processes share the files of tests that wait for more than they compute.
+TOGETHER = ("-n", "4", "--dist", "loadfile")
 
 
 def check_format(report: Report) -> None:
