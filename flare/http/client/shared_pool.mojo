@@ -4,6 +4,12 @@ bookkeeping, with no socket, no clock and no lock."""
 from flare.http.client.pool import Endpoint
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 
+comptime HTTP1_COUNT_MAX = 64
+"""Most endpoints of which is remembered that they chose HTTP/1.1."""
+
+comptime SEAT_COUNT_MAX = 1 << 20
+"""How many requests a connection that they share takes while it is not known."""
+
 
 struct ConnectionLimits(ImplicitlyCopyable):
     """How many connections a client that threads share may have open, and who
@@ -64,19 +70,32 @@ struct PoolFigures(ImplicitlyCopyable, Writable):
     var idle: Int
     """Connections that wait for a request."""
     var busy: Int
-    """Connections with requests, and those that are being opened."""
+    """Connections with requests, one or many, and those that are being opened.
+    """
     var waiting: Int
-    """Requests that wait for a connection."""
+    """Requests that wait for a connection, or for one that another opens."""
     var opened: Int
     """How often a request had a connection opened."""
     var reused: Int
-    """How often a request got one that was open already."""
+    """How often a request got one that was open already, or a part in one."""
     var waited: Int
     """How many requests had to wait for a connection."""
     var timed_out: Int
     """How many of them waited in vain."""
     var refused: Int
     """How many failed at once, since too many waited."""
+
+
+trait Lendable(Deinitable, Movable):
+    """A connection that may carry requests of many threads at once."""
+
+    def another(self) -> Optional[Self]:
+        """Makes another handle.
+
+        Returns:
+            The handle; nothing if the connection carries one request at a time.
+        """
+        ...
 
 
 struct Grant[C: Movable & Deinitable](Movable):
@@ -90,10 +109,21 @@ struct Grant[C: Movable & Deinitable](Movable):
     """The number of where it leads, for `release` and `put`."""
     var connection: Optional[Self.C]
     """A connection that is open; nothing to open one."""
+    var lent: Int
+    """The number of a connection that other requests have, too, for
+    `give_back`; -1 for one that is the request's own."""
+    var was_idle: Bool
+    """True if nobody had the connection before."""
+    var dials: Bool
+    """True if others wait for what becomes of the connection that is opened:
+    `lend` or `end_dial` tells them."""
 
     def __init__(out self, host: Int, var connection: Optional[Self.C]):
         self.host = host
         self.connection = connection^
+        self.lent = -1
+        self.was_idle = False
+        self.dials = False
 
     def take(deinit self) -> Optional[Self.C]:
         return self.connection^
@@ -102,11 +132,18 @@ struct Grant[C: Movable & Deinitable](Movable):
 struct _Waiting[W: Movable & Deinitable](Movable):
     var number: Int
     var wants_new: Bool
+    var joins: Bool
+    # True if the next connection to be opened is as good as one of its own.
+    var awaits_dial: Bool
     var waker: Self.W
 
-    def __init__(out self, number: Int, wants_new: Bool, var waker: Self.W):
+    def __init__(
+        out self, number: Int, wants_new: Bool, joins: Bool, var waker: Self.W
+    ):
         self.number = number
         self.wants_new = wants_new
+        self.joins = joins
+        self.awaits_dial = joins
         self.waker = waker^
 
     def take(deinit self) -> Self.W:
@@ -125,6 +162,28 @@ struct _Granted[C: Movable & Deinitable](Movable):
         return self.grant^
 
 
+struct _Lent[C: Movable & Deinitable](Movable):
+    """A connection in use that takes more requests."""
+
+    var number: Int
+    var user_count: Int
+    var seat_count: Int
+    var is_closing: Bool
+    var connection: Self.C
+
+    def __init__(
+        out self, number: Int, seat_count: Int, var connection: Self.C
+    ):
+        self.number = number
+        self.user_count = 1
+        self.seat_count = seat_count
+        self.is_closing = False
+        self.connection = connection^
+
+    def take(deinit self) -> Self.C:
+        return self.connection^
+
+
 struct _Host[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     """The connections to one endpoint, and who waits for one."""
 
@@ -133,21 +192,66 @@ struct _Host[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     # All that are counted: being opened, with requests, idle.
     var open_count: Int
     var idle: IdleConnections[Self.C]
+    # Each with a request or more, and counted as long as it has one.
+    var lent: List[_Lent[Self.C]]
+    # Connections being opened, that others may share.
+    var dial_count: Int
+    # How many requests one takes at once, as the last one has said.
+    var seat_count: Int
+    var is_http1: Bool
     var waiting: List[_Waiting[Self.W]]
 
-    def __init__(out self, number: Int, var endpoint: Endpoint):
+    def __init__(out self, number: Int, var endpoint: Endpoint, is_http1: Bool):
         self.number = number
         self.endpoint = endpoint^
         self.open_count = 0
         self.idle = IdleConnections[Self.C]()
+        self.lent = []
+        self.dial_count = 0
+        self.seat_count = SEAT_COUNT_MAX
+        self.is_http1 = is_http1
         self.waiting = []
+
+    def find_lent(self, number: Int) -> Int:
+        for index in range(len(self.lent)):
+            if self.lent[index].number == number:
+                return index
+        return -1
+
+    def free_lent(self) -> Int:
+        """Finds a connection in use that takes one more request; -1 if there is
+        none."""
+        for index in range(len(self.lent)):
+            ref lent = self.lent[index]
+            if not lent.is_closing and lent.user_count < lent.seat_count:
+                return index
+        return -1
+
+    def coming_count(self) -> Int:
+        """Counts who finds room on what is being opened, behind those who open
+        it."""
+        return self.dial_count * (self.seat_count - 1)
+
+    def is_served(self, place: Int) -> Bool:
+        """Tells whether one in the queue waits for a connection that is being
+        opened, and for none of its own."""
+        return self.waiting[place].awaits_dial and place < self.coming_count()
+
+    def is_free(self) -> Bool:
+        """Tells whether who comes now overtakes nobody."""
+        for place in range(len(self.waiting)):
+            if not self.is_served(place):
+                return False
+        return True
 
 
 struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     """Connections by endpoint, at most so many, and a queue for them.
 
     Who waits longest is served first, and nobody overtakes those who wait for
-    the same endpoint. Those who wait for another one are no reason to wait. Each
+    the same endpoint. Those who wait for another one are no reason to wait.
+    Requests that may join get a connection that others have, as long as it has
+    seats, and wait for one that is being opened rather than open another. Each
     call may put connections into `dropped` and wakers into `woken`; the caller
     takes them out, and closes and rings without its lock.
 
@@ -163,8 +267,12 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     var dropped: List[Self.C]
     var woken: List[Self.W]
     """Wakers of requests that `collect` what they were given."""
+    var process: Int
+    """The process whose threads have what is lent, as its owner notes it."""
     var _hosts: List[_Host[Self.C, Self.W]]
     var _granted: List[_Granted[Self.C]]
+    # Endpoints that chose HTTP/1.1, so that nobody waits for their answer.
+    var _http1: List[Endpoint]
     var _next_number: Int
     var _open_count: Int
     var _figures: PoolFigures
@@ -180,8 +288,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self.idle_limits = idle_limits
         self.dropped = []
         self.woken = []
+        self.process = 0
         self._hosts = []
         self._granted = []
+        self._http1 = []
         self._next_number = 0
         self._open_count = 0
         self._figures = PoolFigures(0, 0, 0, 0, 0, 0, 0, 0)
@@ -193,14 +303,20 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return figures
 
     def take(
-        mut self, endpoint: Endpoint, now_ms: Int, *, wants_new: Bool = False
+        mut self,
+        endpoint: Endpoint,
+        now_ms: Int,
+        *,
+        wants_new: Bool = False,
+        joins: Bool = False,
     ) -> Optional[Grant[Self.C]]:
         """Asks for a connection.
 
         Args:
             endpoint: Where it has to lead.
             now_ms: What time it is.
-            wants_new: True for one that was not used before.
+            wants_new: True for one that was not used before, or is in use.
+            joins: True for who shares a connection with others.
 
         Returns:
             The connection that waited least, or the right to open one; nothing
@@ -210,19 +326,32 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var index = self._find(endpoint)
         if index < 0:
             index = self._add(endpoint)
-        if len(self._hosts[index].waiting) == 0 and (
-            self._can_grant(index, wants_new)
+        if (
+            self._hosts[index].is_free()
+            and self._can_grant(index, wants_new, joins)
+            and not (joins and self._waits_for_dial(index, wants_new))
         ):
-            return self._grant(index, wants_new)
+            return self._grant(index, wants_new, joins)
         self._forget_unused(index)
         return None
+
+    def _waits_for_dial(self, index: Int, wants_new: Bool) -> Bool:
+        """Tells whether who joins had better wait for a connection that is
+        being opened."""
+        ref host = self._hosts[index]
+        return (
+            host.free_lent() < 0
+            and (wants_new or len(host.idle) == 0)
+            and host.coming_count() > len(host.waiting)
+            and self._figures.waiting < self.limits.max_waiting
+        )
 
     def has_some(self, endpoint: Endpoint) -> Bool:
         """Tells whether `take` would give something."""
         var index = self._find(endpoint)
         if index >= 0:
-            return len(self._hosts[index].waiting) == 0 and (
-                self._can_grant(index, False)
+            return self._hosts[index].is_free() and (
+                self._can_grant(index, False, False)
             )
         return (
             self._open_count < self.limits.max_connections
@@ -230,13 +359,18 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         )
 
     def wait(
-        mut self, endpoint: Endpoint, var waker: Self.W, wants_new: Bool = False
+        mut self,
+        endpoint: Endpoint,
+        var waker: Self.W,
+        wants_new: Bool = False,
+        joins: Bool = False,
     ) -> Int:
         """Queues for a connection that `take` did not have.
 
         Args:
             endpoint: Where it has to lead.
-            wants_new: True for one that was not used before.
+            wants_new: True for one that was not used before, or is in use.
+            joins: True for who shares a connection with others.
 
         Returns:
             The place's number, for `collect` and `leave`; -1 if too many wait.
@@ -250,7 +384,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var number = self._number()
         self._figures.waiting += 1
         self._figures.waited += 1
-        self._hosts[index].waiting.append(_Waiting(number, wants_new, waker^))
+        self._hosts[index].waiting.append(
+            _Waiting(number, wants_new, joins, waker^)
+        )
         # Something may have come since `take`.
         self._serve_waiting()
         return number
@@ -261,6 +397,17 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             if self._granted[index].number == number:
                 return self._granted.pop(index).take()
         return None
+
+    def hurry(mut self, number: Int):
+        """Lets a request in the queue have a connection of its own rather than
+        wait for one that another one opens."""
+        for index in range(len(self._hosts)):
+            ref waiting = self._hosts[index].waiting
+            for place in range(len(waiting)):
+                if waiting[place].number == number:
+                    waiting[place].awaits_dial = False
+                    self._serve_waiting()
+                    return
 
     def leave(mut self, number: Int, *, is_late: Bool):
         """Leaves the queue; what was given already goes to others.
@@ -273,9 +420,16 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var grant = self.collect(number)
         if grant:
             var host = grant.value().host
+            var lent = grant.value().lent
+            var dials = grant.value().dials
             var connection = grant.take().take()
             if connection:
                 self.dropped.append(connection.take())
+            if lent >= 0:
+                self.give_back(host, lent, 0)
+                return
+            if dials:
+                self.end_dial(host, is_http1=False)
             self.release(host)
             return
         for index in range(len(self._hosts)):
@@ -284,8 +438,121 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
                 if waiting[place].number == number:
                     _ = waiting.pop(place)
                     self._figures.waiting -= 1
-                    self._forget_unused(index)
+                    # Who was behind it may join what it could not.
+                    self._serve_waiting()
+                    self._sweep()
                     return
+
+    def lend(
+        mut self, host: Int, var connection: Self.C, *, has_dialed: Bool
+    ) -> Int:
+        """Lets others have a connection, too, that a request has opened.
+
+        Args:
+            connection: The connection, which is `Lendable`.
+            has_dialed: True if the request was given the right to open it with
+                `dials`.
+
+        Returns:
+            Its number, for `give_back`.
+        """
+        var number = self._number()
+        var index = self._index_of(host)
+        ref found = self._hosts[index]
+        found.dial_count -= Int(has_dialed)
+        found.is_http1 = False
+        found.lent.append(_Lent(number, found.seat_count, connection^))
+        for at in range(len(self._http1)):
+            if self._http1[at] == found.endpoint:
+                _ = self._http1.pop(at)
+                break
+        self._serve_waiting()
+        return number
+
+    def end_dial(mut self, host: Int, *, is_http1: Bool):
+        """Lets those go on who wait for a connection that nobody shares: each
+        may open its own.
+
+        Args:
+            is_http1: True if it is open and speaks HTTP/1.1.
+        """
+        var index = self._index_of(host)
+        if index < 0:
+            return
+        ref found = self._hosts[index]
+        found.dial_count -= 1
+        for place in range(len(found.waiting)):
+            found.waiting[place].awaits_dial = False
+        if is_http1 and not found.is_http1:
+            found.is_http1 = True
+            if len(self._http1) >= HTTP1_COUNT_MAX:
+                _ = self._http1.pop(0)
+            self._http1.append(found.endpoint.copy())
+        self._serve_waiting()
+
+    def give_back(
+        mut self,
+        host: Int,
+        lent: Int,
+        now_ms: Int,
+        *,
+        is_closing: Bool = False,
+        seat_count: Int = 0,
+    ):
+        """Notes that a request has no part any more in a connection that it
+        shared. The last one leaves it idle.
+
+        Args:
+            lent: The connection's number.
+            now_ms: What time it is.
+            is_closing: True if the connection takes no more requests.
+            seat_count: How many it takes at once; 0 if that is not known.
+        """
+        var index = self._index_of(host)
+        if index < 0:
+            return
+        ref found = self._hosts[index]
+        var place = found.find_lent(lent)
+        if place < 0:
+            return
+        if seat_count > 0:
+            found.seat_count = seat_count
+            found.lent[place].seat_count = seat_count
+        found.lent[place].user_count -= 1
+        found.lent[place].is_closing |= is_closing
+        if found.lent[place].user_count > 0:
+            self._serve_waiting()
+            return
+        var is_over = found.lent[place].is_closing
+        var connection = found.lent.pop(place).take()
+        if is_over:
+            self.dropped.append(connection^)
+            self.release(host)
+        else:
+            self.put(host, connection^, now_ms)
+
+    def abandon_lent(mut self) -> List[Self.C]:
+        """Forgets the connections in use, and who waits to join: they are
+        another process's.
+
+        Returns:
+            The connections, which are that process's.
+        """
+        var all = List[Self.C]()
+        for index in range(len(self._hosts)):
+            ref host = self._hosts[index]
+            host.dial_count = 0
+            for place in range(len(host.waiting) - 1, -1, -1):
+                if host.waiting[place].joins:
+                    _ = host.waiting.pop(place)
+                    self._figures.waiting -= 1
+            while len(host.lent) > 0:
+                all.append(host.lent.pop().take())
+        return all^
+
+    def note_vain(mut self):
+        """Counts a connection that takes no more requests as not given."""
+        self._figures.reused -= 1
 
     def note_stale(mut self):
         """Counts a connection that was closed while it waited as opened, since
@@ -367,12 +634,16 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
 
     def _add(mut self, endpoint: Endpoint) -> Int:
         self._hosts.append(
-            _Host[Self.C, Self.W](self._number(), endpoint.copy())
+            _Host[Self.C, Self.W](
+                self._number(), endpoint.copy(), endpoint in self._http1
+            )
         )
         return len(self._hosts) - 1
 
-    def _can_grant(self, index: Int, wants_new: Bool) -> Bool:
+    def _can_grant(self, index: Int, wants_new: Bool, joins: Bool) -> Bool:
         ref host = self._hosts[index]
+        if joins and host.free_lent() >= 0:
+            return True
         if len(host.idle) > 0:
             # One for use, or one that makes room for a new one.
             return True
@@ -383,13 +654,34 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             or self._figures.idle > 0
         )
 
-    def _grant(mut self, index: Int, wants_new: Bool) -> Grant[Self.C]:
+    def _grant(
+        mut self, index: Int, wants_new: Bool, joins: Bool
+    ) -> Grant[Self.C]:
         ref host = self._hosts[index]
         var number = host.number
+        var place = host.free_lent() if joins else -1
+        if place >= 0:
+            ref lent = host.lent[place]
+            lent.user_count += 1
+            self._figures.reused += 1
+            var grant = Grant(number, _another(lent.connection))
+            grant.lent = lent.number
+            return grant^
         if len(host.idle) > 0 and not wants_new:
             self._figures.idle -= 1
             self._figures.reused += 1
-            return Grant(number, host.idle.take())
+            var idle = host.idle.take()
+            var other = Optional[Self.C](None)
+            if joins:
+                other = _another(idle.value())
+            if not other:
+                return Grant(number, idle^)
+            var grant = Grant(number, other^)
+            grant.lent = self._number()
+            grant.was_idle = True
+            ref found = self._hosts[index]
+            found.lent.append(_Lent(grant.lent, found.seat_count, idle.take()))
+            return grant^
         if host.open_count >= self.limits.max_per_host:
             self._drop_oldest(index)
         elif self._open_count >= self.limits.max_connections:
@@ -397,28 +689,49 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._hosts[index].open_count += 1
         self._open_count += 1
         self._figures.opened += 1
-        return Grant[Self.C](number, None)
+        var grant = Grant[Self.C](number, None)
+        if joins and not self._hosts[index].is_http1:
+            self._hosts[index].dial_count += 1
+            grant.dials = True
+        return grant^
+
+    def _next_place(self, index: Int) -> Int:
+        """Finds who of a host's queue is served next; -1 for nobody."""
+        ref host = self._hosts[index]
+        var has_free = host.free_lent() >= 0
+        for place in range(len(host.waiting)):
+            ref waiting = host.waiting[place]
+            var is_better_off = (waiting.joins and has_free) or (
+                len(host.idle) > 0 and not waiting.wants_new
+            )
+            if host.is_served(place) and not is_better_off:
+                continue
+            if self._can_grant(index, waiting.wants_new, waiting.joins):
+                return place
+            return -1
+        return -1
 
     def _serve_waiting(mut self):
         """Gives what is there to those who have waited longest."""
         while self._figures.waiting > 0:
             var first = -1
+            var first_place = -1
+            var first_number = Int.MAX
             for index in range(len(self._hosts)):
-                ref waiting = self._hosts[index].waiting
-                if len(waiting) == 0:
+                var place = self._next_place(index)
+                if place < 0:
                     continue
-                if not self._can_grant(index, waiting[0].wants_new):
-                    continue
-                if first < 0 or (
-                    waiting[0].number < self._hosts[first].waiting[0].number
-                ):
+                var number = self._hosts[index].waiting[place].number
+                if number < first_number:
                     first = index
+                    first_place = place
+                    first_number = number
             if first < 0:
                 return
-            var next = self._hosts[first].waiting.pop(0)
+            var next = self._hosts[first].waiting.pop(first_place)
             self._figures.waiting -= 1
             var number = next.number
-            var grant = self._grant(first, next.wants_new)
+            var grant = self._grant(first, next.wants_new, next.joins)
             self._granted.append(_Granted(number, grant^))
             self.woken.append(next^.take())
 
@@ -452,3 +765,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         connections and requests that wait."""
         for index in range(len(self._hosts) - 1, -1, -1):
             self._forget_unused(index)
+
+
+def _another[C: Movable & Deinitable](connection: C) -> Optional[C]:
+    """Makes another handle of a connection, if it can have several."""
+    comptime if conforms_to(C, Lendable):
+        return connection.another()
+    return None
