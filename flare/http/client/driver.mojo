@@ -214,6 +214,8 @@ def _wait_or_end(
 
 def _wait(mut task: RequestTask) raises ClientError -> TaskEvent:
     """Waits until a task is worth another step."""
+    if task.is_shared():
+        return task.wait_with_others()
     if task.flush():
         return TaskEvent.NONE
     var wait_ms = task.wait_ms()

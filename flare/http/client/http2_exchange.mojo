@@ -1,8 +1,13 @@
-"""A request's part in a connection that speaks HTTP/2."""
+"""A request's part in a connection that speaks HTTP/2.
+
+Other threads may have parts in it, too. What reaches the connection, or what has
+come on the stream, does so under a `LinkHold` then.
+"""
 
 from flare.bytes.checked import *
 from flare.http.client.attempt import PIECE_LEN, Attempt, Step
 from flare.http.client.timeout_policy import TimeoutPolicy, shorter, total_error
+from flare.http.client.cancel import CancelToken
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, NoResponse, Phase
 from flare.http.client.exchange_facts import ConnectionInfo
@@ -14,15 +19,21 @@ from flare.http.client.exchange import (
 )
 from flare.http.client.http2_flight import Http2Flight, StreamFate
 from flare.http.client.http2_link import Http2Link
+from flare.http.client.link_hold import LinkHold
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ContentUse, ResponseBuilder
+from flare.http.client.shared_connections import SharedPlace
+from flare.http.client.state import ClientState
+from flare.http.client.task_event import TaskEvent
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.message.request import Version
 from flare.http.message.status import Status
-from flare.net.error import Timeout
+from flare.net.error import NetworkError, Timeout
+from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
-from std.memory import ArcPointer
+from flare.sys.errno import EINTR, OsError
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry, poll_descriptors
+from std.memory import ArcPointer, OwnedPointer
 
 
 struct Http2Exchange(Movable):
@@ -33,6 +44,10 @@ struct Http2Exchange(Movable):
     """The stream; none while the request waits for one."""
     var owner: Int
     """Whom the connection wakes; negative for nobody."""
+    # If the connection may be other threads', too.
+    var _place: Optional[OwnedPointer[SharedPlace]]
+    # What ends the waits of such a request.
+    var _bell: Optional[Waker]
     var _start_ms: Int
     # How long the content may be, as transferred, in bytes.
     var _length_max: Int
@@ -49,9 +64,69 @@ struct Http2Exchange(Movable):
         link[].user_count += 1
         self.flight = None
         self.owner = owner
+        self._place = None
+        self._bell = None
         self._start_ms = coarse_monotonic_ms()
         self._length_max = 0
         self._piece_len = 0
+
+    def __init__(
+        out self,
+        link: ArcPointer[Http2Link],
+        var place: OwnedPointer[SharedPlace],
+        bell: Optional[Waker],
+    ):
+        """Joins a connection that threads share.
+
+        Args:
+            place: What the pool counts.
+            bell: What ends the waits of this request, and of no other one
+                meanwhile.
+        """
+        self.link = link
+        self.flight = None
+        self._place = place^
+        self._bell = bell.copy()
+        self._start_ms = coarse_monotonic_ms()
+        self._length_max = 0
+        self._piece_len = 0
+        var hold = LinkHold(link, True)
+        link[].user_count += 1
+        self.owner = hold.crowd().join(bell.value().copy())
+        deinit(hold^)
+
+    def __deinit__(deinit self):
+        if self._place:
+            self.end()
+
+    def is_shared(self) -> Bool:
+        """Tells whether other threads may have a part in the connection.
+
+        Returns:
+            True to `wait` here, and not for the descriptor.
+        """
+        return Bool(self._place)
+
+    def _hold(self) -> LinkHold:
+        return LinkHold(self.link, Bool(self._place))
+
+    def wants_another(self) -> Bool:
+        """Tells whether a request without a stream is better off on another
+        connection, if it may have one.
+
+        Returns:
+            True if all of few streams are in use; of any number for who shares
+            with other threads, since it is the pool that bounds them and in
+            which they wait.
+        """
+        var hold = self._hold()
+        var wants_another: Bool
+        if self._place:
+            wants_another = self.link[].is_full()
+        else:
+            wants_another = self.link[].wants_another()
+        deinit(hold^)
+        return wants_another
 
     def open(
         mut self,
@@ -71,6 +146,17 @@ struct Http2Exchange(Movable):
             ClientError: If a part of the request must not be sent, the server
                 does not take as many fields, or the connection is over.
         """
+        var hold = self._hold()
+        var is_open = self._open(attempt, request, config)
+        deinit(hold^)
+        return is_open
+
+    def _open(
+        mut self,
+        mut attempt: Attempt,
+        request: PreparedRequest,
+        config: ClientConfig,
+    ) raises ClientError -> Bool:
         ref link = self.link[]
         if link.is_closing:
             raise _closing_error(link)
@@ -92,7 +178,12 @@ struct Http2Exchange(Movable):
         self.flight = link.open(self.owner, request.method == "HEAD", ends)
         if not self.flight:
             raise _closing_error(link)
-        self.flight.held()[].is_lent = request.content_use.is_lent()
+        # What one thread does not take must not hold back the others.
+        self.flight.held()[].is_lent = (
+            request.content_use.is_lent() or self.is_shared()
+        )
+        if self._place and link.is_full():
+            link.wake_waiting()
         attempt.was_sent = True
         if ends:
             attempt.stop_sending()
@@ -130,6 +221,12 @@ struct Http2Exchange(Movable):
         Raises:
             ClientError: If the stream or its connection has failed.
         """
+        var hold = self._hold()
+        var step = self._step(attempt)
+        deinit(hold^)
+        return step
+
+    def _step(mut self, mut attempt: Attempt) raises ClientError -> Step:
         ref flight = self.flight.held()[]
         flight.has_news = False
         attempt.has_answer = flight.has_answer()
@@ -201,25 +298,42 @@ struct Http2Exchange(Movable):
             ClientError: If the content is too long or cannot be decoded, or a
                 file of a form not be read.
         """
-        ref flight = self.flight.held()[]
         if step == Step.NEEDS_CONTENT:
             append_own_content(attempt, request)
         elif step == Step.HEAD:
+            var hold = self._hold()
+            ref flight = self.flight.held()[]
             _take_head(flight, builder)
-            self._choose_use(attempt, request, builder, config)
+            var content_length = flight.content_length
+            var has_content = len(flight.content) > 0 or not flight.has_ended
+            deinit(hold^)
+            # Without the lock: hooks of the program run.
+            self._choose_use(
+                attempt, request, builder, config, content_length, has_content
+            )
         elif step == Step.CONTENT:
-            self._piece_len = min(len(flight.content), PIECE_LEN)
-            attempt.parser.body.taken_len += self._piece_len
-            self._check_len(attempt, builder, attempt.parser.body.taken_len)
-            take_piece(builder, _piece(flight, self._piece_len))
-            if not builder.use.goes_out():
-                self.drop_piece()
+            var hold = self._hold()
+            self._take_content(attempt, builder)
+            deinit(hold^)
             return not builder.is_worth_reading(attempt.parser.body.taken_len)
         else:
             builder.take_end()
-            swap(builder.response.trailers, flight.trailers)
+            var hold = self._hold()
+            swap(builder.response.trailers, self.flight.held()[].trailers)
+            deinit(hold^)
             return True
         return False
+
+    def _take_content(
+        mut self, mut attempt: Attempt, mut builder: ResponseBuilder
+    ) raises ClientError:
+        ref flight = self.flight.held()[]
+        self._piece_len = min(len(flight.content), PIECE_LEN)
+        attempt.parser.body.taken_len += self._piece_len
+        self._check_len(attempt, builder, attempt.parser.body.taken_len)
+        take_piece(builder, _piece(flight, self._piece_len))
+        if not builder.use.goes_out():
+            self._drop_piece()
 
     def _choose_use(
         mut self,
@@ -227,17 +341,17 @@ struct Http2Exchange(Movable):
         mut request: PreparedRequest,
         mut builder: ResponseBuilder,
         config: ClientConfig,
+        content_length: Int,
+        has_content: Bool,
     ) raises ClientError:
-        ref flight = self.flight.held()[]
         var use = content_use(attempt, request, builder)
-        var has_content = len(flight.content) > 0 or not flight.has_ended
         self._length_max = builder.choose_use(use, has_content, config)
         attempt.size_setting = "max_response_size"
         if use == ContentUse.PASS_ON:
             attempt.size_setting = "max_download_size"
         if has_content:
-            self._check_len(attempt, builder, flight.content_length)
-            builder.expect_content(flight.content_length)
+            self._check_len(attempt, builder, content_length)
+            builder.expect_content(content_length)
 
     def _check_len(
         self, attempt: Attempt, builder: ResponseBuilder, length: Int
@@ -262,22 +376,27 @@ struct Http2Exchange(Movable):
         Raises:
             ClientError: If the content cannot be decoded.
         """
+        var hold = self._hold()
         ref flight = self.flight.held()[]
-        if decode_piece(builder, _piece(flight, self._piece_len)):
-            return True
-        self.drop_piece()
-        return False
+        var has_more = decode_piece(builder, _piece(flight, self._piece_len))
+        if not has_more:
+            self._drop_piece()
+        deinit(hold^)
+        return has_more
 
-    def drop_piece(mut self):
+    def _drop_piece(mut self):
         """Lets the server send as much again as the piece was long."""
-        self.link[].take_content(self.flight.held()[], self._piece_len)
-        self.note_progress()
+        ref flight = self.flight.held()[]
+        self.link[].take_content(flight, self._piece_len)
+        flight.progress_ms = coarse_monotonic_ms()
         self._piece_len = 0
 
     def note_progress(mut self):
         """Counts the server's silence from now on: what the caller's source or
         sink has taken is not the server's time."""
+        var hold = self._hold()
         self.flight.held()[].progress_ms = coarse_monotonic_ms()
+        deinit(hold^)
 
     def fate(self) -> StreamFate:
         """Tells what is known of a request that has failed.
@@ -285,6 +404,12 @@ struct Http2Exchange(Movable):
         Returns:
             What its end says of it.
         """
+        var hold = self._hold()
+        var fate = self._fate()
+        deinit(hold^)
+        return fate
+
+    def _fate(self) -> StreamFate:
         ref link = self.link[]
         var fate = StreamFate.UNTOUCHED
         if self.flight:
@@ -300,11 +425,32 @@ struct Http2Exchange(Movable):
     def end(mut self):
         """Gives the stream back, complete or not; the request has no part in the
         connection any more."""
-        self.link[].user_count -= 1
+        var hold = self._hold()
+        ref link = self.link[]
+        link.user_count -= 1
         if self.flight:
-            self.link[].release(self.flight.held()[])
+            link.release(self.flight.held()[])
         else:
-            self.link[].leave(self.owner)
+            link.leave(self.owner)
+        if self._place:
+            link.flush()
+            if not link.is_in_use():
+                link.forget_buffers()
+            ref place = self._place.value()[]
+            place.is_closing = link.is_closing
+            place.seat_count = link.seat_count()
+            hold.crowd().leave(self.owner)
+        deinit(hold^)
+        # Others may have the connection to themselves from then on.
+        self._place = None
+
+    def note_served(mut self, state: ClientState):
+        """Ends it on a connection that threads share, which has carried the
+        request."""
+        var hold = self._hold()
+        state.count_request(self.link[].connection[])
+        deinit(hold^)
+        self.end()
 
     def flush(mut self) -> Bool:
         """Sends what waits on the connection.
@@ -312,13 +458,84 @@ struct Http2Exchange(Movable):
         Returns:
             True if the request can go on at once.
         """
+        var hold = self._hold()
         ref link = self.link[]
-        if not link.wants_write():
-            return False
-        link.flush()
-        if link.is_closing and not self.flight:
+        var goes_on = False
+        if link.wants_write():
+            link.flush()
+            if self.flight:
+                goes_on = self.flight.value()[].has_news
+            else:
+                goes_on = link.is_closing
+        deinit(hold^)
+        return goes_on
+
+    def wait(
+        mut self,
+        attempt: Attempt,
+        timeouts: TimeoutPolicy,
+        cancel: Optional[CancelToken],
+    ) raises ClientError -> TaskEvent:
+        """Waits for news on a connection that threads share: for the connection
+        itself if nobody else does.
+
+        Args:
+            cancel: What ends the wait, too.
+
+        Returns:
+            TIMEOUT if the time is over, else NONE: what has come was read.
+
+        Raises:
+            ClientError: If the system cannot wait.
+        """
+        var event = TaskEvent.NONE
+        var hold = self._hold()
+        while not self._has_news(hold):
+            var wait_ms = self._wait_ms(attempt, timeouts)
+            if wait_ms == 0:
+                event = TaskEvent.TIMEOUT
+                break
+            var watched = self.watch()
+            var wants_write = (watched.wanted & POLL_WRITE) != 0
+            if not hold.crowd().begin_wait(self.owner, wants_write):
+                watched.number = -1
+            deinit(hold^)
+            var entries = Array[PollEntry, 3](fill=watched)
+            entries[1] = PollEntry(self._bell.value().fd(), POLL_READ, 0)
+            entries[2] = PollEntry(-1, POLL_READ, 0)
+            if cancel:
+                entries[2].number = cancel.value().fd()
+            var result = poll_descriptors(Span(entries), wait_ms)
+            hold = self._hold()
+            hold.crowd().end_wait(self.owner)
+            if result < 0 and result != -EINTR:
+                hold.crowd().hand_over()
+                raise ClientError(
+                    attempt.phase(), NetworkError(OsError("poll", -result))
+                )
+            # Errors and the end of the stream are met by reading.
+            if entries[0].found != 0 and entries[0].found != POLL_WRITE:
+                self.link[].pump()
+            if result == 0:
+                event = TaskEvent.TIMEOUT
+                break
+            if entries[2].found != 0:
+                break
+        hold.crowd().hand_over()
+        deinit(hold^)
+        return event
+
+    def _has_news(self, mut hold: LinkHold) -> Bool:
+        """Tells whether the request can go on; sends what waits."""
+        ref link = self.link[]
+        if link.wants_write():
+            link.flush()
+        hold.settle()
+        if hold.crowd().take_news(self.owner):
             return True
-        return Bool(self.flight) and self.flight.value()[].has_news
+        if self.flight:
+            return self.flight.value()[].has_news
+        return link.is_closing
 
     def info(self) -> Optional[ArcPointer[ConnectionInfo]]:
         """Lends what is known of the connection."""
@@ -338,6 +555,12 @@ struct Http2Exchange(Movable):
         Returns:
             Milliseconds; negative for ever.
         """
+        var hold = self._hold()
+        var wait_ms = self._wait_ms(attempt, timeouts)
+        deinit(hold^)
+        return wait_ms
+
+    def _wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
         var wait_ms = shorter(timeouts.total.left_ms(), self.link[].wait_ms())
         var start_ms = self._start_ms
         var phase_ms = timeouts.write_timeout_ms
@@ -355,13 +578,29 @@ struct Http2Exchange(Movable):
         return shorter(wait_ms, max(left_ms, 0))
 
     def check_time(
-        mut self, mut attempt: Attempt, mut timeouts: TimeoutPolicy
+        mut self,
+        mut attempt: Attempt,
+        mut timeouts: TimeoutPolicy,
+        *,
+        may_read: Bool = False,
     ) raises ClientError:
         """Ends what may wait no longer.
+
+        Args:
+            may_read: True to take first what has arrived.
 
         Raises:
             ClientError: If the time is over.
         """
+        var hold = self._hold()
+        if may_read or self.link[].has_more:
+            self.link[].pump()
+        self._check_time(attempt, timeouts)
+        deinit(hold^)
+
+    def _check_time(
+        mut self, mut attempt: Attempt, mut timeouts: TimeoutPolicy
+    ) raises ClientError:
         self.link[].check_time()
         if not self.flight:
             if timeouts.total.left_ms() == 0:

@@ -20,6 +20,7 @@ from flare.http.client.error import (
 )
 from flare.http.client.http2_fields import Http2RequestFields
 from flare.http.client.kept_fields import KeptFields
+from flare.http.client.link_crowd import Crowd
 from flare.http.client.http2_flight import Http2Flight, StreamFate, reset_error
 from flare.http.client.http2_limits import client_limits
 from flare.http.client.pool import ClientConnection
@@ -37,6 +38,7 @@ from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.mutex import Mutex
 from std.memory import ArcPointer, OwnedPointer
 
 comptime STREAM_WINDOW_LEN = 1 << 20
@@ -90,6 +92,9 @@ struct Http2Link(Movable):
     """Why it is over."""
     var is_silent: Bool
     """True if that is because the server has not answered PING in time."""
+    var crowd: Optional[Mutex[Crowd]]
+    """The lock on all this while threads share it, set before they do. None if
+    they never will."""
     var _input: Buffer
     var _output: Buffer
     var _name: Buffer
@@ -129,6 +134,7 @@ struct Http2Link(Movable):
         self.woken = []
         self.failure = None
         self.is_silent = False
+        self.crowd = None
         self._input = Buffer(0)
         self._output = Buffer(0)
         self._name = Buffer(0)
@@ -232,6 +238,26 @@ struct Http2Link(Movable):
             most > 0 and most < FEW_STREAMS and len(self._flights) >= most
         )
 
+    def seat_count(self) -> Int:
+        """Tells how many requests at once have a stream each.
+
+        Returns:
+            Requests; 0 if that is not known, or the server allows none now.
+        """
+        ref state = self.session.state
+        if not state.has_settings:
+            return 0
+        return min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
+
+    def is_full(self) -> Bool:
+        """Tells whether all streams that the server allows are in use.
+
+        Returns:
+            True to go elsewhere, for who may; False if it allows none at all.
+        """
+        var most = self.seat_count()
+        return most > 0 and len(self._flights) >= most
+
     def awaits_pong(self) -> Bool:
         """Tells whether it is not known if the server is still there.
 
@@ -273,6 +299,11 @@ struct Http2Link(Movable):
         """Wakes the request that has waited longest: it may go elsewhere."""
         if len(self._waiting) > 0:
             self.woken.append(self._waiting.pop(0))
+
+    def wake_waiting(mut self):
+        """Wakes all requests that wait for a stream: they may go elsewhere."""
+        self.woken.extend(self._waiting.copy())
+        self._waiting.clear()
 
     def forget_buffers(mut self):
         """Gives the memory back that only requests under way need."""

@@ -2,10 +2,11 @@
 
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.pool import ClientConnection
+from flare.http.client.shared_pool import Lendable
 from std.memory import ArcPointer, OwnedPointer
 
 
-struct IdleConnection(Movable):
+struct IdleConnection(Lendable):
     """What waits in the pool: a connection of either version."""
 
     var connection: Optional[OwnedPointer[ClientConnection]]
@@ -22,6 +23,18 @@ struct IdleConnection(Movable):
         """Takes one of HTTP/2."""
         self.connection = None
         self.link = link^
+
+    def another(self) -> Optional[Self]:
+        """Makes another handle of a connection whose requests may be those of
+        several threads.
+
+        Returns:
+            The handle; nothing for HTTP/1.1, and for a connection without a
+            lock.
+        """
+        if not self.link or not self.link.value()[].crowd:
+            return None
+        return Self(self.link.value())
 
     def was_used(self) -> Bool:
         """Tells whether it had been used before a request got it.

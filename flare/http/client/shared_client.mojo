@@ -72,10 +72,13 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
     held during the request. Connections, tickets of TLS and cookies are in
     common, under locks that are held for bookkeeping alone. `ConnectionLimits`
     bounds the connections; who finds all of them in use waits for one, in turn
-    and not for ever. A connection carries one request at a time, also over
-    HTTP/2, but those of one `send_all`. What is opened, such as a response that is
-    read as it comes, belongs to one thread, and has its connection until it is
-    read to its end, or closed.
+    and not for ever. Over HTTP/1.1 a connection carries one request at a time.
+    Over HTTP/2 one carries those of all threads to a server, as many at once as
+    the server allows, and who takes its content slowly, or not at all, holds back
+    nobody else; a `send_all` has connections for itself meanwhile. What is
+    opened, such as a response that is read as it comes, belongs to one thread,
+    and has its connection, or its part in one, until it is read to its end, or
+    closed.
     """
 
     comptime Failure = ClientError

@@ -1,9 +1,15 @@
 """The connections of a client that threads share, under a lock that is held for
-bookkeeping alone: never while a connection is looked at, opened or closed."""
+bookkeeping alone: never while a connection is looked at, opened or closed.
+
+Those of HTTP/2 that several threads have at once are lent: each request has a
+`SharedPlace`, and the connection is idle when the last one is dropped.
+"""
 
 from flare.http.client.timeout_policy import shorter
 from flare.http.client.error import ClientError, Phase, PoolExhausted
+from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
+from flare.http.client.link_hold import LinkHold
 from flare.http.client.pool import Endpoint
 from flare.http.client.shared_pool import (
     ConnectionLimits,
@@ -19,9 +25,12 @@ from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
 from flare.sys.poll import POLL_READ, PollEntry
+from flare.sys.signal import process_id
+from std.memory import ArcPointer, Layout, alloc
 
 comptime _Pool = SharedPool[IdleConnection, Waker]
 comptime _NOWHERE = -1
+comptime _OWN = -1
 
 
 struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
@@ -41,7 +50,9 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         Raises:
             OsError: If the system has no more locks.
         """
-        self._pool = Mutex(_Pool(limits, idle_limits))
+        var pool = _Pool(limits, idle_limits)
+        pool.process = process_id()
+        self._pool = Mutex(pool^)
 
     def figures(self) -> PoolFigures:
         """Tells what the connections do now."""
@@ -82,12 +93,14 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         news^.tell()
 
     def take(
-        self, endpoint: Endpoint, wants_new: Bool
+        self, endpoint: Endpoint, wants_new: Bool, joins: Bool
     ) -> Optional[Grant[IdleConnection]]:
         """Asks for a connection, as `SharedPool.take` does."""
         var guard = self._pool.lock()
+        if joins:
+            _leave_to_parent(guard[])
         var grant = guard[].take(
-            endpoint, coarse_monotonic_ms(), wants_new=wants_new
+            endpoint, coarse_monotonic_ms(), wants_new=wants_new, joins=joins
         )
         var news = _News(guard[])
         deinit(guard^)
@@ -99,11 +112,11 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         return self._pool.lock()[].has_some(endpoint)
 
     def wait(
-        self, endpoint: Endpoint, var waker: Waker, wants_new: Bool
+        self, endpoint: Endpoint, var waker: Waker, wants_new: Bool, joins: Bool
     ) -> Int:
         """Queues, as `SharedPool.wait` does."""
         var guard = self._pool.lock()
-        var number = guard[].wait(endpoint, waker^, wants_new)
+        var number = guard[].wait(endpoint, waker^, wants_new, joins)
         var news = _News(guard[])
         deinit(guard^)
         news^.tell()
@@ -124,6 +137,107 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
     def note_stale(self):
         """Counts anew, as `SharedPool.note_stale` does."""
         self._pool.lock()[].note_stale()
+
+    def note_vain(self):
+        """Counts anew, as `SharedPool.note_vain` does."""
+        self._pool.lock()[].note_vain()
+
+    def hurry(self, number: Int):
+        """Waits for nobody else's, as `SharedPool.hurry` does."""
+        var guard = self._pool.lock()
+        guard[].hurry(number)
+        var news = _News(guard[])
+        deinit(guard^)
+        news^.tell()
+
+    def lend(
+        self, host: Int, var connection: IdleConnection, has_dialed: Bool
+    ) -> Int:
+        """Lets others have a connection, too, as `SharedPool.lend` does."""
+        var guard = self._pool.lock()
+        var number = guard[].lend(host, connection^, has_dialed=has_dialed)
+        var news = _News(guard[])
+        deinit(guard^)
+        news^.tell()
+        return number
+
+    def end_dial(self, host: Int, is_http1: Bool):
+        """Lets those go on who wait, as `SharedPool.end_dial` does."""
+        var guard = self._pool.lock()
+        guard[].end_dial(host, is_http1=is_http1)
+        var news = _News(guard[])
+        deinit(guard^)
+        news^.tell()
+
+    def give_back(
+        self, host: Int, lent: Int, *, is_closing: Bool, seat_count: Int
+    ):
+        """Notes that a request is over, as `SharedPool.give_back` does."""
+        var guard = self._pool.lock()
+        guard[].give_back(
+            host,
+            lent,
+            coarse_monotonic_ms(),
+            is_closing=is_closing,
+            seat_count=seat_count,
+        )
+        var news = _News(guard[])
+        deinit(guard^)
+        news^.tell()
+
+
+def _leave_to_parent(mut pool: _Pool):
+    """Forgets the connections that threads of the process have that this one
+    was forked from. They must not hear from this one: neither a request nor a
+    goodbye."""
+    var process = process_id()
+    if pool.process == process:
+        return
+    pool.process = process
+    var all = pool.abandon_lent()
+    # SAFETY: the list stays in memory that nobody frees.
+    alloc(Layout[List[IdleConnection]](count=1)).unsafe_leak().unsafe_write(
+        all^
+    )
+
+
+struct SharedPlace(Movable):
+    """A request's part in a connection that others have, too, as the pool counts
+    it: until this is dropped."""
+
+    var is_closing: Bool
+    """True if the connection takes no more requests."""
+    var seat_count: Int
+    """How many requests it takes at once; 0 if that is not known."""
+    var was_used: Bool
+    """True if it was idle, or has carried a request."""
+    var _connections: SharedConnections
+    var _host: Int
+    var _lent: Int
+
+    def __init__(
+        out self, connections: SharedConnections, host: Int, lent: Int
+    ):
+        """Takes what the pool has granted.
+
+        Args:
+            host: The pool's number for where it leads.
+            lent: The pool's number for the connection.
+        """
+        self.is_closing = False
+        self.seat_count = 0
+        self.was_used = False
+        self._connections = connections
+        self._host = host
+        self._lent = lent
+
+    def __deinit__(deinit self):
+        self._connections.give_back(
+            self._host,
+            self._lent,
+            is_closing=self.is_closing,
+            seat_count=self.seat_count,
+        )
 
 
 struct _News(Movable):
@@ -178,6 +292,12 @@ struct ConnectionClaim(Movable):
 
     var slot: Optional[ConnectionSlot]
     """The right to open a connection, which goes into the connection."""
+    var place: Optional[SharedPlace]
+    """Of a connection that others have, too, once there is one."""
+    var joins: Bool
+    """True if the request shares a connection with those of other threads."""
+    # True while others wait for what comes of the slot.
+    var _dials: Bool
     var _connections: SharedConnections
     var _endpoint: Endpoint
     var _deadline: Deadline
@@ -191,14 +311,19 @@ struct ConnectionClaim(Movable):
         connections: SharedConnections,
         endpoint: Endpoint,
         timeout_ms: Int,
+        joins: Bool,
     ):
         """Makes one that has nothing; the time starts.
 
         Args:
             endpoint: Where the connection has to lead.
             timeout_ms: Longest wait; -1 for ever.
+            joins: True for who shares a connection with other threads.
         """
         self.slot = None
+        self.place = None
+        self.joins = joins
+        self._dials = False
         self._connections = connections
         self._endpoint = endpoint.copy()
         self._deadline = Deadline(timeout_ms)
@@ -208,6 +333,11 @@ struct ConnectionClaim(Movable):
     def __deinit__(deinit self):
         if self._number != _NOWHERE:
             self._connections.leave(self._number, is_late=False)
+        if self._dials:
+            self._connections.end_dial(self._slot_host(), is_http1=False)
+
+    def _slot_host(self) -> Int:
+        return self.slot.value().host if self.slot else -1
 
     def take(
         mut self, may_reuse: Bool
@@ -224,12 +354,16 @@ struct ConnectionClaim(Movable):
         Raises:
             ClientError: If it has waited too long, or too many wait.
         """
-        if self.slot:
-            return None
-        var grant = self._ask(may_reuse)
-        if not grant:
-            return None
-        return self._use(grant^)
+        while not self.slot:
+            var grant = self._ask(may_reuse)
+            if not grant:
+                return None
+            if grant.value().lent == _OWN:
+                return self._use(grant^)
+            var shared = self._share(grant^)
+            if shared:
+                return shared^
+        return None
 
     def take_at_once(mut self, may_reuse: Bool) -> Optional[IdleConnection]:
         """Asks for a connection, and does not queue.
@@ -237,15 +371,75 @@ struct ConnectionClaim(Movable):
         Args:
             may_reuse: False for one that was not used before.
         """
-        var grant = self._connections.take(self._endpoint, not may_reuse)
+        var grant = self._connections.take(self._endpoint, not may_reuse, False)
         if not grant:
             return None
         return self._use(grant^)
+
+    def _share(
+        mut self, var grant: Optional[Grant[IdleConnection]]
+    ) -> Optional[IdleConnection]:
+        """Joins a connection that others have, too; nothing if it takes no more
+        requests."""
+        var place = SharedPlace(
+            self._connections, grant.value().host, grant.value().lent
+        )
+        var was_idle = grant.value().was_idle
+        var idle = grant.take().take()
+        var link = idle.value().link.value()
+        var hold = LinkHold(link, True)
+        if not link[].is_in_use():
+            # Nobody has looked what became of it.
+            _ = link[].wake_up()
+        place.was_used = was_idle or link[].connection[].request_count > 0
+        place.is_closing = link[].is_closing
+        deinit(hold^)
+        if place.is_closing:
+            self._connections.note_vain()
+            return None
+        self.place = place^
+        return idle^
+
+    def lend(mut self, var link: ArcPointer[Http2Link]) -> SharedPlace:
+        """Lets others have the connection, too, that was opened with the slot.
+
+        Args:
+            link: The connection, which has a lock.
+
+        Returns:
+            The request's part in it.
+        """
+        var slot = self.slot.take()
+        var host = slot.host
+        slot^.keep()
+        var has_dialed = self._dials
+        self._dials = False
+        var number = self._connections.lend(
+            host, IdleConnection(link^), has_dialed
+        )
+        return SharedPlace(self._connections, host, number)
+
+    def take_slot(mut self, is_http1: Bool) -> Optional[ConnectionSlot]:
+        """Takes the slot for a connection that nobody shares.
+
+        Args:
+            is_http1: True if it speaks HTTP/1.1.
+
+        Returns:
+            The slot.
+        """
+        if self._dials:
+            self._dials = False
+            self._connections.end_dial(self._slot_host(), is_http1)
+        var slot = Optional[ConnectionSlot](None)
+        swap(slot, self.slot)
+        return slot^
 
     def _use(
         mut self, var grant: Optional[Grant[IdleConnection]]
     ) -> Optional[IdleConnection]:
         var slot = ConnectionSlot(self._connections, grant.value().host)
+        self._dials = grant.value().dials
         var idle = grant.take().take()
         if not idle:
             self.slot = slot^
@@ -261,11 +455,17 @@ struct ConnectionClaim(Movable):
         mut self, may_reuse: Bool
     ) raises ClientError -> Optional[Grant[IdleConnection]]:
         if self._number == _NOWHERE:
-            var grant = self._connections.take(self._endpoint, not may_reuse)
+            var grant = self._connections.take(
+                self._endpoint, not may_reuse, self.joins
+            )
             if grant:
                 return grant^
             self._queue(may_reuse)
         var grant = self._connections.collect(self._number)
+        if not grant and self._deadline.left_ms() == 0:
+            # Others that open a connection may need longer than that.
+            self._connections.hurry(self._number)
+            grant = self._connections.collect(self._number)
         if grant:
             self._number = _NOWHERE
         elif self._deadline.left_ms() == 0:
@@ -280,7 +480,10 @@ struct ConnectionClaim(Movable):
         except error:
             raise ClientError(materialize[Phase.QUEUE](), NetworkError(error))
         self._number = self._connections.wait(
-            self._endpoint, self._waker.value().copy(), not may_reuse
+            self._endpoint,
+            self._waker.value().copy(),
+            not may_reuse,
+            self.joins,
         )
         if self._number == _NOWHERE:
             raise ClientError(

@@ -6,19 +6,23 @@ from flare.http.client.challenges import Challenges
 from flare.http.client.common_tls import CommonTls
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connect_context import ConnectContext
-from flare.http.client.error import ClientError
+from flare.http.client.error import ClientError, Phase
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
+from flare.http.client.link_crowd import Crowd
 from flare.http.client.pool import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.client.shared_connections import (
     ConnectionClaim,
     SharedConnections,
+    SharedPlace,
 )
 from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.cookie.jar import CookieJar
 from flare.http.exchange.idle_pool import IdlePool, PoolLimits, keep_alive_ms
+from flare.net.error import NetworkError
+from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
@@ -47,6 +51,11 @@ struct ClientState(Movable):
     var shared: Optional[SharedParts]
     """What it has in common with the states of other threads, in place of
     `pool` and `jar`."""
+    var place: Optional[OwnedPointer[SharedPlace]]
+    """Behind `take_any`, the request's part in a connection that other threads
+    have, too; the request takes it."""
+    # What wakes a request on such a connection; of the one that waits.
+    var _bell: Optional[Waker]
     # Connections that are being opened and may turn out to speak HTTP/2.
     var _dials: List[_Dial]
     # Endpoints that chose HTTP/1.1, so that nobody waits for their answer.
@@ -73,6 +82,8 @@ struct ClientState(Movable):
         self.context.addresses = self.config.addresses.copy()
         self.jar = None
         self.shared = None
+        self.place = None
+        self._bell = None
         self._spare = []
 
     def share(mut self, var parts: SharedParts):
@@ -123,6 +134,8 @@ struct ClientState(Movable):
         mut claim: Optional[OwnedPointer[ConnectionClaim]],
         endpoint: Endpoint,
         may_reuse: Bool,
+        *,
+        joins: Bool,
     ) raises ClientError -> Optional[IdleConnection]:
         """Takes a connection of the pool, its own or the one that threads share.
 
@@ -130,6 +143,8 @@ struct ClientState(Movable):
             claim: The request's, as `claim`.
             endpoint: Where the connection has to lead.
             may_reuse: False for one that was not used before.
+            joins: True for who may share one over HTTP/2 with other threads;
+                its part is then the `place`.
 
         Returns:
             The connection, or nothing.
@@ -138,7 +153,7 @@ struct ClientState(Movable):
             ClientError: If the request has waited too long, or too many wait.
         """
         if self.shared:
-            return self.claim(claim, endpoint, may_reuse)
+            return self.claim(claim, endpoint, may_reuse, joins)
         if not may_reuse:
             return None
         return self.take_idle(endpoint)
@@ -159,7 +174,7 @@ struct ClientState(Movable):
             endpoint: Where the connection has to lead.
             may_reuse: False for one of the pool that was not used before.
             waits: True for who may wait for a stream of a connection, if there
-                may be no other.
+                may be no other; False for who shares one with other threads.
 
         Returns:
             The connection; nothing to open one, or to wait with the claim.
@@ -175,12 +190,12 @@ struct ClientState(Movable):
         if not link:
             if not may_reuse:
                 return None
-            return self.take_any(claim, endpoint, may_reuse)
+            return self.take_any(claim, endpoint, may_reuse, joins=not waits)
         var other: Optional[IdleConnection]
         if self.shared:
             other = self.claim_at_once(claim, endpoint, may_reuse)
         else:
-            other = self.take_any(claim, endpoint, may_reuse)
+            other = self.take_any(claim, endpoint, may_reuse, joins=False)
         if other or claim or (not self.shared and self.may_dial(endpoint)):
             return other^
         return IdleConnection(link.take())
@@ -190,6 +205,7 @@ struct ClientState(Movable):
         mut claim: Optional[OwnedPointer[ConnectionClaim]],
         endpoint: Endpoint,
         may_reuse: Bool,
+        joins: Bool,
     ) raises ClientError -> Optional[IdleConnection]:
         """Takes a connection of the pool that threads share.
 
@@ -199,6 +215,7 @@ struct ClientState(Movable):
                 open one, or wait.
             endpoint: Where the connection has to lead.
             may_reuse: False for one that was not used before.
+            joins: True for who shares a connection with other threads.
 
         Returns:
             The connection, or nothing.
@@ -207,18 +224,74 @@ struct ClientState(Movable):
             ClientError: If the request has waited too long, or too many wait.
         """
         ref shared = self.shared.value()
+        if joins:
+            self._have_bell()
         if not claim:
             claim = OwnedPointer(
                 ConnectionClaim(
-                    shared.connections, endpoint, shared.queue_timeout_ms
+                    shared.connections, endpoint, shared.queue_timeout_ms, joins
                 )
             )
         var idle = claim.value()[].take(may_reuse)
-        if idle:
-            claim = None
-            if idle.value().link:
-                self.links.append(idle.value().link.value())
+        if not idle:
+            return None
+        if claim.value()[].place:
+            self.place = OwnedPointer(claim.value()[].place.take())
+        elif idle.value().link:
+            self.links.append(idle.value().link.value())
+        claim = None
         return idle^
+
+    def _have_bell(mut self) raises ClientError:
+        if self._bell:
+            return
+        try:
+            self._bell = Waker()
+        except error:
+            raise ClientError(materialize[Phase.QUEUE](), NetworkError(error))
+
+    def bell(self) -> Optional[Waker]:
+        """Lends what wakes the one request that shares a connection with other
+        threads.
+
+        Returns:
+            The bell; nothing if no such request was begun.
+        """
+        return self._bell.copy()
+
+    def lend_link(
+        mut self,
+        var connection: OwnedPointer[ClientConnection],
+        mut claim: ConnectionClaim,
+    ) -> ArcPointer[Http2Link]:
+        """Begins to speak HTTP/2 on a new connection that other threads share.
+
+        Args:
+            claim: The request's, with the slot.
+
+        Returns:
+            The connection. The request's part in it is the `place`; there is
+            none if the system has no more locks, so that nobody shares it.
+        """
+        var link = self._new_link(connection^)
+        if link[].crowd and claim.joins:
+            self.place = OwnedPointer(claim.lend(link))
+            return link^
+        link[].connection[].slot = claim.take_slot(is_http1=False)
+        self.links.append(link)
+        return link^
+
+    def _new_link(
+        self, var connection: OwnedPointer[ClientConnection]
+    ) -> ArcPointer[Http2Link]:
+        var link = ArcPointer(Http2Link(connection^, self.config))
+        if self.shared:
+            try:
+                link[].crowd = Mutex(Crowd())
+            except:
+                # Then each has one of its own.
+                pass
+        return link^
 
     def claim_at_once(
         mut self,
@@ -241,7 +314,7 @@ struct ClientState(Movable):
         ref shared = self.shared.value()
         var own = OwnedPointer(
             ConnectionClaim(
-                shared.connections, endpoint, shared.queue_timeout_ms
+                shared.connections, endpoint, shared.queue_timeout_ms, False
             )
         )
         var idle = own[].take_at_once(may_reuse)
@@ -318,7 +391,7 @@ struct ClientState(Movable):
         Returns:
             The same, for many requests.
         """
-        var link = ArcPointer(Http2Link(connection^, self.config))
+        var link = self._new_link(connection^)
         self.links.append(link)
         return link^
 
@@ -424,10 +497,11 @@ struct ClientState(Movable):
         Args:
             link: The connection, from which the stream was released.
         """
-        self._count_request(link[].connection[])
+        self.count_request(link[].connection[])
         self.settle_link(link)
 
-    def _count_request(self, mut connection: ClientConnection):
+    def count_request(self, mut connection: ClientConnection):
+        """Notes that a connection has carried a request."""
         connection.request_count += 1
         if connection.endpoint.is_tls and connection.request_count == 1:
             # By now a server of TLS 1.3 has sent its ticket.
@@ -487,7 +561,7 @@ struct ClientState(Movable):
             is_reusable: True if it may carry another request.
             response: The response that it has carried.
         """
-        self._count_request(connection[])
+        self.count_request(connection[])
         if not is_reusable or connection[].transport.has_ended():
             # It is closed at once (RFC 8446 section 6), not when it is wanted.
             return

@@ -39,7 +39,7 @@ from flare.http.client.response import (
     ResponseBuilder,
     url_without_credentials,
 )
-from flare.http.client.shared_connections import ConnectionClaim
+from flare.http.client.shared_connections import ConnectionClaim, SharedPlace
 from flare.http.client.state import ClientState
 from flare.http.client.task_event import TaskEvent, TaskProgress
 from flare.sys.clock import Deadline
@@ -207,9 +207,11 @@ struct RequestTask(Movable):
             if self._has_piece:
                 # The sink has just had its turn.
                 exchange.note_progress()
-            if event == TaskEvent.READABLE or exchange.link[].has_more:
-                exchange.link[].pump()
-            exchange.check_time(self._attempt[], self.request.timeouts)
+            exchange.check_time(
+                self._attempt[],
+                self.request.timeouts,
+                may_read=event == TaskEvent.READABLE,
+            )
             return
         if self._stage == _QUEUED or self._stage == _AWAITING:
             self.request.timeouts.check_queue()
@@ -267,20 +269,31 @@ struct RequestTask(Movable):
             waits=self._owner >= 0,
         )
         if found:
-            self._use(found.value())
+            self._use(state, found.value())
 
     def _take_idle(mut self, mut state: ClientState) raises ClientError:
         """Takes a connection of the pool, if there is one."""
         var idle = state.take_any(
-            self._claim, self.request.endpoint, self._may_reuse
+            self._claim,
+            self.request.endpoint,
+            self._may_reuse,
+            joins=self._joins(),
         )
         if idle:
-            self._use(idle.value())
+            self._use(state, idle.value())
 
-    def _use(mut self, mut found: IdleConnection):
-        self._was_reused = found.was_used()
+    def _joins(self) -> Bool:
+        """Tells whether it shares a connection with requests of other threads,
+        if its client is one of theirs."""
+        return self._owner < 0 and self.request.endpoint.offers_http2
+
+    def _use(mut self, mut state: ClientState, mut found: IdleConnection):
+        if state.place:
+            self._was_reused = state.place.value()[].was_used
+        else:
+            self._was_reused = found.was_used()
         if found.link:
-            self._join(found.link.value())
+            self._join(state, found.link.value())
         else:
             self._connection = found.connection.take()
 
@@ -299,28 +312,40 @@ struct RequestTask(Movable):
             self._stage = _EXCHANGING
         return True
 
-    def _join(mut self, link: ArcPointer[Http2Link]):
+    def _join(mut self, mut state: ClientState, link: ArcPointer[Http2Link]):
         """Shares a connection that speaks HTTP/2."""
         self._attempt[].forget()
         self._claim = None
-        self._stream = OwnedPointer(Http2Exchange(link, self._owner))
+        var place = Optional[OwnedPointer[SharedPlace]](None)
+        swap(place, state.place)
+        if place:
+            self._stream = OwnedPointer(
+                Http2Exchange(link, place.take(), state.bell())
+            )
+        else:
+            self._stream = OwnedPointer(Http2Exchange(link, self._owner))
         self._stage = _OPENING
 
     def _take_connection(mut self, mut state: ClientState):
         """Goes on with the connection that was opened."""
         var connection = self._connector.value()[].take()
         self._connector = None
-        if self._claim:
-            swap(connection[].slot, self._claim.value()[].slot)
-            self._claim = None
         ref endpoint = self.request.endpoint
+        if self._claim and connection[].is_http2:
+            var link = state.lend_link(connection^, self._claim.value()[])
+            self._join(state, link)
+            state.end_dial(endpoint, False)
+            return
+        if self._claim:
+            connection[].slot = self._claim.value()[].take_slot(is_http1=True)
+            self._claim = None
         if not connection[].is_http2:
             self._connection = connection^
             self._stage = _EXCHANGING
             if endpoint.offers_http2:
                 state.end_dial(endpoint, True)
             return
-        self._join(state.add_link(connection^))
+        self._join(state, state.add_link(connection^))
         state.end_dial(endpoint, False)
 
     def _open(
@@ -333,7 +358,7 @@ struct RequestTask(Movable):
             return True
         # Who does not wait with others would wait for itself here: for a response
         # that its caller still reads.
-        if exchange.link[].wants_another() and (
+        if exchange.wants_another() and (
             self._owner < 0
             or (may_leave and state.offers_another(self.request.endpoint))
         ):
@@ -355,7 +380,10 @@ struct RequestTask(Movable):
             return StreamFate.OPEN
         var exchange = self._stream.take()
         var fate = exchange[].fate()
+        var is_shared = exchange[].is_shared()
         exchange[].end()
+        if is_shared:
+            return fate
         exchange[].link[].flush()
         state.settle_link(exchange[].link)
         return fate
@@ -510,6 +538,10 @@ struct RequestTask(Movable):
         if not self._has_told:
             state.keep_cookies(self._builder.response)
             self._note_exchange()
+        if self._stream and self._stream.value()[].is_shared():
+            self._stream.value()[].note_served(state)
+            self._stream = None
+            return
         if self._stream:
             var link = self._stream.value()[].link
             self._stream.value()[].end()
@@ -610,6 +642,26 @@ struct RequestTask(Movable):
         """Tells whether it has one connection, the one of `watch`, and keeps
         it until the attempt is over."""
         return self._stage == _EXCHANGING and Bool(self._connection)
+
+    def is_shared(self) -> Bool:
+        """Tells whether it has a part in a connection that threads share: the
+        driver waits with `wait_with_others`."""
+        return Bool(self._stream) and self._stream.value()[].is_shared()
+
+    def wait_with_others(mut self) raises ClientError -> TaskEvent:
+        """Waits until it is worth another step, for who drives it alone.
+
+        Returns:
+            Why it goes on.
+
+        Raises:
+            ClientError: If the system cannot wait.
+        """
+        if self._gives_way:
+            return TaskEvent.TIMEOUT
+        return self._stream.value()[].wait(
+            self._attempt[], self.request.timeouts, self.request.cancel
+        )
 
     def is_streaming(self) -> Bool:
         """Tells whether it has a part in a connection that others share: the

@@ -3,19 +3,23 @@ by a line with `ack`; what becomes of each request is a line on standard output
 when it is over."""
 
 from flare.http.client import (
+    AnyHook,
     CancelToken,
     Cancelled,
     ClientConfig,
     ClientError,
+    ClientHook,
     ClientRequest,
     ConnectionLimits,
     Credentials,
     DigestAuth,
+    OutgoingAttempt,
     SharedClient,
 )
 from flare.http.client.request import CLIENTS_OWN
+from flare.io.stream import Readable, Writable
 from flare.json import JsonValue, JsonWriter, parse
-from flare.sys.mutex import Mutex
+from flare.sys.mutex import Condvar, Mutex
 from flare.sys.thread import Task, Thread
 from flare.tls.config import TlsConfig
 
@@ -67,6 +71,141 @@ def _tell(output: Output, text: String):
     deinit(guard^)
 
 
+struct Doors(Movable):
+    """Behind which sinks and readers stand that hold their stream."""
+
+    var is_open: Bool
+    var held_count: Int
+
+    def __init__(out self):
+        self.is_open = False
+        self.held_count = 0
+
+
+@fieldwise_init
+struct Gate(ImplicitlyCopyable):
+    """Holds threads until it is told to let them go; copies are the same."""
+
+    var doors: Mutex[Doors]
+    var change: Condvar
+
+    def hold(self):
+        var guard = self.doors.lock()
+        guard[].held_count += 1
+        while not guard[].is_open:
+            self.change.wait(guard)
+        guard[].held_count -= 1
+        deinit(guard^)
+
+    def set(self, is_open: Bool):
+        var guard = self.doors.lock()
+        guard[].is_open = is_open
+        self.change.notify_all()
+        deinit(guard^)
+
+    def held_count(self) -> Int:
+        return self.doors.lock()[].held_count
+
+
+@fieldwise_init
+struct Nested(ClientHook):
+    """Sends a request of its own with the same client before each attempt."""
+
+    var client: SharedClient
+    var url: String
+
+    def before_attempt(self, mut attempt: OutgoingAttempt) raises:
+        var client = self.client
+        var inner = client.get(self.url)
+        attempt.headers.set("x-inner", String(inner.status.code))
+
+
+def _octet(id: Int, at: Int) -> UInt8:
+    return UInt8((at * 7 + id) % 251)
+
+
+@fieldwise_init
+struct Pattern(Readable):
+    """Content that tells of which request it is."""
+
+    var id: Int
+    var at: Int
+    var length: Int
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        var count = min(len(room), self.length - self.at)
+        for index in range(count):
+            room[index] = _octet(self.id, self.at + index)
+        self.at += count
+        return count
+
+
+@fieldwise_init
+struct CountingSink(Writable):
+    """Counts octets; the first ones may stand at a gate."""
+
+    var gate: Gate
+    var holds: Bool
+    var length: Int
+
+    def write(mut self, octets: Span[UInt8, _]) raises -> Int:
+        if self.holds:
+            self.holds = False
+            self.gate.hold()
+        self.length += len(octets)
+        return len(octets)
+
+
+@fieldwise_init
+struct Mover(Task):
+    """Moves much content one way, or both, and tells how much has come."""
+
+    var client: SharedClient
+    var output: Output
+    var gate: Gate
+    var way: String
+    var url: String
+    var id: Int
+    var length: Int
+
+    def run(mut self) raises:
+        var got = -1
+        var text = String()
+        try:
+            got = self._move()
+        except error:
+            text = String(error)
+        var out = JsonWriter()
+        out.begin_object()
+        out.key("id")
+        out.value(self.id)
+        out.key("length")
+        out.value(got)
+        out.key("text")
+        out.value(text)
+        out.end_object()
+        _tell(self.output, out^.finish())
+
+    def _move(mut self) raises -> Int:
+        if self.way == "upload":
+            var source = Pattern(self.id, 0, self.length)
+            var response = self.client.upload(
+                ClientRequest("POST", self.url), source, self.length
+            )
+            var octets = response.body.as_bytes()
+            for index in range(len(octets)):
+                if octets[index] != _octet(self.id, index):
+                    raise Error("octet ", index, " is another one's")
+            return len(octets)
+        if self.way == "open":
+            var response = self.client.open(ClientRequest("GET", self.url))
+            self.gate.hold()
+            return len(response.read_all())
+        var sink = CountingSink(self.gate, self.way == "hold", 0)
+        _ = self.client.download(ClientRequest("GET", self.url), sink)
+        return sink.length
+
+
 @fieldwise_init
 struct Sender(Task):
     """Sends requests, and tells of the last one."""
@@ -79,6 +218,7 @@ struct Sender(Task):
     var count: Int
     var token: CancelToken
     var total_ms: Int
+    var inner_url: String
 
     def run(mut self) raises:
         var out = JsonWriter()
@@ -88,14 +228,22 @@ struct Sender(Task):
         var ok_count = 0
         var body = String()
         var failure = Optional[ClientError]()
-        for _ in range(self.count):
+        var is_own = "{}" in self.url
+        for number in range(self.count):
             try:
-                var request = ClientRequest(self.method, self.url)
+                # Each asks for something else, and must be told of that.
+                var name = String(self.id, "-", number)
+                var request = ClientRequest(
+                    self.method, self.url.replace("{}", name)
+                )
                 request.cancel = self.token
                 request.total_timeout_ms = self.total_ms
+                if self.inner_url.byte_length() > 0:
+                    request.add_hook(Nested(self.client, self.inner_url))
                 var response = self.client.send(request^)
-                ok_count += Int(response.ok())
                 body = String(from_utf8_lossy=response.body.as_bytes())
+                var is_right = not is_own or String("/", name, "|") in body
+                ok_count += Int(response.ok() and is_right)
             except error:
                 failure = error^
         out.key("ok")
@@ -133,6 +281,7 @@ def _start(
                 _number(command, "count", 1),
                 token,
                 _number(command, "request_ms", CLIENTS_OWN),
+                _text(command, "inner_url"),
             )
         )
 
@@ -203,6 +352,7 @@ def main() raises:
     var client = SharedClient()
     var output = Output(0)
     var token = CancelToken()
+    var gate = Gate(Mutex(Doors()), Condvar())
     while True:
         var line: String
         try:
@@ -216,6 +366,23 @@ def main() raises:
             client = _client(command)
         elif what == "start":
             _start(client, output, token, command)
+        elif what == "move":
+            for number in range(_number(command, "threads", 1)):
+                _ = Thread(
+                    Mover(
+                        client,
+                        output,
+                        gate,
+                        _text(command, "way"),
+                        _text(command, "url"),
+                        _number(command, "id", 0) + number,
+                        _number(command, "length", 0),
+                    )
+                )
+        elif what == "gate":
+            gate.set(command["open"].int_value() == 1)
+        elif what == "held":
+            ack = String('{"ack": 1, "held": ', gate.held_count(), "}")
         elif what == "batch":
             _ = Thread(
                 Batch(
