@@ -107,6 +107,7 @@ struct Http2Exchange(Movable):
         """
         return Bool(self._place)
 
+    @always_inline
     def _hold(self) -> LinkHold:
         return LinkHold(self.link, Bool(self._place))
 

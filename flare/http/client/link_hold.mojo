@@ -16,6 +16,7 @@ struct LinkHold(Movable):
     var _link: Optional[ArcPointer[Http2Link]]
     var _guard: Optional[MutexGuard[Crowd, ImmUntrackedOrigin]]
 
+    @always_inline
     def __init__(out self, link: ArcPointer[Http2Link], is_shared: Bool):
         """Waits for the lock.
 
@@ -25,18 +26,26 @@ struct LinkHold(Movable):
         self._link = None
         self._guard = None
         if is_shared:
-            self._link = link
-            # SAFETY: the lock is the link's, which `_link` keeps.
-            self._guard = (
-                Pointer(to=link[].crowd.value())
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[ImmUntrackedOrigin]()[]
-                .lock()
-            )
+            self._begin(link)
 
+    @always_inline
     def __deinit__(deinit self):
-        if not self._guard:
-            return
+        if self._guard:
+            self._end()
+
+    @no_inline
+    def _begin(mut self, link: ArcPointer[Http2Link]):
+        self._link = link
+        # SAFETY: the lock is the link's, which `_link` keeps.
+        self._guard = (
+            Pointer(to=link[].crowd.value())
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin]()[]
+            .lock()
+        )
+
+    @no_inline
+    def _end(mut self):
         var link = self._link.take()
         var guard = self._guard.take()
         guard[].tell(link[].woken)
