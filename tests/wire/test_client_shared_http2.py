@@ -7,7 +7,16 @@ from collections import Counter
 
 import pytest
 from conftest import wait_until
-from h2_frames import ACK, HEADERS, MAX_STREAMS, PING, RST_STREAM, Frame, frame
+from h2_frames import (
+    ACK,
+    HEADERS,
+    INTERNAL_ERROR,
+    MAX_STREAMS,
+    PING,
+    RST_STREAM,
+    Frame,
+    frame,
+)
 from h2_hpack import Decoder
 from raw_http2 import Http2Peer
 from raw_server import Connection, RawServer, answering
@@ -163,6 +172,20 @@ def test_hooks_may_use_the_same_client(sharer, probe):
     assert sharer.figures()["opened"] == 1
 
 
+def test_a_sink_that_raises_ends_its_own_request(sharer, probe):
+    sharer.client(h2c=1)
+    sharer.start(probe.url + "/line/{}", threads=4, id=10, count=50)
+    url = f"{probe.url}/size/{MUCH}"
+    sharer.tell(do="move", way="fail", url=url, threads=3)
+    lines = sorted(sharer.lines(7), key=lambda line: line["id"])
+    for line in lines[:3]:
+        assert line["length"] == -1 and "no room here" in line["text"], lines
+    assert [line["ok"] for line in lines[3:]] == [50] * 4, lines
+    figures = sharer.figures()
+    check_idle(figures, 1)
+    assert figures["opened"] == 1
+
+
 def test_batches_and_threads_share_a_client(sharer, probe):
     sharer.client(h2c=1, per_host=2)
     sharer.start(probe.url + "/line/{}", threads=6, count=60)
@@ -268,41 +291,45 @@ def test_a_reset_ends_each_with_its_own_error(sharer):
     assert server.connection_count == 2
 
 
+@pytest.mark.parametrize("is_first", [False, True])
 @pytest.mark.parametrize("end", ["cancel", "timeout", "reset"])
-def test_the_end_of_one_is_not_that_of_others(sharer, end):
-    """Whoever of them leads: each of five in turn, while the others wait."""
+def test_the_end_of_one_is_not_that_of_others(sharer, end, is_first):
+    """The first one waits for the connection, and the others for the first."""
     asked = Asked()
     kinds = {"cancel": "Cancelled", "timeout": "Timeout", "reset": "StreamReset"}
 
     def handle(peer: Http2Peer) -> None:
-        streams = []
-        for _ in range(4):
-            streams.append(asked.next(peer))
+        streams = {}
         for _ in range(5):
             stream, path = asked.next(peer)
-            if end == "reset":
-                peer.reset(stream, 2)
-            else:
-                assert peer.until(RST_STREAM).stream == stream
-        for stream, path in streams:
+            streams[path] = stream
+        own = streams.pop("/0-0")
+        if end == "reset":
+            peer.reset(own, INTERNAL_ERROR)
+        else:
+            assert peer.until(RST_STREAM).stream == own
+        for path, stream in streams.items():
             peer.answer(stream, f"{path}|".encode())
         asked.answer_all(peer)
 
     server = RawServer(speaking(handle))
     sharer.client(h2c=1)
-    sharer.start(server.url + "/{}", threads=4, id=10)
-    assert wait_until(lambda: asked.paths.total() == 4)
-    for number in range(5):
-        sharer.tell(do="new token")
-        more = {"request_ms": 200} if end == "timeout" else {}
-        sharer.start(server.url + "/{}", id=number, method="POST", **more)
-        assert wait_until(lambda: asked.paths.total() == 5 + number)
-        if end == "cancel":
-            sharer.tell(do="cancel")
-        line = sharer.line()
-        assert (line["id"], line["kind"]) == (number, kinds[end]), line
+    more = {"request_ms": 1_000} if end == "timeout" else {}
+    one = {"apart": 1, "method": "POST", **more}
+    others = {"threads": 4, "id": 10}
+    orders = [one, others] if is_first else [others, one]
+    for options in orders:
+        count = asked.paths.total() + options.get("threads", 1)
+        sharer.start(server.url + "/{}", **options)
+        assert wait_until(lambda: asked.paths.total() == count)
+    if end == "cancel":
+        sharer.tell(do="cancel apart")
+    line = sharer.line()
+    assert (line["id"], line["kind"]) == (0, kinds[end]), line
     lines = sharer.lines(4)
     assert [line["ok"] for line in lines] == [1] * 4, lines
+    lines = sharer.run(server.url + "/{}", 4, id=20, count=5)
+    assert [line["ok"] for line in lines] == [5] * 4, lines
     check_idle(sharer.figures(), 1)
     server.close()
     assert server.connection_count == 1

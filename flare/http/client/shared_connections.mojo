@@ -129,7 +129,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
     def leave(self, number: Int, is_late: Bool):
         """Leaves the queue, as `SharedPool.leave` does."""
         var guard = self._pool.lock()
-        guard[].leave(number, is_late=is_late)
+        guard[].leave(number, is_late=is_late, now_ms=coarse_monotonic_ms())
         var news = _News(guard[])
         deinit(guard^)
         news^.tell()
@@ -424,9 +424,6 @@ struct ConnectionClaim(Movable):
 
         Args:
             is_http1: True if it speaks HTTP/1.1.
-
-        Returns:
-            The slot.
         """
         if self._dials:
             self._dials = False

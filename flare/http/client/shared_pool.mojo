@@ -409,11 +409,12 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
                     self._serve_waiting()
                     return
 
-    def leave(mut self, number: Int, *, is_late: Bool):
+    def leave(mut self, number: Int, *, is_late: Bool, now_ms: Int = 0):
         """Leaves the queue; what was given already goes to others.
 
         Args:
             is_late: True to count a wait in vain.
+            now_ms: What time it is.
         """
         if is_late:
             self._figures.timed_out += 1
@@ -426,7 +427,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             if connection:
                 self.dropped.append(connection.take())
             if lent >= 0:
-                self.give_back(host, lent, 0)
+                self.give_back(host, lent, now_ms)
                 return
             if dials:
                 self.end_dial(host, is_http1=False)
@@ -503,7 +504,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         shared. The last one leaves it idle.
 
         Args:
-            lent: The connection's number.
             now_ms: What time it is.
             is_closing: True if the connection takes no more requests.
             seat_count: How many it takes at once; 0 if that is not known.

@@ -120,9 +120,14 @@ def test_who_was_granted_a_part_and_leaves_gives_it_back() raises:
     var host = _join(pool).value().host
     var second = pool.wait(_to(), 2, joins=True)
     var lent = pool.lend(host, _Wire(7), has_dialed=True)
-    pool.leave(second, is_late=False)
     pool.give_back(host, lent, 0)
+    pool.leave(second, is_late=False, now_ms=700)
     _check(pool, 1, 0, 0)
+    # Its time as an idle one begins with that.
+    pool.expire(1_600)
+    _check(pool, 1, 0, 0)
+    pool.expire(1_700)
+    _check(pool, 0, 0, 0)
 
 
 def test_a_dial_that_fails_is_not_waited_for_again() raises:

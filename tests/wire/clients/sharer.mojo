@@ -142,13 +142,16 @@ struct Pattern(Readable):
 
 @fieldwise_init
 struct CountingSink(Writable):
-    """Counts octets; the first ones may stand at a gate."""
+    """Counts octets; the first ones may stand at a gate, or be refused."""
 
     var gate: Gate
     var holds: Bool
+    var fails: Bool
     var length: Int
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
+        if self.fails:
+            raise Error("no room here")
         if self.holds:
             self.holds = False
             self.gate.hold()
@@ -201,7 +204,9 @@ struct Mover(Task):
             var response = self.client.open(ClientRequest("GET", self.url))
             self.gate.hold()
             return len(response.read_all())
-        var sink = CountingSink(self.gate, self.way == "hold", 0)
+        var sink = CountingSink(
+            self.gate, self.way == "hold", self.way == "fail", 0
+        )
         _ = self.client.download(ClientRequest("GET", self.url), sink)
         return sink.length
 
@@ -352,6 +357,8 @@ def main() raises:
     var client = SharedClient()
     var output = Output(0)
     var token = CancelToken()
+    # Of a request that ends before others.
+    var apart = CancelToken()
     var gate = Gate(Mutex(Doors()), Condvar())
     while True:
         var line: String
@@ -365,7 +372,8 @@ def main() raises:
         if what == "client":
             client = _client(command)
         elif what == "start":
-            _start(client, output, token, command)
+            var own = apart if command.contains("apart") else token
+            _start(client, output, own, command)
         elif what == "move":
             for number in range(_number(command, "threads", 1)):
                 _ = Thread(
@@ -393,6 +401,8 @@ def main() raises:
                     token,
                 )
             )
+        elif what == "cancel apart":
+            apart.cancel()
         elif what == "cancel":
             token.cancel()
         elif what == "new token":
