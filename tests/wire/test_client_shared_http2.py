@@ -1,6 +1,7 @@
 """One connection of HTTP/2 for all threads that share a client: who may join it,
 what one thread does to the others, and what becomes of them when it ends."""
 
+import socket
 import ssl
 import threading
 from collections import Counter
@@ -471,3 +472,57 @@ def test_the_first_dial_may_fail(sharer, certs):
     figures = sharer.figures()
     assert (figures["busy"], figures["waiting"]) == (0, 0), figures
     slow.server.close()
+
+
+def test_an_end_that_nobody_has_read_is_seen_by_who_comes(sharer):
+    """One has an open response, and reads nothing, so nobody waits for the
+    connection: what has become of it is looked at before it is joined."""
+    asked, ends, has_ended = Asked(), threading.Event(), threading.Event()
+
+    def handle(peer: Http2Peer) -> None:
+        stream, path = asked.next(peer)
+        if path != "/held":
+            peer.answer(stream, f"{path}|".encode())
+            return asked.answer_all(peer)
+        peer.head(stream)
+        peer.data(stream, b"x", ends=False)
+        ends.wait(20)
+        peer.connection.sock.shutdown(socket.SHUT_WR)
+        has_ended.set()
+        return peer.drain()
+
+    server = RawServer(speaking(handle))
+    sharer.client(h2c=1)
+    sharer.tell(do="gate", open=0)
+    sharer.tell(do="move", way="open", url=server.url + "/held", threads=1, id=9)
+    assert wait_until(lambda: sharer.tell(do="held")["held"] == 1)
+    ends.set()
+    assert has_ended.wait(10)
+    lines = sharer.run(server.url + "/{}", 1, method="POST")
+    assert [line["ok"] for line in lines] == [1], lines
+    sharer.tell(do="gate", open=1)
+    assert sharer.line()["id"] == 9
+    server.close()
+    assert server.connection_count == 2
+
+
+def test_a_request_that_breaks_connections_is_sent_anew_once(sharer):
+    """A connection that others have opened meanwhile, and used, is no idle one
+    that may have been closed: its loss counts."""
+    asked = Asked()
+
+    def handle(peer: Http2Peer) -> None:
+        while True:
+            stream, path = asked.next(peer)
+            if path == "/crash":
+                return peer.connection.reset()
+            peer.answer(stream, f"{path}|".encode())
+
+    server = RawServer(speaking(handle))
+    sharer.client(h2c=1)
+    sharer.start(server.url + "/{}", threads=6, id=10, count=40)
+    sharer.start(server.url + "/crash", apart=1)
+    lines = sharer.lines(7)
+    assert [line["ok"] for line in lines if line["id"] == 0] == [0], lines
+    assert asked.paths["/crash"] <= 2
+    server.close()

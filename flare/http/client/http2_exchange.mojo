@@ -173,7 +173,9 @@ struct Http2Exchange(Movable):
         var asks = request.expects_continue and request.has_content()
         attempt.begin(request.method, asks)
         attempt.is_stream = True
-        if not request.upload.is_streamed and not asks:
+        # Reading a file may take long, and others wait for the lock.
+        var may_append = not self.is_shared() or request.body.is_in_memory()
+        if not request.upload.is_streamed and not asks and may_append:
             append_own_content(attempt, request)
         var ends = attempt.has_all_content() and len(attempt.output) == 0
         self.flight = link.open(self.owner, request.method == "HEAD", ends)
@@ -392,6 +394,19 @@ struct Http2Exchange(Movable):
         flight.progress_ms = coarse_monotonic_ms()
         self._piece_len = 0
 
+    def content_length(self) -> Int:
+        """Tells how much content was announced.
+
+        Returns:
+            Bytes; -1 if that is not known, or there is no stream yet.
+        """
+        var length = -1
+        var hold = self._hold()
+        if self.flight:
+            length = self.flight.value()[].content_length
+        deinit(hold^)
+        return length
+
     def note_progress(mut self):
         """Counts the server's silence from now on: what the caller's source or
         sink has taken is not the server's time."""
@@ -432,7 +447,9 @@ struct Http2Exchange(Movable):
         if self.flight:
             link.release(self.flight.held()[])
         else:
+            # It may have been woken for a stream that others can use.
             link.leave(self.owner)
+            link.wake_for_room()
         if self._place:
             link.flush()
             if not link.is_in_use():
@@ -500,13 +517,17 @@ struct Http2Exchange(Movable):
             var wants_write = (watched.wanted & POLL_WRITE) != 0
             if not hold.crowd().begin_wait(self.owner, wants_write):
                 watched.number = -1
+            # The descriptor may be silent then.
+            var has_more = self.link[].has_more
             deinit(hold^)
             var entries = Array[PollEntry, 3](fill=watched)
             entries[1] = PollEntry(self._bell.value().fd(), POLL_READ, 0)
             entries[2] = PollEntry(-1, POLL_READ, 0)
             if cancel:
                 entries[2].number = cancel.value().fd()
-            var result = poll_descriptors(Span(entries), wait_ms)
+            var result = poll_descriptors(
+                Span(entries), 0 if has_more else wait_ms
+            )
             hold = self._hold()
             hold.crowd().end_wait(self.owner)
             if result < 0 and result != -EINTR:
@@ -517,7 +538,7 @@ struct Http2Exchange(Movable):
             # Errors and the end of the stream are met by reading.
             if entries[0].found != 0 and entries[0].found != POLL_WRITE:
                 self.link[].pump()
-            if result == 0:
+            if result == 0 and not has_more:
                 event = TaskEvent.TIMEOUT
                 break
             if entries[2].found != 0:
@@ -527,8 +548,11 @@ struct Http2Exchange(Movable):
         return event
 
     def _has_news(self, mut hold: LinkHold) -> Bool:
-        """Tells whether the request can go on; sends what waits."""
+        """Tells whether the request can go on; sends what waits, and takes what is
+        here already."""
         ref link = self.link[]
+        if link.has_more:
+            link.pump()
         if link.wants_write():
             link.flush()
         hold.settle()

@@ -409,7 +409,7 @@ struct Http2Link(Movable):
             self._ping_if_silent(flight.progress_ms)
         if len(flight.content) > 0 and not flight.is_lent:
             self.session.state.owe(len(flight.content), self._output)
-        self._wake_waiting()
+        self.wake_for_room()
 
     def is_congested(self) -> Bool:
         """Tells whether uploads have to wait until the server takes more.
@@ -594,7 +594,7 @@ struct Http2Link(Movable):
             var flight = self._flights[index]
             flight[].fail(error.copy(), StreamFate.OPEN)
             self._wake(flight[])
-        self._wake_waiting()
+        self.wake_for_room()
 
     def _take_events(mut self):
         var now_ms = self._heard_ms
@@ -628,12 +628,12 @@ struct Http2Link(Movable):
             self._take_goaway(event)
         elif event.kind == EventKind.PONG:
             self._ping_ms = -1
-            self._wake_waiting()
+            self.wake_for_room()
         elif event.kind == EventKind.WINDOW:
             self._wake_senders(event.stream_id)
             if event.stream_id == 0:
                 # SETTINGS may have come.
-                self._wake_waiting()
+                self.wake_for_room()
         else:
             self._take_of_stream(event)
 
@@ -739,7 +739,7 @@ struct Http2Link(Movable):
                 self._wake(flight[])
             else:
                 self.has_served = True
-        self._wake_waiting()
+        self.wake_for_room()
 
     def _wake(mut self, mut flight: Http2Flight):
         if flight.has_news:
@@ -757,7 +757,7 @@ struct Http2Link(Movable):
             ):
                 self._wake(flight[])
 
-    def _wake_waiting(mut self):
+    def wake_for_room(mut self):
         """Wakes as many of those that wait as there are streams for."""
         var count = len(self._waiting)
         if not self.is_closing and not self.wants_another():

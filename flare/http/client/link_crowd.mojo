@@ -128,6 +128,11 @@ struct Crowd(Movable):
         member.has_news = False
         return has_news
 
+    def ring_leader(mut self):
+        """Has the leader look for itself: what is to be read will not be told."""
+        if self.leader != NOBODY:
+            self._members[self._find(self.leader)].ring()
+
     def watch_writing(mut self):
         """Lets the leader wait until the connection takes octets, too."""
         if self.leader == NOBODY or self._leader_writes:

@@ -52,6 +52,8 @@ struct LinkHold(Movable):
         link[].woken.clear()
         if link[].wants_write():
             guard[].watch_writing()
+        if link[].has_more:
+            guard[].ring_leader()
         deinit(guard^)
         _ = link^
 

@@ -313,6 +313,14 @@ struct RequestBody(Copyable, Defaultable, Movable):
             return len(self._parts.value()[])
         return len(self.content)
 
+    def is_in_memory(self) -> Bool:
+        """Tells whether all of it can be had without a wait.
+
+        Returns:
+            False if parts of a form are to be read from files.
+        """
+        return not self._parts
+
     def append_to(
         self, mut output: Buffer, start: Int, end: Int
     ) raises ClientError:

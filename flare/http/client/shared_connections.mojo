@@ -9,6 +9,7 @@ from flare.http.client.timeout_policy import shorter
 from flare.http.client.error import ClientError, Phase, PoolExhausted
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
+from flare.http.client.link_crowd import NOBODY
 from flare.http.client.link_hold import LinkHold
 from flare.http.client.pool import Endpoint
 from flare.http.client.shared_pool import (
@@ -388,8 +389,9 @@ struct ConnectionClaim(Movable):
         var idle = grant.take().take()
         var link = idle.value().link.value()
         var hold = LinkHold(link, True)
-        if not link[].is_in_use():
-            # Nobody has looked what became of it.
+        if hold.crowd().leader == NOBODY:
+            # Nobody has looked what became of it: whoever has a part in it is
+            # busy elsewhere, such as with what has come.
             _ = link[].wake_up()
         place.was_used = was_idle or link[].connection[].request_count > 0
         place.is_closing = link[].is_closing

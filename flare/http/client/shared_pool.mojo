@@ -22,7 +22,9 @@ struct ConnectionLimits(ImplicitlyCopyable):
     """Most connections open at once to one host, by one way (proxy, TLS)."""
     var queue_timeout_ms: Int
     """Longest wait of a request for a connection, in milliseconds; -1 for as
-    long as its own times allow."""
+    long as its own times allow. Who waits for one that it shares with nobody
+    (HTTP/1.1, `send_all`, `fetch_later`) holds up those behind it to the same
+    host as long."""
     var max_waiting: Int
     """Most requests that wait at once; one more fails at once
     (`PoolExhausted`)."""
@@ -546,6 +548,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
                 if host.waiting[place].joins:
                     _ = host.waiting.pop(place)
                     self._figures.waiting -= 1
+            # With those that its threads open, or have for themselves.
+            self._open_count -= host.open_count - len(host.idle)
+            host.open_count = len(host.idle)
             while len(host.lent) > 0:
                 all.append(host.lent.pop().take())
         return all^
@@ -564,6 +569,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         """Notes that a connection is no more."""
         var index = self._index_of(host)
         if index < 0:
+            return
+        ref found = self._hosts[index]
+        if found.open_count <= len(found.idle):
+            # It was another process's.
             return
         self._hosts[index].open_count -= 1
         self._open_count -= 1

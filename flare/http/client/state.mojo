@@ -26,6 +26,7 @@ from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms, unix_seconds
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
+from flare.sys.signal import process_id
 from std.memory import ArcPointer, OwnedPointer
 
 comptime HTTP1_COUNT_MAX = 64
@@ -56,6 +57,7 @@ struct ClientState(Movable):
     have, too; the request takes it."""
     # What wakes a request on such a connection; of the one that waits.
     var _bell: Optional[Waker]
+    var _bell_process: Int
     # Connections that are being opened and may turn out to speak HTTP/2.
     var _dials: List[_Dial]
     # Endpoints that chose HTTP/1.1, so that nobody waits for their answer.
@@ -84,6 +86,7 @@ struct ClientState(Movable):
         self.shared = None
         self.place = None
         self._bell = None
+        self._bell_process = 0
         self._spare = []
 
     def share(mut self, var parts: SharedParts):
@@ -243,10 +246,13 @@ struct ClientState(Movable):
         return idle^
 
     def _have_bell(mut self) raises ClientError:
-        if self._bell:
+        """Makes the bell, and another one in a process that was forked since: both
+        would be rung, and silenced, for each other."""
+        if self._bell and self._bell_process == process_id():
             return
         try:
             self._bell = Waker()
+            self._bell_process = process_id()
         except error:
             raise ClientError(materialize[Phase.QUEUE](), NetworkError(error))
 

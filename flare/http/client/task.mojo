@@ -484,7 +484,7 @@ struct RequestTask(Movable):
             Bytes; -1 if that is not known.
         """
         if self._stream:
-            return self._stream.value()[].flight.value()[].content_length
+            return self._stream.value()[].content_length()
         return self._attempt[].parser.content_len()
 
     def received_len(self) -> Int:
@@ -603,7 +603,8 @@ struct RequestTask(Movable):
             fate,
             error,
             state.config,
-            was_reused=self._was_reused,
+            # Once: what it is given then may have served others, too.
+            was_reused=self._was_reused and self._may_reuse,
         )
         if next.is_fresh:
             self._was_reused = False

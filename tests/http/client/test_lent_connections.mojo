@@ -275,4 +275,6 @@ def test_what_another_process_has_is_forgotten() raises:
     assert_equal(len(all), 1)
     assert_equal(len(pool.dropped), 0)
     assert_equal(pool.figures().waiting, 0)
+    # They are not this process's, and take no place of its own.
+    assert_equal(pool.figures().busy, 0)
     assert_equal(_number(_join(pool)), -1)

@@ -72,6 +72,20 @@ def test_news_wakes_who_waits_and_is_kept_for_who_does_not() raises:
     assert_true(crowd.take_news(second))
 
 
+def test_the_leader_learns_that_there_is_something_to_read() raises:
+    # Which the descriptor does not tell.
+    var crowd = Crowd()
+    var bells = [Waker(), Waker()]
+    var first = crowd.join(bells[0].copy())
+    var second = crowd.join(bells[1].copy())
+    crowd.ring_leader()
+    _ = crowd.begin_wait(first, False)
+    _ = crowd.begin_wait(second, False)
+    crowd.ring_leader()
+    assert_true(_rings(bells[0]))
+    assert_false(_rings(bells[1]))
+
+
 def test_the_leader_learns_that_there_is_something_to_send() raises:
     var crowd = Crowd()
     var bell = Waker()
