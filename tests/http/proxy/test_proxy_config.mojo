@@ -1,6 +1,5 @@
 from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
-from std.testing import assert_raises
-from tests.support.assertions import assert_true
+from tests.support.assertions import assert_raises, assert_true
 
 
 def _day() -> Int:
