@@ -29,7 +29,7 @@ from doc_features import check_features
 from doc_names import check_names, check_navigation
 from doc_noise import noise
 from docs_reference import Reference
-from mojo_source import DEFINITION, Problem, Source, conclude
+from mojo_source import Problem, Source, conclude
 from report import Report
 from toolchain import BUILD, ROOT, mojo
 
@@ -203,22 +203,13 @@ def gaps_of_fronts(root: Path, output: str) -> str:
     for line in output.splitlines():
         if match := DIAGNOSTIC.match(line):
             path = Path(match["path"]).relative_to(root)
-            name = _definition_around(root, path, int(match["line"]))
+            name = Source.read(root, path).definition_around(int(match["line"]))
             keeps = (path, name) in offered
         elif re.match(r"\S*mojo: error: ", line):
             keeps = True
         if keeps:
             kept.append(line)
     return "\n".join(kept)
-
-
-def _definition_around(root: Path, path: Path, number: int) -> str:
-    """Names what is defined at the top level around a line, if anything."""
-    code = Source.read(root, path).code
-    for index in range(number - 1, -1, -1):
-        if match := DEFINITION.match(code[index]):
-            return match["name"]
-    return ""
 
 
 def check_docstrings() -> str:

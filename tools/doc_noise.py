@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mojo_source import DEFINITION, Function, Problem, Source
+from mojo_source import Function, Problem, Source
 
 WORDS_MAX = 3
 SECTIONS = ("Args:", "Parameters:", "Returns:", "Raises:")
@@ -18,22 +18,11 @@ def noise(root: Path, offered: set[tuple[Path, str]]) -> Iterator[Problem]:
     """Looks through the library; `offered` are names of fronts, with their files."""
     for path in sorted((root / "flare").rglob("*.mojo")):
         source = Source.read(root, path.relative_to(root))
-        tops = _tops(source)
         for function in source.functions:
             is_private = function.name.startswith("_") and function.name[1:2] != "_"
-            if is_private or (source.path, _top_of(tops, function)) not in offered:
+            name = source.definition_around(function.line)
+            if is_private or (source.path, name) not in offered:
                 yield from _noise_of(source, function)
-
-
-def _tops(source: Source) -> list[tuple[int, str]]:
-    """The line and the name of each definition at the top level."""
-    found = enumerate(map(DEFINITION.match, source.code), 1)
-    return [(line, match["name"]) for line, match in found if match]
-
-
-def _top_of(tops: list[tuple[int, str]], function: Function) -> str:
-    names = [name for line, name in tops if line <= function.line]
-    return names[-1] if names else ""
 
 
 def _noise_of(source: Source, function: Function) -> Iterator[Problem]:

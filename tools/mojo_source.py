@@ -174,6 +174,13 @@ class Source:
         code = "\n".join(self.code)
         return {found["name"] for found in DEFINITION.finditer(code)}
 
+    def definition_around(self, number: int) -> str:
+        """Names what is defined at the top level around a line, if anything."""
+        for index in range(number - 1, -1, -1):
+            if match := DEFINITION.match(self.code[index]):
+                return match["name"]
+        return ""
+
     @cached_property
     def imported(self) -> set[str]:
         """The names that this file takes from others."""
