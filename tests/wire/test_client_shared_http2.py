@@ -23,18 +23,9 @@ from raw_http2 import Http2Peer
 from raw_server import Connection, RawServer, answering
 from ready import ready
 from test_client_hostile import sized
-from test_client_shared import Sharer
+from test_client_shared import sharer  # noqa: F401
 
 MUCH = 6_000_000
-
-
-@pytest.fixture
-def sharer():
-    running = Sharer()
-    yield running
-    assert running.process.poll() is None, "the client died during the tests"
-    running.process.stdin.close()
-    assert running.process.wait(10) == 0
 
 
 class Peer(Http2Peer):
