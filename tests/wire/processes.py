@@ -5,6 +5,7 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,6 +128,30 @@ def memory_len(pid: int, field: str) -> int:
 def anonymous_len(pid: int) -> int:
     """Gives the memory that a process has written to, in bytes."""
     return memory_len(pid, "RssAnon")
+
+
+class AnonymousPeak:
+    """The most memory of its own that a process has had, looked at every few
+    milliseconds. `VmHWM` counts pages of the program's file too, which the kernel
+    maps in and out by megabytes as it likes."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.first_len = self.len = anonymous_len(pid)
+        self._has_ended = threading.Event()
+        self._watch = threading.Thread(target=self._run, daemon=True)
+        self._watch.start()
+
+    def _run(self) -> None:
+        while not self._has_ended.wait(0.003):
+            self.len = max(self.len, anonymous_len(self.pid))
+
+    def end(self) -> int:
+        """Ends the looking; by how many bytes it grew at most."""
+        self._has_ended.set()
+        self._watch.join()
+        self.len = max(self.len, anonymous_len(self.pid))
+        return self.len - self.first_len
 
 
 def cpus_of_threads(pid: int) -> list[str]:

@@ -22,6 +22,13 @@ def reset_at_close(sock: socket.socket) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+def end_has_arrived(sock: socket.socket) -> bool:
+    """Tells whether the peer's kernel has what was sent, up to the end of the
+    stream: FIN-WAIT-2 (RFC 9293 section 3.3.2)."""
+    fin_wait_2 = 5
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == fin_wait_2
+
+
 class Connection:
     """One accepted connection, with what was received and not yet taken."""
 

@@ -20,7 +20,7 @@ from h2_frames import (
 )
 from h2_hpack import Decoder
 from raw_http2 import Http2Peer
-from raw_server import Connection, RawServer, answering
+from raw_server import Connection, RawServer, answering, end_has_arrived
 from ready import ready
 from test_client_hostile import sized
 from test_client_shared import sharer  # noqa: F401
@@ -403,7 +403,7 @@ def test_the_first_dial_may_choose_another_version(sharer, certs):
     sharer.client(ca_file=str(certs / "root.pem"))
     sharer.start(slow.url, threads=4)
     assert wait_until(lambda: sharer.figures()["waiting"] == 3)
-    assert slow.server.connection_count == 1
+    assert wait_until(lambda: slow.server.connection_count == 1)
     slow.may_go.set()
     lines = sharer.lines(4)
     assert [line["ok"] for line in lines] == [1] * 4, lines
@@ -479,6 +479,7 @@ def test_an_end_that_nobody_has_read_is_seen_by_who_comes(sharer):
         peer.data(stream, b"x", ends=False)
         ends.wait(20)
         peer.connection.sock.shutdown(socket.SHUT_WR)
+        assert wait_until(lambda: end_has_arrived(peer.connection.sock))
         has_ended.set()
         return peer.drain()
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import Client, wait_until
-from processes import memory_len
+from processes import AnonymousPeak
 
 FAST = b"GET /fast HTTP/1.1\r\nHost: test\r\n\r\n"
 SLOW = b"GET /slow/%d HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -166,10 +166,6 @@ class Others(threading.Thread):
         return max(self.times)
 
 
-def file_len(server) -> int:
-    return memory_len(server.process.pid, "RssFile")
-
-
 @pytest.mark.parametrize("threads", [0, 4])
 def test_unfinished_content_has_a_bound_for_all(start, threads):
     """64 clients send all but the last octet of 2 MiB each: 128 MiB."""
@@ -182,7 +178,7 @@ def test_unfinished_content_has_a_bound_for_all(start, threads):
     )
     others = Others(server, FAST)
     others.start()
-    before, file = memory_len(server.process.pid, "VmHWM"), file_len(server)
+    peak = AnonymousPeak(server.process.pid)
     content = bytes(2 * MIB)
     clients, refused = [], 0
     for _ in range(64):
@@ -193,9 +189,7 @@ def test_unfinished_content_has_a_bound_for_all(start, threads):
         except OSError:
             pass  # It was refused before all was sent.
     assert wait_until(lambda: len(others.times) > 10)
-    # The kernel maps pages of the program's file in as it likes, megabytes at once.
-    file = file_len(server) - file
-    grown = memory_len(server.process.pid, "VmHWM") - before - file
+    grown = peak.end()
     worst = others.worst()
     held = []
     for client in clients:

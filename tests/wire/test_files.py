@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import Client, Response, Server, shown, wait_until
 from https_client import HttpsClient, trusting
-from processes import descriptor_count, memory_len
+from processes import AnonymousPeak, descriptor_count
 from wire_programs import built
 
 BIG = random.Random(7).randbytes(3_000_000)
@@ -455,10 +455,10 @@ def clients_of(start, start_tls, certs, root):
 
 
 def grown(server: Server, client: Client, length: int) -> int:
-    """Takes so much of the sparse file, and tells what the most memory that
-    the server ever had has grown by."""
+    """Takes so much of the sparse file, and tells by how much the server's memory
+    grows meanwhile."""
     assert ask(client, "/strict/big.bin").body == BIG
-    before = memory_len(server.process.pid, "VmHWM")
+    peak = AnonymousPeak(server.process.pid)
     client.send(target("/strict/sparse.bin"))
     # The content is not taken by this.
     head = client.response(is_head=True).head
@@ -470,7 +470,7 @@ def grown(server: Server, client: Client, length: int) -> int:
         taken += count
     if length == SPARSE_LEN:
         assert taken == SPARSE_LEN and room[:count].endswith(b"end\n!")
-    return memory_len(server.process.pid, "VmHWM") - before
+    return peak.end()
 
 
 def slow_client(server: Server) -> Client:

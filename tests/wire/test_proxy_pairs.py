@@ -10,7 +10,7 @@ import pytest
 from conftest import Client, Server
 from h2_client import H2Client
 from peer_servers import start_go
-from processes import memory_len
+from processes import AnonymousPeak
 from wire_programs import built
 
 VERSIONS = {"1.1": "--http1.1", "2": "--http2-prior-knowledge"}
@@ -114,15 +114,15 @@ def test_large_bodies_take_little_memory(curl, upstream, tmp_path):
     file.write_bytes(b"x")
     curl("/download?length=1", "-o", "/dev/null")
     curl("/upload", "-T", str(file))
-    first = memory_len(pid, "VmHWM")
+    peak = AnonymousPeak(pid)
     _, length = curl(f"/download?length={LARGE_LEN}", "-o", "/dev/null", "-w", "%{size_download}")
     assert length == b"%d" % LARGE_LEN
     with file.open("wb") as out:
         out.truncate(LARGE_LEN)
     _, body = curl("/upload", "-T", str(file))
     assert body.startswith(b"%d true %d" % (LARGE_LEN, LARGE_LEN)), body
-    grown = memory_len(pid, "VmHWM") - first
-    print(f"{upstream[0]}: {grown / 1e6:.1f} MB more than the {first / 1e6:.1f} MB at first")
+    grown = peak.end()
+    print(f"{upstream[0]}: {grown / 1e6:.1f} MB more")
     assert grown < 4_000_000
 
 
