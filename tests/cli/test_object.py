@@ -354,6 +354,88 @@ def test_docstrings_and_comments_are_left_out() -> None:
     assert source.code_lines(lines) == [lines[0], lines[5]]
 
 
+DOCUMENTED = '''"""A module."""
+
+from flare.shop import till  # And why.
+
+
+struct Empty:
+    """Nothing follows this."""
+
+
+trait Counts:
+    """Counts."""
+
+    def count(self) -> Int:
+        """Counts.
+
+        Returns:
+            How many ("three").
+        """
+        ...
+
+
+comptime TEXT = """
+# No comment
+
+    kept as it is
+"""
+"""What TEXT is."""
+
+
+def shown() -> String:
+    # As it is.
+    return String(
+        """
+        no docstring
+        """
+    )
+'''
+UNDOCUMENTED = '''from flare.shop import till  # And why.
+struct Empty:
+    """Nothing follows this."""
+trait Counts:
+    def count(self) -> Int:
+        ...
+comptime TEXT = """
+# No comment
+
+    kept as it is
+"""
+def shown() -> String:
+    return String(
+        """
+        no docstring
+        """
+    )
+'''
+
+
+def test_a_module_without_its_docs() -> None:
+    module = source.Module.read("flare.shop.counts", DOCUMENTED)
+    assert source.without_docs(module) == UNDOCUMENTED
+
+
+def test_whoever_edits_a_docstring_compiles_nothing_anew(tmp_path) -> None:
+    """The unit's sources stay as they were; a line of code changes them."""
+    said = {}
+    for kind, old, new in (
+        ("first", "", ""),
+        ("docs", '"""Puts."""', '"""Puts a coin in.\n\n        More."""'),
+        ("code", "self.count += Int(coin)", "self.count += 2 * Int(coin)"),
+    ):
+        root = tmp_path / kind
+        for name, text in LIBRARY.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace(old, new) if old else text)
+        library = Library(root)
+        made = Interface(library, library.exported(()), set(), {"all": Unit((), ())})
+        made.write_unit("all", root / "unit", "identity", ["symbol"])
+        said[kind] = store.tree_digest(root / "unit")
+    assert said["docs"] == said["first"] != said["code"]
+
+
 def test_the_environment_puts_the_interface_first() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "mojo_flare", "flags", "--env"],

@@ -101,7 +101,8 @@ def binary_of(source: Path, *folders: str) -> Path:
     digest = hashlib.sha256(" ".join(WHOLE + OPTIONS + SANITIZED).encode())
     digest.update(source.read_bytes())
     if not is_whole():
-        digest.update(flare_object(recipe()).folder.name.encode())
+        digest.update(repr(flare_object(recipe()).facts["parts"]).encode())
+        folders = tuple(folder for folder in folders if folder != "flare")
     for path in mojo_sources(*folders):
         digest.update(path.read_bytes())
     return BUILD / "wire" / f"{source.stem}-{digest.hexdigest()[:16]}"

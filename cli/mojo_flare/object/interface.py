@@ -26,6 +26,7 @@ from mojo_flare.object.source import (
     code_lines,
     docs_end,
     signature,
+    without_docs,
     words,
 )
 
@@ -438,7 +439,8 @@ class Interface:
         exports: list[str] = []
         for name in sorted(inside):
             module = self.library.modules[name]
-            text = "\n".join(module.lines) + "\n"
+            # Whoever edits a docstring compiles nothing anew.
+            text = without_docs(module)
             if self.rows.get(name) and name in self.units[unit]:
                 text += "\n".join(self.table(name, True)) + "\n"
                 main.append(f"from {name} import _ObjectTable as _Table{len(exports)}")

@@ -245,6 +245,41 @@ def code_lines(lines: list[str], has_docs: bool = True) -> list[str]:
     return found
 
 
+def without_docs(module: Module) -> str:
+    """Leaves comments, blank lines and docstrings out of a module: what is left is
+    what the compiler compiles. A string within brackets is no docstring, and one
+    that is all of a body stays."""
+    lines, code = module.lines, module.code
+    found: list[str] = []
+    at, depth = 0, 0
+    while at < len(lines):
+        end = docs_end(code, at) if depth == 0 else at
+        if end > at and not _is_all_of_a_body(code, found, end):
+            at = end
+            continue
+        end = max(end, at + 1)
+        while "".join(code[at:end]).count('"""') % 2 and end < len(code):
+            end += 1
+        if any(x.strip() for x in code[at:end]):
+            found += lines[at:end]
+        for octet in "".join(code[at:end]):
+            depth += (octet in "([{") - (octet in ")]}")
+        at = end
+    return "\n".join(found) + "\n"
+
+
+def _is_all_of_a_body(code: list[str], before: list[str], end: int) -> bool:
+    """Tells whether nothing follows a docstring in the body that it begins."""
+    if not before or not before[-1].rstrip().endswith(":"):
+        return False
+    rest = [x for x in code[end:] if x.strip()][:1]
+    return not rest or _indent(rest[0]) <= _indent(before[-1])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 def docs_end(code: list[str], at: int) -> int:
     """The line behind a docstring, if one begins at a line; else that line."""
     if at < len(code) and code[at].strip().startswith('"""'):

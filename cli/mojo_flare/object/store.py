@@ -163,6 +163,7 @@ class Store:
             _link(codes, done / "flare.o")
             facts = {
                 "identity": identity,
+                "parts": [part.name for part in (*codes, package)],
                 "cpu": recipe.cpu,
                 "options": list(recipe.options),
                 "compiler": self.compiler.version,
