@@ -12,8 +12,8 @@ from flare.http.client.response import (
     ResponseBuilder,
     copy_fields,
 )
-from flare.http.h1.chunked import LAST_CHUNK, append_chunk
 from flare.http.h1.field_section import HeadLimits
+from flare.http.message.trailers import Trailers
 from flare.sys.clock import monotonic_ns
 from std.memory import OwnedPointer
 
@@ -48,12 +48,10 @@ def begin_attempt(
         ClientError: If a part of the request must not be sent, or a file of a
             form not be read.
     """
-    var asks = request.expects_continue and request.has_content()
-    attempt.begin(request.method, asks, config.strict)
-    write_head(request, attempt.output, config)
-    if request.upload.is_streamed:
-        return
-    if not asks:
+    var framing = request.framing()
+    attempt.begin(request.method, framing, config.strict)
+    write_head(request, attempt.outgoing.output, config)
+    if not request.upload.is_streamed and not framing.expects_continue:
         append_own_content(attempt, request)
 
 
@@ -170,10 +168,11 @@ def append_own_content(
     """Takes the next piece of content that can be had again."""
     var length = request.body.content_len()
     var end = min(attempt.content_len + PIECE_LEN, length)
-    request.body.append_to(attempt.output, attempt.content_len, end)
+    _make_room(attempt)
+    request.body.append_to(attempt.outgoing.output, attempt.content_len, end)
     attempt.content_len = end
     if end == length:
-        attempt.end_content()
+        attempt.outgoing.end_content()
 
 
 def append_content(
@@ -188,30 +187,30 @@ def append_content(
         ClientError: If the content is not as long as it was said to be.
     """
     var wanted = request.upload.content_len
+    var is_last = len(octets) == 0
     attempt.content_len += len(octets)
-    if wanted == UNKNOWN_LEN and attempt.is_stream:
-        attempt.output.append(octets)
-        if len(octets) == 0:
-            attempt.end_content()
-        return
-    if wanted == UNKNOWN_LEN:
-        append_chunk(attempt.output, octets)
-        if len(octets) == 0:
-            attempt.output.append(LAST_CHUNK.as_bytes())
-            attempt.end_content()
-        return
-    var is_short = len(octets) == 0 and attempt.content_len < wanted
-    if is_short or attempt.content_len > wanted:
-        raise ClientError(
-            attempt.phase(),
-            materialize[SourceFailed](),
-            String(
-                "the source has given ",
-                attempt.content_len,
-                " bytes of content announced with ",
-                wanted,
-            ),
-        )
-    attempt.output.append(octets)
-    if attempt.content_len == wanted:
-        attempt.end_content()
+    if wanted != UNKNOWN_LEN:
+        if (is_last and attempt.content_len < wanted) or (
+            attempt.content_len > wanted
+        ):
+            raise ClientError(
+                attempt.phase(),
+                materialize[SourceFailed](),
+                String(
+                    "the source has given ",
+                    attempt.content_len,
+                    " bytes of content announced with ",
+                    wanted,
+                ),
+            )
+        is_last = attempt.content_len == wanted
+    _make_room(attempt)
+    attempt.outgoing.append(octets)
+    if is_last:
+        attempt.outgoing.append_end(Trailers())
+
+
+def _make_room(mut attempt: Attempt):
+    """Drops what was sent: a repetition makes the request anew."""
+    if attempt.outgoing.left_len() == 0:
+        attempt.outgoing.replace_sent()

@@ -25,9 +25,14 @@ from flare.http.client.response import ContentUse, ResponseBuilder
 from flare.http.client.shared_connections import SharedPlace
 from flare.http.client.state import ClientState
 from flare.http.client.task_event import TaskEvent
+from flare.http.exchange.request_phase import RequestEvent
+from flare.http.exchange.request_stream import RequestStream
 from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.serialiser import RequestFraming
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
 from flare.http.message.status import Status
+from flare.http.message.trailers import Trailers
 from flare.net.error import NetworkError, Timeout
 from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms
@@ -171,13 +176,13 @@ struct Http2Exchange(Movable):
             return False
         link.fields.check_size(link.session.state.remote.max_header_list_size)
         var asks = request.expects_continue and request.has_content()
-        attempt.begin(request.method, asks)
+        attempt.begin(request.method, RequestFraming(0, asks))
         attempt.is_stream = True
         # Reading a file may take long, and others wait for the lock.
         var may_append = not self.is_shared() or request.body.is_in_memory()
         if not request.upload.is_streamed and not asks and may_append:
             append_own_content(attempt, request)
-        var ends = attempt.has_all_content() and len(attempt.output) == 0
+        var ends = attempt.outgoing.has_sent_all()
         self.flight = link.open(self.owner, request.method == "HEAD", ends)
         if not self.flight:
             raise _closing_error(link)
@@ -187,9 +192,9 @@ struct Http2Exchange(Movable):
         )
         if self._place and link.is_full():
             link.wake_waiting()
-        attempt.was_sent = True
+        attempt.outgoing.sent_count = 1
         if ends:
-            attempt.stop_sending()
+            attempt.note(RequestEvent.SENT)
         return True
 
     def _wait(mut self, request: PreparedRequest) raises ClientError:
@@ -235,11 +240,8 @@ struct Http2Exchange(Movable):
         attempt.has_answer = flight.has_answer()
         if flight.failure and flight.status == 0:
             raise flight.failure.value().copy()
-        if flight.status > 0 and not attempt.has_head:
-            attempt.has_head = True
-            # A server that refuses need not be sent the rest.
-            if flight.status >= 300:
-                attempt.stop_sending()
+        if flight.status > 0 and not attempt.has_head():
+            attempt.note_head(flight.status)
             return Step.HEAD
         if len(flight.content) > 0:
             return Step.CONTENT
@@ -249,37 +251,21 @@ struct Http2Exchange(Movable):
         if flight.has_ended:
             return Step.END
         if flight.has_continue and attempt.is_asking():
-            attempt.stop_asking()
+            attempt.note(RequestEvent.CONTINUE)
         if attempt.wants_write():
             return self._send(attempt)
         return Step.WAIT
 
     def _send(mut self, mut attempt: Attempt) -> Step:
         """Sends content as far as windows and connection take it."""
-        ref flight = self.flight.held()[]
-        ref link = self.link[]
-        if link.is_congested():
-            link.flush()
-            if link.is_congested():
-                attempt.note_delivery(link.connection[])
-                return Step.WAIT
-        while True:
-            var length = len(attempt.output)
-            if length == 0 and not attempt.has_all_content():
-                if attempt.start_asking():
-                    return Step.WAIT
-                return Step.NEEDS_CONTENT
-            var count = min(length, link.sendable_len(flight), PIECE_LEN)
-            var ends = attempt.has_all_content() and count == length
-            if count > 0 or ends:
-                link.send_content(
-                    flight, attempt.output.span().before(count), ends
-                )
-                attempt.output.consume(count)
-            if ends:
-                attempt.stop_sending()
-            if ends or count == 0:
-                return Step.WAIT
+        var stream = _LentStream(self.link, self.flight.held())
+        var event = attempt.outgoing.push_content(stream, Trailers())
+        if event == RequestEvent.BLOCKED and self.link[].is_congested():
+            attempt.delivery.note(self.link[].connection[])
+        attempt.note(event)
+        if event == RequestEvent.DRY:
+            return Step.NEEDS_CONTENT
+        return Step.WAIT
 
     def apply(
         mut self,
@@ -594,8 +580,8 @@ struct Http2Exchange(Movable):
             phase_ms = timeouts.phase_ms(attempt)
         if phase_ms < 0:
             return wait_ms
-        if self.flight and attempt.is_delivering():
-            wait_ms = shorter(wait_ms, attempt.look_again_ms(phase_ms))
+        if self.flight and attempt.delivery.is_going_on():
+            wait_ms = shorter(wait_ms, attempt.delivery.look_again_ms(phase_ms))
         var left_ms = start_ms + phase_ms - coarse_monotonic_ms()
         if left_ms <= 0 and not self.flight and self.link[].is_lent():
             # It waits for others, which have times of their own.
@@ -639,10 +625,10 @@ struct Http2Exchange(Movable):
         if flight.has_news:
             return
         var now_ms = coarse_monotonic_ms()
-        if attempt.is_delivering():
-            _ = attempt.delivers(self.link[].connection[])
+        if attempt.delivery.is_going_on():
+            _ = attempt.delivery.look(self.link[].connection[])
             flight.progress_ms = max(
-                flight.progress_ms, now_ms - attempt.stalled_ms()
+                flight.progress_ms, now_ms - attempt.delivery.stalled_ms()
             )
         var phase_ms = timeouts.phase_ms(attempt)
         var is_silent = (
@@ -651,6 +637,31 @@ struct Http2Exchange(Movable):
         if is_silent or timeouts.total.left_ms() == 0:
             timeouts.check(attempt, self.link[].connection[])
             flight.progress_ms = now_ms
+
+
+@fieldwise_init
+struct _LentStream(RequestStream):
+    """The stream for as long as content is sent on it."""
+
+    var link: ArcPointer[Http2Link]
+    var flight: ArcPointer[Http2Flight]
+
+    def is_congested(mut self) -> Bool:
+        if self.link[].is_congested():
+            self.link[].flush()
+        return self.link[].is_congested()
+
+    def has_sent_end(self) -> Bool:
+        return self.flight[].has_sent_end
+
+    def sendable_len(self) -> Int:
+        return self.link[].sendable_len(self.flight[])
+
+    def send_content(mut self, octets: Span[UInt8, _], ends: Bool):
+        self.link[].send_content(self.flight[], octets, ends)
+
+    def send_trailers(mut self, fields: HeaderMap):
+        self.link[].send_trailers(self.flight[], fields)
 
 
 def _piece(

@@ -559,7 +559,7 @@ struct PreparedRequest(Movable):
         """Gathers what decides on a repetition."""
         # A source has been read from once the first octets left, but for what a
         # server says it has not begun with.
-        var is_kept = not self.upload.is_streamed or not attempt.was_sent
+        var is_kept = not self.upload.is_streamed or not attempt.was_sent()
         var count = self.retry_count + 1
         if end.is_untouched():
             is_kept = not self.has_lost_content(attempt.content_len)
@@ -568,7 +568,7 @@ struct PreparedRequest(Movable):
             count = self.extras.held()[].retry.held().attempt_count
         return EndedAttempt(
             end,
-            attempt.was_sent,
+            attempt.was_sent(),
             self.may_be_twice(),
             is_kept,
             was_reused,

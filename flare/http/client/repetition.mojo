@@ -70,7 +70,7 @@ def plan_repetition(
         request.endpoint.offers_http2 = False
     var end = end_of(error, has_response=attempt.has_response(), fate=fate)
     var is_left_behind = end == AttemptEnd.LEFT_BEHIND
-    var counts = attempt.was_sent or not is_left_behind
+    var counts = attempt.was_sent() or not is_left_behind
     if is_left_behind and counts and request.was_left_behind:
         end = AttemptEnd.UNTOUCHED
     var is_refused = end.is_untouched()

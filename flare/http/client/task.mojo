@@ -495,7 +495,7 @@ struct RequestTask(Movable):
         """Tells how much of the request's content has gone to the connection,
         in bytes."""
         ref attempt = self._attempt[]
-        return max(attempt.content_len - len(attempt.output), 0)
+        return max(attempt.content_len - attempt.outgoing.left_len(), 0)
 
     def go_on_reading(mut self):
         """Notes that the caller wants more: what it did in between is not the

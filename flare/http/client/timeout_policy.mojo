@@ -8,7 +8,7 @@ from flare.http.client.config import (
 )
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection
-from flare.http.exchange.request_phase import CONTINUE_TIMEOUT_MS
+from flare.http.exchange.request_phase import CONTINUE_TIMEOUT_MS, RequestEvent
 from flare.net.error import Timeout
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 
@@ -127,8 +127,8 @@ struct TimeoutPolicy(ImplicitlyCopyable):
             Milliseconds; negative for ever.
         """
         var phase_ms = self.phase_ms(attempt)
-        if attempt.is_delivering() and not attempt.is_asking():
-            phase_ms = attempt.look_again_ms(phase_ms)
+        if attempt.delivery.is_going_on() and not attempt.is_asking():
+            phase_ms = attempt.delivery.look_again_ms(phase_ms)
         return shorter(phase_ms, self.total.left_ms())
 
     def phase_ms(self, attempt: Attempt) -> Int:
@@ -162,11 +162,12 @@ struct TimeoutPolicy(ImplicitlyCopyable):
                 return
             raise self.overdue_error(attempt)
         if attempt.is_asking():
-            attempt.stop_asking()
+            attempt.note(RequestEvent.CONTINUE)
             return
         var phase_ms = self.phase_ms(attempt)
-        if attempt.is_delivering() and (
-            attempt.delivers(connection) or attempt.stalled_ms() < phase_ms
+        ref delivery = attempt.delivery
+        if delivery.is_going_on() and (
+            delivery.look(connection) or delivery.stalled_ms() < phase_ms
         ):
             return
         raise self.silence_error(attempt)
@@ -231,7 +232,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
                 ),
             )
         var error = total_error(self.total, attempt.phase())
-        if attempt.has_head:
+        if attempt.has_head():
             error.reason.write(
                 "; ",
                 attempt.parser.body.taken_len,

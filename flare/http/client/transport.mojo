@@ -2,6 +2,7 @@
 
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange_facts import ConnectionInfo
+from flare.http.exchange.octet_stream import OctetStream
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE, OsError
@@ -11,7 +12,7 @@ from flare.tls.session import TlsSession
 from std.memory import OwnedPointer
 
 
-struct Transport(Movable):
+struct Transport(Movable, OctetStream):
     """A connected socket whose calls never wait."""
 
     var _socket: RawSocket

@@ -48,9 +48,9 @@ struct Tunnel(Movable):
             ClientError: In the phase `PROXY`.
         """
         self.attempt = Attempt()
-        self.attempt.begin("CONNECT")
+        self.attempt.begin("CONNECT", RequestFraming.none())
         _write_head(self.attempt, endpoint, proxy, answer)
-        self.attempt.end_content()
+        self.attempt.outgoing.end_content()
 
     def challenge(self, turn: DigestTurn) -> Optional[DigestChallenge]:
         """Finds the challenge of a proxy that has refused.
@@ -61,7 +61,7 @@ struct Tunnel(Movable):
         Returns:
             The challenge; nothing if there is none to answer.
         """
-        if not self.attempt.has_head:
+        if not self.attempt.has_head():
             return None
         var headers = HeaderMap()
         copy_fields(self.attempt.parser.fields(), headers)
@@ -168,7 +168,7 @@ def _write_head(
             "the proxy's credentials hold a control octet",
         )
     write_request_head(
-        attempt.output,
+        attempt.outgoing.output,
         RequestStart("CONNECT", StringSpan(authority), authority, 1),
         headers,
         HeaderMap(),

@@ -328,7 +328,7 @@ def _start(e: ArcPointer[Exchange]):
 def _connect(e: ArcPointer[Exchange], *, trusts_idle: Bool):
     """Sends the request over HTTP/1.1, on an idle connection if there is one."""
     ref x = e[]
-    x.request.http1.begin_attempt()
+    x.request.http1.outgoing.begin_attempt()
     x.request.taken_ms = 0
     var idle = Optional[ArcPointer[UpstreamLink]](None)
     if trusts_idle:
@@ -440,7 +440,7 @@ def _open(e: ArcPointer[Exchange]):
     if is_doubtful or not link.has_room():
         link.wait(side.stream.held().number)
         return _set_deadline(e, config.connect_timeout_ms)
-    side.request.begin_attempt()
+    side.request.outgoing.begin_attempt()
     x.request.taken_ms = 0
     if not side.stream.held().open(
         x.request.method == Method.HEAD,
@@ -582,7 +582,7 @@ def _on_broken(e: ArcPointer[Exchange]):
         and x.request.link.held()[].token() == token
     ):
         var reason = String(
-            "cannot send: ", reason_of(x.request.http1.error_number)
+            "cannot send: ", reason_of(x.request.http1.outgoing.error_number)
         )
         _fail(e, Outcome.RESET, reason)
 
@@ -774,7 +774,7 @@ def _go_on(e: ArcPointer[Exchange]):
         _send_on(e)
     if x.phase == RequestPhase.BOTH_WAYS:
         # What is lent goes with the request.
-        x.request.http1.copy_loan()
+        x.request.http1.outgoing.copy_loan()
     else:
         x.worker[].give_output(x.request.end_sending())
 
@@ -794,7 +794,7 @@ def _send_on(e: ArcPointer[Exchange]):
     if x.phase == RequestPhase.BOTH_WAYS:
         return
     if event == RequestEvent.BROKEN:
-        x.request.http1.supply = Supply.REST_ARRIVING
+        x.request.http1.outgoing.supply = Supply.REST_ARRIVING
     x.worker[].give_output(x.request.end_sending())
     if event == RequestEvent.BROKEN and x.request.link:
         # It may have answered before it closed (RFC 9112 section 9.5).
@@ -886,7 +886,7 @@ def _let_go(e: ArcPointer[Exchange]):
     _leave_loop(e)
     _give_back(e)
     x.request.content = None
-    x.request.http1.end_loan()
+    x.request.http1.outgoing.end_loan()
 
 
 def _give_back(e: ArcPointer[Exchange]):

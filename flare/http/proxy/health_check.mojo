@@ -193,7 +193,7 @@ def _go_on(check: ArcPointer[_Check]):
     if not self.link:
         return
     var link = self.link.held().copy()
-    if self.request.push(link[]) == RequestEvent.BROKEN:
+    if self.request.outgoing.push(link[]) == RequestEvent.BROKEN:
         return _end(check, False)
     ref limits = self.shared[].config.head_limits
     try:

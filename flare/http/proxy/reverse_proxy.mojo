@@ -306,7 +306,7 @@ def _take_for_http2(
         Supply.ALL if is_whole else Supply.ARRIVING,
     )
     if is_whole:
-        request.content.append(req.body)
+        request.outgoing.output.append(req.body)
         if len(req.trailers) > 0:
             request.trailers = trailers_of(owned_fields(req.trailers))
     var handshake = Optional[StreamHandshake](None)
@@ -319,17 +319,17 @@ def _add_content(req: Request, is_kept: Bool, mut exchange: Exchange):
     """Adds content that has come with the head; what stays where it is goes out
     from there if it is long and goes as it is."""
     if exchange.request.content:
-        exchange.request.http1.supply = Supply.ARRIVING
+        exchange.request.http1.outgoing.supply = Supply.ARRIVING
         return
     ref http1 = exchange.request.http1
     ref upstream = exchange.place.upstream
     var is_tls = not upstream or upstream.held()[].endpoint.is_tls
-    var goes_as_it_is = not (http1.framing.is_chunked() or is_tls)
+    var goes_as_it_is = not (http1.outgoing.framing.is_chunked() or is_tls)
     if is_kept and goes_as_it_is and len(req.body) >= LENT_LEN_MIN:
         # SAFETY: `DeferredCall.keeps` has told that it stays until the exchange
         # gives its response or is cancelled; it ends the loan before.
-        http1.lent.unsafe_begin(req.body)
+        http1.outgoing.lent.unsafe_begin(req.body)
         return
-    http1.append(req.body)
-    if http1.framing.is_chunked():
-        http1.append_end(trailers_of(owned_fields(req.trailers)))
+    http1.outgoing.append(req.body)
+    if http1.outgoing.framing.is_chunked():
+        http1.outgoing.append_end(trailers_of(owned_fields(req.trailers)))

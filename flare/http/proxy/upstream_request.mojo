@@ -106,8 +106,8 @@ struct UpstreamRequest(Movable):
             The same as that of the version.
         """
         if self.http2:
-            return self.http2.held()[].request.supply
-        return self.http1.supply
+            return self.http2.held()[].request.outgoing.supply
+        return self.http1.outgoing.supply
 
     def flight(self) -> ArcPointer[Http2Flight]:
         """Lends the stream, which there is."""
@@ -135,7 +135,7 @@ struct UpstreamRequest(Movable):
         Returns:
             False if none has left.
         """
-        return self.http1.sent_count > 0 or self.has_stream()
+        return self.http1.outgoing.sent_count > 0 or self.has_stream()
 
     def push(
         mut self, mut scratch: Buffer, now_ms: Int
@@ -146,7 +146,7 @@ struct UpstreamRequest(Movable):
             scratch: Room; empty, and empty again afterwards.
 
         Returns:
-            What follows, as `Http1Request.push` says it.
+            What follows, as `OutgoingRequest.push` says it.
 
         Raises:
             BodyError: If no more of the content will come.
@@ -161,9 +161,9 @@ struct UpstreamRequest(Movable):
                         self.taken_ms, self.flight()[].progress_ms
                     )
             else:
-                var sent_count = self.http1.sent_count
-                event = self.http1.push(self.link.held()[])
-                if self.http1.sent_count > sent_count:
+                var sent_count = self.http1.outgoing.sent_count
+                event = self.http1.outgoing.push(self.link.held()[])
+                if self.http1.outgoing.sent_count > sent_count:
                     self.taken_ms = now_ms
             if event != RequestEvent.DRY or not self._take_content(scratch):
                 return event
@@ -176,10 +176,10 @@ struct UpstreamRequest(Movable):
         if self.http2:
             ref request = self.http2.held()[].request
             request.make_room()
-            if content.take(request.content):
+            if content.take(request.outgoing.output):
                 request.end(trailers_of(content.trailers()))
                 return True
-            return request.has_unsent()
+            return request.outgoing.left_len() > 0
         var is_last: Bool
         try:
             is_last = content.take(scratch)
@@ -188,10 +188,10 @@ struct UpstreamRequest(Movable):
             raise error^
         if len(scratch) == 0 and not is_last:
             return False
-        self.http1.replace_sent()
-        self.http1.append(scratch.span())
+        self.http1.outgoing.replace_sent()
+        self.http1.outgoing.append(scratch.span())
         if is_last:
-            self.http1.append_end(trailers_of(content.trailers()))
+            self.http1.outgoing.append_end(trailers_of(content.trailers()))
         scratch.clear()
         if scratch.capacity() > 4 * READ_LEN:
             scratch = Buffer(0)
@@ -205,8 +205,8 @@ struct UpstreamRequest(Movable):
         """
         self.content = None
         if self.http2:
-            self.http2.held()[].request.content = Buffer(0)
-        return self.http1.take_output()
+            self.http2.held()[].request.outgoing.output = Buffer(0)
+        return self.http1.outgoing.take_output()
 
     def into_room(deinit self) -> Buffer:
         """Gives the same away with the request at its end."""

@@ -5,7 +5,8 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.error import ClientError
 from flare.http.client.http2_flight import Http2Flight
-from flare.http.exchange.http2_request import Http2Request, RequestStream
+from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.request_stream import RequestStream
 from flare.http.h1.serialiser import RequestStart
 from flare.http.message.body import Poll
 from flare.http.message.header_map import HeaderMap

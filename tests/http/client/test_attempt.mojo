@@ -3,6 +3,7 @@
 from flare.http.client.attempt import Attempt
 from flare.http.client.config import ClientConfig
 from flare.http.h1.response_parser import ResponseProgress
+from flare.http.h1.serialiser import RequestFraming
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
@@ -16,7 +17,7 @@ def test_a_request_that_waits_has_no_answer_of_the_last_one() raises:
         "HTTP/1.1 2",
     ]:
         var attempt = Attempt()
-        attempt.begin("GET")
+        attempt.begin("GET", RequestFraming.none())
         assert_false(attempt.has_response(), answer)
         attempt.parser.body.max_body_size = 100
         attempt.parser.input.append(answer.as_bytes())

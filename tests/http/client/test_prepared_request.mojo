@@ -420,7 +420,7 @@ def test_streamed_content_goes_out_once() raises:
     assert_true("Content-Length: 5\r\n" in _head(call))
     var attempt = Attempt()
     assert_true(call.describe(attempt, AttemptEnd.LOST, False).is_kept)
-    attempt.was_sent = True
+    attempt.outgoing.sent_count = 1
     assert_false(call.describe(attempt, AttemptEnd.LOST, False).is_kept)
     # Of what a server has not begun with, the head may have left alone.
     assert_true(call.describe(attempt, AttemptEnd.UNTOUCHED, False).is_kept)

@@ -69,7 +69,7 @@ def _pause_ms(
     was_sent: Bool = True,
 ) -> Int:
     var attempt = Attempt()
-    attempt.was_sent = was_sent
+    attempt.outgoing.sent_count = Int(was_sent)
     attempt.is_stream = True
     return plan_repetition(
         request, attempt, fate, _refused(), config, was_reused=False
@@ -152,7 +152,7 @@ def test_content_that_is_gone_is_not_sent_again() raises:
         for fate in materialize[_SAFE_FATES]():
             var request = _request(config, "PUT", Upload(100))
             var attempt = Attempt()
-            attempt.was_sent = True
+            attempt.outgoing.sent_count = 1
             attempt.content_len = 10
             var next = plan_repetition(
                 request, attempt, fate, _refused(), config, was_reused=False

@@ -11,6 +11,7 @@ from flare.http.client.config import (
     WHILE_PROGRESSING,
 )
 from flare.http.client.error import Phase
+from flare.http.exchange.request_phase import RequestEvent
 from flare.url.url import Url
 from flare.net.error import Timeout
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
@@ -59,7 +60,7 @@ def test_a_total_that_was_set_is_one() raises:
 def test_errors_say_what_was_slow() raises:
     var policy = TimeoutPolicy(1_000, 1_000, 0)
     var attempt = Attempt()
-    attempt.has_head = True
+    attempt.note(RequestEvent.HEAD)
     attempt.parser.body.taken_len = 12
     var error = policy.overdue_error(attempt)
     var text = String(error)
@@ -130,16 +131,16 @@ def test_who_reads_as_it_comes_may_want_progress() raises:
 def test_silence_names_the_setting_that_ended_it() raises:
     """The client's `read_timeout_ms`, or the `idle_timeout_ms` of who reads."""
     var attempt = Attempt()
-    attempt.has_head = True
+    attempt.note(RequestEvent.HEAD)
     for idle_ms in [-2, 40]:
         var policy = TimeoutPolicy(60, 1_000, NO_TIMEOUT_MS)
         policy.limit_phases(-2, idle_ms)
         policy.begin_content()
         var own = idle_ms >= 0
-        attempt.stop_sending()
+        attempt.note(RequestEvent.SENT)
         assert_equal(policy.phase_ms(attempt), 40 if own else 60)
         var text = String(policy.silence_error(attempt))
         assert_equal("idle_timeout_ms allows more" in text, own, text)
         assert_equal("read_timeout_ms" in text, not own, text)
         attempt = Attempt()
-        attempt.has_head = True
+        attempt.note(RequestEvent.HEAD)

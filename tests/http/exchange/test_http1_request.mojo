@@ -303,7 +303,7 @@ def _begun(asked: _Asked) raises -> Http1Request:
     var headers = HeaderMap()
     headers.append("X-A", "b")
     if asked.arrives:
-        request.supply = Supply.ARRIVING
+        request.outgoing.supply = Supply.ARRIVING
     request.write_head(
         RequestStart(
             StringSpan("POST"), StringSpan("/p?q"), StringSpan("up:1"), 1
@@ -311,9 +311,9 @@ def _begun(asked: _Asked) raises -> Http1Request:
         headers,
         asked.framing,
     )
-    request.append(asked.here.as_bytes())
+    request.outgoing.append(asked.here.as_bytes())
     if not asked.arrives:
-        request.append_end(_trailers(asked))
+        request.outgoing.append_end(_trailers(asked))
     return request^
 
 
@@ -330,13 +330,13 @@ def _send_all(
     """Sends a request to its end; gives how often it has asked for 100."""
     var asked_count = 0
     var next = 0
-    request.begin_attempt()
+    request.outgoing.begin_attempt()
     for _ in range(2_000):
-        var event = request.push(wire)
+        var event = request.outgoing.push(wire)
         if event == RequestEvent.SENT:
-            assert_true(request.has_sent_all())
+            assert_true(request.outgoing.has_sent_all())
             return asked_count
-        assert_false(request.has_sent_all())
+        assert_false(request.outgoing.has_sent_all())
         if event == RequestEvent.ASKED:
             asked_count += 1
             # Nothing but the head has left.
@@ -344,12 +344,12 @@ def _send_all(
                 String(from_utf8_lossy=wire.got.span()).endswith("\r\n\r\n")
             )
         elif event == RequestEvent.DRY:
-            request.replace_sent()
+            request.outgoing.replace_sent()
             if next < len(asked.pieces):
-                request.append(asked.pieces[next].as_bytes())
+                request.outgoing.append(asked.pieces[next].as_bytes())
                 next += 1
             else:
-                request.append_end(_trailers(asked))
+                request.outgoing.append_end(_trailers(asked))
         else:
             assert_true(event == RequestEvent.BLOCKED)
     raise Error("it is never sent")
@@ -417,17 +417,19 @@ def test_an_attempt_begins_at_the_start() raises:
         for first_len in range(1, whole + 1):
             var broken = _Wire("", True, first_len)
             var request = _begun(asked)
-            request.begin_attempt()
-            _ = request.push(broken)
-            assert_equal(request.sent_count, min(first_len, whole))
+            request.outgoing.begin_attempt()
+            _ = request.outgoing.push(broken)
+            assert_equal(request.outgoing.sent_count, min(first_len, whole))
             broken.is_broken = True
             if first_len < whole:
-                assert_true(request.push(broken) == RequestEvent.BROKEN)
-                assert_equal(request.error_number, -EPIPE)
-            assert_true(request.supply.is_kept())
+                assert_true(
+                    request.outgoing.push(broken) == RequestEvent.BROKEN
+                )
+                assert_equal(request.outgoing.error_number, -EPIPE)
+            assert_true(request.outgoing.supply.is_kept())
             var wire = _Wire("", True, 5)
             _ = _send_all(request, wire, asked)
-            assert_equal(request.sent_count, len(wire.got))
+            assert_equal(request.outgoing.sent_count, len(wire.got))
             assert_equal(_log(wire.got.span()), _log(asked.octets.as_bytes()))
 
 
@@ -441,9 +443,13 @@ def test_each_attempt_asks_before_it_sends_content() raises:
         var request = _begun(asked)
         for _ in range(3):
             var wire = _Wire("", True, 1_000)
-            request.begin_attempt()
-            assert_true(request.push(wire) == RequestEvent.ASKED, asked.name)
-            assert_true(request.push(wire) == RequestEvent.DRY, asked.name)
+            request.outgoing.begin_attempt()
+            assert_true(
+                request.outgoing.push(wire) == RequestEvent.ASKED, asked.name
+            )
+            assert_true(
+                request.outgoing.push(wire) == RequestEvent.DRY, asked.name
+            )
     assert_true(count > 0)
 
 
@@ -453,9 +459,9 @@ def test_what_was_replaced_is_sent_once() raises:
             continue
         var wire = _Wire("", True, 1_000)
         var request = _begun(asked)
-        assert_true(request.supply.is_kept())
+        assert_true(request.outgoing.supply.is_kept())
         _ = _send_all(request, wire, asked)
-        assert_false(request.supply.is_kept(), asked.name)
+        assert_false(request.outgoing.supply.is_kept(), asked.name)
 
 
 def test_octets_of_tls_are_part_of_it() raises:
@@ -464,9 +470,9 @@ def test_octets_of_tls_are_part_of_it() raises:
     var wire = _Wire("", True, 1_000)
     wire.lingers = True
     var request = _begun(asked)
-    request.begin_attempt()
-    assert_true(request.push(wire) == RequestEvent.BLOCKED)
-    assert_true(request.push(wire) == RequestEvent.SENT)
+    request.outgoing.begin_attempt()
+    assert_true(request.outgoing.push(wire) == RequestEvent.BLOCKED)
+    assert_true(request.outgoing.push(wire) == RequestEvent.SENT)
 
 
 @fieldwise_init
@@ -496,12 +502,12 @@ def test_another_host() raises:
                 HeaderMap(),
                 RequestFraming(String(content).byte_length()),
             )
-            request.append(String(content).as_bytes())
+            request.outgoing.append(String(content).as_bytes())
             request.replace_host(row.second)
             request.replace_host(row.first)
             request.replace_host(row.second)
             assert_equal(
-                String(from_utf8_lossy=request.output.span()),
+                String(from_utf8_lossy=request.outgoing.output.span()),
                 String(
                     "PUT /a HTTP/1.1\r\nHost: ",
                     row.second,
@@ -525,16 +531,16 @@ def test_lent_content_goes_behind_the_head() raises:
             RequestFraming(content.byte_length()),
         )
         # SAFETY: the text outlives the loan.
-        request.lent.unsafe_begin(content.as_bytes())
+        request.outgoing.lent.unsafe_begin(content.as_bytes())
         var wire = _Wire("", True, room_len)
-        request.begin_attempt()
-        var event = request.push(wire)
+        request.outgoing.begin_attempt()
+        var event = request.outgoing.push(wire)
         while event == RequestEvent.BLOCKED:
-            assert_equal(request.sent_count, len(wire.got))
-            event = request.push(wire)
+            assert_equal(request.outgoing.sent_count, len(wire.got))
+            event = request.outgoing.push(wire)
         assert_true(event == RequestEvent.SENT)
-        request.end_loan()
-        assert_true(request.has_sent_all())
+        request.outgoing.end_loan()
+        assert_true(request.outgoing.has_sent_all())
         assert_true(
             String(from_utf8_lossy=wire.got.span()).endswith(
                 String("\r\n\r\n", content)
@@ -558,26 +564,28 @@ def test_a_loan_ends_anywhere() raises:
             )
             var lent = content.copy()
             # SAFETY: the text outlives the loan.
-            request.lent.unsafe_begin(lent.as_bytes())
-            var whole = len(request.output) + content.byte_length()
+            request.outgoing.lent.unsafe_begin(lent.as_bytes())
+            var whole = len(request.outgoing.output) + content.byte_length()
             var wire = _Wire("", True, room_len)
-            request.begin_attempt()
-            var event = request.push(wire)
+            request.outgoing.begin_attempt()
+            var event = request.outgoing.push(wire)
             if copies:
-                request.copy_loan()
+                request.outgoing.copy_loan()
             else:
-                request.end_loan()
+                request.outgoing.end_loan()
             _ = lent^
             if copies:
                 while event == RequestEvent.BLOCKED:
-                    event = request.push(wire)
+                    event = request.outgoing.push(wire)
                 assert_equal(len(wire.got), whole)
-                assert_true(request.has_sent_all())
+                assert_true(request.outgoing.has_sent_all())
                 assert_true(
                     String(from_utf8_lossy=wire.got.span()).endswith(content)
                 )
             else:
-                assert_equal(request.has_sent_all(), len(wire.got) == whole)
+                assert_equal(
+                    request.outgoing.has_sent_all(), len(wire.got) == whole
+                )
 
 
 def test_what_is_given_away_is_not_sent() raises:
@@ -585,12 +593,12 @@ def test_what_is_given_away_is_not_sent() raises:
     for room_len in range(1, asked.octets.byte_length() + 2):
         var request = _begun(asked)
         var wire = _Wire("", True, room_len)
-        request.begin_attempt()
-        _ = request.push(wire)
+        request.outgoing.begin_attempt()
+        _ = request.outgoing.push(wire)
         var was_sent = len(wire.got) == asked.octets.byte_length()
-        assert_equal(request.has_sent_all(), was_sent)
-        _ = request.take_output()
-        assert_equal(request.has_sent_all(), was_sent)
+        assert_equal(request.outgoing.has_sent_all(), was_sent)
+        _ = request.outgoing.take_output()
+        assert_equal(request.outgoing.has_sent_all(), was_sent)
 
 
 @fieldwise_init
@@ -650,8 +658,8 @@ def test_an_early_end_is_not_reused() raises:
     for sent_len in range(1, asked.octets.byte_length()):
         var request = _begun(asked)
         var wire = _Wire(answer.octets, False, sent_len)
-        request.begin_attempt()
-        assert_true(request.push(wire) == RequestEvent.BLOCKED)
+        request.outgoing.begin_attempt()
+        assert_true(request.outgoing.push(wire) == RequestEvent.BLOCKED)
         wire.in_left = 1_000
         assert_equal(_receive_all(request, wire), answer.text)
         assert_false(request.end_response())

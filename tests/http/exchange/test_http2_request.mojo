@@ -3,14 +3,13 @@ what the server gets is the content, its end, and the trailers, once each."""
 
 from flare.bytes.buffer import Buffer
 from flare.http.exchange.http1_request import Http1Request
-from flare.http.exchange.http2_request import (
-    Http2Request,
-    KEPT_LEN_MAX,
+from flare.http.exchange.http2_request import Http2Request, KEPT_LEN_MAX
+from flare.http.exchange.request_phase import RequestEvent
+from flare.http.exchange.request_stream import (
     PIECE_LEN,
     RequestStream,
     send_piece,
 )
-from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.supply import Supply
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import RequestFraming
@@ -199,7 +198,7 @@ def _begun(row: _Row) raises -> Http2Request:
         Supply.ARRIVING if row.arrives else Supply.ALL,
     )
     if not row.arrives:
-        request.content.append(row.here.as_bytes())
+        request.outgoing.output.append(row.here.as_bytes())
         request.trailers = _trailers(row)
     return request^
 
@@ -217,7 +216,7 @@ def _send_all(
     """Sends a request to its end; gives how often it has asked for 100."""
     var asked_count = 0
     var next = 0
-    request.begin_attempt()
+    request.outgoing.begin_attempt()
     for _ in range(10_000):
         var event = request.push(stream)
         if event == RequestEvent.SENT:
@@ -226,12 +225,12 @@ def _send_all(
             asked_count += 1
             assert_equal(len(stream.got), 0)
         elif event == RequestEvent.DRY:
-            assert_false(request.has_unsent())
-            if request.supply.has_all():
+            assert_false(request.outgoing.left_len() > 0)
+            if request.outgoing.supply.has_all():
                 raise Error("it wants more than all")
             request.make_room()
             if next < len(row.pieces):
-                request.content.append(row.pieces[next].as_bytes())
+                request.outgoing.output.append(row.pieces[next].as_bytes())
                 next += 1
             else:
                 request.end(_trailers(row))
@@ -265,7 +264,7 @@ def test_each_request_through_each_window() raises:
                 )
                 assert_equal(stream.log, row.end, told)
                 # All of it is kept, so it goes once more as it went.
-                assert_true(request.supply == Supply.ALL, told)
+                assert_true(request.outgoing.supply == Supply.ALL, told)
                 var second = _Stream(7, 0)
                 assert_equal(_send_all(request, second, row), asks, told)
                 assert_equal(
@@ -280,18 +279,18 @@ def test_as_http1_it_is_the_same() raises:
         for sends_first in [False, True]:
             var request = _begun(row)
             for piece in row.pieces:
-                request.content.append(piece.as_bytes())
+                request.outgoing.output.append(piece.as_bytes())
             if row.arrives:
                 request.end(_trailers(row))
             if sends_first:
-                request.begin_attempt()
+                request.outgoing.begin_attempt()
                 var stream = _Stream(3, 0)
                 _ = request.push(stream)
             var plain = Http1Request(Buffer(0))
             request.write_to(plain, "POST", "up:1")
-            assert_true(plain.supply == Supply.ALL)
+            assert_true(plain.outgoing.supply == Supply.ALL)
             assert_equal(
-                _log(plain.output.span()),
+                _log(plain.outgoing.output.span()),
                 _log(
                     String(
                         "POST /p?q HTTP/1.1\r\nHost: up:1\r\n", row.octets
@@ -309,15 +308,15 @@ def test_as_http1_the_rest_follows() raises:
         for taken_count in range(len(row.pieces) + 1):
             var request = _begun(row)
             for index in range(taken_count):
-                request.content.append(row.pieces[index].as_bytes())
+                request.outgoing.output.append(row.pieces[index].as_bytes())
             var plain = Http1Request(Buffer(0))
             request.write_to(plain, "POST", "up:1")
-            assert_true(plain.supply == Supply.ARRIVING)
+            assert_true(plain.outgoing.supply == Supply.ARRIVING)
             for index in range(taken_count, len(row.pieces)):
-                plain.append(row.pieces[index].as_bytes())
-            plain.append_end(_trailers(row))
+                plain.outgoing.append(row.pieces[index].as_bytes())
+            plain.outgoing.append_end(_trailers(row))
             assert_equal(
-                _log(plain.output.span()),
+                _log(plain.outgoing.output.span()),
                 _log(
                     String(
                         "POST /p?q HTTP/1.1\r\nHost: up:1\r\n", row.octets
@@ -361,16 +360,16 @@ def test_how_much_is_kept() raises:
             "/", HeaderMap(), RequestFraming.chunked(), Supply.ARRIVING
         )
         var stream = _Stream(1 << 30, 0)
-        request.begin_attempt()
+        request.outgoing.begin_attempt()
         for _ in range(row.count):
             assert_true(request.push(stream) == RequestEvent.DRY)
             request.make_room()
-            request.content.append(
+            request.outgoing.output.append(
                 List[UInt8](length=row.piece_len, fill=UInt8(97))
             )
-        assert_equal(request.supply.is_kept(), row.is_kept)
+        assert_equal(request.outgoing.supply.is_kept(), row.is_kept)
         # It never holds more than what is kept and one piece.
-        assert_true(len(request.content) < KEPT_LEN_MAX + row.piece_len)
+        assert_true(len(request.outgoing.output) < KEPT_LEN_MAX + row.piece_len)
         assert_true(request.push(stream) == RequestEvent.DRY)
         assert_equal(len(stream.got), row.count * row.piece_len)
 
@@ -415,6 +414,6 @@ def test_a_stream_that_has_ended_takes_nothing() raises:
         var request = _begun(row)
         var stream = _Stream(100, 0)
         stream.is_over = True
-        request.begin_attempt()
+        request.outgoing.begin_attempt()
         assert_true(request.push(stream) == RequestEvent.SENT)
         assert_equal(len(stream.got), 0)

@@ -5,6 +5,7 @@ from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection
 from flare.http.client.transport import Transport
 from flare.http.h1.field_section import HeadLimits
+from flare.http.h1.serialiser import RequestFraming
 from flare.net import RawSocket, SocketAddr
 from flare.net.error import NetworkError
 from flare.runtime import Interest, Reactor
@@ -105,9 +106,9 @@ struct Link(Movable):
 
     def _begin(mut self, target: Target) raises ClientError:
         ref attempt = self._attempt[]
-        attempt.begin(target.method, is_strict=False)
-        attempt.output.append(Span(target.request))
-        attempt.end_content()
+        attempt.begin(target.method, RequestFraming.none(), is_strict=False)
+        attempt.outgoing.output.append(Span(target.request))
+        attempt.outgoing.end_content()
         self.octet_count = 0
 
     def turn(
