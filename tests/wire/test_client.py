@@ -349,6 +349,25 @@ def test_asking_before_sending(fetcher):
     server.close()
 
 
+def test_who_answers_without_asking_is_not_sent_the_content(fetcher):
+    """RFC 9110 section 10.1.1. What the server waits for then is not known, so the
+    connection ends with the response."""
+    behind = []
+
+    def handle(connection: Connection) -> None:
+        assert "Expect: 100-continue\r\n" in connection.head()
+        connection.send(sized(b"%d" % connection.number))
+        behind.append(connection.buffer + connection.sock.recv(1))
+
+    server = RawServer(handle)
+    fetcher.client()
+    for number in (1, 2):
+        answer = fetcher.get(server.url, method="POST", octets="abc", expect=1)
+        assert answer["body"] == str(number), answer
+    server.close()
+    assert behind == [b"", b""]
+
+
 @pytest.mark.parametrize("kind", ["memory", "stream", "many"])
 def test_417_is_repeated_without_expect(fetcher, kind):
     """RFC 9110 section 10.1.1."""

@@ -84,6 +84,26 @@ def test_goaway_in_the_middle_of_a_batch(fetcher):
     assert server.connection_count == 2
 
 
+def test_who_answers_without_asking_is_not_sent_the_content(fetcher):
+    """RFC 9110 section 10.1.1; the stream ends, and the connection goes on."""
+    ends = []
+
+    def handle(peer: Http2Peer) -> None:
+        for _ in range(2):
+            stream = peer.request()
+            peer.answer(stream)
+            ends.append(peer.until(DATA, RST_STREAM).kind)
+        peer.drain()
+
+    server = meet(fetcher, handle)
+    for _ in range(2):
+        assert fetcher.get("/", **POST, expect=1)["body"] == "ok"
+    fetcher.client()
+    server.close()
+    assert ends == [RST_STREAM] * 2
+    assert server.connection_count == 1
+
+
 def is_first(peer: Http2Peer) -> bool:
     return peer.connection.number == 1
 
