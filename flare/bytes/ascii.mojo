@@ -7,20 +7,12 @@ from std.memory import bitcast
 
 @always_inline
 def ascii_lower(octet: UInt8) -> UInt8:
-    """Folds one octet.
-
-    Returns:
-        The lower-case letter for `A` to `Z`, everything else unchanged.
-    """
+    """Folds `A` to `Z`; everything else is unchanged."""
     return octet | 0x20 if octet >= 65 and octet <= 90 else octet
 
 
 def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
-    """Compares octets without regard to the case of ASCII letters.
-
-    Returns:
-        True if both have the same length and the same folded octets.
-    """
+    """Compares octets without regard to the case of ASCII letters."""
     # SAFETY: the index stays below the length that both share.
     if len(left) != len(right):
         return False
@@ -33,14 +25,7 @@ def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
 
 
 def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
-    """Takes optional whitespace off both ends (RFC 9110 section 5.6.3, OWS).
-
-    Parameters:
-        o: Where the octets live.
-
-    Args:
-        octets: Octets that may begin or end with SP or HTAB.
-    """
+    """Takes optional whitespace off both ends (RFC 9110 section 5.6.3, OWS)."""
     var start = 0
     var end = len(octets)
     while start < end and (octets.at(start) == 32 or octets.at(start) == 9):
@@ -52,11 +37,7 @@ def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
 
 @always_inline
 def hex_digit_value(octet: UInt8) -> Int:
-    """Reads one hex digit.
-
-    Returns:
-        0 to 15, or -1 if the octet is no hex digit.
-    """
+    """Reads one hex digit, as 0 to 15; -1 if the octet is none."""
     if octet >= 48 and octet <= 57:
         return Int(octet) - 48
     var folded = octet | 0x20
@@ -67,11 +48,7 @@ def hex_digit_value(octet: UInt8) -> Int:
 
 @no_inline
 def hex_digit_text(digit: Int) -> StaticString:
-    """Writes a number as a lower-case hex digit.
-
-    Args:
-        digit: 0 to 15.
-    """
+    """Writes a number from 0 to 15 as a lower-case hex digit."""
     comptime DIGITS = StaticString("0123456789abcdef")
     return StaticString(
         unsafe_from_utf8=DIGITS.as_bytes().between(digit, digit + 1)
@@ -85,11 +62,7 @@ def write_hex_octet(octet: UInt8, mut writer: Some[Writer]):
 
 
 def hex_text(octets: Span[UInt8, _]) -> String:
-    """Writes octets as lower-case hex digits.
-
-    Returns:
-        Two digits for each.
-    """
+    """Writes octets as lower-case hex, two digits for each."""
     var text = String(capacity_bytes=2 * len(octets))
     for octet in octets:
         write_hex_octet(octet, text)
@@ -105,11 +78,8 @@ A log line is for finding the request, not for keeping a copy of it.
 
 @always_inline
 def hex_digits(number: UInt64) -> SIMD[DType.uint8, 16]:
-    """Writes a number as lower-case hex, all digits at once.
-
-    Returns:
-        Its sixteen digits, the most significant first.
-    """
+    """Writes a number as lower-case hex, all sixteen digits at once, the most
+    significant first."""
     var octets = bitcast[DType.uint8, 8](byte_swap(number))
     var nibbles = (octets >> 4).interleave(octets & 15)
     var letters = nibbles.gt(9).select(

@@ -9,11 +9,7 @@ comptime _PAD: UInt8 = 61
 
 
 def base64_encode(octets: Span[UInt8, _]) -> String:
-    """Encodes octets.
-
-    Returns:
-        Four digits for each three octets, padded with `=`.
-    """
+    """Encodes octets: four digits for each three, padded with `=`."""
     var text = List[UInt8](capacity=(len(octets) + 2) // 3 * 4)
     for start in range(0, len(octets), 3):
         var count = min(3, len(octets) - start)
@@ -30,15 +26,9 @@ def base64_encode(octets: Span[UInt8, _]) -> String:
 
 
 def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
-    """Decodes a text, strictly.
-
-    Args:
-        text: The digits with their padding, and nothing else.
-
-    Returns:
-        The octets, or nothing if the text is not what `base64_encode` writes:
-        also for padding that is missing and for unused bits that are set.
-    """
+    """Decodes a text with its padding, strictly. Returns nothing if it is not
+    what `base64_encode` writes: also for padding that is missing and for unused
+    bits that are set."""
     if len(text) % 4 != 0:
         return None
     var octets = List[UInt8](capacity=len(text) // 4 * 3)
@@ -66,11 +56,7 @@ def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
 
 
 def base64_digit_value(octet: UInt8) -> Int:
-    """Reads one digit.
-
-    Returns:
-        0 to 63, or -1 if the octet is no digit; padding is none.
-    """
+    """Reads one digit, as 0 to 63; -1 if the octet is none, or padding."""
     if octet >= 65 and octet <= 90:
         return Int(octet) - 65
     if octet >= 97 and octet <= 122:
@@ -101,12 +87,8 @@ def base64url_encode(octets: Span[UInt8, _], mut encoded: List[UInt8]):
 
 
 def base64url_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
-    """Decodes what `base64url_encode` writes, and nothing else.
-
-    Returns:
-        The octets, or nothing: also if unused bits are set, so that no two
-        texts stand for the same octets.
-    """
+    """Decodes what `base64url_encode` writes, and nothing else: not with unused
+    bits set, so that no two texts stand for the same octets."""
     if len(text) % 4 == 1:
         return None
     var octets = List[UInt8](capacity=len(text) // 4 * 3 + 2)

@@ -317,12 +317,8 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, *, unsafe_base: Pointer[UInt8, Self.o], length: Int):
-        """Takes the word of a buffer; nothing else makes one.
-
-        Args:
-            unsafe_base: Memory with a 0 at `length` and the slack behind it.
-            length: How many octets there are.
-        """
+        """Takes the word of a buffer that there is a 0 at `length` and the
+        slack behind it; nothing else makes one."""
         comptime if _ASSERTS:
             debug_assert(
                 unsafe_base[unsafe_offset=length] == 0, "no terminator"
@@ -375,14 +371,8 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
 
     @always_inline
     def scan_class[members: OctetClass](self, start: Int) -> Int:
-        """Finds the first octet that is no member of a class.
-
-        Args:
-            start: Where to begin, not behind the terminator.
-
-        Returns:
-            Its offset; that of the terminator at most.
-        """
+        """Finds the first octet that is no member of a class, from an offset
+        not behind the terminator. Returns that of the terminator at most."""
         self._check_start(start)
         return scan_class[members](self.unsafe_base(), start)
 
@@ -400,14 +390,7 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
 
     @always_inline
     def tail(self, offset: Int) -> Self:
-        """Leaves out the first octets.
-
-        Args:
-            offset: How many; at most all.
-
-        Returns:
-            The rest, with the same terminator.
-        """
+        """Leaves out the first octets, at most all."""
         self._check_start(offset)
         return Self(
             unsafe_base=self._base.unsafe_offset(offset),
@@ -416,11 +399,8 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
 
     @always_inline
     def span(self, offset: Int, length: Int) -> Span[UInt8, ImmOrigin(Self.o)]:
-        """Lends a part of the octets, for as long as the buffer does not change.
-
-        Args:
-            length: How long it is; it ends before the terminator.
-        """
+        """Lends a part before the terminator, for as long as the buffer does
+        not change."""
         comptime if _ASSERTS:
             debug_assert(
                 0 <= offset and 0 <= length and offset + length <= self._length,
@@ -434,12 +414,8 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
         }
 
     def move_down(self, target: Int, source: Int, count: Int):
-        """Moves octets towards the start, over what was read before them.
-
-        Args:
-            source: Where from, not before `target`.
-            count: How many; they end before the terminator.
-        """
+        """Moves octets towards the start, over what was read before them; they
+        end before the terminator."""
         comptime if _ASSERTS:
             debug_assert(
                 0 <= target
@@ -498,14 +474,6 @@ def unsafe_lend[
 def unsafe_lend_text[
     o: ImmOrigin
 ](base: Pointer[UInt8, _], length: Int) -> StringSpan[o]:
-    """Lends text for a lifetime of the caller's choice.
-
-    Parameters:
-        o: The lifetime to lend for, as for `unsafe_lend`.
-
-    Args:
-        base: The first octet of UTF-8.
-        length: The length in bytes.
-    """
+    """Lends `length` bytes of UTF-8, with the lifetime as for `unsafe_lend`."""
     # SAFETY: as for `unsafe_lend`; the caller promises UTF-8.
     return StringSpan(unsafe_from_utf8=unsafe_lend[o](base, length))

@@ -37,11 +37,7 @@ __extension Optional:
 __extension List:
     @always_inline
     def at(ref self, index: Int) -> ref[self[0]] Self.T:
-        """Lends an element; the program ends if there is none.
-
-        Args:
-            index: Counted from 0.
-        """
+        """Lends an element; the program ends if there is none."""
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
         # SAFETY: the index was checked.
@@ -51,11 +47,7 @@ __extension List:
 __extension Array:
     @always_inline
     def at(ref self, index: Int) -> ref[self[0]] Self.T:
-        """Lends an element; the program ends if there is none.
-
-        Args:
-            index: Counted from 0.
-        """
+        """Lends an element; the program ends if there is none."""
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
         # SAFETY: the index was checked.
@@ -65,11 +57,7 @@ __extension Array:
 __extension Span:
     @always_inline
     def at(self, index: Int) -> ref[Self.origin, Self.address_space] Self.T:
-        """Lends an element; the program ends if there is none.
-
-        Args:
-            index: Counted from 0.
-        """
+        """Lends an element; the program ends if there is none."""
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
         # SAFETY: the index was checked.
@@ -77,15 +65,8 @@ __extension Span:
 
     @always_inline
     def between(self, start: Int, end: Int) -> Self:
-        """Lends a part; the program ends if there is none such.
-
-        Args:
-            start: Where it begins, counted from 0.
-            end: Where what follows it begins.
-
-        Returns:
-            The elements from `start` on, but for those from `end` on.
-        """
+        """Lends the elements from `start` to before `end`; the program ends if
+        there are none such."""
         if unlikely(UInt(end) > UInt(len(self))):
             _end(end, len(self))
         if unlikely(UInt(start) > UInt(end)):
@@ -96,11 +77,7 @@ __extension Span:
     @always_inline
     def after(self, start: Int) -> Self:
         """Lends what is left behind some elements; the program ends if there
-        are not so many.
-
-        Returns:
-            The elements from `start` on.
-        """
+        are not so many."""
         if unlikely(UInt(start) > UInt(len(self))):
             _end(start, len(self))
         # SAFETY: the start was checked.
@@ -108,11 +85,7 @@ __extension Span:
 
     @always_inline
     def before(self, end: Int) -> Self:
-        """Lends the first elements; the program ends if there are not so many.
-
-        Returns:
-            The elements up to `end`.
-        """
+        """Lends the first elements; the program ends if there are not so many."""
         if unlikely(UInt(end) > UInt(len(self))):
             _end(end, len(self))
         # SAFETY: the end was checked.

@@ -7,11 +7,7 @@ it is used with; this one is generated once.
 
 @no_inline
 def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
-    """Compares octets.
-
-    Returns:
-        True if both have the same length and the same octets.
-    """
+    """Compares length and octets."""
     # SAFETY: both spans have the length that is compared, and of eight octets
     # or more the last eight lie within.
     var length = len(left)

@@ -88,7 +88,6 @@ comptime SHA256_BLOCK_LEN = 64
 """What is taken at a time, in bytes (FIPS 180-4 section 5.2.1)."""
 
 comptime Sha256Digest = Array[UInt8, SHA256_LEN]
-"""A digest."""
 
 # FIPS 180-4 section 4.2.2: the cube roots of the first 64 primes, the first 32
 # bits of what is behind the point.
@@ -184,7 +183,6 @@ struct Sha256(Copyable, Movable):
     var _length: UInt64
 
     def __init__(out self):
-        """Starts with no octets."""
         self._state = _START
         self._block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
         self._block_len = 0
@@ -297,12 +295,8 @@ struct HmacSha256(Copyable, Movable):
     var _outer: Sha256
 
     def __init__(out self, key: Span[UInt8, _]):
-        """Starts with no octets.
-
-        Args:
-            key: The secret: 32 random octets are right; a longer one than a
-                block is replaced by its digest (RFC 2104 section 2).
-        """
+        """Starts with no octets. 32 random octets are the right secret; one
+        longer than a block is replaced by its digest (RFC 2104 section 2)."""
         var block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
         if len(key) <= SHA256_BLOCK_LEN:
             for index in range(len(key)):
@@ -332,11 +326,6 @@ struct HmacSha256(Copyable, Movable):
 
 
 def hmac_sha256(key: Span[UInt8, _], octets: Span[UInt8, _]) -> Sha256Digest:
-    """Computes the code of octets at hand.
-
-    Args:
-        key: The secret, as for `HmacSha256`.
-    """
     var code = HmacSha256(key)
     code.update(octets)
     return code^.finish()
@@ -349,12 +338,6 @@ def equals_in_constant_time(
 
     The time depends on the length of `right` alone, so that the peer learns
     nothing from it about how much was right.
-
-    Args:
-        right: What the peer sent.
-
-    Returns:
-        True if both have the same octets.
     """
     var difference = len(left) ^ len(right)
     for index in range(len(right)):
@@ -386,7 +369,6 @@ struct Crc32c(Copyable, Movable):
     var _rest: UInt32
 
     def __init__(out self):
-        """Starts with no octets."""
         self._rest = UInt32.MAX
 
     def update(mut self, octets: Span[UInt8, _]):
@@ -396,9 +378,5 @@ struct Crc32c(Copyable, Movable):
             self._rest = (self._rest >> 8) ^ table.at(index)
 
     def value(self) -> UInt32:
-        """Gives the checksum.
-
-        Returns:
-            The checksum of all octets so far.
-        """
+        """Gives the checksum of all octets so far."""
         return self._rest ^ UInt32.MAX

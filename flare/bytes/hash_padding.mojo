@@ -7,20 +7,9 @@ def last_blocks[
     block_len: Int, length_len: Int = 8, *, is_big_endian: Bool = True
 ](rest: Span[UInt8, _], message_len: Int) -> List[UInt8]:
     """Puts a 1 bit and the message's length in bits behind the octets that fill
-    no block (RFC 1321 section 3.1, FIPS 180-4 section 5.1).
-
-    Parameters:
-        block_len: Of a block, in bytes.
-        length_len: Of the length's field, in bytes; 64 bits of it are used.
-        is_big_endian: Whether its highest octet stands first.
-
-    Args:
-        rest: The octets, less than a block.
-        message_len: Of the whole message, in bytes.
-
-    Returns:
-        One block or two.
-    """
+    no block (RFC 1321 section 3.1, FIPS 180-4 section 5.1). The length takes
+    `length_len` bytes, of which 64 bits are used, its highest octet first if
+    `is_big_endian`. Returns one block or two."""
     var block_count = 1 if len(rest) < block_len - length_len else 2
     var blocks = List[UInt8](length=block_count * block_len, fill=0)
     for index in range(len(rest)):

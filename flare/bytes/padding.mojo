@@ -17,18 +17,10 @@ struct Padding[size: Int](Copyable, Movable):
 
     @always_inline
     def __init__(out self, *, copy: Self):
-        """Takes room as large.
-
-        Args:
-            copy: What the struct around it is a copy of.
-        """
+        """Takes room as large."""
         self = Self()
 
     @always_inline
     def __init__(out self, *, deinit move: Self):
-        """Takes room as large.
-
-        Args:
-            move: That of the struct before it moved.
-        """
+        """Takes room as large."""
         self = Self()

@@ -16,22 +16,14 @@ struct OctetClass(TrivialRegisterPassable):
     """For each low nibble, one bit for each high nibble that completes a member."""
 
     def __init__(out self, members: StaticString):
-        """Builds a class from its members.
-
-        Args:
-            members: Every member, once each, ASCII only.
-        """
+        """Builds a class from its members, once each, ASCII only."""
         self.low = NibbleTable(0)
         for octet in members.as_bytes():
             var row = Int(octet & 15)
             self.low[row] = self.low[row] | (UInt8(1) << (octet >> 4))
 
     def contains(self, octet: UInt8) -> Bool:
-        """Tells whether an octet is a member.
-
-        Returns:
-            True for members; False for all octets from 0x80 up.
-        """
+        """Tells whether an octet is a member; none from 0x80 up is."""
         if octet >= 0x80:
             return False
         return (self.low[Int(octet & 15)] & (UInt8(1) << (octet >> 4))) != 0
@@ -116,18 +108,8 @@ def _lookup(table: _Vector, nibbles: _Vector) -> _Vector:
 
 @always_inline
 def scan_class[members: OctetClass](base: BytePtr, start: Int) -> Int:
-    """Finds the first octet that is no member of a class.
-
-    Parameters:
-        members: The class to skip.
-
-    Args:
-        base: Start of the memory; see the file's comment for what must follow.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The offset of the stop.
-    """
+    """Finds the offset of the first octet that is no member of a class. See the
+    file's comment for what must follow."""
     # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
     comptime low = _repeat(members.low)
     comptime high = _repeat(HIGH)
@@ -143,18 +125,7 @@ def scan_class[members: OctetClass](base: BytePtr, start: Int) -> Int:
 
 
 def scan_class_scalar[members: OctetClass](base: BytePtr, start: Int) -> Int:
-    """Finds the first octet that is no member of a class, one octet at a time.
-
-    Parameters:
-        members: The class to skip.
-
-    Args:
-        base: Start of the memory.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The offset of the stop.
-    """
+    """Does the same as `scan_class`, one octet at a time."""
     # SAFETY: the caller promises a stop octet.
     var offset = start
     while members.contains(base[unsafe_offset=offset]):
@@ -177,16 +148,11 @@ struct FieldValueStop(TrivialRegisterPassable):
 
 @always_inline
 def scan_field_value(base: BytePtr, start: Int) -> FieldValueStop:
-    """Finds the first octet that no field value may hold: a control but HTAB.
+    """Finds the first octet that no field value may hold: a control but HTAB;
+    for a well-formed line it is the CR.
 
     Source: RFC 9110 section 5.5 (`field-vchar`, SP, HTAB; obs-text is kept).
-
-    Args:
-        base: Start of the memory; see the file's comment for what must follow.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The stop; for a well-formed line it is the CR.
+    See the file's comment for what must follow.
     """
     # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
     var offset = start
@@ -204,15 +170,7 @@ def scan_field_value(base: BytePtr, start: Int) -> FieldValueStop:
 
 
 def scan_field_value_scalar(base: BytePtr, start: Int) -> Int:
-    """Finds the first control octet other than HTAB, one octet at a time.
-
-    Args:
-        base: Start of the memory.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The offset of the stop.
-    """
+    """Finds the first control octet other than HTAB, one octet at a time."""
     # SAFETY: the caller promises a stop octet.
     var offset = start
     while True:
@@ -227,14 +185,8 @@ def scan_target(base: BytePtr, start: Int) -> Int:
     """Finds the first octet that no request target may hold.
 
     Source: RFC 9112 section 3.2: visible ASCII at the widest, and no `#`, for a
-    target has no fragment and proxies disagree on what one would mean.
-
-    Args:
-        base: Start of the memory; see the file's comment for what must follow.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The offset of the stop.
+    target has no fragment and proxies disagree on what one would mean. See the
+    file's comment for what must follow.
     """
     # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
     var offset = start
@@ -247,15 +199,7 @@ def scan_target(base: BytePtr, start: Int) -> Int:
 
 
 def scan_target_scalar(base: BytePtr, start: Int) -> Int:
-    """Finds the first octet that no request target may hold, one at a time.
-
-    Args:
-        base: Start of the memory.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The offset of the stop.
-    """
+    """Finds the first octet that no request target may hold, one at a time."""
     # SAFETY: the caller promises a stop octet.
     var offset = start
     while True:
@@ -267,17 +211,8 @@ def scan_target_scalar(base: BytePtr, start: Int) -> Int:
 
 @always_inline
 def find_octet_within(base: BytePtr, start: Int, end: Int, octet: UInt8) -> Int:
-    """Finds the first occurrence of an octet in a range.
-
-    Args:
-        base: Start of the memory; `SCAN_SLACK` bytes behind `end` are readable.
-        start: Offset of the first octet to look at.
-        end: Offset behind the last octet to look at.
-        octet: What to look for.
-
-    Returns:
-        Its offset, or `end` if the range has none.
-    """
+    """Finds the first occurrence of an octet in a range, or `end`. `SCAN_SLACK`
+    bytes behind `end` are readable."""
     # SAFETY: the caller promises SCAN_SLACK readable bytes behind `end`.
     var offset = start
     while offset < end:
@@ -298,11 +233,8 @@ comptime CASE_BITS_64: UInt64 = 0x2020202020202020
 
 @always_inline
 def word64(text: StaticString) -> UInt64:
-    """Makes the word of a text, for use at compile time.
-
-    Returns:
-        The word that `load64` gives for the same octets.
-    """
+    """Makes the word that `load64` gives for the same octets, for use at
+    compile time."""
     var word = UInt64(0)
     var shift = UInt64(0)
     for octet in text.as_bytes():
@@ -313,25 +245,13 @@ def word64(text: StaticString) -> UInt64:
 
 @always_inline
 def word32(text: StaticString) -> UInt32:
-    """Makes the word of a text, for use at compile time.
-
-    Returns:
-        The word that `load32` gives for the same octets.
-    """
+    """Makes the word that `load32` gives for the same octets, for use at
+    compile time."""
     return UInt32(word64(text))
 
 
 @always_inline
 def load64(base: BytePtr, offset: Int) -> UInt64:
-    """Reads eight octets.
-
-    Args:
-        base: Start of the memory.
-        offset: Offset of the first octet, with seven readable ones behind.
-
-    Returns:
-        The octets as a word.
-    """
     # SAFETY: the caller promises eight readable octets.
     return (
         base.unsafe_offset(offset)
@@ -342,15 +262,6 @@ def load64(base: BytePtr, offset: Int) -> UInt64:
 
 @always_inline
 def load32(base: BytePtr, offset: Int) -> UInt32:
-    """Reads four octets.
-
-    Args:
-        base: Start of the memory.
-        offset: Offset of the first octet, with three readable ones behind.
-
-    Returns:
-        The octets as a word.
-    """
     # SAFETY: the caller promises four readable octets.
     return (
         base.unsafe_offset(offset)
@@ -361,15 +272,6 @@ def load32(base: BytePtr, offset: Int) -> UInt32:
 
 @always_inline
 def load16(base: BytePtr, offset: Int) -> UInt16:
-    """Reads two octets.
-
-    Args:
-        base: Start of the memory.
-        offset: Offset of the first octet, with one readable one behind.
-
-    Returns:
-        The octets as a word.
-    """
     # SAFETY: the caller promises two readable octets.
     return (
         base.unsafe_offset(offset)

@@ -28,12 +28,7 @@ struct SipKey(TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, low: UInt64, high: UInt64):
-        """Makes a key.
-
-        Args:
-            low: The first eight octets, little-endian.
-            high: The last eight octets, little-endian.
-        """
+        """Makes a key of its first and last eight octets, little-endian."""
         self.low = low
         self.high = high
 
@@ -59,7 +54,6 @@ struct SipHash[c: Int, d: Int](Copyable, Movable):
 
     @always_inline
     def __init__(out self, key: SipKey):
-        """Starts with no octets."""
         self._v0 = key.low ^ 0x736F_6D65_7073_6575
         self._v1 = key.high ^ 0x646F_7261_6E64_6F6D
         self._v2 = key.low ^ 0x6C79_6765_6E65_7261
@@ -68,11 +62,6 @@ struct SipHash[c: Int, d: Int](Copyable, Movable):
         self._length = 0
 
     def update(mut self, octets: Span[UInt8, _]):
-        """Takes the next octets.
-
-        Args:
-            octets: Any number of them.
-        """
         var index = 0
         var count = len(octets)
         while index < count and self._length & 7 != 0:

@@ -8,7 +8,6 @@ comptime _BLOCK = 32
 
 @fieldwise_init
 struct CodePoint(TrivialRegisterPassable):
-    """A decoded code point."""
 
     var value: Int
     """The code point; -1 if the octets are not UTF-8."""
@@ -47,15 +46,10 @@ def is_valid_utf8(octets: Span[UInt8, _]) -> Bool:
 
 
 def decode_utf8(octets: Span[UInt8, _], index: Int) -> CodePoint:
-    """Reads the code point that starts at an octet.
+    """Reads the code point that starts at an octet; its value is -1 if none
+    does.
 
     Source: RFC 3629 section 4.
-
-    Args:
-        index: Where, below `len(octets)`.
-
-    Returns:
-        The code point, or the value -1.
     """
     comptime INVALID = CodePoint(-1, 1)
     var first = Int(octets.at(index))
@@ -84,11 +78,8 @@ def decode_utf8(octets: Span[UInt8, _], index: Int) -> CodePoint:
 
 @no_inline
 def lossy_text(octets: Span[UInt8, _]) -> String:
-    """Copies octets as text, for messages.
-
-    Returns:
-        The text, with U+FFFD for each octet that is no part of UTF-8.
-    """
+    """Copies octets as text, for messages, with U+FFFD for each octet that is
+    no part of UTF-8."""
     var text = String(capacity_bytes=len(octets))
     var index = 0
     while index < len(octets):
