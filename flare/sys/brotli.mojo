@@ -33,11 +33,7 @@ comptime _I_PIPPPPP = def(Int, Int32, Int, Int, Int, Int, Int) thin abi(
 
 
 def brotli_decoder_names() -> List[String]:
-    """Lists the file names of the decoder.
-
-    Returns:
-        The names for the platform, best first.
-    """
+    """Lists the file names of the decoder for the platform, best first."""
     comptime if IS_MACOS:
         return [
             "libbrotlidec.1.dylib",
@@ -49,11 +45,7 @@ def brotli_decoder_names() -> List[String]:
 
 
 def brotli_encoder_names() -> List[String]:
-    """Lists the file names of the encoder.
-
-    Returns:
-        The names for the platform, best first.
-    """
+    """Lists the file names of the encoder for the platform, best first."""
     comptime if IS_MACOS:
         return [
             "libbrotlienc.1.dylib",
@@ -83,7 +75,6 @@ struct _Places(Movable):
         self._numbers[3] = Int(room.unsafe_ptr())
 
     def address(mut self, index: Int) -> Int:
-        """Gives the address of a number."""
         return Int(self._numbers.unsafe_ptr()) + index * size_of[Int]()
 
     def step(
@@ -111,14 +102,7 @@ struct BrotliDecoder(Movable):
     def __init__(
         out self, names: List[String] = brotli_decoder_names()
     ) raises LibraryError:
-        """Starts a stream.
-
-        Args:
-            names: File names of the library.
-
-        Raises:
-            LibraryError: If the library is missing or has no memory.
-        """
+        """Starts a stream. Raises if the library is missing or has no memory."""
         self._library = DynamicLibrary(names)
         self._places = _Places()
         self._decompress = self._library.symbol[_I_PPPPPP](
@@ -142,14 +126,8 @@ struct BrotliDecoder(Movable):
     def step(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
     ) -> CodecStep:
-        """Decompresses.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            What was taken and given. If the room is full there may be more.
-        """
+        """Decompresses into room that is not empty. If it is full afterwards
+        there may be more."""
         self._places.offer(input, room)
         var result = self._decompress(
             self._state,
@@ -185,15 +163,8 @@ struct BrotliEncoder(Movable):
     def __init__(
         out self, quality: Int, names: List[String] = brotli_encoder_names()
     ) raises LibraryError:
-        """Starts a stream.
-
-        Args:
-            quality: 0 (quickest) to 11 (smallest).
-            names: File names of the library.
-
-        Raises:
-            LibraryError: If the library is missing or has no memory.
-        """
+        """Starts a stream of a quality of 0 (quickest) to 11 (smallest). Raises
+        if the library is missing or has no memory."""
         self._library = DynamicLibrary(names)
         self._places = _Places()
         self._compress = self._library.symbol[_I_PIPPPPP](
@@ -222,16 +193,9 @@ struct BrotliEncoder(Movable):
         room: MutSpan[UInt8, _],
         operation: Int32,
     ) -> CodecStep:
-        """Compresses.
-
-        Args:
-            room: Where to; not empty.
-            operation: `PROCESS`, `FLUSH` or `FINISH`; the latter two until the
-                input is taken and the room is not full.
-
-        Returns:
-            What was taken and given. If the room is full there may be more.
-        """
+        """Compresses into room that is not empty. If it is full afterwards
+        there may be more. The operation is `PROCESS`, `FLUSH` or `FINISH`; the
+        latter two until the input is taken and the room is not full."""
         self._places.offer(input, room)
         var result = self._compress(
             self._state,

@@ -34,48 +34,29 @@ def _read[clock: Int]() -> Int:
 
 @always_inline
 def unix_seconds() -> Int:
-    """Reads the time of day.
-
-    Returns:
-        Seconds since 1970-01-01 00:00:00 UTC.
-    """
+    """Reads seconds since 1970-01-01 00:00:00 UTC."""
     return _read[_REALTIME]() // 1_000_000_000
 
 
 def realtime_ns() -> Int:
-    """Reads the time of day.
-
-    Returns:
-        Nanoseconds since 1970-01-01 00:00:00 UTC.
-    """
+    """Reads nanoseconds since 1970-01-01 00:00:00 UTC."""
     return _read[_REALTIME]()
 
 
 @always_inline
 def coarse_monotonic_ms() -> Int:
-    """Reads a clock that never goes back, cheaply.
-
-    Returns:
-        Milliseconds since some moment in the past, a few of them late.
-    """
+    """Reads milliseconds on a clock that never goes back, cheaply, and a few of
+    them late."""
     return _read[_MONOTONIC_COARSE]() // 1_000_000
 
 
 def monotonic_ns() -> Int:
-    """Reads a clock that never goes back.
-
-    Returns:
-        Nanoseconds since some moment in the past.
-    """
+    """Reads nanoseconds on a clock that never goes back."""
     return _read[MONOTONIC_CLOCK]()
 
 
 def monotonic_ms() -> Int:
-    """Reads a clock that never goes back.
-
-    Returns:
-        Whole milliseconds since some moment in the past.
-    """
+    """Reads whole milliseconds on a clock that never goes back."""
     return monotonic_ns() // 1_000_000
 
 
@@ -100,12 +81,8 @@ struct Deadline(ImplicitlyCopyable):
     var _end_ns: Int
 
     def __init__(out self, timeout_ms: Int):
-        """Starts the time that an operation has.
-
-        Args:
-            timeout_ms: How long from now; 0 to never wait, negative
-                (`NO_TIMEOUT_MS`) for no deadline.
-        """
+        """Starts the time that an operation has; 0 to never wait, negative
+        (`NO_TIMEOUT_MS`) for no deadline."""
         self.timeout_ms = timeout_ms
         self._end_ns = _NEVER
         if timeout_ms >= 0:
@@ -113,22 +90,15 @@ struct Deadline(ImplicitlyCopyable):
             self._end_ns = monotonic_ns() + timeout_ns
 
     def start_ns(self) -> Int:
-        """Tells when the time has started.
-
-        Returns:
-            As `monotonic_ns`; the time now if there is no deadline.
-        """
+        """Tells when the time has started, as `monotonic_ns`; the time now if
+        there is no deadline."""
         if self._end_ns == _NEVER:
             return monotonic_ns()
         return self._end_ns - min(self.timeout_ms, _TIMEOUT_MS_MAX) * 1_000_000
 
     def left_ms(self) -> Int:
-        """Tells how much time is left.
-
-        Returns:
-            Milliseconds, rounded up so that a wait of so long reaches the
-            deadline; 0 once it is over, -1 if there is none.
-        """
+        """Tells how much time is left, rounded up so that a wait of so long
+        reaches the deadline; 0 once it is over, -1 if there is none."""
         if self._end_ns == _NEVER:
             return -1
         return max((self._end_ns - monotonic_ns() + 999_999) // 1_000_000, 0)

@@ -90,16 +90,8 @@ def _on_fault(number: Int32) abi("C"):
 
 
 def report_crashes(report: CrashReport) raises:
-    """Has the faults of this process reported, in this and in forked ones.
-
-    Called again, it does nothing.
-
-    Args:
-        report: Is told of a fault in a thread that has noted something.
-
-    Raises:
-        Error: If the system refuses the handlers.
-    """
+    """Has the faults of this process reported, in this and in forked ones, for
+    threads that have noted something. Called again, it does nothing."""
     ref crash = _CRASH.get_or_create_ptr()[]
     var free = Int64(0)
     if not Atomic[Int64].compare_exchange(
@@ -118,11 +110,8 @@ def report_crashes(report: CrashReport) raises:
 
 
 def set_crash_note(note: Optional[Note]):
-    """Notes what this thread does, for a report of its fault.
-
-    Args:
-        note: Lies there until another note replaces it; nothing for no note.
-    """
+    """Notes what this thread does, for a report of its fault; the note lies
+    there until another one, or none, replaces it."""
     try:
         ref crash = _CRASH.get_or_create_ptr()[]
         if crash.key_result != 0:

@@ -25,11 +25,7 @@ struct Descriptor(Movable):
 
     @always_inline
     def __init__(out self, *, owned: Int32):
-        """Takes over a descriptor.
-
-        Args:
-            owned: An open descriptor that nothing else closes, or -1.
-        """
+        """Takes over an open descriptor that nothing else closes, or -1."""
         self._number = owned
 
     def __deinit__(deinit self):
@@ -38,20 +34,11 @@ struct Descriptor(Movable):
 
     @always_inline
     def fd(self) -> Int32:
-        """Lends the number.
-
-        Returns:
-            The descriptor, good while this value lives; -1 if closed.
-        """
+        """Lends the number, good while this value lives; -1 if closed."""
         return self._number
 
     @always_inline
     def is_open(self) -> Bool:
-        """Tells whether there is a descriptor.
-
-        Returns:
-            False after `close`.
-        """
         return self._number >= 0
 
     def close(mut self):
@@ -61,88 +48,51 @@ struct Descriptor(Movable):
             self._number = -1
 
     def release(mut self) -> Int32:
-        """Gives the descriptor away.
-
-        Returns:
-            The number, which the caller must close.
-        """
+        """Gives the descriptor away, which the caller must close."""
         var number = self._number
         self._number = -1
         return number
 
     def set_nonblocking(mut self) raises OsError:
-        """Makes calls return at once instead of waiting.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Makes calls return at once instead of waiting."""
         make_nonblocking(self._number)
 
 
 def make_nonblocking(number: Int32) raises OsError:
-    """Makes calls on a descriptor return at once instead of waiting.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Makes calls on a descriptor return at once instead of waiting."""
     var flags = _fcntl(number, _F_GETFL, 0)
     if flags < 0 or _fcntl(number, _F_SETFL, Int(flags) | _O_NONBLOCK) < 0:
         raise OsError("fcntl", last_errno())
 
 
 def make_blocking(number: Int32) raises OsError:
-    """Makes calls on a descriptor wait.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Makes calls on a descriptor wait."""
     var flags = _fcntl(number, _F_GETFL, 0)
     if flags < 0 or _fcntl(number, _F_SETFL, Int(flags) & ~_O_NONBLOCK) < 0:
         raise OsError("fcntl", last_errno())
 
 
 def close_on_exec(number: Int32) raises OsError:
-    """Keeps a descriptor from programs that are executed.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Keeps a descriptor from programs that are executed."""
     if _fcntl(number, _F_SETFD, _FD_CLOEXEC) < 0:
         raise OsError("fcntl", last_errno())
 
 
 def is_kept_on_exec(number: Int32) -> Bool:
-    """Tells whether programs that are executed get a descriptor.
-
-    Returns:
-        True unless it is closed on exec; False if it is not open.
-    """
+    """Tells whether programs that are executed get a descriptor, if it is open."""
     var flags = _fcntl(number, _F_GETFD, 0)
     return flags >= 0 and (Int(flags) & _FD_CLOEXEC) == 0
 
 
 def duplicate_from(number: Int32, lowest: Int32) -> Descriptor:
-    """Makes a second descriptor for what a first one stands for.
-
-    Args:
-        lowest: The new one has the first free number from here on.
-
-    Returns:
-        The new descriptor, closed on exec; not open if none is free.
-    """
+    """Makes a second descriptor, closed on exec, of the first free number from
+    `lowest` on; not open if none is free."""
     return Descriptor(owned=_fcntl(number, _F_DUPFD_CLOEXEC, Int(lowest)))
 
 
 def duplicate_to(number: Int32, target: Int32) raises OsError:
-    """Makes a second descriptor of a given number, kept on exec.
-
-    Args:
-        number: An open descriptor, another one than the target.
-        target: What the new one is to be; closed before, if it is open.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Makes a second descriptor of another number, kept on exec; what is open
+    there is closed before."""
     debug_assert(number != target, "dup2 onto itself keeps close-on-exec")
     if external_call["dup2", Int32](number, target) < 0:
         raise OsError("dup2", last_errno())
@@ -165,21 +115,13 @@ def close_descriptor(number: Int32):
 
 
 def read_into(number: Int32, room: MutSpan[UInt8, _]) -> Int:
-    """Reads octets.
-
-    Returns:
-        How many, 0 at the end, or a negative errno.
-    """
+    """Reads octets: how many, 0 at the end, or a negative errno."""
     var count = external_call["read", Int](number, room.unsafe_ptr(), len(room))
     return -last_errno() if count < 0 else count
 
 
 def write_from(number: Int32, octets: Span[UInt8, _]) -> Int:
-    """Writes octets.
-
-    Returns:
-        How many were taken, or a negative errno.
-    """
+    """Writes octets: how many were taken, or a negative errno."""
     var count = external_call["write", Int](
         number, octets.unsafe_ptr(), len(octets)
     )
@@ -193,11 +135,6 @@ struct Pipe(Movable):
     var _writing: Descriptor
 
     def __init__(out self) raises OsError:
-        """Makes a pipe.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
         var ends = Array[Int32, 2](fill=-1)
         if external_call["pipe", Int32](ends.unsafe_ptr()) != 0:
             raise OsError("pipe", last_errno())
@@ -208,35 +145,21 @@ struct Pipe(Movable):
             close_on_exec(ends.at(index))
 
     def reading_fd(self) -> Int32:
-        """Lends the end that is read.
-
-        Returns:
-            A descriptor, good while the pipe lives.
-        """
+        """Lends the end that is read, good while the pipe lives."""
         return self._reading.fd()
 
     def writing_fd(self) -> Int32:
-        """Lends the end that is written.
-
-        Returns:
-            A descriptor, good while the pipe lives.
-        """
+        """Lends the end that is written, good while the pipe lives."""
         return self._writing.fd()
 
     def take_reading(mut self) -> Descriptor:
-        """Takes the end that is read out of the pipe.
-
-        Returns:
-            The descriptor; not open at a second call.
-        """
+        """Takes the end that is read out of the pipe; not open at a second
+        call."""
         return Descriptor(owned=self._reading.release())
 
     def take_writing(mut self) -> Descriptor:
-        """Takes the end that is written out of the pipe.
-
-        Returns:
-            The descriptor; not open at a second call.
-        """
+        """Takes the end that is written out of the pipe; not open at a second
+        call."""
         return Descriptor(owned=self._writing.release())
 
     def notify(self):
@@ -244,19 +167,12 @@ struct Pipe(Movable):
         notify_pipe(self._writing.fd())
 
     def drain(mut self) -> Int:
-        """Reads all that was written.
-
-        Returns:
-            How many octets there were: how often `notify` was called.
-        """
+        """Reads all that was written, and tells how many octets: how often
+        `notify` was called."""
         return len(self.take())
 
     def take(mut self) -> List[UInt8]:
-        """Reads all that was written.
-
-        Returns:
-            The octets, in order.
-        """
+        """Reads all that was written, in order."""
         var taken = List[UInt8]()
         var room = Array[UInt8, 64](uninitialized=True)
         while True:
@@ -268,10 +184,6 @@ struct Pipe(Movable):
 
 
 def notify_pipe(writing_fd: Int32, octet: UInt8 = 1):
-    """Writes one octet into a pipe; safe in a signal handler.
-
-    Args:
-        writing_fd: The writing end of a `Pipe`.
-    """
+    """Writes one octet into a `Pipe`; safe in a signal handler."""
     var octets = Array[UInt8, 1](fill=octet)
     _ = write_from(writing_fd, Span(octets))

@@ -57,11 +57,6 @@ struct SocketPair(Movable):
     var _second: Descriptor
 
     def __init__(out self) raises OsError:
-        """Makes a pair.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
         var ends = Array[Int32, 2](fill=-1)
         if (
             external_call["socketpair", Int32](
@@ -77,34 +72,20 @@ struct SocketPair(Movable):
             close_on_exec(ends[index])
 
     def take_first(mut self) -> Descriptor:
-        """Takes one end out of the pair.
-
-        Returns:
-            The descriptor; not open at a second call.
-        """
+        """Takes one end out of the pair; not open at a second call."""
         return Descriptor(owned=self._first.release())
 
     def take_second(mut self) -> Descriptor:
-        """Takes the other end out of the pair.
-
-        Returns:
-            The descriptor; not open at a second call.
-        """
+        """Takes the other end out of the pair; not open at a second call."""
         return Descriptor(owned=self._second.release())
 
 
 def send_with_descriptor(
     number: Int32, octets: Span[UInt8, _], passed: Int32
 ) -> Int:
-    """Sends octets and a descriptor.
-
-    Args:
-        number: An end of a `SocketPair`.
-        passed: The descriptor, which stays open here; -1 for none.
-
-    Returns:
-        How many octets were taken, or a negative errno.
-    """
+    """Sends octets to an end of a `SocketPair`, and a descriptor, which stays
+    open here; -1 for none. Returns how many octets were taken, or a negative
+    errno."""
     var vectors = Array[IoVector, 1](fill=IoVector.over(octets))
     var rights = _Rights(passed)
     # SAFETY: all that the message points to outlives the call.
@@ -127,18 +108,10 @@ def send_with_descriptor(
 def receive_with_descriptor(
     number: Int32, room: MutSpan[UInt8, _], mut passed: Descriptor
 ) -> Int:
-    """Takes octets, and the descriptor that was sent with them.
-
-    Args:
-        number: An end of a `SocketPair`.
-        room: Where the octets go; what was sent with one descriptor and what
-            was sent with another do not come together.
-        passed: Becomes the descriptor, closed on exec; not open if there was
-            none.
-
-    Returns:
-        How many octets came, 0 at the end, or a negative errno.
-    """
+    """Takes octets from an end of a `SocketPair`, and the descriptor that was
+    sent with them, closed on exec; not open if there was none. What was sent
+    with one descriptor and what was sent with another do not come together.
+    Returns how many octets came, 0 at the end, or a negative errno."""
     var vectors = Array[IoVector, 1](fill=IoVector.over(room))
     var rights = _Rights(-1)
     # SAFETY: all that the message points to outlives the call.

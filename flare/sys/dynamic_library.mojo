@@ -14,7 +14,6 @@ struct LibraryError(Copyable, Movable, Writable):
     """What is missing, and what the system says about it."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the library and the reason."""
         writer.write_string(self.name)
         writer.write_string(": ")
         writer.write_string(self.reason)
@@ -31,14 +30,7 @@ struct DynamicLibrary(Movable):
     var _handle: OwnedDLHandle
 
     def __init__(out self, names: List[String]) raises LibraryError:
-        """Loads a library.
-
-        Args:
-            names: File names to try, best first; not empty.
-
-        Raises:
-            LibraryError: If none of them is there.
-        """
+        """Loads the first library that is there, best first; raises if none is."""
         var reason = String()
         for name in names:
             try:
@@ -55,14 +47,7 @@ struct DynamicLibrary(Movable):
     def symbol[
         F: TrivialRegisterPassable
     ](self, name: StaticString) raises LibraryError -> F:
-        """Finds a function.
-
-        Parameters:
-            F: Its type: `def(...) thin abi("C") -> ...`.
-
-        Raises:
-            LibraryError: If the library has no such symbol.
-        """
+        """Finds a function of a type `def(...) thin abi("C") -> ...`."""
         var found = self._handle.get_symbol[NoneType](name)
         if not found:
             raise LibraryError(

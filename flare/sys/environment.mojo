@@ -16,11 +16,7 @@ comptime _Entries = Pointer[
 
 
 def environment_texts() -> List[String]:
-    """Copies the environment.
-
-    Returns:
-        Its entries, as `NAME=value`.
-    """
+    """Copies the entries of the environment, as `NAME=value`."""
     var texts = List[String]()
     var found = _environ()
     if not found:
@@ -34,11 +30,7 @@ def environment_texts() -> List[String]:
 
 
 def environment_value(name: StringSpan) -> String:
-    """Reads one variable of the environment.
-
-    Returns:
-        Its value; empty if there is none.
-    """
+    """Reads one variable of the environment; empty if there is none."""
     var length = name.byte_length()
     for text in environment_texts():
         var octets = text.as_bytes()

@@ -22,11 +22,9 @@ comptime EPOLLET: UInt32 = 0x80000000
 """Report changes only (edge-triggered)."""
 
 comptime EPOLL_ADD = 1
-"""Starts watching a descriptor."""
 comptime EPOLL_DELETE = 2
 """Stops watching a descriptor."""
 comptime EPOLL_MODIFY = 3
-"""Changes what is watched."""
 
 comptime _EPOLL_CLOEXEC = 0o2000000
 
@@ -43,33 +41,18 @@ struct EpollEvents(Movable):
     var _capacity: Int
 
     def __init__(out self, capacity: Int):
-        """Makes room.
-
-        Args:
-            capacity: Most events of one wait.
-        """
+        """Makes room for at most so many events at once."""
         self._words = List[UInt32](length=capacity * _EVENT_WORD_COUNT, fill=0)
         self._capacity = capacity
 
     @always_inline
     def events(self, index: Int) -> UInt32:
-        """Reads what happened.
-
-        Args:
-            index: At least 0 and less than what `wait` answered.
-
-        Returns:
-            `EPOLL` constants, or-ed.
-        """
+        """Reads what happened: `EPOLL` constants, or-ed."""
         return self._words.at(index * _EVENT_WORD_COUNT)
 
     @always_inline
     def token(self, index: Int) -> UInt64:
-        """Reads whose event it is.
-
-        Args:
-            index: At least 0 and less than what `wait` answered.
-        """
+        """Reads whose event it is."""
         var word = index * _EVENT_WORD_COUNT + _TOKEN_WORD
         return UInt64(self._words.at(word)) | (
             UInt64(self._words.at(word + 1)) << 32
@@ -77,14 +60,8 @@ struct EpollEvents(Movable):
 
     @always_inline
     def wait(mut self, epoll: Int32, timeout_ms: Int) -> Int:
-        """Waits for events.
-
-        Args:
-            timeout_ms: Longest wait; 0 does not wait, -1 has no end.
-
-        Returns:
-            How many events there are, or a negative errno.
-        """
+        """Waits for events: 0 does not wait, -1 has no end. Returns how many
+        there are, or a negative errno."""
         var count = external_call["epoll_wait", Int32](
             epoll,
             self._words.unsafe_ptr(),
@@ -95,11 +72,6 @@ struct EpollEvents(Movable):
 
 
 def create_epoll() raises OsError -> Descriptor:
-    """Makes an epoll instance.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     var number = external_call["epoll_create1", Int32](Int32(_EPOLL_CLOEXEC))
     if number < 0:
         raise OsError("epoll_create1", last_errno())
@@ -109,17 +81,8 @@ def create_epoll() raises OsError -> Descriptor:
 def control_epoll(
     epoll: Int32, operation: Int, number: Int32, events: UInt32, token: UInt64
 ) raises OsError:
-    """Changes what an instance watches.
-
-    Args:
-        operation: `EPOLL_ADD`, `EPOLL_DELETE` or `EPOLL_MODIFY`.
-        number: The descriptor to watch.
-        events: What to watch for.
-        token: What the kernel hands back.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Changes what an instance watches: `EPOLL_ADD`, `EPOLL_DELETE` or
+    `EPOLL_MODIFY`. The kernel hands the token back."""
     var words = Array[UInt32, 4](fill=0)
     words[0] = events
     words[_TOKEN_WORD] = UInt32(token & 0xFFFFFFFF)

@@ -80,45 +80,30 @@ comptime EINPROGRESS = by_platform(115, 36)
 
 @always_inline
 def last_errno() -> Int:
-    """Reads the error number of the call before.
-
-    Returns:
-        The calling thread's errno.
-    """
+    """Reads the calling thread's error number of the call before."""
     return Int(get_errno().value)
 
 
 @always_inline
 def keep_errno(number: Int):
-    """Puts an error number back, for code that may interrupt other code.
-
-    Args:
-        number: What `last_errno` gave.
-    """
+    """Puts an error number back, for code that may interrupt other code."""
     set_errno(ErrNo(Int32(number)))
 
 
 @fieldwise_init
 struct OsError(Copyable, Movable, Writable):
-    """A system call failed."""
 
     var operation: StaticString
     var number: Int
-    """The errno it left."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the call and what went wrong."""
         writer.write_string(self.operation)
         writer.write_string(": ")
         writer.write_string(errno_text(self.number))
 
 
 def errno_text(number: Int) -> String:
-    """Describes an error number.
-
-    Returns:
-        A phrase, with the number.
-    """
+    """Describes an error number by a phrase, with the number."""
     return (
         Text().add(_phrase(number)).add(" (errno ").add(number).add(")").end()
     )

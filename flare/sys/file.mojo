@@ -75,34 +75,24 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
     var number: UInt8
 
     comptime NOTHING = PathKind(0)
-    """Nothing."""
     comptime FILE = PathKind(1)
     """A file that holds octets."""
     comptime FOLDER = PathKind(2)
-    """A folder."""
     comptime LINK = PathKind(3)
     """A symbolic link."""
     comptime PIPE = PathKind(4)
     """A named pipe."""
     comptime SOCKET = PathKind(5)
-    """A Unix socket."""
     comptime DEVICE = PathKind(6)
-    """A device."""
 
     def __init__(out self, number: UInt8):
         self.number = number
 
     @staticmethod
     def of(path: StringSpan, *, follows_links: Bool) raises OsError -> Self:
-        """Looks what stands at a path, and opens nothing.
-
-        Args:
-            follows_links: True to look where a symbolic link leads; a link that
-                leads nowhere is NOTHING then. False to find the link.
-
-        Raises:
-            OsError: If the system does not say, but that there is nothing.
-        """
+        """Looks what stands at a path, or where a link there leads if it
+        `follows_links` (NOTHING if nowhere), and opens nothing. Raises if the
+        system does not say."""
         var name = _with_nul(path)
         var words = Array[Int, _STAT_WORD_COUNT](fill=0)
         var result: Int32
@@ -145,40 +135,22 @@ struct File(Movable):
     var _descriptor: Descriptor
 
     def __init__(out self, var descriptor: Descriptor):
-        """Takes over a descriptor."""
         self._descriptor = descriptor^
 
     @staticmethod
     def open(path: StringSpan) raises OsError -> Self:
-        """Opens a file or folder, to be read; never waits, as `open_beneath`.
-
-        Raises:
-            OsError: If it cannot be opened.
-        """
+        """Opens a file or folder, to be read; never waits, as `open_beneath`."""
         return Self(_open_at(_AT_FDCWD, path, _O_RDONLY))
 
     @staticmethod
     def folder(path: StringSpan) raises OsError -> Self:
-        """Opens a folder.
-
-        Raises:
-            OsError: If it cannot be opened.
-        """
         return Self(_open_at(_AT_FDCWD, path, _O_RDONLY | _O_DIRECTORY))
 
     @staticmethod
     def temporary(folder: StringSpan) raises OsError -> Self:
-        """Makes a file without a name, which is gone when it is closed.
-
-        Args:
-            folder: Where its octets go; its file system must have room.
-
-        Returns:
-            The file, empty, to be written and read.
-
-        Raises:
-            OsError: If none can be made there.
-        """
+        """Makes a file without a name, empty, to be written and read, which is
+        gone when it is closed. Its octets go where the folder is; that file
+        system must have room."""
         comptime if not IS_MACOS:
             try:
                 return Self(
@@ -195,17 +167,10 @@ struct File(Movable):
     ) raises OsError -> Self:
         """Opens a file or folder below this folder, to be read.
 
-        Never waits: what is no file, as a pipe, is opened all the same, so ask
-        `status`.
-
-        Args:
-            path: Names parted by slashes, without `.` and `..`; empty for
-                this folder.
-            follows_links: True to go where symbolic links lead, even out of
-                this folder; False to refuse them wherever they stand.
-
-        Raises:
-            OsError: If it cannot be opened, or a link is in the way.
+        The path is names parted by slashes, without `.` and `..`; empty for
+        this folder. Links are followed even out of this folder, or refused
+        wherever they stand. Never waits: what is no file, as a pipe, is opened
+        all the same, so ask `status`.
         """
         var base = self._descriptor.fd()
         if path.byte_length() == 0:
@@ -232,14 +197,7 @@ struct File(Movable):
             start = end + 1
 
     def status(self) raises OsError -> FileStatus:
-        """Asks what this is.
-
-        Returns:
-            Kind, length and time.
-
-        Raises:
-            OsError: If the system does not say.
-        """
+        """Asks for kind, length and time."""
         var words = Array[Int, _STAT_WORD_COUNT](fill=0)
         if external_call["fstat", Int32](
             self._descriptor.fd(), words.unsafe_ptr()
@@ -262,17 +220,8 @@ struct File(Movable):
     def read_at(
         self, room: MutSpan[UInt8, _], offset: Int
     ) raises OsError -> Int:
-        """Reads octets from a place; several threads may do so at once.
-
-        Args:
-            offset: Where from, in bytes from the file's start.
-
-        Returns:
-            How many; 0 at the end.
-
-        Raises:
-            OsError: If they cannot be read.
-        """
+        """Reads octets from a place, and tells how many, 0 at the end; several
+        threads may do so at once."""
         while True:
             var count = external_call["pread", Int](
                 self._descriptor.fd(), room.unsafe_ptr(), len(room), offset
@@ -285,15 +234,8 @@ struct File(Movable):
     def read_exactly_at(
         self, room: MutSpan[UInt8, _], offset: Int
     ) raises OsError:
-        """Fills room with octets from a place.
-
-        Args:
-            room: Where to; all of it is filled.
-            offset: Where from, in bytes from the file's start.
-
-        Raises:
-            OsError: If they cannot be read, or the file ends before (ENODATA).
-        """
+        """Fills all of the room with octets from a place. Raises if they cannot
+        be read, or the file ends before (ENODATA)."""
         var done = 0
         while done < len(room):
             var count = self.read_at(room[done:], offset + done)
@@ -302,14 +244,7 @@ struct File(Movable):
             done += count
 
     def append(self, octets: Span[UInt8, _]) raises OsError:
-        """Writes octets behind those written before.
-
-        Args:
-            octets: All of them are written.
-
-        Raises:
-            OsError: If there is no room for them.
-        """
+        """Writes all octets behind those written before."""
         var start = 0
         while start < len(octets):
             var count = write_from(self._descriptor.fd(), octets[start:])
@@ -320,72 +255,37 @@ struct File(Movable):
 
     @staticmethod
     def appending(path: StringSpan, mode: Int = 0o666) raises OsError -> Self:
-        """Opens a file to go on with it, or makes it; a symbolic link is
-        refused.
-
-        Args:
-            mode: Who may do what with a new one, before the umask.
-
-        Returns:
-            The file; `append` writes at its end.
-
-        Raises:
-            OsError: If it cannot be opened.
-        """
+        """Opens a file to go on with it by `append`, or makes it, with `mode`
+        before the umask; a symbolic link is refused."""
         var flags = _O_RDWR | _O_CREAT | _O_APPEND | _O_NOFOLLOW
         return Self(_open_at(_AT_FDCWD, path, flags, mode))
 
     def lock(self) raises OsError:
-        """Takes the file for this process, until it is closed.
-
-        Raises:
-            OsError: If another one has it (EAGAIN).
-        """
+        """Takes the file for this process, until it is closed. Raises if
+        another one has it (EAGAIN)."""
         if external_call["flock", Int32](
             self._descriptor.fd(), Int32(_LOCK_ALONE)
         ):
             raise OsError("flock", last_errno())
 
     def truncate(self, length: Int) raises OsError:
-        """Cuts the file.
-
-        Args:
-            length: How many octets stay.
-
-        Raises:
-            OsError: If it cannot be cut.
-        """
+        """Cuts the file to so many octets."""
         if external_call["ftruncate", Int32](self._descriptor.fd(), length):
             raise OsError("ftruncate", last_errno())
 
     def sync(self) raises OsError:
-        """Waits until all that was written, or the names of a folder, survive
-        a loss of power.
-
-        Raises:
-            OsError: If that cannot be said.
-        """
+        """Waits until all that was written, or the names of a folder, survive a
+        loss of power."""
         if external_call["fsync", Int32](self._descriptor.fd()):
             raise OsError("fsync", last_errno())
 
     def names(deinit self) raises OsError -> List[String]:
-        """Lists this folder, and closes it.
-
-        Returns:
-            The names in it that are UTF-8, sorted by octets, without `.` and
-            `..`.
-
-        Raises:
-            OsError: If it cannot be read.
-        """
+        """Lists the names in this folder that are UTF-8, sorted by octets,
+        without `.` and `..`, and closes it."""
         return names_in(self._descriptor^)
 
     def fd(self) -> Int32:
-        """Lends the descriptor.
-
-        Returns:
-            Its number, good while this value lives.
-        """
+        """Lends the descriptor, good while this value lives."""
         return self._descriptor.fd()
 
 
@@ -402,40 +302,20 @@ struct NewFile(Movable):
     var _unfinished: String
 
     def __init__(out self, path: StringSpan) raises OsError:
-        """Makes the file, empty.
-
-        Args:
-            path: What it is to be called.
-
-        Raises:
-            OsError: If none can be made in that folder.
-        """
+        """Makes the file, empty, that is to be called by a path. Raises if none
+        can be made in that folder."""
         self._unfinished = _unguessed_name(folder_of(path))
         self._path = String(path)
         var flags = _O_RDWR | _O_CREAT | _O_EXCL | _O_NOFOLLOW
         self._file = File(_open_at(_AT_FDCWD, self._unfinished, flags, 0o666))
 
     def append(self, octets: Span[UInt8, _]) raises OsError:
-        """Writes octets behind those written before.
-
-        Args:
-            octets: All of them are written.
-
-        Raises:
-            OsError: If there is no room for them.
-        """
+        """Writes all octets behind those written before."""
         self._file.append(octets)
 
     def take_name(mut self, *, replaces: Bool) raises OsError:
-        """Gives the file its name, at once and as a whole.
-
-        Args:
-            replaces: Whether another file of that name gives way.
-
-        Raises:
-            OsError: If another file has the name and is not to give way
-                (EEXIST), or the name cannot be given.
-        """
+        """Gives the file its name, at once and as a whole. Raises if another
+        file has it and is not to give way (EEXIST), or it cannot be given."""
         give_name(self._unfinished, self._path, replaces=replaces)
         if replaces:
             self._unfinished = String()
@@ -453,17 +333,10 @@ struct NewFile(Movable):
 def give_name(
     from_name: StringSpan, to_name: StringSpan, *, replaces: Bool
 ) raises OsError:
-    """Gives a file another name, at once and as a whole.
-
-    Args:
-        to_name: What it is to be called, on the same file system.
-        replaces: Whether another file of that name gives way, and the old name
-            goes; else both names are there.
-
-    Raises:
-        OsError: If another file has the name and is not to give way (EEXIST),
-            or the name cannot be given.
-    """
+    """Gives a file another name on the same file system, at once and as a
+    whole. If it `replaces`, another file of that name gives way, and the old
+    name goes; else both names are there. Raises if another file has the name
+    and is not to give way (EEXIST), or the name cannot be given."""
     var from_path = _with_nul(from_name)
     var to_path = _with_nul(to_name)
     # SAFETY: both end with NUL and outlive the calls.
@@ -480,14 +353,7 @@ def give_name(
 
 
 def folder_of(path: StringSpan) -> String:
-    """Finds the folder that a path leads into.
-
-    Args:
-        path: The path of a file.
-
-    Returns:
-        The path of its folder; `.` if it names none.
-    """
+    """Finds the folder of a file's path; `.` if it names none."""
     var end = path.rfind("/")
     if end > 0:
         return String(path[byte=:end])
@@ -550,18 +416,8 @@ comptime _NAME_OFFSET = by_platform(19, 21)
 
 
 def names_in(var folder: Descriptor) raises OsError -> List[String]:
-    """Lists a folder, whatever its path is by now.
-
-    Args:
-        folder: The folder, just opened; it is closed.
-
-    Returns:
-        The names in it, sorted by octets, without `.` and `..`, and without
-        those that are no UTF-8.
-
-    Raises:
-        OsError: If it cannot be read.
-    """
+    """Lists a folder, just opened, whatever its path is by now, and closes it:
+    the names that are UTF-8, sorted by octets, without `.` and `..`."""
     comptime Address = OptionalPointer[UInt8, MutUntrackedOrigin]
     var number = folder.release()
     var stream = external_call["fdopendir", Address](number)
@@ -594,21 +450,14 @@ def names_in(var folder: Descriptor) raises OsError -> List[String]:
 
 
 def send_file(socket: Int32, file: Int32, offset: Int, length: Int) -> Int:
-    """Writes octets of a file to a socket, as they lie there.
+    """Writes octets of a file, more than 0, to a connected stream socket, as
+    they lie there. Returns how many were taken, 0 at the end of the file, or a
+    negative errno; `-EINVAL`, `-ENOSYS` or `-ENOTSUP` where files of this kind
+    cannot be sent and have to be read.
 
     The file's own position is neither used nor changed, so several threads may
     send from one descriptor. On Linux a closed peer raises SIGPIPE, which the
     program must ignore: there is no flag against it.
-
-    Args:
-        socket: A connected stream socket.
-        offset: Where the octets begin, in bytes from the file's start.
-        length: How many they are; more than 0.
-
-    Returns:
-        How many were taken, 0 at the end of the file, or a negative errno;
-        `-EINVAL`, `-ENOSYS` or `-ENOTSUP` where files of this kind cannot be
-        sent and have to be read.
     """
     comptime if IS_MACOS:
         # How many are wanted, and then how many were taken.

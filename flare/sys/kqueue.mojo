@@ -56,41 +56,22 @@ struct _Timeout:
 
 
 struct KernelEvents(Movable):
-    """Room for the events of one wait."""
 
     var _events: List[KernelEvent]
 
     def __init__(out self, capacity: Int):
-        """Makes room.
-
-        Args:
-            capacity: Most events of one wait.
-        """
+        """Makes room for at most so many events at once."""
         self._events = List[KernelEvent](
             length=capacity, fill=KernelEvent.EMPTY
         )
 
     @always_inline
     def event(self, index: Int) -> KernelEvent:
-        """Reads an event.
-
-        Args:
-            index: At least 0 and less than what `wait` answered.
-
-        Returns:
-            What the kernel wrote.
-        """
         return self._events[index]
 
     def wait(mut self, kqueue: Int32, timeout_ms: Int) -> Int:
-        """Waits for events.
-
-        Args:
-            timeout_ms: Longest wait; 0 does not wait, -1 has no end.
-
-        Returns:
-            How many events there are, or a negative errno.
-        """
+        """Waits for events: 0 does not wait, -1 has no end. Returns how many
+        there are, or a negative errno."""
         var timeout = _Timeout(max(timeout_ms, 0))
         var bound = OptionalPointer[_Timeout, origin_of(timeout)](
             Pointer(to=timeout)
@@ -101,11 +82,6 @@ struct KernelEvents(Movable):
 
 
 def create_kqueue() raises OsError -> Descriptor:
-    """Makes a queue.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     var number = external_call["kqueue", Int32]()
     if number < 0:
         raise OsError("kqueue", last_errno())
@@ -115,14 +91,8 @@ def create_kqueue() raises OsError -> Descriptor:
 
 
 def change_kqueue(kqueue: Int32, changes: MutSpan[KernelEvent, _]) -> Int:
-    """Changes what a queue watches.
-
-    Args:
-        changes: Changes with `EV_RECEIPT`; the answers come in their place.
-
-    Returns:
-        How many answers there are, or a negative errno.
-    """
+    """Changes what a queue watches, with `EV_RECEIPT`; the answers come in
+    place of the changes. Returns how many there are, or a negative errno."""
     var now = _Timeout(0)
     var bound = OptionalPointer[_Timeout, origin_of(now)](Pointer(to=now))
     # An answer is written after its change was read, so they may share memory.

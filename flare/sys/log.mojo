@@ -16,10 +16,8 @@ from std.atomic import Atomic, Ordering
 from std.ffi import _Global, external_call
 
 comptime STANDARD_OUTPUT = Int32(1)
-"""The descriptor of standard output."""
 
 comptime STANDARD_ERROR = Int32(2)
-"""The descriptor of standard error."""
 
 comptime LOG_LINE_LEN_MAX = 4_096
 """Longest line that `log_line` writes, in bytes; the rest is cut.
@@ -63,7 +61,6 @@ struct LibraryLine(Movable):
     var values: List[String]
 
     def __init__(out self, message: StringSpan, *, is_error: Bool = False):
-        """Begins a line without fields."""
         self.message = String(message)
         self.is_error = is_error
         self.names = []
@@ -104,9 +101,6 @@ def set_line_taker(taker: Optional[LineTaker]) raises:
     if there is none.
 
     Called before the program has threads: they read it without a lock.
-
-    Raises:
-        Error: If the process has no memory for it.
     """
     _TAKER.get_or_create_ptr()[] = taker
 
@@ -131,14 +125,11 @@ def give_line(line: LibraryLine):
 
 
 def log_line(what: StringSpan):
-    """Writes a line to standard error: `flare: `, and what there is to tell;
+    """Writes `flare: `, and what happened, and what follows, to standard error;
     or to the log that the program has made its default.
 
     Everything that is not visible ASCII is escaped, so nothing that is told,
     such as the text of an error, can end the line or begin another.
-
-    Args:
-        what: What happened, and what follows.
     """
     if has_line_taker():
         give_line(LibraryLine(what))
@@ -154,14 +145,11 @@ def log_line(what: StringSpan):
 
 
 def write_log(number: Int32, line: Span[UInt8, _]):
-    """Writes a line of a log if that can be done at once, and drops it if not.
+    """Writes a whole line of a log, with its end, to `STANDARD_OUTPUT` or
+    `STANDARD_ERROR` if that can be done at once, and drops it if not.
 
     Of a line longer than `LOG_LINE_LEN_MAX`, a pipe may take a part. The next
     one begins a line of its own nevertheless.
-
-    Args:
-        number: `STANDARD_OUTPUT` or `STANDARD_ERROR`.
-        line: One whole line with its end.
     """
     try:
         var taken_len = -EAGAIN
@@ -198,9 +186,6 @@ def tell_lost_lines() raises:
     """Writes to standard error how many lines were lost since it was last told.
 
     Called after a line that was taken, and at the end of a server.
-
-    Raises:
-        Error: If the process has no memory for the count.
     """
     for number in range(STANDARD_OUTPUT, STANDARD_ERROR + 1):
         var count = _count(number)
@@ -226,18 +211,14 @@ def _told(what: String) raises -> String:
 
 
 def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:
-    """Writes octets as far as that can be done without waiting.
+    """Writes octets to a descriptor, blocking or not, as far as that can be
+    done without waiting. Returns how many were taken, or a negative errno;
+    `EAGAIN` if it would wait.
 
     Regular files and devices take everything. Where the kernel cannot promise
-    not to wait (pipes before Linux 6.4, macOS), the descriptor is asked
-    first whether it takes octets: what another thread writes in between may
-    then still fill it. Longer octets go in parts that a pipe takes at once.
-
-    Args:
-        number: An open descriptor, blocking or not.
-
-    Returns:
-        How many were taken, or a negative errno; `EAGAIN` if it would wait.
+    not to wait (pipes before Linux 6.4, macOS), the descriptor is asked first
+    whether it takes octets: what another thread writes in between may then
+    still fill it. Longer octets go in parts that a pipe takes at once.
     """
     comptime if not IS_MACOS:
         var part = _Part(octets)

@@ -23,14 +23,7 @@ struct GuardedMemory(Movable):
     var _length: Int
 
     def __init__(out self, length: Int) raises OsError:
-        """Maps memory.
-
-        Args:
-            length: At least this many bytes before the forbidden page.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Maps at least so many bytes before the forbidden page."""
         self._length = (length + PAGE_LEN - 1) // PAGE_LEN * PAGE_LEN
         self._address = map_memory(
             self._length + PAGE_LEN, MAP_PRIVATE_ANONYMOUS
@@ -45,11 +38,8 @@ struct GuardedMemory(Movable):
         unmap_memory(self._address, self._length + PAGE_LEN)
 
     def last(ref self, length: Int) -> Span[UInt8, origin_of(self)]:
-        """Lends the bytes right before the forbidden page.
-
-        Args:
-            length: How many; at most what was asked for.
-        """
+        """Lends the bytes right before the forbidden page, at most what was
+        asked for."""
         debug_assert[assert_mode="safe"](
             length >= 0 and length <= self._length, "longer than the memory"
         )
@@ -64,14 +54,7 @@ struct GuardedMemory(Movable):
 
 
 def map_memory(length: Int, flags: Int) raises OsError -> Int:
-    """Maps zeroed memory that can be read and written.
-
-    Returns:
-        Its address; the caller unmaps it.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Maps zeroed memory that can be read and written; the caller unmaps it."""
     var address = external_call["mmap", Int](
         Int(0),
         length,
@@ -86,12 +69,7 @@ def map_memory(length: Int, flags: Int) raises OsError -> Int:
 
 
 def unmap_memory(address: Int, length: Int):
-    """Gives mapped memory back.
-
-    Args:
-        address: What `map_memory` answered.
-        length: What it was asked for.
-    """
+    """Gives back what `map_memory` answered for the same length."""
     var result = external_call["munmap", Int32](address, length)
     debug_assert(result == 0, "munmap refuses what was mapped")
 
@@ -112,11 +90,7 @@ struct SharedCounters(Movable):
     var _count: Int
 
     def __init__(out self, count: Int) raises OsError:
-        """Maps memory; pages that nobody touches cost nothing.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Maps memory; pages that nobody touches cost nothing."""
         self._count = count
         self._address = map_memory(count * _WORD_LEN, MAP_SHARED_ANONYMOUS)
 
@@ -133,59 +107,32 @@ struct SharedCounters(Movable):
         )
 
     def load(self, index: Int) -> Int:
-        """Reads a counter.
-
-        Args:
-            index: At least 0 and less than the count.
-        """
         return Int(
             Atomic[Int64].load[ordering=Ordering.RELAXED](self._word(index))
         )
 
     def store(self, index: Int, value: Int):
-        """Writes a counter.
-
-        Args:
-            index: At least 0 and less than the count.
-        """
         Atomic[Int64].store[ordering=Ordering.RELAXED](
             self._word(index), Int64(value)
         )
 
     def add(self, index: Int, amount: Int):
-        """Adds to a counter that others may add to.
-
-        Args:
-            index: At least 0 and less than the count.
-        """
+        """Adds to a counter that others may add to."""
         _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
             self._word(index), Int64(amount)
         )
 
     def replace(self, index: Int, expected: Int, value: Int) -> Bool:
-        """Writes a counter, if nobody else has written it meanwhile.
-
-        Args:
-            index: At least 0 and less than the count.
-            expected: What it is taken to hold.
-
-        Returns:
-            False if it held something else, and stays as it is.
-        """
+        """Writes a counter, if it holds what is expected: nobody else has
+        written it meanwhile. Else it stays as it is, and this is False."""
         var held = Int64(expected)
         return Atomic[Int64].compare_exchange(
             self._word(index), held, Int64(value)
         )
 
     def take(self, index: Int) -> Int:
-        """Gives a number that nobody else gets, and counts it.
-
-        Args:
-            index: At least 0 and less than the count.
-
-        Returns:
-            The counter's value before it grew by 1.
-        """
+        """Gives a number that nobody else gets, and counts it: the counter's
+        value before it grew by 1."""
         return Int(
             Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
                 self._word(index), 1
@@ -209,11 +156,7 @@ struct ProcessWord(Movable):
     var _is_kept: Bool
 
     def __init__(out self) raises OsError:
-        """Remembers nothing.
-
-        Raises:
-            OsError: If the kernel has no memory.
-        """
+        """Remembers nothing."""
         self._address = map_memory(PAGE_LEN, MAP_PRIVATE_ANONYMOUS)
         self._is_kept = False
         comptime if not IS_MACOS:
@@ -232,11 +175,8 @@ struct ProcessWord(Movable):
 
     @always_inline
     def load(self) -> Int:
-        """Reads the number, from any thread.
-
-        Returns:
-            What this process has stored last; 0 if it has stored nothing, or
-            the system cannot tell processes apart.
+        """Reads the number, from any thread: what this process has stored last;
+        0 if it has stored nothing, or the system cannot tell processes apart.
         """
         return Int(Atomic[Int64].load[ordering=Ordering.RELAXED](self._word()))
 

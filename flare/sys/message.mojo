@@ -27,15 +27,10 @@ struct IoVector(TrivialRegisterPassable):
     var base: Pointer[UInt8, ImmUntrackedOrigin]
     """Start of the piece; its owner must outlive the call."""
     var length: Int
-    """Length of the piece in bytes."""
 
     @staticmethod
     def over(octets: Span[UInt8, _]) -> Self:
-        """Describes a span.
-
-        Args:
-            octets: The piece; its owner must outlive the call.
-        """
+        """Describes a span, whose owner must outlive the call."""
         return Self(
             octets.unsafe_ptr()
             .unsafe_mut_cast[False]()
@@ -69,11 +64,8 @@ struct Message:
         vectors: Pointer[IoVector, MutUntrackedOrigin],
         vector_count: Int,
     ):
-        """Makes a message without an address.
-
-        Args:
-            vectors: The pieces; they must outlive the call.
-        """
+        """Makes a message without an address, of pieces that must outlive the
+        call."""
         self.name = None
         self.name_len = 0
         self.vectors = vectors
@@ -83,11 +75,8 @@ struct Message:
         self.end_flags = 0
 
     def flags(self) -> Int:
-        """Reads what the kernel says of a message that came.
-
-        Returns:
-            `MSG_` constants, or-ed.
-        """
+        """Reads what the kernel says of a message that came: `MSG_` constants,
+        or-ed."""
         comptime if IS_MACOS:
             return (self.control_len >> 32) & 0xFFFF_FFFF
         else:
@@ -96,14 +85,8 @@ struct Message:
 
 @always_inline
 def send_message(number: Int32, message: Message, flags: Int32) -> Int:
-    """Sends a message.
-
-    Args:
-        message: The message; all that it points to outlives the call.
-        flags: `MSG_` constants, or-ed.
-
-    Returns:
-        How many octets were taken, or a negative errno.
+    """Sends a message, with `MSG_` constants, or-ed; all that it points to
+    outlives the call. Returns how many octets were taken, or a negative errno.
     """
     var count = external_call["sendmsg", Int](
         number, Pointer(to=message), flags
@@ -113,15 +96,8 @@ def send_message(number: Int32, message: Message, flags: Int32) -> Int:
 
 @always_inline
 def receive_message(number: Int32, mut message: Message, flags: Int32) -> Int:
-    """Takes a message.
-
-    Args:
-        message: Room for it; filled in.
-        flags: `MSG_` constants, or-ed.
-
-    Returns:
-        How many octets came, or a negative errno.
-    """
+    """Fills in a message, with `MSG_` constants, or-ed. Returns how many octets
+    came, or a negative errno."""
     var count = external_call["recvmsg", Int](
         number, Pointer(to=message), flags
     )
@@ -134,7 +110,6 @@ comptime _RECEIVE_FLAGS = 0 if IS_MACOS else MSG_TRUNC
 
 @fieldwise_init
 struct ReceivedDatagram(TrivialRegisterPassable):
-    """What `receive_from` took."""
 
     var count: Int
     """How many octets there were, or a negative errno. Of a truncated one, on
@@ -146,14 +121,7 @@ struct ReceivedDatagram(TrivialRegisterPassable):
 def receive_from(
     number: Int32, room: MutSpan[UInt8, _], mut sender: SockAddr
 ) -> ReceivedDatagram:
-    """Takes a datagram.
-
-    Args:
-        sender: Filled with the sender's address.
-
-    Returns:
-        What came, or a negative errno.
-    """
+    """Takes a datagram, and its sender's address, or a negative errno."""
     var vectors = Array[IoVector, 1](fill=IoVector.over(room))
     var message = Message(
         vectors.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](), 1
@@ -169,11 +137,8 @@ def receive_from(
 
 
 def send_to(number: Int32, octets: Span[UInt8, _], receiver: SockAddr) -> Int:
-    """Sends a datagram.
-
-    Returns:
-        How many octets were taken: all; or a negative errno.
-    """
+    """Sends a datagram. Returns how many octets were taken: all; or a negative
+    errno."""
     var count = external_call["sendto", Int](
         number,
         octets.unsafe_ptr(),

@@ -22,16 +22,8 @@ comptime _WordsAddress = Pointer[_Words, MutUntrackedOrigin]
 
 
 def init_mutex(words: _WordsAddress, attributes: Int) raises OsError:
-    """Makes a lock.
-
-    Args:
-        words: Where the C library's memory is; the caller keeps it, and does
-            not move it.
-        attributes: Address of its attributes; 0 for none.
-
-    Raises:
-        OsError: If the system has no more locks.
-    """
+    """Makes a lock in the C library's memory, which the caller keeps, and does
+    not move, with attributes or 0. Raises if the system has no more locks."""
     var result = external_call["pthread_mutex_init", Int32](words, attributes)
     if result != 0:
         raise OsError("pthread_mutex_init", Int(result))
@@ -39,11 +31,7 @@ def init_mutex(words: _WordsAddress, attributes: Int) raises OsError:
 
 @always_inline
 def unlock_mutex(words: _WordsAddress):
-    """Gives a lock away.
-
-    Args:
-        words: The lock, held by this thread.
-    """
+    """Gives away a lock that this thread holds."""
     var result = external_call["pthread_mutex_unlock", Int32](words)
     debug_assert(result == 0, "pthread_mutex_unlock gives ", result)
 

@@ -30,11 +30,7 @@ comptime _HOST_NAME_LEN_MAX = 256
 
 
 def host_name() -> String:
-    """Tells what this machine calls itself.
-
-    Returns:
-        Its name; empty if the system does not tell.
-    """
+    """Tells what this machine calls itself; empty if the system does not tell."""
     var room = Array[UInt8, _HOST_NAME_LEN_MAX](fill=0)
     # The last octet stays 0, whether or not the name was cut.
     var result = external_call["gethostname", Int32](
@@ -48,7 +44,6 @@ def host_name() -> String:
 
 @fieldwise_init
 struct LookupStatus(Equatable, TrivialRegisterPassable):
-    """How a lookup has ended."""
 
     var number: Int
     """Its place in the list below."""
@@ -66,7 +61,6 @@ struct LookupStatus(Equatable, TrivialRegisterPassable):
 
 
 struct Lookup(Movable):
-    """What the resolver said."""
 
     var status: LookupStatus
     var code: Int
@@ -75,11 +69,8 @@ struct Lookup(Movable):
     """The addresses, best first (RFC 6724); the ports are 0."""
 
     def __init__(out self, status: LookupStatus, code: Int = 0):
-        """Makes a result without addresses.
-
-        Args:
-            code: The resolver's number, or an errno.
-        """
+        """Makes a result without addresses; the code is the resolver's number,
+        or an errno."""
         self.status = status
         self.code = code
         self.addresses = []
@@ -116,12 +107,9 @@ struct _AddrInfo(Movable):
 
 
 def look_up(var host: String, family: Int) -> Lookup:
-    """Asks the resolver and waits as long as it takes.
-
-    Args:
-        host: A name without NUL, checked by the caller.
-        family: `AF_INET`, `AF_INET6`, or 0 for both.
-    """
+    """Asks the resolver and waits as long as it takes. The caller has checked
+    that there is no NUL in the name; the family is `AF_INET`, `AF_INET6`, or 0
+    for both."""
     var hints = _AddrInfo(family)
     var found: OptionalPointer[_AddrInfo, MutUntrackedOrigin] = None
     var no_service: OptionalPointer[UInt8, ImmUntrackedOrigin] = None
@@ -198,15 +186,8 @@ struct PendingLookup(Movable):
     var _thread: Thread
 
     def __init__(out self, var host: String, family: Int) raises OsError:
-        """Asks.
-
-        Args:
-            host: A name without NUL, checked by the caller.
-            family: `AF_INET`, `AF_INET6`, or 0 for both.
-
-        Raises:
-            OsError: If there is no descriptor or no thread to be had.
-        """
+        """Asks, as `look_up`. Raises if there is no descriptor or no thread to
+        be had."""
         self._answer = ArcPointer(_Answer())
         self._thread = Thread(_Asking(host^, family, self._answer))
 
@@ -215,25 +196,13 @@ struct PendingLookup(Movable):
         return self._answer[].bell.reading_fd()
 
     def wait(self, deadline: Deadline) raises OsError -> Bool:
-        """Waits for the answer.
-
-        Args:
-            deadline: When to stop waiting.
-
-        Raises:
-            OsError: If the kernel refuses to wait.
-        """
         var result = wait_for(self.fd(), POLL_READ, deadline)
         if result < 0:
             raise OsError("poll", -result)
         return result > 0
 
     def take(deinit self) -> Lookup:
-        """Gives the answer, waiting for it without end.
-
-        Returns:
-            What the resolver said.
-        """
+        """Gives the answer, waiting for it without end."""
         # The bell is rung after the answer is complete; joining orders the
         # memory.
         self._thread^.join()
@@ -245,19 +214,9 @@ struct PendingLookup(Movable):
 def look_up_until(
     var host: String, family: Int, deadline: Deadline
 ) raises OsError -> Lookup:
-    """Asks the resolver on a thread of its own, and waits for a while.
-
-    Args:
-        host: A name without NUL, checked by the caller.
-        family: `AF_INET`, `AF_INET6`, or 0 for both.
-        deadline: When to stop waiting.
-
-    Returns:
-        What it said, or `TIMED_OUT`.
-
-    Raises:
-        OsError: If there is no descriptor or no thread to be had.
-    """
+    """Asks the resolver, as `look_up`, on a thread of its own, and waits for a
+    while; then it is `TIMED_OUT`. Raises if there is no descriptor or no thread
+    to be had."""
     var pending = PendingLookup(host^, family)
     if not pending.wait(deadline):
         return Lookup(LookupStatus.TIMED_OUT)

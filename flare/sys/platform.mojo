@@ -8,9 +8,5 @@ comptime IS_MACOS = CompilationTarget.is_macos()
 
 @always_inline
 def by_platform(linux: Int, macos: Int) -> Int:
-    """Chooses a constant, for use at compile time.
-
-    Returns:
-        The value for the target.
-    """
+    """Chooses a constant for the target, for use at compile time."""
     return macos if IS_MACOS else linux

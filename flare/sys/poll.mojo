@@ -7,7 +7,6 @@ from std.ffi import external_call
 comptime POLL_READ: Int16 = 0x1
 """Something can be read, or the other side has ended."""
 comptime POLL_WRITE: Int16 = 0x4
-"""Something can be written."""
 
 
 @fieldwise_init
@@ -23,15 +22,9 @@ struct PollEntry(TrivialRegisterPassable):
 
 
 def poll_descriptors(entries: MutSpan[PollEntry, _], timeout_ms: Int) -> Int:
-    """Waits until one of some descriptors is ready.
-
-    Args:
-        entries: The descriptors; `found` is filled in.
-        timeout_ms: How long at most; negative for ever.
-
-    Returns:
-        How many are ready, 0 when the time is over, or a negative errno.
-    """
+    """Waits until one of some descriptors is ready, and fills in `found`;
+    negative for ever. Returns how many are ready, 0 when the time is over, or a
+    negative errno."""
     # nfds_t has 64 bits on Linux and 32 on macOS: the register serves both.
     var count = external_call["poll", Int32](
         entries.unsafe_ptr(), len(entries), Int32(timeout_ms)
@@ -40,16 +33,9 @@ def poll_descriptors(entries: MutSpan[PollEntry, _], timeout_ms: Int) -> Int:
 
 
 def wait_for(number: Int32, wanted: Int16, deadline: Deadline) -> Int:
-    """Waits until a descriptor is ready; signals do not end the wait.
-
-    Args:
-        wanted: `POLL_` constants, or-ed.
-        deadline: When to give up.
-
-    Returns:
-        1 when it is ready or has failed, 0 when the time is over, or a
-        negative errno.
-    """
+    """Waits until a descriptor is ready for `POLL_` constants, or-ed; signals
+    do not end the wait. Returns 1 when it is ready or has failed, 0 when the
+    time is over, or a negative errno."""
     var entries = Array[PollEntry, 1](fill=PollEntry(number, wanted, 0))
     while True:
         var result = poll_descriptors(Span(entries), deadline.left_ms())

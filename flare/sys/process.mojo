@@ -18,7 +18,6 @@ comptime ANY_CHILD = -1
 
 @fieldwise_init
 struct ExitStatus(ImplicitlyCopyable, Writable):
-    """How a process ended."""
 
     var process_id: Int
     var code: Int
@@ -27,11 +26,7 @@ struct ExitStatus(ImplicitlyCopyable, Writable):
     """The signal that ended it, or 0."""
 
     def is_clean(self) -> Bool:
-        """Tells whether the process ended by itself, without trouble.
-
-        Returns:
-            True for exit code 0.
-        """
+        """Tells whether the process ended by itself, with exit code 0."""
         return self.signal == 0 and self.code == 0
 
     def write_to(self, mut writer: Some[Writer]):
@@ -46,11 +41,7 @@ struct ExitStatus(ImplicitlyCopyable, Writable):
 
 
 def signal_name(signal: Int) -> StaticString:
-    """Names a signal whose number is the same everywhere.
-
-    Returns:
-        The name, or nothing.
-    """
+    """Names a signal whose number is the same everywhere, or nothing."""
     if signal == 1:
         return "SIGHUP"
     if signal == 2:
@@ -73,14 +64,9 @@ def signal_name(signal: Int) -> StaticString:
 
 
 def fork_process() raises OsError -> Int:
-    """Makes a copy of this process, with the calling thread alone.
-
-    Returns:
-        The child's id in the parent, 0 in the child.
-
-    Raises:
-        OsError: If the system has no more processes.
-    """
+    """Makes a copy of this process, with the calling thread alone. Returns the
+    child's id in the parent, 0 in the child. Raises if the system has no more
+    processes."""
     var child = external_call["fork", Int32]()
     if child < 0:
         raise OsError("fork", last_errno())
@@ -88,17 +74,8 @@ def fork_process() raises OsError -> Int:
 
 
 def reap(process_id: Int) raises OsError -> Optional[ExitStatus]:
-    """Takes the status of a child that has ended, without waiting.
-
-    Args:
-        process_id: The child, or `ANY_CHILD`.
-
-    Returns:
-        Its status, or nothing if none has ended.
-
-    Raises:
-        OsError: If there is no such child (ECHILD).
-    """
+    """Takes the status of a child, or of `ANY_CHILD`, that has ended, without
+    waiting; nothing if none has. Raises if there is no such child (ECHILD)."""
     var status = Int32(0)
     while True:
         # The standard library has a waitpid of another signature.
@@ -122,20 +99,14 @@ def _decode(process_id: Int, status: Int) -> ExitStatus:
 
 
 def parent_id() -> Int:
-    """Reads the number of the parent process.
-
-    Returns:
-        Its id; another one when the parent has ended.
-    """
+    """Reads the id of the parent process; another one when the parent has
+    ended."""
     return Int(external_call["getppid", Int32]())
 
 
 def signal_when_parent_ends(signal: Int):
-    """Asks for a signal when the parent ends; macOS has no such thing.
-
-    Args:
-        signal: Which; 0 takes it back.
-    """
+    """Asks for a signal when the parent ends, or for none by 0; macOS has no
+    such thing."""
     comptime if not IS_MACOS:
         _ = external_call["prctl", Int32, num_fixed_args=1](
             Int32(_PR_SET_PDEATHSIG), Int(signal), Int(0), Int(0), Int(0)
@@ -155,11 +126,8 @@ def flush_output():
 
 
 def executable_path() -> String:
-    """Finds the file that this process executes.
-
-    Returns:
-        Its path; empty where the system does not tell, as on macOS.
-    """
+    """Finds the file that this process executes; empty where the system does
+    not tell, as on macOS."""
     var room = List[UInt8](length=_PATH_LEN_MAX, fill=0)
     var path = String("/proc/self/exe")
     var count = external_call["readlink", Int](
@@ -171,11 +139,8 @@ def executable_path() -> String:
 
 
 def resident_len(process_id: Int) -> Int:
-    """Reads how much memory a process has in use.
-
-    Returns:
-        Bytes; 0 if the process is gone or the system does not tell.
-    """
+    """Reads how many bytes of memory a process has in use; 0 if it is gone or
+    the system does not tell."""
     try:
         var file = open(String("/proc/", process_id, "/status"), "r")
         for line in file.read().split("\n"):
@@ -212,14 +177,9 @@ struct CStrings(Movable):
         self._pointers.append(None)
 
     def execute(self, environment: Self) raises OsError:
-        """Replaces this process with the program that the first text names.
-
-        Args:
-            environment: Its environment, as `NAME=value`.
-
-        Raises:
-            OsError: If it cannot be executed; on success nothing returns.
-        """
+        """Replaces this process with the program that the first text names, in
+        an environment of `NAME=value`. Raises if it cannot be executed; on
+        success nothing returns."""
         _ = external_call["execve", Int32](
             self._octets[0].unsafe_ptr(),
             self._pointers.unsafe_ptr(),
@@ -238,15 +198,8 @@ comptime _COUNT = _Global["flare.process_number", _nothing]
 
 
 def next_process_number() raises -> UInt64:
-    """Takes a number, from any thread.
-
-    Returns:
-        1, then 2, and so on: a number that this function has not returned in
-        this process before.
-
-    Raises:
-        Error: If the process has no memory for the count.
-    """
+    """Takes a number that was not taken in this process before, from any
+    thread: 1, then 2, and so on. Raises if there is no memory for the count."""
     return UInt64(
         Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
             _COUNT.get_or_create_ptr(), 1
@@ -263,19 +216,11 @@ comptime _SC_NPROCESSORS_ONLN_MACOS = 58
 
 
 def usable_cpus(thread_id: Int = 0) raises OsError -> List[Int]:
-    """Lists the CPUs that a thread may run on.
+    """Lists the CPUs that a thread (0 for the calling one, a process id for the
+    first of that process) may run on, in rising order, at least one.
 
-    macOS does not tell; there it is all that are online.
-
-    Args:
-        thread_id: The thread; 0 for the calling one. A process id stands for
-            the process's first thread.
-
-    Returns:
-        CPU numbers in rising order, at least one.
-
-    Raises:
-        OsError: If the kernel refuses (EINVAL with over 1,024 CPUs).
+    macOS does not tell; there it is all that are online. Raises if the kernel
+    refuses (EINVAL with over 1,024 CPUs).
     """
     var cpus = List[Int]()
     comptime if IS_MACOS:
@@ -298,26 +243,14 @@ def usable_cpus(thread_id: Int = 0) raises OsError -> List[Int]:
 
 
 def pin_thread(cpu: Int) raises OsError:
-    """Keeps the calling thread on one CPU; does nothing on macOS.
-
-    Args:
-        cpu: One of `usable_cpus`.
-
-    Raises:
-        OsError: If the thread may not run there (EINVAL).
-    """
+    """Keeps the calling thread on one of `usable_cpus`; does nothing on macOS.
+    Raises if it may not run there (EINVAL)."""
     restrict_thread([cpu])
 
 
 def restrict_thread(cpus: List[Int]) raises OsError:
-    """Keeps the calling thread on some CPUs; does nothing on macOS.
-
-    Args:
-        cpus: Numbers of CPUs; the kernel ignores those that the process may
-            not use.
-
-    Raises:
-        OsError: If none is left (EINVAL).
+    """Keeps the calling thread on some CPUs; does nothing on macOS. The kernel
+    ignores those that the process may not use. Raises if none is left (EINVAL).
     """
     comptime if not IS_MACOS:
         var mask = Array[UInt64, _WORD_COUNT](fill=0)
@@ -333,11 +266,8 @@ def restrict_thread(cpus: List[Int]) raises OsError:
 
 @always_inline
 def current_cpu() -> Int:
-    """Tells where the calling thread runs; a moment later it may be elsewhere.
-
-    Returns:
-        The CPU's number; 0 if the system does not tell.
-    """
+    """Tells where the calling thread runs, or 0 if the system does not tell; a
+    moment later it may be elsewhere."""
     comptime if IS_MACOS:
         var number = UInt64(0)
         _ = external_call["pthread_cpu_number_np", Int32](Pointer(to=number))
@@ -374,21 +304,13 @@ def _read_limit() raises OsError -> _Limit:
 
 
 def descriptor_limit() raises OsError -> Int:
-    """Reads how many descriptors the process may have.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     # No limit at all is the largest number, which an Int cannot hold.
     return Int(min(_read_limit().soft, 1_000_000_000))
 
 
 def raise_descriptor_limit() raises OsError:
-    """Lets the process have as many descriptors as it may.
-
-    Raises:
-        OsError: If the kernel refuses; nothing has changed then.
-    """
+    """Lets the process have as many descriptors as it may. If the kernel
+    refuses, nothing has changed."""
     var limit = _read_limit()
     if limit.soft >= limit.hard:
         return
@@ -399,14 +321,8 @@ def raise_descriptor_limit() raises OsError:
 
 
 def set_descriptor_limit(count: Int) raises OsError:
-    """Changes how many descriptors the process may have.
-
-    Args:
-        count: The new soft limit, at most the hard limit.
-
-    Raises:
-        OsError: If it is over the hard limit.
-    """
+    """Changes how many descriptors the process may have, at most the hard
+    limit."""
     var limit = _read_limit()
     limit.soft = UInt64(count)
     if (

@@ -34,39 +34,22 @@ struct ProcessGauge[shard_count: Int](Movable):
     var _own: ProcessWord
 
     def __init__(out self) raises OsError:
-        """Counts from nothing.
-
-        Raises:
-            OsError: If the kernel has no memory.
-        """
         self._counters = SharedCounters(_PROCESS_COUNT * (1 + Self._ROW_LEN))
         self._own = ProcessWord()
 
     def add(self, amount: Int) -> Int:
-        """Adds to what this process has.
-
-        Returns:
-            Where it was added, for `add_at`.
-        """
+        """Adds to what this process has, and tells where, for `add_at`."""
         var place = Self._row(self._own_row())
         place += (current_cpu() % Self.shard_count) * _LINE_LEN
         self._counters.add(place, amount)
         return place
 
     def add_at(self, place: Int, amount: Int):
-        """Adds where something was added before, in the same process.
-
-        Args:
-            place: What `add` told.
-        """
+        """Adds where `add` has added before, in the same process."""
         self._counters.add(place, amount)
 
     def total(self) -> Int:
-        """Sums over all processes that live.
-
-        Returns:
-            What all of them have.
-        """
+        """Sums over all processes that live."""
         var sum = 0
         for row in range(_PROCESS_COUNT):
             var owner = self._counters.load(row)

@@ -14,11 +14,8 @@ comptime _PIECE_LEN_MAX = 256
 
 
 def fill_random(room: MutSpan[UInt8, _]) raises OsError:
-    """Fills memory with octets that nobody can foretell.
-
-    Raises:
-        OsError: If the system has no such source.
-    """
+    """Fills memory with octets that nobody can foretell. Raises if the system
+    has no such source."""
     var start = 0
     while start < len(room):
         var end = min(start + _PIECE_LEN_MAX, len(room))
@@ -54,16 +51,14 @@ def random_word() -> UInt64:
 
 
 def process_key() -> SipKey:
-    """Gives the key of this process, which its children have, too.
+    """Gives the key of this process, which its children have, too; the same for
+    as long as it runs.
 
     On Linux the octets are those that the kernel's random numbers leave beside
     every program that it starts, so they are there before anything can race for
     them, and reading them takes no lock. Elsewhere they are drawn once, when
-    they are first asked for. The C library makes its own secrets of the kernel's
-    octets: nothing that is computed with them may go to a peer.
-
-    Returns:
-        The key; the same for as long as the process runs.
+    they are first asked for. The C library makes its own secrets of the
+    kernel's octets: nothing that is computed with them may go to a peer.
     """
     comptime if not IS_MACOS:
         var address = external_call["getauxval", Int](_AT_RANDOM)

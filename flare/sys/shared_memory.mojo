@@ -66,11 +66,7 @@ struct SharedMemory(Movable):
     var _length: Int
 
     def __init__(out self, length: Int) raises OsError:
-        """Maps memory; pages that nobody touches cost nothing.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Maps memory; pages that nobody touches cost nothing."""
         self._length = (length + PAGE_LEN - 1) // PAGE_LEN * PAGE_LEN
         self._address = map_memory(self._length, MAP_SHARED_ANONYMOUS)
 
@@ -79,11 +75,7 @@ struct SharedMemory(Movable):
         unmap_memory(self._address, self._length)
 
     def __len__(self) -> Int:
-        """Tells how long it is.
-
-        Returns:
-            Its length in bytes, a multiple of the page size.
-        """
+        """Tells its length in bytes, a multiple of the page size."""
         return self._length
 
     def _at(self, offset: Int, length: Int) -> Int:
@@ -137,11 +129,7 @@ struct SharedMemory(Movable):
             )
 
     def read(self, offset: Int, length: Int, mut out: Buffer):
-        """Copies octets out; a word that is read behind it is not older.
-
-        Args:
-            out: Where to append them.
-        """
+        """Copies octets out; a word that is read behind it is not older."""
         var address = self._at(offset, length)
         if length > 0:
             # SAFETY: so many octets of the mapping begin there.
@@ -161,14 +149,8 @@ struct SharedMemory(Movable):
         )
 
     def make_lock(self, offset: Int) raises OsError:
-        """Makes a lock for all processes; done once, before any fork.
-
-        Args:
-            offset: Where it is to be; it takes `LOCK_ROOM_LEN`.
-
-        Raises:
-            OsError: If the system has no such locks.
-        """
+        """Makes a lock of `LOCK_ROOM_LEN` for all processes; done once, before
+        any fork. Raises if the system has no such locks."""
         var attributes = self._at(offset, LOCK_ROOM_LEN) + _LOCK_LEN
         _check(
             "pthread_mutexattr_init",
@@ -190,15 +172,8 @@ struct SharedMemory(Movable):
         init_mutex(self._mutex(offset), attributes)
 
     def lock(self, offset: Int, timeout_ms: Int) -> LockResult:
-        """Takes the lock. A process that ends with it gives it away, on Linux.
-
-        Args:
-            offset: Where `make_lock` made it.
-            timeout_ms: How long to wait for it; 0 asks once.
-
-        Returns:
-            Whether it is held now.
-        """
+        """Takes the lock that `make_lock` made, or tells why not; 0 asks once.
+        A process that ends with it gives it away, on Linux."""
         var deadline = Deadline(timeout_ms)
         var attempt = 0
         while True:
@@ -222,17 +197,12 @@ struct SharedMemory(Movable):
                 _pause(1)
 
     def unlock(self, offset: Int):
-        """Gives the lock away."""
         unlock_mutex(self._mutex(offset))
 
     def wait_for_change(self, offset: Int, seen: Int, timeout_ms: Int):
-        """Waits until a word has changed and `wake_all` was called. It may end
-        early. macOS looks at the word every two milliseconds.
-
-        Args:
-            offset: Where the word is; its lower 32 bits count.
-            seen: What it held when it was looked at.
-        """
+        """Waits until a word, of which the lower 32 bits count, has changed
+        from what was seen and `wake_all` was called. It may end early. macOS
+        looks at the word every two milliseconds."""
         comptime if IS_MACOS:
             var deadline = Deadline(timeout_ms)
             while self.load(offset) == seen and deadline.left_ms() > 0:
@@ -242,11 +212,7 @@ struct SharedMemory(Movable):
             self._futex(offset, _FUTEX_WAIT, seen_low, timeout_ms)
 
     def wake_all(self, offset: Int):
-        """Wakes all who wait for a word; change it before.
-
-        Args:
-            offset: Where the word is.
-        """
+        """Wakes all who wait for a word; change it before."""
         comptime if not IS_MACOS:
             self._futex(offset, _FUTEX_WAKE, _WAKE_ALL, 0)
 

@@ -90,9 +90,6 @@ def end_soon_when_orphaned() raises OsError:
 
     So a process ends even if its loop hangs, and has `ORPHAN_LIFE_S` to finish
     what it does.
-
-    Raises:
-        OsError: If the handler cannot be installed.
     """
     var unused = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
     _install(Int32(SIGORPHAN), _on_orphaned, unused)
@@ -144,11 +141,8 @@ struct SignalPipe(Movable):
 
     def __init__(out self, signals: List[Int]) raises OsError:
         """Installs handlers; what was there before comes back at the end.
-
-        Raises:
-            OsError: If a signal cannot be caught (EINVAL), all descriptors
-                that handlers know are taken (EBUSY), or the kernel refuses.
-        """
+        Raises if a signal cannot be caught (EINVAL), all descriptors that
+        handlers know are taken (EBUSY), or the kernel refuses."""
         self._pipe = Pipe()
         self._signals = List[Int32]()
         self._saved = List[Array[UInt8, _SAVED_ACTION_LEN]]()
@@ -181,31 +175,20 @@ struct SignalPipe(Movable):
         self._saved.clear()
 
     def fd(self) -> Int32:
-        """Lends the descriptor that becomes readable.
-
-        Returns:
-            A descriptor, good while this value lives.
-        """
+        """Lends the descriptor that becomes readable, good while this value
+        lives."""
         return self._pipe.reading_fd()
 
     def take(mut self) -> List[Int]:
-        """Takes the signals that have arrived.
-
-        Returns:
-            Their numbers, in order.
-        """
+        """Takes the signals that have arrived, in order."""
         var signals = List[Int]()
         for octet in self._pipe.take():
             signals.append(Int(octet))
         return signals^
 
     def descriptors(self) -> List[Int32]:
-        """Lends all descriptors, for a forked child to close: they ring for
-        its parent.
-
-        Returns:
-            Numbers, good while this value lives.
-        """
+        """Lends all descriptors, while this value lives, for a forked child to
+        close: they ring for its parent."""
         return [
             self._pipe.reading_fd(),
             self._pipe.writing_fd(),
@@ -253,30 +236,18 @@ struct SavedAction(Movable):
     var _octets: Array[UInt8, _SAVED_ACTION_LEN]
 
     def __init__(out self):
-        """Makes room for it."""
         self._octets = Array[UInt8, _SAVED_ACTION_LEN](uninitialized=True)
 
 
 def install_handler(
     signal: Int, handler: SignalHandler, mut saved: SavedAction
 ) raises OsError:
-    """Has a function called at a signal.
-
-    Args:
-        saved: What was done before is kept there.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Has a function called at a signal, and saves what was done before."""
     _install(Int32(signal), handler, saved._octets)
 
 
 def restore_handler(signal: Int, saved: SavedAction):
-    """Does at a signal what was done before.
-
-    Args:
-        saved: What `install_handler` has kept.
-    """
+    """Does at a signal what was done before `install_handler`."""
     _restore(Int32(signal), saved._octets)
 
 
@@ -298,12 +269,10 @@ def ignore_sigpipe():
 
 
 def ignore_signal(signal: Int):
-    """Lets a signal have no effect."""
     _dispose(signal, _SIG_IGN)
 
 
 def restore_default(signal: Int):
-    """Lets a signal do what it does by default."""
     _dispose(signal, _SIG_DFL)
 
 
@@ -342,11 +311,6 @@ def _swap_mask(mask: Array[UInt64, 16], mut saved: Array[UInt64, 16]):
 
 
 def send_signal(process_id: Int, signal: Int) raises OsError:
-    """Sends a signal to a process.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     if _kill(process_id, signal) != 0:
         raise OsError("kill", last_errno())
 
@@ -360,12 +324,9 @@ def raise_signal(signal: Int):
 
 
 def process_exists(process_id: Int) -> Bool:
-    """Tells whether there is a process of a number.
-
-    Returns:
-        True if so, even if it has ended and its parent has not asked how. The
-        number of a process that is gone is given to another one day.
-    """
+    """Tells whether there is a process of a number, even if it has ended and
+    its parent has not asked how. The number of one that is gone is given to
+    another one day."""
     # Signal 0 is checked and not sent.
     return _kill(process_id, 0) == 0 or last_errno() != ESRCH
 

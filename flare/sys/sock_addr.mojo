@@ -10,7 +10,6 @@ comptime AF_UNIX = 1
 comptime AF_INET = 2
 """IPv4."""
 comptime AF_INET6 = by_platform(10, 30)
-"""IPv6."""
 
 comptime SOCK_ADDR_LEN_MAX = 128
 """Size of `struct sockaddr_storage` in bytes."""
@@ -46,11 +45,7 @@ struct SockAddr(Copyable, Movable):
 
     @staticmethod
     def inet(ip: Array[UInt8, 4], port: UInt16) -> Self:
-        """Makes an IPv4 address (`struct sockaddr_in`).
-
-        Args:
-            ip: The address in network order.
-        """
+        """Makes an IPv4 address (`struct sockaddr_in`), in network order."""
         var address = Self()
         address._begin(AF_INET, 16, port)
         for index in range(4):
@@ -59,11 +54,7 @@ struct SockAddr(Copyable, Movable):
 
     @staticmethod
     def inet6(ip: Array[UInt8, 16], port: UInt16) -> Self:
-        """Makes an IPv6 address (`struct sockaddr_in6`).
-
-        Args:
-            ip: The address in network order.
-        """
+        """Makes an IPv6 address (`struct sockaddr_in6`), in network order."""
         var address = Self()
         address._begin(AF_INET6, 28, port)
         for index in range(16):
@@ -72,13 +63,9 @@ struct SockAddr(Copyable, Movable):
 
     @staticmethod
     def unix(name: Span[UInt8, _], is_abstract: Bool = False) -> Self:
-        """Makes the address of a Unix socket (`struct sockaddr_un`).
-
-        Args:
-            name: The path, or the name; at most `UNIX_NAME_LEN_MAX` bytes, of
-                which a longer one is cut to.
-            is_abstract: True for a name that is no path; Linux only.
-        """
+        """Makes the address of a Unix socket (`struct sockaddr_un`) of a path,
+        or of a name that is none (Linux only); a longer one is cut to
+        `UNIX_NAME_LEN_MAX` bytes."""
         var address = Self()
         var length = min(len(name), UNIX_NAME_LEN_MAX)
         # An abstract name stands behind a NUL and ends with the structure; a
@@ -90,12 +77,8 @@ struct SockAddr(Copyable, Movable):
         return address^
 
     def unix_name(self) -> List[UInt8]:
-        """Reads the name of `AF_UNIX`.
-
-        Returns:
-            The path, or a NUL and the abstract name; empty for a socket that
-            has none.
-        """
+        """Reads the name of `AF_UNIX`: the path, or a NUL and the abstract
+        name; empty for a socket that has none."""
         var end = min(Int(self.length), SOCK_ADDR_LEN_MAX)
         var name = List[UInt8]()
         for index in range(_UNIX_NAME_OFFSET, end):
@@ -116,37 +99,24 @@ struct SockAddr(Copyable, Movable):
         self.length = UInt32(length)
 
     def family(self) -> Int:
-        """Reads the address family.
-
-        Returns:
-            `AF_INET`, `AF_INET6`, or another.
-        """
+        """Reads the address family: `AF_INET`, `AF_INET6`, or another."""
         comptime if IS_MACOS:
             return Int(self.octets[1])
         else:
             return Int(self.octets[0]) | (Int(self.octets[1]) << 8)
 
     def port(self) -> UInt16:
-        """Reads the port of an IP address."""
         return (UInt16(self.octets[2]) << 8) | UInt16(self.octets[3])
 
     def inet_octets(self) -> Array[UInt8, 4]:
-        """Reads the address of `AF_INET`.
-
-        Returns:
-            The octets in network order.
-        """
+        """Reads the address of `AF_INET` in network order."""
         var ip = Array[UInt8, 4](uninitialized=True)
         for index in range(4):
             ip.at(index) = self.octets.at(4 + index)
         return ip^
 
     def inet6_octets(self) -> Array[UInt8, 16]:
-        """Reads the address of `AF_INET6`.
-
-        Returns:
-            The octets in network order.
-        """
+        """Reads the address of `AF_INET6` in network order."""
         var ip = Array[UInt8, 16](uninitialized=True)
         for index in range(16):
             ip.at(index) = self.octets.at(8 + index)

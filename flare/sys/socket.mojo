@@ -32,23 +32,14 @@ comptime _SOCK_NONBLOCK = 0o4000
 comptime _SOCK_CLOEXEC = 0o2000000
 
 comptime SHUT_READ = 0
-"""Ends reading."""
 comptime SHUT_WRITE = 1
 """Ends writing: the peer sees the end of the stream."""
 comptime SHUT_BOTH = 2
-"""Ends both."""
 
 
 def open_socket(family: Int, kind: Int) raises OsError -> Descriptor:
-    """Makes a non-blocking socket that is closed on exec.
-
-    Args:
-        family: An `AF_` constant.
-        kind: A `SOCK_` constant.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Makes a non-blocking socket that is closed on exec, by an `AF_` and a
+    `SOCK_` constant."""
     comptime flags = 0 if IS_MACOS else _SOCK_NONBLOCK | _SOCK_CLOEXEC
     var number = external_call["socket", Int32](
         Int32(family), Int32(kind | flags), Int32(0)
@@ -62,22 +53,13 @@ def open_socket(family: Int, kind: Int) raises OsError -> Descriptor:
 
 
 def prepare_macos_socket(number: Int32) raises OsError:
-    """Does on macOS what Linux does with flags.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Does on macOS what Linux does with flags."""
     make_nonblocking(number)
     close_on_exec(number)
     set_option(number, SocketOption.NO_SIGPIPE, 1)
 
 
 def bind_socket(number: Int32, address: SockAddr) raises OsError:
-    """Gives a socket its address.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     if (
         external_call["bind", Int32](
             number, address.octets.unsafe_ptr(), address.length
@@ -88,28 +70,16 @@ def bind_socket(number: Int32, address: SockAddr) raises OsError:
 
 
 def listen_socket(number: Int32, backlog: Int) raises OsError:
-    """Lets a bound socket wait for connections.
-
-    Args:
-        number: A bound stream socket.
-        backlog: Most connections that wait to be accepted.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Lets a bound stream socket wait for connections, of which at most
+    `backlog` wait to be accepted."""
     if external_call["listen", Int32](number, Int32(backlog)) != 0:
         raise OsError("listen", last_errno())
 
 
 def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
-    """Takes a waiting connection, non-blocking and closed on exec.
-
-    Args:
-        peer: Filled with the address of the peer.
-
-    Returns:
-        A descriptor that the caller owns, or a negative errno.
-    """
+    """Takes a waiting connection, non-blocking and closed on exec, and its
+    peer's address. Returns a descriptor that the caller owns, or a negative
+    errno."""
     peer.length = 128
     comptime if IS_MACOS:
         var accepted = external_call["accept", Int32](
@@ -137,11 +107,8 @@ def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
 
 
 def connect_socket(number: Int32, address: SockAddr) -> Int:
-    """Starts a connection.
-
-    Returns:
-        0, or a negative errno; -EINPROGRESS is the normal one.
-    """
+    """Starts a connection. Returns 0, or a negative errno; -EINPROGRESS is the
+    normal one."""
     var result = external_call["connect", Int32](
         number, address.octets.unsafe_ptr(), address.length
     )
@@ -150,26 +117,13 @@ def connect_socket(number: Int32, address: SockAddr) -> Int:
 
 @always_inline
 def receive(number: Int32, room: MutSpan[UInt8, _]) -> Int:
-    """Reads octets from a socket.
-
-    Args:
-        room: Where to; the owner must outlive the call.
-
-    Returns:
-        How many, 0 at the end of the stream, or a negative errno.
-    """
+    """Reads octets from a socket: how many, 0 at the end of the stream, or a
+    negative errno."""
     return _receive(number, room, 0)
 
 
 def peek(number: Int32, room: MutSpan[UInt8, _]) -> Int:
-    """Reads octets from a socket and leaves them there.
-
-    Args:
-        room: Where to; the owner must outlive the call.
-
-    Returns:
-        How many, 0 at the end of the stream, or a negative errno.
-    """
+    """Reads octets from a socket as `receive` does, and leaves them there."""
     return _receive(number, room, MSG_PEEK)
 
 
@@ -185,15 +139,11 @@ def _receive(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
 def send[
     more_follows: Bool = False, never_waits: Bool = False
 ](number: Int32, octets: Span[UInt8, _]) -> Int:
-    """Writes octets to a socket; a closed peer never raises SIGPIPE.
+    """Writes octets to a socket; a closed peer never raises SIGPIPE. Returns
+    how many were taken, or a negative errno.
 
-    Parameters:
-        more_follows: True if the next octets follow at once, so that these
-            need no packet of their own.
-        never_waits: True not to wait, though the socket is one that waits.
-
-    Returns:
-        How many were taken, or a negative errno.
+    If `more_follows` at once, these need no packet of their own; if it
+    `never_waits`, it does not though the socket is one that waits.
     """
     comptime now = Int(MSG_DONTWAIT) if never_waits else 0
     comptime flags = MSG_NOSIGNAL | (MSG_MORE if more_follows else 0) | now
@@ -206,11 +156,8 @@ def send[
 def send_two(
     number: Int32, first: Span[UInt8, _], second: Span[UInt8, _]
 ) -> Int:
-    """Writes two pieces with one call, without joining them.
-
-    Returns:
-        How many octets of both were taken, or a negative errno.
-    """
+    """Writes two pieces with one call, without joining them. Returns how many
+    octets of both were taken, or a negative errno."""
     var vectors = Array[IoVector, 2](fill=IoVector.over(first))
     vectors[1] = IoVector.over(second)
     var message = Message(
@@ -222,24 +169,13 @@ def send_two(
 
 
 def shutdown_socket(number: Int32, how: Int) -> Int:
-    """Ends one or both directions of a connection.
-
-    Args:
-        how: A `SHUT_` constant.
-
-    Returns:
-        0, or a negative errno.
-    """
+    """Ends one or both directions of a connection, by a `SHUT_` constant.
+    Returns 0, or a negative errno."""
     var result = external_call["shutdown", Int32](number, Int32(how))
     return -last_errno() if result != 0 else 0
 
 
 def local_address(number: Int32) raises OsError -> SockAddr:
-    """Reads the address of a socket's own side.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     var address = SockAddr()
     if (
         external_call["getsockname", Int32](
@@ -252,11 +188,6 @@ def local_address(number: Int32) raises OsError -> SockAddr:
 
 
 def peer_address(number: Int32) raises OsError -> SockAddr:
-    """Reads the address of a socket's other side.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     var address = SockAddr()
     if (
         external_call["getpeername", Int32](
@@ -279,17 +210,8 @@ def connect_patiently(
     number: Int32, address: SockAddr, deadline: Deadline
 ) raises OsError -> Int:
     """Connects a socket that never blocks, waiting for room in the listener's
-    queue.
-
-    Args:
-        deadline: When to give up.
-
-    Returns:
-        0, or a negative errno; -EAGAIN when the time is over.
-
-    Raises:
-        OsError: If the socket cannot be prepared.
-    """
+    queue. Returns 0, or a negative errno; -EAGAIN when the time is over. Raises
+    if the socket cannot be prepared."""
     _allow_waiting(number, deadline)
     var result = connect_socket(number, address)
     make_nonblocking(number)
@@ -302,19 +224,9 @@ def send_patiently(
     receiver: SockAddr,
     deadline: Deadline,
 ) raises OsError -> Int:
-    """Sends a datagram, waiting for room in the receiver's queue.
-
-    Args:
-        number: A non-blocking datagram socket.
-        deadline: When to give up.
-
-    Returns:
-        How many octets were taken, or a negative errno; -EAGAIN when the time
-        is over.
-
-    Raises:
-        OsError: If the socket cannot be prepared.
-    """
+    """Sends a datagram on a non-blocking socket, waiting for room in the
+    receiver's queue. Returns how many octets were taken, or a negative errno;
+    -EAGAIN when the time is over. Raises if the socket cannot be prepared."""
     _allow_waiting(number, deadline)
     var result = send_to(number, octets, receiver)
     make_nonblocking(number)
@@ -340,34 +252,18 @@ def _set_timeout(
 
 
 def let_receives_wait(number: Int32, timeout_ms: Int) raises OsError:
-    """Makes reads wait in the kernel: one call where there would be three.
-
-    Afterwards `receive` waits, and `send[never_waits=True]` does not.
-
-    Args:
-        timeout_ms: How long one read waits before it answers -EAGAIN; negative
-            for ever.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Makes reads wait in the kernel, for so long until they answer -EAGAIN,
+    negative for ever: one call where there would be three. Afterwards `receive`
+    waits, and `send[never_waits=True]` does not."""
     _set_timeout(number, SocketOption.RECEIVE_TIMEOUT, timeout_ms)
     make_blocking(number)
 
 
 def receive_now(number: Int32, room: MutSpan[UInt8, _]) -> Int:
-    """Reads octets without waiting, also from a socket that waits.
-
-    Args:
-        room: Where to; the owner must outlive the call.
-    """
+    """Reads octets without waiting, also from a socket that waits."""
     return _receive(number, room, MSG_DONTWAIT)
 
 
 def peek_now(number: Int32, room: MutSpan[UInt8, _]) -> Int:
-    """Reads octets without waiting, and leaves them there.
-
-    Args:
-        room: Where to; the owner must outlive the call.
-    """
+    """Reads octets without waiting, and leaves them there."""
     return _receive(number, room, MSG_PEEK | MSG_DONTWAIT)

@@ -27,14 +27,8 @@ struct SocketFile(Movable):
 
     @staticmethod
     def at(path: StringSpan) -> Self:
-        """Takes over the file at a path.
-
-        Args:
-            path: The path of a socket that was just bound.
-
-        Returns:
-            The file; none if the path holds no socket.
-        """
+        """Takes over the file of a socket that was just bound to a path; none
+        if that holds no socket."""
         var file = Self()
         try:
             var status = lstat(String(path))
@@ -57,11 +51,6 @@ struct SocketFile(Movable):
             return False
 
     def is_there(self) -> Bool:
-        """Tells whether there is a file to remove.
-
-        Returns:
-            False after `remove`.
-        """
         return self._path.byte_length() > 0
 
     def remove(mut self):

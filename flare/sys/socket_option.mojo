@@ -110,20 +110,10 @@ struct SocketOption(TrivialRegisterPassable):
 
 
 def set_option(number: Int32, option: SocketOption, value: Int) raises OsError:
-    """Sets a socket option.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     set_option_words(number, option, [Int32(value)])
 
 
 def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
-    """Reads a socket option.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     var word = Int32(0)
     var length = UInt32(4)
     if (
@@ -141,11 +131,7 @@ def get_option(number: Int32, option: SocketOption) raises OsError -> Int:
 
 
 def set_reset_on_close(number: Int32) raises OsError:
-    """Makes close send a reset instead of an orderly end (SO_LINGER of 0 s).
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Makes close send a reset instead of an orderly end (SO_LINGER of 0 s)."""
     # struct linger: l_onoff, l_linger.
     set_option_words(number, SocketOption.LINGER, [Int32(1), Int32(0)])
 
@@ -155,14 +141,7 @@ def set_option_words[
 ](
     number: Int32, option: SocketOption, value: Array[Int32, word_count]
 ) raises OsError:
-    """Sets a socket option that takes a structure.
-
-    Parameters:
-        word_count: Size of the structure in words of 32 bits.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Sets a socket option that takes a structure."""
     var result = external_call["setsockopt", Int32](
         number,
         option.level,
@@ -180,17 +159,12 @@ comptime _SO_NWRITE = SocketOption(0xFFFF, 0x1024)
 
 
 def undelivered_len(number: Int32) -> Int:
-    """Counts what was sent and has not arrived.
+    """Counts what was sent on a connected stream socket and has not arrived:
+    what the peer's system has not acknowledged, for a Unix socket what the peer
+    has not read and what keeps it; 0 if unknown.
 
     A socket is not writable again before a good part of its buffer is free,
     which takes a slow peer minutes; this shrinks with all that it takes.
-
-    Args:
-        number: A connected stream socket.
-
-    Returns:
-        Octets that the peer's system has not acknowledged, for a Unix socket
-        those that the peer has not read and what keeps them; 0 if unknown.
     """
     comptime if IS_MACOS:
         try:
@@ -212,18 +186,9 @@ def set_group_v4(
     address: Array[UInt8, 4],
     index: Int,
 ) raises OsError:
-    """Sets an option that takes a `struct ip_mreqn`.
-
-    Args:
-        number: An IPv4 datagram socket.
-        option: `JOIN_GROUP_V4`, `LEAVE_GROUP_V4` or `MULTICAST_INTERFACE_V4`.
-        group: The group; all zero for the last of these.
-        address: An address of the interface; all zero to choose it otherwise.
-        index: The interface's index; 0 to choose it otherwise.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Sets `JOIN_GROUP_V4`, `LEAVE_GROUP_V4` or `MULTICAST_INTERFACE_V4`, which
+    take a `struct ip_mreqn`. The group is all zero for the last of these; the
+    address of the interface, or its index, is zero to choose it otherwise."""
     set_option_words(
         number, option, [_word(group, 0), _word(address, 0), Int32(index)]
     )
@@ -232,16 +197,8 @@ def set_group_v4(
 def set_group_v6(
     number: Int32, option: SocketOption, group: Array[UInt8, 16], index: Int
 ) raises OsError:
-    """Sets an option that takes a `struct ipv6_mreq`.
-
-    Args:
-        number: An IPv6 datagram socket.
-        option: `JOIN_GROUP_V6` or `LEAVE_GROUP_V6`.
-        index: The interface's index; 0 lets the system choose.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
+    """Sets `JOIN_GROUP_V6` or `LEAVE_GROUP_V6`, which take a `struct
+    ipv6_mreq`. The index of the interface is 0 to let the system choose."""
     set_option_words(
         number,
         option,

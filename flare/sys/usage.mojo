@@ -11,12 +11,8 @@ comptime _VOLUNTARY_SWITCHES = 16
 
 def thread_wait_count() -> Int:
     """Counts how often the calling thread has given its CPU away to wait; to be
-    interrupted in favour of others is no wait.
-
-    Returns:
-        Waits since the thread began; -1 where the system does not count them
-        for a thread (macOS).
-    """
+    interrupted in favour of others is no wait. -1 where the system does not
+    count them for a thread (macOS)."""
     comptime if IS_MACOS:
         return -1
     else:

@@ -5,14 +5,9 @@ from std.sys import CompilationTarget, inlined_assembly
 
 @always_inline
 def weak_symbol[name: StaticString]() -> Int:
-    """Tells where a symbol is that the program need not have.
-
-    Only Linux is asked: elsewhere no symbol is there.
-
-    Returns:
-        Its address, or its value if the linker was given one (`--defsym`); 0
-        if the program is linked without it.
-    """
+    """Tells the address of a symbol that the program need not have, or its
+    value if the linker was given one (`--defsym`); 0 if the program is linked
+    without it. Only Linux is asked: elsewhere no symbol is there."""
     comptime if not CompilationTarget.is_linux():
         return 0
     elif CompilationTarget.is_x86():

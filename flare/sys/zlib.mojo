@@ -46,11 +46,7 @@ comptime _P_0 = def() thin abi("C") -> Int
 
 
 def zlib_names() -> List[String]:
-    """Lists the file names of zlib.
-
-    Returns:
-        The names for the platform, best first.
-    """
+    """Lists the file names of zlib for the platform, best first."""
     comptime if IS_MACOS:
         return ["libz.1.dylib", "/usr/lib/libz.1.dylib"]
     else:
@@ -125,7 +121,6 @@ def _step(
 
 
 struct InflateStream(Movable):
-    """A stream that is being decompressed."""
 
     var _stream: OwnedPointer[_Stream]
     var _inflate: _I_PI
@@ -139,16 +134,9 @@ struct InflateStream(Movable):
     def __init__(
         out self, window_bits: Int, names: List[String] = zlib_names()
     ) raises LibraryError:
-        """Starts a stream.
-
-        Args:
-            window_bits: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`; -8 to
-                -15 for a bare stream with a window of that power of two.
-            names: File names of the library.
-
-        Raises:
-            LibraryError: If the library is missing or has no memory.
-        """
+        """Starts a stream: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`; -8
+        to -15 for a bare stream with a window of that power of two. Raises if
+        the library is missing or has no memory."""
         self._library = DynamicLibrary(names)
         self._stream = OwnedPointer(_Stream())
         self._inflate = self._library.symbol[_I_PI]("inflate")
@@ -180,44 +168,24 @@ struct InflateStream(Movable):
     def step(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
     ) -> CodecStep:
-        """Decompresses.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            What was taken and given. If the room is full there may be more.
-        """
+        """Decompresses into room that is not empty. If it is full afterwards
+        there may be more."""
         var offered = self._stream[].offer(input, room)
         var result = self._inflate(Int(self._stream.ptr()), NO_FLUSH)
         return _step(self._stream[], offered, result)
 
     def restart(mut self, window_bits: Int):
-        """Begins another stream.
-
-        Args:
-            window_bits: As when this was made.
-        """
+        """Begins another stream, with the bits as when this was made."""
         _ = self._reset(Int(self._stream.ptr()), Int32(window_bits))
 
     def is_between_blocks(self) -> Bool:
-        """Tells whether the octets so far make whole blocks.
-
-        Returns:
-            False within a block.
-        """
+        """Tells whether the octets so far make whole blocks."""
         # inflate notes it there; zlib.h says so of inflate().
         return (self._stream[].data_type & 128) != 0
 
     def begin_next(mut self, window_bits: Int) -> Bool:
-        """Begins another stream that may refer to the one before.
-
-        Args:
-            window_bits: As when this was made; a bare stream.
-
-        Returns:
-            False if the library has failed.
-        """
+        """Begins another bare stream that may refer to the one before; False if
+        the library has failed."""
         # On the heap, so that no store before a call can be left out; see
         # docs/mojo-notes.md.
         var window = List[UInt8](length=_WINDOW_LEN_MAX, fill=0)
@@ -240,7 +208,6 @@ struct InflateStream(Movable):
 
 
 struct DeflateStream(Movable):
-    """A stream that is being compressed."""
 
     var _stream: OwnedPointer[_Stream]
     var _deflate: _I_PI
@@ -256,16 +223,9 @@ struct DeflateStream(Movable):
         names: List[String] = zlib_names(),
         memory_level: Int = 8,
     ) raises LibraryError:
-        """Starts a stream.
-
-        Args:
-            window_bits: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`.
-            level: 0 (stored) to 9 (smallest).
-            names: File names of the library.
-            memory_level: 1 (least memory) to 9 (best compression).
-
-        Raises:
-            LibraryError: If the library is missing or has no memory.
+        """Starts a stream: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`. The
+        level is 0 (stored) to 9 (smallest), that of memory 1 (least memory) to
+        9 (best compression). Raises if the library is missing or has no memory.
         """
         self._library = DynamicLibrary(names)
         self._stream = OwnedPointer(_Stream())
@@ -303,15 +263,8 @@ struct DeflateStream(Movable):
         room: MutSpan[UInt8, _],
         flush: Int32,
     ) -> CodecStep:
-        """Compresses.
-
-        Args:
-            room: Where to; not empty.
-            flush: `NO_FLUSH`, `SYNC_FLUSH` or `FINISH`.
-
-        Returns:
-            What was taken and given. If the room is full there may be more.
-        """
+        """Compresses into room that is not empty, with `NO_FLUSH`, `SYNC_FLUSH`
+        or `FINISH`. If it is full afterwards there may be more."""
         var offered = self._stream[].offer(input, room)
         var result = self._deflate(Int(self._stream.ptr()), flush)
         return _step(self._stream[], offered, result)

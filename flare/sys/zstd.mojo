@@ -33,11 +33,7 @@ comptime _P_PPPI = def(Int, Int, Int, Int32) thin abi("C") -> Int
 
 
 def zstd_names() -> List[String]:
-    """Lists the file names of zstd.
-
-    Returns:
-        The names for the platform, best first.
-    """
+    """Lists the file names of zstd for the platform, best first."""
     comptime if IS_MACOS:
         return [
             "libzstd.1.dylib",
@@ -97,14 +93,8 @@ struct ZstdDecoder(Movable):
     def __init__(
         out self, names: List[String] = zstd_names()
     ) raises LibraryError:
-        """Starts a stream.
-
-        Args:
-            names: File names of the library.
-
-        Raises:
-            LibraryError: If the library is missing, too old or has no memory.
-        """
+        """Starts a stream. Raises if the library is missing, too old or has no
+        memory."""
         self._library = DynamicLibrary(names)
         self._places = _Places()
         self._decompress = self._library.symbol[_P_PPP]("ZSTD_decompressStream")
@@ -130,15 +120,8 @@ struct ZstdDecoder(Movable):
     def step(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
     ) -> CodecStep:
-        """Decompresses.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            What was taken and given, `ENDED` behind a frame. If the room is
-            full there may be more.
-        """
+        """Decompresses into room that is not empty, and says `ENDED` behind a
+        frame. If the room is full afterwards there may be more."""
         self._places.offer(input, room)
         var result = self._decompress(
             self._state, self._places.room(), self._places.input()
@@ -172,15 +155,8 @@ struct ZstdEncoder(Movable):
     def __init__(
         out self, level: Int, names: List[String] = zstd_names()
     ) raises LibraryError:
-        """Starts a frame.
-
-        Args:
-            level: 1 (quickest) to 19 (smallest).
-            names: File names of the library.
-
-        Raises:
-            LibraryError: If the library is missing, too old or has no memory.
-        """
+        """Starts a frame of a level of 1 (quickest) to 19 (smallest). Raises if
+        the library is missing, too old or has no memory."""
         self._library = DynamicLibrary(names)
         self._places = _Places()
         self._compress = self._library.symbol[_P_PPPI]("ZSTD_compressStream2")
@@ -205,16 +181,9 @@ struct ZstdEncoder(Movable):
         room: MutSpan[UInt8, _],
         operation: Int32,
     ) -> CodecStep:
-        """Compresses.
-
-        Args:
-            room: Where to; not empty.
-            operation: `CONTINUE`, `FLUSH` or `END`; the latter two until the
-                input is taken and the room is not full.
-
-        Returns:
-            What was taken and given. If the room is full there may be more.
-        """
+        """Compresses into room that is not empty. If it is full afterwards
+        there may be more. The operation is `CONTINUE`, `FLUSH` or `END`; the
+        latter two until the input is taken and the room is not full."""
         self._places.offer(input, room)
         var result = self._compress(
             self._state, self._places.room(), self._places.input(), operation

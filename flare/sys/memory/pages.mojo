@@ -13,15 +13,8 @@ comptime _MADV_NO_LONGER_NEEDED = Int32(
 
 
 def advise_memory(address: Int, length: Int, advice: Int32) -> Int32:
-    """Tells the kernel what is planned with memory (madvise(2)).
-
-    Args:
-        address: Where it begins, at a page.
-        advice: A `MADV_` constant.
-
-    Returns:
-        0, or -1 if the kernel does not know the advice.
-    """
+    """Tells the kernel what is planned with memory from a page on (madvise(2)),
+    by a `MADV_` constant. Returns 0, or -1 if it does not know the advice."""
     return external_call["madvise", Int32](address, length, advice)
 
 
@@ -31,9 +24,6 @@ def release_pages(address: Int, length: Int):
 
     The allocator keeps what is freed for the process, resident, for as long as
     it likes. Afterwards the whole pages hold zeroes or what they held.
-
-    Args:
-        address: Where the memory begins; it belongs to the caller.
     """
     var first = (address + _PAGE_LEN - 1) // _PAGE_LEN * _PAGE_LEN
     var end = (address + length) // _PAGE_LEN * _PAGE_LEN

@@ -37,7 +37,6 @@ struct CertificateFacts(Copyable, Movable):
     4.2.2.1), as certificates of public authorities do."""
 
     def __init__(out self):
-        """Makes facts of no certificate."""
         self.subject = String()
         self.issuer = String()
         self.not_before = String()
@@ -47,11 +46,7 @@ struct CertificateFacts(Copyable, Movable):
         self.has_issuer_access = False
 
     def __init__(out self, library: OpenSsl, handle: Int):
-        """Reads a certificate.
-
-        Args:
-            handle: The certificate (`X509`), lent for this call; 0 for none.
-        """
+        """Reads an `X509` that is lent for this call; 0 for none."""
         self = Self()
         if handle == 0:
             return
@@ -110,11 +105,7 @@ struct HeldCertificate(Movable):
     var _handle: Int
 
     def __init__(out self, library: ArcPointer[OpenSsl], handle: Int):
-        """Takes over a certificate.
-
-        Args:
-            handle: The certificate (`X509`), to be released by this value.
-        """
+        """Takes over an `X509`, to be released by this value."""
         self._library = library
         self._handle = handle
 
@@ -122,15 +113,11 @@ struct HeldCertificate(Movable):
         self._library[].certificate.x509_free(self._handle)
 
     def facts(self) -> CertificateFacts:
-        """Reads what it says."""
         return CertificateFacts(self._library[], self._handle)
 
     def fingerprint(self) -> List[UInt8]:
-        """Computes the SHA-256 digest of its octets.
-
-        Returns:
-            `SHA_256_LEN` octets; none if the library cannot.
-        """
+        """Computes the SHA-256 digest of its octets; none if the library
+        cannot."""
         ref symbols = self._library[].certificate
         var digest = List[UInt8](length=SHA_256_LEN, fill=0)
         var length = List[UInt32](length=1, fill=0)
@@ -146,14 +133,8 @@ struct HeldCertificate(Movable):
 
 
 def subject_of(library: OpenSsl, handle: Int) -> String:
-    """Reads whose a certificate is.
-
-    Args:
-        handle: The certificate (`X509`), lent for this call; 0 for none.
-
-    Returns:
-        The subject in the form of RFC 2253; empty for none.
-    """
+    """Reads whose certificate an `X509` is, lent for this call, in the form of
+    RFC 2253; empty for 0."""
     if handle == 0:
         return String()
     return _name(library, library.certificate.x509_get_subject_name(handle))
@@ -189,17 +170,12 @@ def _time(library: OpenSsl, time: Int) -> String:
 
 
 def readable_time(octets: Span[UInt8, _]) -> String:
-    """Writes a time of a certificate so that people can read it.
+    """Writes a time as it stands in a certificate so that people can read it,
+    such as "2026-01-31 12:00:00 UTC"; "an unreadable time" for what has another
+    form.
 
     Source: RFC 5280 section 4.1.2.5: `YYMMDDHHMMSSZ` (a year of 50 or more is
     of the last century) or `YYYYMMDDHHMMSSZ`.
-
-    Args:
-        octets: The time as it stands in the certificate.
-
-    Returns:
-        Text such as "2026-01-31 12:00:00 UTC"; "an unreadable time" for what
-        has another form.
     """
     var digit_count = len(octets) - 1
     if digit_count != 12 and digit_count != 14:
@@ -252,33 +228,22 @@ struct PemReader[o: ImmOrigin](Movable):
         )
 
     def __deinit__(deinit self):
-        """Lets the text go."""
         _ = self._library[].memory.bio_free(self._bio)
 
     def certificate(mut self) -> Int:
-        """Takes the next certificate.
-
-        Returns:
-            An `X509` to release, or 0: ask `check_end` why.
-        """
+        """Takes the next certificate: an `X509` to release, or 0: ask
+        `check_end` why."""
         return self._library[].certificate.pem_read_bio_x509(self._bio, 0, 0, 0)
 
     def revocation_list(mut self) -> Int:
-        """Takes the next revocation list.
-
-        Returns:
-            An `X509_CRL` to release, or 0: ask `check_end` why.
-        """
+        """Takes the next revocation list: an `X509_CRL` to release, or 0: ask
+        `check_end` why."""
         return self._library[].certificate.pem_read_bio_x509_crl(
             self._bio, 0, 0, 0
         )
 
     def private_key(mut self) -> Int:
-        """Takes the next private key.
-
-        Returns:
-            An `EVP_PKEY` to release, or 0.
-        """
+        """Takes the next private key: an `EVP_PKEY` to release, or 0."""
         # An empty passphrase: without one OpenSSL would ask at the terminal.
         var empty = String()
         var key = self._library[].certificate.pem_read_bio_privatekey(
@@ -288,11 +253,8 @@ struct PemReader[o: ImmOrigin](Movable):
         return key
 
     def check_end(mut self, operation: StaticString) raises OpenSslError:
-        """Tells whether reading ended because there was no further block.
-
-        Raises:
-            OpenSslError: If it ended for another reason.
-        """
+        """Raises if reading ended for another reason than that there was no
+        further block."""
         var error = self._library[].take_error(operation)
         if not error.is_reason(PEM_LIBRARY, PEM_NO_START_LINE):
             raise error^

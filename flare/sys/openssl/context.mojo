@@ -69,14 +69,8 @@ struct SslContext(Movable):
     def __init__(
         out self, library: ArcPointer[OpenSsl], is_server: Bool
     ) raises OpenSslError:
-        """Makes a context that speaks TLS 1.2 and newer.
-
-        Args:
-            is_server: Which side its sessions are on.
-
-        Raises:
-            OpenSslError: If memory is short, or this OpenSSL lacks a suite.
-        """
+        """Makes a context that speaks TLS 1.2 and newer. Raises if memory is
+        short, or this OpenSSL lacks a suite."""
         self._library = library
         ref symbols = library[].context
         self._handle = symbols.new(
@@ -117,32 +111,23 @@ struct SslContext(Movable):
             raise self._library[].take_error("choose cipher suites")
 
     def handle(self) -> Int:
-        """Lends the `SSL_CTX` to other parts of `flare.sys`.
-
-        Returns:
-            The handle, good while this context lives.
-        """
+        """Lends the `SSL_CTX` to other parts of `flare.sys`, good while this
+        context lives."""
         return self._handle
 
     def library(self) -> ArcPointer[OpenSsl]:
         return self._library
 
     def set_minimum_version(mut self, number: Int):
-        """Chooses the oldest version that is spoken.
-
-        Args:
-            number: `TLS_1_2_NUMBER` or `TLS_1_3_NUMBER`.
-        """
+        """Chooses the oldest version that is spoken: `TLS_1_2_NUMBER` or
+        `TLS_1_3_NUMBER`."""
         _ = self._library[].context.ctrl(
             self._handle, _CTRL_MIN_PROTO_VERSION, number, 0
         )
 
     def set_verification(mut self, mode: Int):
-        """Chooses whether the peer's certificate is verified.
-
-        Args:
-            mode: A `VERIFY_` constant.
-        """
+        """Chooses by a `VERIFY_` constant whether the peer's certificate is
+        verified."""
         self._library[].context.set_verify(self._handle, Int32(mode), 0)
 
     def trust_system(mut self):
@@ -163,14 +148,9 @@ struct SslContext(Movable):
         self._library[].clear_errors()
 
     def trust_folder(mut self, var path: String) raises OpenSslError:
-        """Trusts the authorities of a folder, by the hashes of their names.
-
-        Args:
-            path: A folder that `openssl rehash` or `c_rehash` has gone over.
-
-        Raises:
-            OpenSslError: If memory is short.
-        """
+        """Trusts the authorities of a folder that `openssl rehash` or
+        `c_rehash` has gone over, by the hashes of their names. Raises if memory
+        is short."""
         var result = self._library[].context.load_verify_dir(
             self._handle, Int(path.as_c_string_span().ptr())
         )
@@ -179,33 +159,15 @@ struct SslContext(Movable):
             raise self._library[].take_error("trust a folder")
 
     def trust(mut self, pem: Span[UInt8, _]) raises OpenSslError -> Int:
-        """Trusts certificates.
-
-        Args:
-            pem: Any number of certificates in PEM form.
-
-        Returns:
-            How many there were.
-
-        Raises:
-            OpenSslError: If one cannot be read.
-        """
+        """Trusts any number of certificates in PEM form, and counts them.
+        Raises if one cannot be read."""
         return self._add_authorities(pem, names_only=False)
 
     def ask_for_issuers(
         mut self, pem: Span[UInt8, _]
     ) raises OpenSslError -> Int:
-        """Tells clients whose certificates are wanted.
-
-        Args:
-            pem: Certificates of authorities in PEM form.
-
-        Returns:
-            How many there were.
-
-        Raises:
-            OpenSslError: If one cannot be read.
-        """
+        """Tells clients by certificates of authorities in PEM form, which it
+        counts, whose certificates are wanted. Raises if one cannot be read."""
         return self._add_authorities(pem, names_only=True)
 
     def _add_authorities(
@@ -232,16 +194,8 @@ struct SslContext(Movable):
     def refuse_revoked(
         mut self, pem: Span[UInt8, _]
     ) raises OpenSslError -> Int:
-        """Checks every certificate of a chain against revocation lists.
-
-        Args:
-            pem: A list of each issuer in the chain, in PEM form.
-
-        Returns:
-            How many lists there were.
-
-        Raises:
-            OpenSslError: If one cannot be read.
+        """Checks every certificate of a chain against revocation lists, one of
+        each issuer, in PEM form, which it counts. Raises if one cannot be read.
         """
         ref symbols = self._library[].certificate
         var reader = PemReader(self._library, pem)
@@ -261,17 +215,8 @@ struct SslContext(Movable):
     def use_certificate(
         mut self, pem: Span[UInt8, _]
     ) raises OpenSslError -> Int:
-        """Shows a certificate to peers.
-
-        Args:
-            pem: The certificate, then those of its issuers, in PEM form.
-
-        Returns:
-            How many there were.
-
-        Raises:
-            OpenSslError: If one cannot be read or is too weak.
-        """
+        """Shows peers a certificate in PEM form, then those of its issuers, and
+        counts them. Raises if one cannot be read or is too weak."""
         ref symbols = self._library[].certificate
         ref context = self._library[].context
         var reader = PemReader(self._library, pem)
@@ -297,14 +242,8 @@ struct SslContext(Movable):
         return count
 
     def use_key(mut self, pem: Span[UInt8, _]) raises OpenSslError:
-        """Proves the certificate with its private key.
-
-        Args:
-            pem: The key in PEM form, without a passphrase.
-
-        Raises:
-            OpenSslError: If it cannot be read or is another certificate's.
-        """
+        """Proves the certificate with its private key in PEM form, without a
+        passphrase. Raises if it cannot be read or is another certificate's."""
         var reader = PemReader(self._library, pem)
         var key = reader.private_key()
         if key == 0:
@@ -326,11 +265,8 @@ struct SslContext(Movable):
         )
 
     def offer_protocols(mut self, wire: Span[UInt8, _]):
-        """Offers protocols to servers (RFC 7301).
-
-        Args:
-            wire: Names, best first, each with a length octet before it.
-        """
+        """Offers protocols, best first, each with a length octet before it, to
+        servers (RFC 7301)."""
         _ = self._library[].context.set_alpn_protos(
             self._handle, Int(wire.unsafe_ptr()), UInt32(len(wire))
         )
@@ -338,21 +274,15 @@ struct SslContext(Movable):
     def choose_protocol_with(
         mut self, callback: ProtocolCallback, argument: Int
     ):
-        """Lets a function choose among the protocols that a client offers.
-
-        Args:
-            argument: What it is given; good while a session lives.
-        """
+        """Lets a function choose among the protocols that a client offers; its
+        argument is good while a session lives."""
         self._library[].context.set_alpn_select_cb(
             self._handle, callback, argument
         )
 
     def choose_name_with(mut self, callback: NameCallback, argument: Int):
-        """Lets a function choose the certificate for the name in a hello.
-
-        Args:
-            argument: What it is given; good while a session lives.
-        """
+        """Lets a function choose the certificate for the name in a hello; its
+        argument is good while a session lives."""
         ref symbols = self._library[].context
         _ = symbols.callback_ctrl(
             self._handle, _CTRL_SERVERNAME_CALLBACK, callback
@@ -360,12 +290,9 @@ struct SslContext(Movable):
         _ = symbols.ctrl(self._handle, _CTRL_SERVERNAME_ARGUMENT, 0, argument)
 
     def set_tickets(mut self, is_on: Bool):
-        """Chooses whether clients get tickets to resume with.
-
-        Args:
-            is_on: Which. One ticket a handshake: a second costs CPU time on
-                every connection and serves only clients that open several.
-        """
+        """Chooses whether clients get tickets to resume with: one a handshake.
+        A second costs CPU time on every connection and serves only clients that
+        open several."""
         ref symbols = self._library[].context
         _ = symbols.set_num_tickets(self._handle, 1 if is_on else 0)
         if not is_on:
@@ -402,11 +329,8 @@ struct ServerChoices(Movable):
     def __init__(
         out self, library: ArcPointer[OpenSsl], var protocols: List[UInt8]
     ):
-        """Makes choices without a certificate.
-
-        Args:
-            protocols: Names, best first, each with a length octet before it.
-        """
+        """Makes choices without a certificate, with protocols, best first, each
+        with a length octet before it."""
         self._library = library
         self._contexts = []
         self._exact = {}
@@ -414,12 +338,8 @@ struct ServerChoices(Movable):
         self._protocols = protocols^
 
     def add(mut self, var context: SslContext):
-        """Adds a certificate, for the names that are written in it.
-
-        Args:
-            context: What holds it. The first one serves all other names; of
-                two for the same name, the first one serves it.
-        """
+        """Adds a certificate, for the names that are written in it. The first
+        one serves all other names; of two for a name, the first serves it."""
         var index = len(self._contexts)
         var facts = context.certificate_facts()
         for name in facts.names:
@@ -444,24 +364,14 @@ struct ServerChoices(Movable):
                 context.choose_protocol_with(_choose_protocol, address)
 
     def context(ref self) -> ref[self._contexts[0]] SslContext:
-        """Lends the context that sessions start with.
-
-        Returns:
-            That of the first certificate; there must be one.
-        """
+        """Lends the context that sessions start with: that of the first
+        certificate, which must be there."""
         return self._contexts.at(0)
 
     def index_for(self, name: String) -> Int:
-        """Finds a certificate for a name.
-
-        Args:
-            name: What the client has sent.
-
-        Returns:
-            Its index, or -1. A certificate with the very name goes before one
-            with a wildcard, which stands for one label (RFC 9525 section
-            6.3).
-        """
+        """Finds the index of a certificate for the name that a client has sent,
+        or -1. One with the very name goes before one with a wildcard, which
+        stands for one label (RFC 9525 section 6.3)."""
         var lower = String(name.lower().removesuffix("."))
         var exact = self._exact.get(lower)
         if exact:

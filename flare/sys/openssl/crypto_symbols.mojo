@@ -39,11 +39,6 @@ struct MemorySymbols(Movable):
     var buf_mem_new: _P_0
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
-        """Finds the functions.
-
-        Raises:
-            LibraryError: If one is missing.
-        """
         self.get_error = library.symbol[_P_0]("ERR_get_error")
         self.peek_error = library.symbol[_P_0]("ERR_peek_error")
         self.clear_error = library.symbol[_V_0]("ERR_clear_error")
@@ -92,11 +87,6 @@ struct CertificateSymbols(Movable):
     var x509_verify_cert_error_string: _P_P
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
-        """Finds the functions.
-
-        Raises:
-            LibraryError: If one is missing.
-        """
         self.pem_read_bio_x509 = library.symbol[_P_PPPP]("PEM_read_bio_X509")
         self.pem_read_bio_x509_crl = library.symbol[_P_PPPP](
             "PEM_read_bio_X509_CRL"

@@ -42,15 +42,8 @@ comptime _LOGS = _Global["flare.tls.key_logs", _no_logs]
 
 
 def start_key_log(context: Int, path: String) -> String:
-    """Writes the secrets of all sessions of a context from now on.
-
-    Args:
-        context: An `SSL_CTX` without sessions.
-        path: The file, which is appended to.
-
-    Returns:
-        What went wrong; empty if nothing.
-    """
+    """Appends the secrets of all sessions of an `SSL_CTX`, which has none yet,
+    to a file from now on. Returns what went wrong; empty if nothing."""
     try:
         var number = _number_of(path)
         var library = DynamicLibrary(library_names("libssl"))

@@ -24,7 +24,6 @@ comptime _ERROR_COUNT_MAX = 16
 
 @fieldwise_init
 struct OpenSslError(Copyable, Movable, Writable):
-    """A call of OpenSSL failed."""
 
     var operation: StaticString
     var library: Int
@@ -35,19 +34,9 @@ struct OpenSslError(Copyable, Movable, Writable):
     """The reason in OpenSSL's words."""
 
     def is_reason(self, library: Int, reason: Int) -> Bool:
-        """Compares the reason.
-
-        Args:
-            library: A part of OpenSSL.
-            reason: A number of that part.
-
-        Returns:
-            True if it is this one.
-        """
         return self.library == library and self.reason == reason
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the operation and the reason."""
         writer.write_string(self.operation)
         writer.write_string(": ")
         writer.write_string(self.text)
@@ -74,25 +63,15 @@ struct OpenSsl(Movable):
     var session: SessionSymbols
 
     def __init__(out self) raises LibraryError:
-        """Loads OpenSSL 3 from where the system has it.
-
-        Raises:
-            LibraryError: If it is not there.
-        """
+        """Loads OpenSSL 3 from where the system has it; raises if it is not
+        there."""
         self = Self(library_names("libcrypto"), library_names("libssl"))
 
     def __init__(
         out self, crypto_names: List[String], ssl_names: List[String]
     ) raises LibraryError:
-        """Loads OpenSSL 3.
-
-        Args:
-            crypto_names: File names of libcrypto to try.
-            ssl_names: File names of libssl to try.
-
-        Raises:
-            LibraryError: If it is not there.
-        """
+        """Loads OpenSSL 3 by the names of files to try; raises if it is not
+        there."""
         self._crypto_library = DynamicLibrary(crypto_names)
         self._ssl_library = DynamicLibrary(ssl_names)
         self.memory = MemorySymbols(self._crypto_library)
@@ -105,12 +84,9 @@ struct OpenSsl(Movable):
         self.memory.clear_error()
 
     def take_error(self, operation: StaticString) -> OpenSslError:
-        """Empties the calling thread's error queue and tells what was in it.
-
-        Returns:
-            The first error of TLS itself, or else the first of all: those
-            behind it tell how it went on its way up.
-        """
+        """Empties the calling thread's error queue and tells the first error of
+        TLS itself, or else the first of all: those behind it tell how it went
+        on its way up."""
         var found = OpenSslError(operation, 0, 0, "no reason given")
         for _ in range(_ERROR_COUNT_MAX):
             var packed = self.memory.get_error()
@@ -161,14 +137,8 @@ def library_names(name: String) -> List[String]:
 
 
 def c_text(address: Int) -> String:
-    """Copies text of OpenSSL.
-
-    Args:
-        address: Octets that a NUL ends; 0 for none.
-
-    Returns:
-        The text, with what is no UTF-8 replaced; empty for none.
-    """
+    """Copies text of OpenSSL that a NUL ends, with what is no UTF-8 replaced;
+    empty for 0."""
     if address == 0:
         return String()
     var start = Pointer[UInt8, ImmUntrackedOrigin](unsafe_from_address=address)
@@ -179,14 +149,7 @@ def c_text(address: Int) -> String:
 
 
 def c_octets(address: Int, length: Int) -> Span[UInt8, ImmUntrackedOrigin]:
-    """Lends octets of OpenSSL.
-
-    Args:
-        length: How many; 0 if there are none.
-
-    Returns:
-        The octets, good while OpenSSL keeps them.
-    """
+    """Lends octets of OpenSSL, good while it keeps them."""
     if length <= 0:
         return Span[UInt8, ImmUntrackedOrigin]()
     return {

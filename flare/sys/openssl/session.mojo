@@ -79,15 +79,8 @@ struct SslSession(Movable):
     def __init__(
         out self, context: SslContext, is_server: Bool
     ) raises OpenSslError:
-        """Makes a session.
-
-        Args:
-            context: What it shares with others; it may go before the session.
-            is_server: Which side it is on.
-
-        Raises:
-            OpenSslError: If memory is short.
-        """
+        """Makes a session of a context that may go before it. Raises if memory
+        is short."""
         self._library = context.library()
         ref symbols = self._library[].session
         ref memory = self._library[].memory
@@ -122,25 +115,16 @@ struct SslSession(Movable):
         self._library[].session.free(self._handle)
 
     def handle(self) -> Int:
-        """Lends the `SSL` to other parts of `flare.sys`.
-
-        Returns:
-            The handle, good while this session lives.
-        """
+        """Lends the `SSL` to other parts of `flare.sys`, good while this
+        session lives."""
         return self._handle
 
     def library(self) -> ArcPointer[OpenSsl]:
         return self._library
 
     def expect_name(mut self, var name: String) raises OpenSslError:
-        """Sends a host's name and demands a certificate for it.
-
-        Args:
-            name: A DNS name without a dot at its end.
-
-        Raises:
-            OpenSslError: If memory is short.
-        """
+        """Sends a host's name, without a dot at its end, and demands a
+        certificate for it. Raises if memory is short."""
         ref symbols = self._library[].session
         var address = Int(name.as_c_string_span().ptr())
         symbols.set_hostflags(self._handle, _HOST_FLAGS)
@@ -151,14 +135,8 @@ struct SslSession(Movable):
             raise self._library[].take_error("set the host's name")
 
     def expect_address(mut self, var address: String) raises OpenSslError:
-        """Demands a certificate for an IP address; no name is sent.
-
-        Args:
-            address: The address as text.
-
-        Raises:
-            OpenSslError: If it is none.
-        """
+        """Demands a certificate for an IP address; no name is sent. Raises if
+        it is none."""
         var result = self._library[].certificate.set1_ip_asc(
             self._library[].session.get0_param(self._handle),
             Int(address.as_c_string_span().ptr()),
@@ -168,14 +146,7 @@ struct SslSession(Movable):
             raise self._library[].take_error("set the host's address")
 
     def handshake(mut self, input: Span[UInt8, _]) -> SslStep:
-        """Goes on with the handshake.
-
-        Args:
-            input: Octets from the peer.
-
-        Returns:
-            `STEP_DONE` once it is complete.
-        """
+        """Goes on with the handshake; `STEP_DONE` once it is complete."""
         self._lend(input)
         var result = self._library[].session.do_handshake(self._handle)
         var status = STEP_DONE if result == 1 else self._status(result)
@@ -187,16 +158,9 @@ struct SslSession(Movable):
     def read(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
     ) -> SslStep:
-        """Decrypts until the room is full or the input is used up.
-
-        Args:
-            input: Octets from the peer.
-            room: Where the plaintext goes; not empty.
-
-        Returns:
-            How much there is, and why there is no more. It may be some even
-            with `STEP_CLOSED` and `STEP_FAILED`.
-        """
+        """Decrypts until the room, which is not empty, is full or the input is
+        used up. Tells how much there is, and why there is no more. It may be
+        some even with `STEP_CLOSED` and `STEP_FAILED`."""
         self._lend(input)
         ref symbols = self._library[].session
         var base = Int(room.unsafe_ptr())
@@ -220,11 +184,7 @@ struct SslSession(Movable):
         return SslStep(status, count, self._take_back(len(input)))
 
     def write(mut self, octets: Span[UInt8, _]) -> SslStep:
-        """Encrypts one record.
-
-        Returns:
-            How much of it was taken.
-        """
+        """Encrypts one record, and tells how much it took."""
         var result = self._library[].session.write(
             self._handle,
             Int(octets.unsafe_ptr()),
@@ -265,11 +225,8 @@ struct SslSession(Movable):
 
     @always_inline
     def held_len(self) -> Int:
-        """Counts the plaintext that is decrypted and was not read yet.
-
-        Returns:
-            Bytes; 0 unless the room of a read was full.
-        """
+        """Counts the plaintext that is decrypted and was not read yet; 0 unless
+        the room of a read was full."""
         return Int(self._library[].session.pending(self._handle))
 
     @always_inline
@@ -280,14 +237,8 @@ struct SslSession(Movable):
         )
 
     def take_output(mut self, room: MutSpan[UInt8, _]) -> Int:
-        """Takes out what is to be sent to the peer.
-
-        Args:
-            room: Where to; at least `output_len` for all of it.
-
-        Returns:
-            How many octets it was.
-        """
+        """Takes out what is to be sent to the peer, and tells how much;
+        `output_len` is all of it."""
         ref memory = self._library[].memory
         var count = memory.bio_read(
             self._output,
@@ -308,29 +259,17 @@ struct SslSession(Movable):
         return self._library[].take_error(operation)
 
     def version(self) -> String:
-        """Names the version that is spoken.
-
-        Returns:
-            Such as "TLSv1.3".
-        """
+        """Names the version that is spoken, such as "TLSv1.3"."""
         return c_text(self._library[].session.get_version(self._handle))
 
     def suite(self) -> String:
-        """Names the cipher suite.
-
-        Returns:
-            OpenSSL's name for it; empty before it is agreed.
-        """
+        """Names the cipher suite as OpenSSL does; empty before it is agreed."""
         ref symbols = self._library[].session
         var cipher = symbols.get_current_cipher(self._handle)
         return c_text(symbols.cipher_name(cipher)) if cipher != 0 else String()
 
     def protocol(self) -> String:
-        """Names the protocol that was agreed on (RFC 7301).
-
-        Returns:
-            Its name; empty for none.
-        """
+        """Names the protocol that was agreed on (RFC 7301); empty for none."""
         var place = List[Int](length=1, fill=0)
         var length = List[UInt32](length=1, fill=0)
         self._library[].session.get0_alpn_selected(
@@ -339,29 +278,18 @@ struct SslSession(Movable):
         return lossy_text(c_octets(place.at(0), Int(length.at(0))))
 
     def server_name(self) -> String:
-        """Reads the host's name that the client has sent (RFC 6066).
-
-        Returns:
-            The name; empty for none.
-        """
+        """Reads the host's name that the client has sent (RFC 6066); empty for
+        none."""
         return c_text(self._library[].session.get_servername(self._handle, 0))
 
     def is_resumed(self) -> Bool:
-        """Tells whether the session went on from an earlier one.
-
-        Returns:
-            True if it did.
-        """
+        """Tells whether the session went on from an earlier one."""
         return self._library[].session.session_reused(self._handle) == 1
 
 
 def take_ticket(session: SslSession) -> List[UInt8]:
-    """Packs what a later session can go on from.
-
-    Returns:
-        The session in DER form, secrets included; empty if the server has
-        given no ticket.
-    """
+    """Packs what a later session can go on from in DER form, secrets included;
+    empty if the server has given no ticket."""
     var library = session.library()
     ref symbols = library[].session
     var packed = List[UInt8]()
@@ -380,15 +308,8 @@ def take_ticket(session: SslSession) -> List[UInt8]:
 
 
 def resume(mut session: SslSession, ticket: Span[UInt8, _]) -> Bool:
-    """Tries to go on from an earlier session.
-
-    Args:
-        session: A client's session before its handshake.
-        ticket: What `take_ticket` gave.
-
-    Returns:
-        False if that is none; the handshake then is a full one.
-    """
+    """Tries to go on from what `take_ticket` gave in a client's session before
+    its handshake. False if that is none; the handshake then is a full one."""
     var library = session.library()
     ref symbols = library[].session
     var place = List[Int](length=1, fill=Int(ticket.unsafe_ptr()))
@@ -403,11 +324,8 @@ def resume(mut session: SslSession, ticket: Span[UInt8, _]) -> Bool:
 
 
 def verify_code(session: SslSession) -> Int:
-    """Tells what is wrong with the peer's certificate.
-
-    Returns:
-        An `X509_V_ERR_` number; 0 if nothing is, or none was sent.
-    """
+    """Tells what is wrong with the peer's certificate: an `X509_V_ERR_` number;
+    0 if nothing is, or none was sent."""
     return session.library()[].session.get_verify_result(session.handle())
 
 
@@ -422,11 +340,8 @@ def verify_text(session: SslSession) -> String:
 
 
 def verified_chain(session: SslSession) -> List[CertificateFacts]:
-    """Reads the chain that was built to verify the peer's certificate.
-
-    Returns:
-        The peer's own certificate first; nothing if none was verified.
-    """
+    """Reads the chain that was built to verify the peer's certificate, which is
+    first; nothing if none was verified."""
     var facts = List[CertificateFacts]()
     var library = session.library()
     ref symbols = library[].certificate
@@ -440,21 +355,13 @@ def verified_chain(session: SslSession) -> List[CertificateFacts]:
 
 
 def asks_for_certificate(session: SslSession) -> Bool:
-    """Tells whether the server asked this client for a certificate.
-
-    Returns:
-        True if it did.
-    """
+    """Tells whether the server asked this client for a certificate."""
     var library = session.library()
     return library[].session.get0_peer_ca_list(session.handle()) != 0
 
 
 def peer_certificate(session: SslSession) -> Optional[HeldCertificate]:
-    """Keeps the certificate that the peer has shown.
-
-    Returns:
-        The certificate; nothing if there was none.
-    """
+    """Keeps the certificate that the peer has shown, if any."""
     var library = session.library()
     var handle = library[].session.get1_peer_certificate(session.handle())
     if handle == 0:
@@ -463,11 +370,8 @@ def peer_certificate(session: SslSession) -> Optional[HeldCertificate]:
 
 
 def peer_subject(session: SslSession) -> String:
-    """Reads whose certificate the peer has shown.
-
-    Returns:
-        The subject in the form of RFC 2253; empty if there was none.
-    """
+    """Reads whose certificate the peer has shown, in the form of RFC 2253;
+    empty if there was none."""
     var library = session.library()
     var certificate = library[].session.get1_peer_certificate(session.handle())
     var subject = subject_of(library[], certificate)

@@ -63,11 +63,6 @@ struct ContextSymbols(Movable):
     var set_num_tickets: _I_PP
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
-        """Finds the functions.
-
-        Raises:
-            LibraryError: If one is missing.
-        """
         self.client_method = library.symbol[_P_0]("TLS_client_method")
         self.server_method = library.symbol[_P_0]("TLS_server_method")
         self.new = library.symbol[_P_P]("SSL_CTX_new")
@@ -142,11 +137,6 @@ struct SessionSymbols(Movable):
     var d2i_ssl_session: _P_PPP
 
     def __init__(out self, library: DynamicLibrary) raises LibraryError:
-        """Finds the functions.
-
-        Raises:
-            LibraryError: If one is missing.
-        """
         self.new = library.symbol[_P_P]("SSL_new")
         self.free = library.symbol[_V_P]("SSL_free")
         self.ctrl = library.symbol[_P_PIPP]("SSL_ctrl")
