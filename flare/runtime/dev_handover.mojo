@@ -24,31 +24,20 @@ comptime _IS_DEFINED = get_defined_string["FLARE_DEV", "0"]() == "1"
 
 @always_inline
 def is_dev_build() -> Bool:
-    """Tells whether the program was built by `flare dev`.
+    """Tells whether the program was built by `flare dev`: compiled with `-D
+    FLARE_DEV=1`, or linked with `--defsym=flare_dev_build=1`.
 
     The linker is asked, too, since a server that was compiled before serves
     both kinds of programs.
-
-    Returns:
-        True if the program was compiled with `-D FLARE_DEV=1`, or linked with
-        `--defsym=flare_dev_build=1`.
     """
     return _IS_DEFINED or weak_symbol["flare_dev_build"]() != 0
 
 
 def dev_listeners(address: SocketAddr) raises -> List[RawSocket]:
     """Takes over the listening socket of an address, or makes one, and tells
-    the manager which is in use.
-
-    Args:
-        address: Where; port 0 stands for any port that was handed over.
-
-    Returns:
-        At least one socket.
-
-    Raises:
-        Error: If the address cannot be had, or the environment makes no sense.
-    """
+    the manager which is in use: at least one. Port 0 stands for any port that
+    was handed over. Raises if the address cannot be had, or the environment
+    makes no sense."""
     var found = handed_over(address)
     # An address that an edit has changed was handed over to nobody.
     if len(found.sockets) == 0:
@@ -61,9 +50,6 @@ def dev_listeners(address: SocketAddr) raises -> List[RawSocket]:
 
 def tell_dev_ready() raises:
     """Says that the program serves, and leaves alone what it did not take.
-
-    Raises:
-        Error: If the environment makes no sense.
-    """
+    Raises if the environment makes no sense."""
     close_unclaimed()
     ServiceManager.from_environment().tell("READY=1")

@@ -109,73 +109,35 @@ trait SelectorContract(Deinitable, Movable):
     """
 
     def __init__(out self, capacity: Int) raises OsError:
-        """Makes a selector.
-
-        Args:
-            capacity: Most events of one wait.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Makes a selector that gives at most so many events at once."""
         ...
 
     def register(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Starts watching a descriptor.
-
-        Args:
-            number: The descriptor; stays its owner's.
-            token: Handed back with its events.
-            interest: What to watch for.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Starts watching a descriptor, which stays its owner's; the token
+        comes back with its events."""
         ...
 
     def modify(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Changes what a descriptor is watched for.
-
-        Args:
-            token: Handed back with its events from now on.
-            interest: What to watch for.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Changes what a descriptor is watched for, and which token comes back
+        with its events from now on."""
         ...
 
     def deregister(mut self, number: Int32) raises OsError:
-        """Stops watching a descriptor; closing it does so too.
-
-        Raises:
-            OsError: If it is not watched.
-        """
+        """Stops watching a descriptor; closing it does so too. Raises if it is
+        not watched."""
         ...
 
     def wait(mut self, timeout_ms: Int) raises OsError -> Int:
-        """Waits for events.
-
-        Args:
-            timeout_ms: Longest wait; 0 does not wait, -1 has no end.
-
-        Returns:
-            How many there are; a signal in between gives 0.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Waits for events: 0 does not wait, -1 has no end. Returns how many
+        there are; a signal in between gives 0."""
         ...
 
     def event(self, index: Int) -> Event:
-        """Reads one event of the last wait.
-
-        Args:
-            index: At least 0 and less than what `wait` answered.
-        """
+        """Reads one event of the last wait, less than what it answered."""
         ...
 
 

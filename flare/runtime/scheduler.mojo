@@ -16,7 +16,6 @@ from flare.sys.thread import Task, Thread
 
 
 struct _Outcome(Movable):
-    """How the workers do."""
 
     var wakers: List[Waker]
     var running_count: Int

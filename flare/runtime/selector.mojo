@@ -37,14 +37,7 @@ from flare.sys.platform import IS_MACOS
 
 @always_inline
 def epoll_mask(interest: Interest) -> UInt32:
-    """Translates an interest for the kernel.
-
-    Args:
-        interest: What to watch for.
-
-    Returns:
-        `EPOLL` constants, or-ed.
-    """
+    """Translates an interest to `EPOLL` constants, or-ed."""
     var mask = UInt32(0)
     if interest.has(Interest.EXCLUSIVE):
         # The kernel refuses the flag together with others that we use.
@@ -60,11 +53,7 @@ def epoll_mask(interest: Interest) -> UInt32:
 
 @always_inline
 def event_of_epoll(mask: UInt32, token: UInt64) -> Event:
-    """Translates the kernel's answer.
-
-    Args:
-        mask: `EPOLL` constants, or-ed.
-    """
+    """Translates the kernel's `EPOLL` constants, or-ed."""
     comptime CLOSED = EPOLLHUP | EPOLLERR | EPOLLRDHUP
     return Event(
         token,
@@ -82,30 +71,13 @@ struct EpollSelector(Movable, SelectorContract):
     var _events: EpollEvents
 
     def __init__(out self, capacity: Int) raises OsError:
-        """Makes a selector.
-
-        Args:
-            capacity: Most events of one wait.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
         self._epoll = create_epoll()
         self._events = EpollEvents(capacity)
 
     def register(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Starts watching a descriptor.
-
-        Args:
-            number: The descriptor; stays its owner's.
-            token: Handed back with its events.
-            interest: What to watch for.
-
-        Raises:
-            OsError: If it is watched already, or the kernel refuses.
-        """
+        """Starts watching a descriptor; raises if it is watched already."""
         control_epoll(
             self._epoll.fd(), EPOLL_ADD, number, epoll_mask(interest), token
         )
@@ -113,15 +85,8 @@ struct EpollSelector(Movable, SelectorContract):
     def modify(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Changes what a descriptor is watched for.
-
-        Args:
-            token: Handed back with its events from now on.
-            interest: What to watch for.
-
-        Raises:
-            OsError: If it is not watched, or the kernel refuses.
-        """
+        """Changes what a descriptor is watched for; raises if it is not
+        watched."""
         control_epoll(
             self._epoll.fd(),
             EPOLL_MODIFY,
@@ -131,26 +96,10 @@ struct EpollSelector(Movable, SelectorContract):
         )
 
     def deregister(mut self, number: Int32) raises OsError:
-        """Stops watching a descriptor; closing it does so too.
-
-        Raises:
-            OsError: If it is not watched.
-        """
         control_epoll(self._epoll.fd(), EPOLL_DELETE, number, 0, 0)
 
     @always_inline
     def wait(mut self, timeout_ms: Int) raises OsError -> Int:
-        """Waits for events.
-
-        Args:
-            timeout_ms: Longest wait; 0 does not wait, -1 has no end.
-
-        Returns:
-            How many there are; a signal in between gives 0.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
         var count = self._events.wait(self._epoll.fd(), timeout_ms)
         if count < 0:
             if count == -EINTR:
@@ -160,11 +109,6 @@ struct EpollSelector(Movable, SelectorContract):
 
     @always_inline
     def event(self, index: Int) -> Event:
-        """Reads one event of the last wait.
-
-        Args:
-            index: At least 0 and less than what `wait` answered.
-        """
         return event_of_epoll(
             self._events.events(index), self._events.token(index)
         )
@@ -177,12 +121,8 @@ comptime FilterChanges = Array[KernelEvent, 2]
 def changes_of_interest(
     number: Int32, token: UInt64, interest: Interest
 ) -> FilterChanges:
-    """Translates an interest for the kernel.
-
-    Args:
-        token: Handed back with its events.
-        interest: What to watch for; a filter that is not in it is deleted.
-    """
+    """Translates an interest for the kernel; a filter that is not in it is
+    deleted."""
     var changes = FilterChanges(fill=KernelEvent.EMPTY)
     changes[0] = _change(
         number, EVFILT_READ, token, interest, interest.has(Interest.READ)
@@ -207,18 +147,10 @@ def _change(
 
 
 def refusal_of_receipts(changes: FilterChanges, receipts: FilterChanges) -> Int:
-    """Reads the kernel's answer to changes.
-
-    To delete a filter that is not there is no error, unless nothing else was
-    asked for: then the descriptor was not watched at all.
-
-    Args:
-        changes: What was asked for.
-        receipts: The answers, in the same order.
-
-    Returns:
-        The first errno that counts, or 0.
-    """
+    """Reads the kernel's answers to changes, in the same order. Returns the
+    first errno that counts, or 0. To delete a filter that is not there is no
+    error, unless nothing else was asked for: then the descriptor was not
+    watched at all."""
     var missing_count = 0
     for index in range(2):
         if (receipts[index].flags & EV_ERROR) == 0:
@@ -234,14 +166,7 @@ def refusal_of_receipts(changes: FilterChanges, receipts: FilterChanges) -> Int:
 
 @always_inline
 def event_of_kernel_event(event: KernelEvent) -> Event:
-    """Translates the kernel's event.
-
-    Args:
-        event: What a wait answered.
-
-    Returns:
-        The event, for reading or for writing.
-    """
+    """Translates the kernel's event, for reading or for writing."""
     var has_error = (event.flags & EV_ERROR) != 0
     return Event(
         event.token,
@@ -263,44 +188,17 @@ struct KqueueSelector(Movable, SelectorContract):
     var _events: KernelEvents
 
     def __init__(out self, capacity: Int) raises OsError:
-        """Makes a selector.
-
-        Args:
-            capacity: Most events of one wait.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
         self._kqueue = create_kqueue()
         self._events = KernelEvents(capacity)
 
     def register(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Starts watching a descriptor.
-
-        Args:
-            number: The descriptor; stays its owner's.
-            token: Handed back with its events.
-            interest: What to watch for.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
         self.modify(number, token, interest)
 
     def modify(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:
-        """Changes what a descriptor is watched for.
-
-        Args:
-            token: Handed back with its events from now on.
-            interest: What to watch for.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
         var changes = changes_of_interest(number, token, interest)
         var receipts = changes.copy()
         var count = change_kqueue(self._kqueue.fd(), Span(receipts))
@@ -311,25 +209,9 @@ struct KqueueSelector(Movable, SelectorContract):
             raise OsError("kevent", refusal)
 
     def deregister(mut self, number: Int32) raises OsError:
-        """Stops watching a descriptor; closing it does so too.
-
-        Raises:
-            OsError: If it is not watched.
-        """
         self.modify(number, 0, Interest.NONE)
 
     def wait(mut self, timeout_ms: Int) raises OsError -> Int:
-        """Waits for events.
-
-        Args:
-            timeout_ms: Longest wait; 0 does not wait, -1 has no end.
-
-        Returns:
-            How many there are; a signal in between gives 0.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
         var count = self._events.wait(self._kqueue.fd(), timeout_ms)
         if count < 0:
             if count == -EINTR:
@@ -339,11 +221,6 @@ struct KqueueSelector(Movable, SelectorContract):
 
     @always_inline
     def event(self, index: Int) -> Event:
-        """Reads one event of the last wait.
-
-        Args:
-            index: At least 0 and less than what `wait` answered.
-        """
         return event_of_kernel_event(self._events.event(index))
 
 

@@ -24,20 +24,12 @@ comptime _INHERITED_COUNT_MAX = 1_024
 
 
 def inherited_listeners(address: SocketAddr) raises -> List[RawSocket]:
-    """Takes over the listening sockets for an address that were handed over.
+    """Takes over the listening sockets for an address that were handed over;
+    none if nothing was. Port 0 stands for any port.
 
-    The environment says how many there are (`LISTEN_FDS`) and for which
-    process (`LISTEN_PID`); for another process they are left alone.
-
-    Args:
-        address: The address that is wanted; port 0 stands for any port.
-
-    Returns:
-        The sockets that listen there; none if nothing was handed over.
-
-    Raises:
-        Error: If the environment makes no sense, or sockets were handed over
-            and none is for the address.
+    The environment says how many there are (`LISTEN_FDS`) and for which process
+    (`LISTEN_PID`); for another process they are left alone. Raises if it makes
+    no sense, or sockets were handed over and none is for the address.
     """
     var found = handed_over(address)
     if len(found.sockets) == 0 and found.count > 0:
@@ -74,17 +66,8 @@ struct HandedOver(Movable):
 
 
 def handed_over(address: SocketAddr) raises -> HandedOver:
-    """Looks through what was handed over, as `inherited_listeners` does.
-
-    Args:
-        address: The address that is wanted; port 0 stands for any port.
-
-    Returns:
-        What there is; nothing if it is for another process.
-
-    Raises:
-        Error: If the environment makes no sense.
-    """
+    """Looks through what was handed over, as `inherited_listeners` does;
+    nothing if it is for another process."""
     if not same_octets(
         environment_value("LISTEN_PID").as_bytes(),
         Text().add(Int(process_id())).end().as_bytes(),
@@ -123,11 +106,7 @@ def handed_over(address: SocketAddr) raises -> HandedOver:
 
 def close_unclaimed() raises:
     """Closes the listening sockets that were handed over and nobody has taken:
-    while they are open, clients wait in them for an answer.
-
-    Raises:
-        Error: If the environment makes no sense.
-    """
+    while they are open, clients wait in them for an answer."""
     if not same_octets(
         environment_value("LISTEN_PID").as_bytes(),
         Text().add(Int(process_id())).end().as_bytes(),
@@ -195,14 +174,9 @@ struct ServiceManager(Movable):
 
     @staticmethod
     def from_environment() raises -> Self:
-        """Finds the manager in the environment (`NOTIFY_SOCKET`).
-
-        Returns:
-            The manager; one that nobody listens to if the variable is empty.
-
-        Raises:
-            Error: If the variable names no socket that can be reached.
-        """
+        """Finds the manager in the environment (`NOTIFY_SOCKET`); one that
+        nobody listens to if the variable is empty. Raises if it names no socket
+        that can be reached."""
         var manager = Self()
         var path = environment_value("NOTIFY_SOCKET")
         if path.byte_length() == 0:
@@ -237,22 +211,15 @@ struct ServiceManager(Movable):
         return manager^
 
     def tell(self, text: StringSpan):
-        """Sends news; a manager that is busy or gone misses them.
-
-        Args:
-            text: Lines such as `READY=1`.
-        """
+        """Sends lines such as `READY=1`; a manager that is busy or gone misses
+        them."""
         if self._socket.is_open():
             _ = send(self._socket.fd(), text.as_bytes())
 
     def store(self, name: StringSpan, socket: RawSocket):
-        """Has the manager keep a socket open, to hand it to the next process
-        (`FDSTORE=1`).
-
-        Args:
-            name: What it is called (`FDNAME`): ASCII without `:`.
-            socket: The socket, which stays open here.
-        """
+        """Has the manager keep a socket open, which stays open here, to hand it
+        to the next process (`FDSTORE=1`). Its name (`FDNAME`) is ASCII without
+        `:`."""
         if self._socket.is_open():
             var text = String("FDSTORE=1\nFDNAME=", name)
             _ = send_with_descriptor(

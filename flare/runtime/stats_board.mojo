@@ -12,11 +12,8 @@ comptime BANK_LEN = WORKER_COUNT_MAX
 another one of the same worker writes the other row."""
 
 comptime STAT_REQUESTS = 0
-"""Requests answered."""
 comptime STAT_CONNECTIONS = 1
-"""Connections accepted."""
 comptime STAT_OPEN = 2
-"""Connections open now."""
 comptime STAT_RESTARTS = 3
 """How often the worker was replaced after a crash."""
 comptime STAT_PROCESS = 4

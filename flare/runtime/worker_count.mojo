@@ -84,22 +84,16 @@ struct CpuQuota(Equatable, ImplicitlyCopyable):
     """No bound at all."""
 
     def cpu_count(self) -> Int:
-        """Tells how many CPUs can be kept busy.
-
-        Returns:
-            The quota in CPUs, rounded up, at least 1; -1 if there is no bound.
-        """
+        """Tells how many CPUs can be kept busy: the quota, rounded up, at least
+        1; -1 if there is no bound."""
         if self.quota_us < 0:
             return -1
         return max(1, (self.quota_us + self.period_us - 1) // self.period_us)
 
 
 def parse_cpu_max(text: StringSpan) -> CpuQuota:
-    """Reads `cpu.max` of version 2: quota and period, or `max` and period.
-
-    Returns:
-        The quota; no bound if the text has another form.
-    """
+    """Reads `cpu.max` of version 2: quota and period, or `max` and period; no
+    bound if the text has another form."""
     var words = text.split()
     if len(words) != 2:
         return CpuQuota.UNBOUNDED
@@ -107,14 +101,8 @@ def parse_cpu_max(text: StringSpan) -> CpuQuota:
 
 
 def quota_of(quota: StringSpan, period: StringSpan) -> CpuQuota:
-    """Joins quota and period, which version 1 keeps in two files.
-
-    Args:
-        quota: Microseconds; -1 or `max` for no bound.
-
-    Returns:
-        The quota; no bound if a text is not a number.
-    """
+    """Joins quota and period in microseconds, which version 1 keeps in two
+    files; no bound for -1, `max`, and what is not a number."""
     var quota_us = _number(quota)
     var period_us = _number(period)
     if quota_us < 0 or period_us <= 0:
@@ -136,14 +124,9 @@ def _number(text: StringSpan) -> Int:
 
 
 def group_path(text: StringSpan, controller: StringSpan) -> String:
-    """Finds a process's control group in `/proc/self/cgroup`.
-
-    Args:
-        text: The file's content: lines of number, controllers and path.
-        controller: A controller of version 1, or nothing for version 2.
-
-    Returns:
-        The path, as in `/system.slice/web.service`; empty if there is none.
+    """Finds a process's control group, as in `/system.slice/web.service`, in
+    the lines of `/proc/self/cgroup`: number, controllers and path. The
+    controller is of version 1, or empty for version 2. Empty if there is none.
     """
     for line in text.split("\n"):
         var parts = line.split(":", 2)
@@ -160,15 +143,8 @@ def group_path(text: StringSpan, controller: StringSpan) -> String:
 
 
 def with_ancestors(path: StringSpan) -> List[String]:
-    """Lists a group and the groups around it, whose quotas hold for it too.
-
-    Args:
-        path: Begins with `/`.
-
-    Returns:
-        The path and all that is above, without a slash at the end; the root
-        is empty text.
-    """
+    """Lists a group and the groups around it, whose quotas hold for it too,
+    without a slash at the end; the root is empty text."""
     var groups = List[String]()
     var group = String(path.removesuffix("/"))
     while True:

@@ -85,7 +85,6 @@ def _erase[T: Movable & Deinitable](var value: T) -> _Erased:
 
 @fieldwise_init
 struct _Task(TrivialRegisterPassable):
-    """A task of any type."""
 
     # SAFETY: the loop owns the box; each function was made for its type.
     var box: _Erased
@@ -138,11 +137,8 @@ struct Woken(TrivialRegisterPassable):
 
     @implicit
     def __init__(out self, place: Tuple[UInt64, Int]):
-        """Takes what a source's waker tells.
-
-        Args:
-            place: The connection's token, and the stream's number.
-        """
+        """Takes what a source's waker tells: the connection's token, and the
+        stream's number."""
         self.token = place[0]
         self.stream_id = place[1]
 
@@ -396,22 +392,14 @@ struct WorkerLoop(Movable):
 
 
 def run_event(loop: ArcPointer[WorkerLoop], event: Event):
-    """Lets the task go on that an event belongs to.
-
-    Args:
-        event: What is ready; its task may be gone.
-    """
+    """Lets the task go on that an event belongs to; it may be gone."""
     var task = loop[]._task_of(event.token)
     if task:
         task.held().on_event(task.held().box, event)
 
 
 def run_expired(loop: ArcPointer[WorkerLoop]):
-    """Lets the tasks go on whose time is over.
-
-    Args:
-        loop: The worker's, which knows what time it is.
-    """
+    """Lets the tasks go on whose time is over."""
     while True:
         var task = loop[]._take_expired()
         if not task:

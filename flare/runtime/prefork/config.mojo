@@ -51,14 +51,8 @@ struct RestartBudget(Movable):
         self._failed_start_count = 0
 
     def note(mut self, policy: RestartPolicy, now_ms: Int) -> Int:
-        """Counts a crash.
-
-        Args:
-            now_ms: When it happened; never goes back.
-
-        Returns:
-            Crashes within the window, this one included.
-        """
+        """Counts a crash on a clock that never goes back. Returns the crashes
+        within the window, this one included."""
         var recent = List[Int]()
         for crash_ms in self._crashes_ms:
             if now_ms - crash_ms < policy.window_ms:
@@ -68,11 +62,6 @@ struct RestartBudget(Movable):
         return len(self._crashes_ms)
 
     def note_start(mut self, *, is_ready: Bool):
-        """Counts what a start has come to.
-
-        Args:
-            is_ready: False if the process ended before it was ready.
-        """
         self._failed_start_count = (
             0 if is_ready else self._failed_start_count + 1
         )
@@ -87,17 +76,10 @@ struct RestartBudget(Movable):
     ) -> Int:
         """Chooses the wait before a restart.
 
-        A worker that crashes again and again waits ever longer while others
-        serve. Where none is left nobody serves meanwhile: then only starts
-        that came to nothing make the wait longer.
-
-        Args:
-            crash_count: Crashes of the worker in a row, at least 1.
-            random: Any number; spreads workers that crash together.
-            is_alone: True if no worker has a process.
-
-        Returns:
-            The wait in milliseconds.
+        A worker that crashes again and again, `crash_count` times in a row,
+        waits ever longer while others serve. Where none is left (`is_alone`)
+        nobody serves meanwhile: then only starts that came to nothing make the
+        wait longer. `random`, any number, spreads workers that crash together.
         """
         if is_alone:
             var count = min(crash_count, max(self._failed_start_count, 1))
@@ -235,34 +217,17 @@ struct Jitter(Movable):
     var _state: UInt64
 
     def __init__(out self, seed: UInt64):
-        """Starts a sequence.
-
-        Args:
-            seed: Where; each has its own sequence.
-        """
         # The one state that never changes is 0.
         self._state = seed if seed != 0 else 1
 
     def next(mut self) -> UInt64:
-        """Gives the next number.
-
-        Returns:
-            Any number but 0.
-        """
+        """Gives the next number, any but 0."""
         self._state ^= self._state << 13
         self._state ^= self._state >> 7
         self._state ^= self._state << 17
         return self._state
 
     def raised(mut self, limit: Int, percent: Int) -> Int:
-        """Raises a limit a little.
-
-        Args:
-            limit: At least 0.
-            percent: By how much at most.
-
-        Returns:
-            The limit and up to so much of it.
-        """
+        """Raises a limit by so much of it at most."""
         var most = limit // 100 * percent + limit % 100 * percent // 100
         return limit + Int(self.next() % UInt64(most + 1))

@@ -17,7 +17,6 @@ from flare.sys.descriptor_passing import (
 )
 
 comptime ORDER_LEN = 4
-"""Octets of an order."""
 
 comptime NEWS_LEN = 5
 """Octets of what a worker tells."""
@@ -76,28 +75,17 @@ struct OrderSender(Movable):
 
 
 struct Order(Movable):
-    """One order of the master's."""
 
     var index: Int
-    """Which socket it is about."""
     var socket: RawSocket
     """The socket to serve; not open if it is to be given back."""
 
     def __init__(out self, index: Int, var socket: RawSocket):
-        """Makes an order.
-
-        Args:
-            socket: The socket, or none.
-        """
         self.index = index
         self.socket = socket^
 
     def take_socket(deinit self) -> RawSocket:
-        """Takes the socket out.
-
-        Returns:
-            The socket; not open if there is none.
-        """
+        """Takes the socket out; not open if there is none."""
         return self.socket^
 
 
@@ -114,30 +102,18 @@ struct MasterLine(Movable):
         var news: Descriptor,
         process_id: Int,
     ):
-        """Takes the ends.
-
-        Args:
-            orders: The worker's end of a `SocketPair`.
-            news: A pipe that the master reads.
-        """
+        """Takes the worker's end of a `SocketPair`, and a pipe that the master
+        reads."""
         self._orders = orders^
         self._news = news^
         self._process_id = process_id
 
     def fd(self) -> Int32:
-        """Lends the descriptor that becomes readable when there are orders.
-
-        Returns:
-            A descriptor, good while this value lives.
-        """
+        """Lends the descriptor that becomes readable when there are orders,
+        good while this value lives."""
         return self._orders.fd()
 
     def take(mut self) -> Optional[Order]:
-        """Takes the next order.
-
-        Returns:
-            The order; nothing if there is none.
-        """
         var octets = Array[UInt8, ORDER_LEN](fill=0)
         var passed = Descriptor(owned=-1)
         var count = receive_with_descriptor(
@@ -149,11 +125,7 @@ struct MasterLine(Movable):
         return Order(index, RawSocket(owned=passed.release()))
 
     def tell(mut self, kind: UInt8):
-        """Tells the master how this process is.
-
-        Args:
-            kind: A `NEWS_` constant.
-        """
+        """Tells the master how this process is, by a `NEWS_` constant."""
         var octets = Array[UInt8, NEWS_LEN](fill=kind)
         for index in range(4):
             octets.at(index + 1) = UInt8(
@@ -173,14 +145,7 @@ struct News(ImplicitlyCopyable):
 
 
 def read_news(octets: Span[UInt8, _]) -> List[News]:
-    """Reads what workers have told.
-
-    Args:
-        octets: What came through the pipe.
-
-    Returns:
-        The news, in order.
-    """
+    """Reads what workers have told through the pipe, in order."""
     var news = List[News]()
     for start in range(0, len(octets) - NEWS_LEN + 1, NEWS_LEN):
         var id = 0

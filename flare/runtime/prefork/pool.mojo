@@ -37,7 +37,6 @@ struct WorkerPool(Movable):
 
     var spawner: Spawner
     var listeners: ListenerShare
-    """What workers accept from."""
     var roster: WorkerRoster
     var now_ms: Int
     """The time of this round of the master's loop."""
@@ -59,15 +58,8 @@ struct WorkerPool(Movable):
         var program: AnyPreforkProgram,
         var hooks: AnyPreforkHooks,
     ) raises:
-        """Makes a pool without processes.
-
-        Args:
-            config: How many workers, and how they are treated.
-            hooks: Told of what happens.
-
-        Raises:
-            Error: If the process has no more descriptors.
-        """
+        """Makes a pool without processes. Raises if the process has no more
+        descriptors."""
         self.spawner = Spawner(program^, hooks^)
         self.listeners = ListenerShare(listeners^, config.reuseport)
         self.listeners.provide(config.workers)
@@ -84,19 +76,13 @@ struct WorkerPool(Movable):
         )
 
     def is_over(self) -> Bool:
-        """Tells whether all have ended as they should.
-
-        Returns:
-            True if nothing is left to watch.
-        """
+        """Tells whether all have ended as they should, and nothing is left to
+        watch."""
         return self.is_stopping and len(self.roster.process_ids()) == 0
 
     def are_all_ready(self) -> Bool:
-        """Tells whether every worker works.
-
-        Returns:
-            False while one is starting or waits to be restarted.
-        """
+        """Tells whether every worker works: none is starting or waits to be
+        restarted."""
         return not self.is_stopping and self.roster.are_all_ready()
 
     def announce(mut self):
@@ -309,11 +295,8 @@ struct WorkerPool(Movable):
         self.roster.kill_all()
 
     def note_end(mut self, status: ExitStatus) -> Bool:
-        """Does what follows when a process has ended.
-
-        Returns:
-            False if it was none of the workers.
-        """
+        """Does what follows when a process has ended; False if it was none of
+        the workers."""
         for index in range(len(self.roster.leaving)):
             if self.roster.leaving[index].process_id == status.process_id:
                 var gone = self.roster.leaving.pop(index)
@@ -400,11 +383,7 @@ struct WorkerPool(Movable):
         return self.now_ms - process.started_ms
 
     def next_deadline_ms(self) -> Int:
-        """Tells when something is due.
-
-        Returns:
-            The earliest time, or `NEVER_MS`.
-        """
+        """Tells when something is due first, or `NEVER_MS`."""
         var deadline = self.roster.next_deadline_ms(not self.is_stopping)
         if len(self._to_replace) > 0:
             deadline = min(deadline, self.now_ms + _SPAWN_RETRY_MS)

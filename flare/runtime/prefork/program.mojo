@@ -231,19 +231,9 @@ struct AnyPreforkProgram(Movable):
         self._drop(self._program)
 
     def work(self, mut child: ChildProcess) raises:
-        """Calls `PreforkProgram.work`.
-
-        Raises:
-            Error: What the program raises.
-        """
         self._work(self._program, child)
 
     def renew(self) raises:
-        """Calls `PreforkProgram.renew`.
-
-        Raises:
-            Error: What the program raises.
-        """
         self._renew(self._program)
 
 
@@ -302,33 +292,15 @@ struct AnyPreforkHooks(Movable):
         self._drop(self._hooks)
 
     def on_child_spawned(self, worker: Int, process_id: Int):
-        """Calls `PreforkHooks.on_child_spawned`.
-
-        Args:
-            worker: Counted from 0.
-        """
         self._child_spawned(self._hooks, worker, process_id)
 
     def on_worker_started(self, worker: Int) raises:
-        """Calls `PreforkHooks.on_worker_started`.
-
-        Args:
-            worker: Counted from 0.
-
-        Raises:
-            Error: What the hooks raise.
-        """
         self._worker_started(self._hooks, worker)
 
     def on_master_ready(self, worker_count: Int):
         self._master_ready(self._hooks, worker_count)
 
     def on_child_recovered(self, worker: Int, process_id: Int):
-        """Calls `PreforkHooks.on_child_recovered`.
-
-        Args:
-            worker: Counted from 0.
-        """
         self._child_recovered(self._hooks, worker, process_id)
 
     def on_master_death(self):

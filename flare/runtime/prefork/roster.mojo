@@ -11,15 +11,10 @@ from flare.sys.process import ExitStatus
 from flare.sys.signal import SIGKILL, SIGTERM, send_signal
 
 comptime NEVER_MS = Int.MAX
-"""A time that never comes."""
 
 
 def signal_process(process_id: Int, signal: Int):
-    """Sends a signal to a process that may have ended.
-
-    Args:
-        process_id: A child that has not been reaped.
-    """
+    """Sends a signal to a child that has not been reaped, and may have ended."""
     try:
         send_signal(process_id, signal)
     except error:
@@ -33,9 +28,7 @@ struct WorkerProcess(Movable):
     var row: Int
     """Its row on the board."""
     var started_ms: Int
-    """When it was made."""
     var is_ready: Bool
-    """True when it has begun to work."""
     var is_successor: Bool
     """True if it follows one that crashed."""
     var kill_ms: Int
@@ -55,13 +48,8 @@ struct WorkerProcess(Movable):
         kill_ms: Int,
         var orders: OrderSender,
     ):
-        """Notes a new process.
-
-        Args:
-            row: Its row on the board.
-            kill_ms: When it must be ready.
-            orders: What it is told through.
-        """
+        """Notes a new process with a row on the board, which is killed at
+        `kill_ms` unless it is ready."""
         self.process_id = process_id
         self.row = row
         self.started_ms = started_ms
@@ -75,16 +63,8 @@ struct WorkerProcess(Movable):
     def exit_summary(
         self, worker: Int, status: ExitStatus, lived_ms: Int
     ) -> String:
-        """Says how the process ended.
-
-        Args:
-            worker: Whose process it was.
-            lived_ms: How long it lived.
-
-        Returns:
-            As in `worker 2 (pid 77) was killed by signal 9 (SIGKILL) after
-            3.2 s`.
-        """
+        """Says how the process ended, as in `worker 2 (pid 77) was killed by
+        signal 9 (SIGKILL) after 3.2 s`."""
         var line = String("worker ", worker, " (pid ", self.process_id, ") ")
         line.write(status, " after ", lived_ms // 1_000, ".")
         line.write((lived_ms % 1_000) // 100, " s")
@@ -95,7 +75,6 @@ struct WorkerSlot(Movable):
     """One worker: its process, and the one that is to follow."""
 
     var process: Optional[WorkerProcess]
-    """The process that works."""
     var next: Optional[WorkerProcess]
     """The process that replaces it when it is ready."""
     var crash_count: Int
@@ -114,11 +93,6 @@ struct WorkerSlot(Movable):
         self.has_worked = False
 
     def uses_row(self, row: Int) -> Bool:
-        """Tells whether a process of this worker has a row.
-
-        Args:
-            row: A row of the board.
-        """
         if self.process and self.process.held().row == row:
             return True
         return Bool(self.next) and self.next.held().row == row
@@ -134,7 +108,6 @@ struct WorkerRoster(Movable):
     """Processes that finish what they do."""
 
     def __init__(out self, worker_count: Int):
-        """Makes workers without processes."""
         self.slots = []
         for _ in range(worker_count):
             self.slots.append(WorkerSlot())
@@ -142,11 +115,8 @@ struct WorkerRoster(Movable):
         self.leaving = []
 
     def are_all_ready(self) -> Bool:
-        """Tells whether every worker works.
-
-        Returns:
-            False while one is starting or waits to be restarted.
-        """
+        """Tells whether every worker works: none is starting or waits to be
+        restarted."""
         for index in range(self.worker_count):
             ref slot = self.slots[index]
             if not slot.process or not slot.process.held().is_ready:
@@ -154,11 +124,8 @@ struct WorkerRoster(Movable):
         return True
 
     def has_process(self) -> Bool:
-        """Tells whether any worker has a process that works or starts.
-
-        Returns:
-            False if all are dead, or only finish what they do.
-        """
+        """Tells whether any worker has a process that works or starts, and does
+        not only finish what it does."""
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
             if Bool(slot.process) or Bool(slot.next):
@@ -166,11 +133,7 @@ struct WorkerRoster(Movable):
         return False
 
     def process_ids(self) -> List[Int]:
-        """Lists the worker processes.
-
-        Returns:
-            All that have not been reaped.
-        """
+        """Lists the worker processes that have not been reaped."""
         var ids = List[Int]()
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
@@ -183,11 +146,8 @@ struct WorkerRoster(Movable):
         return ids^
 
     def line_numbers(self) -> List[Int32]:
-        """Lists the master's ends of the lines to worker processes.
-
-        Returns:
-            Descriptors, good until one of the processes is forgotten.
-        """
+        """Lends the master's ends of the lines to worker processes, good until
+        one of the processes is forgotten."""
         var numbers = List[Int32]()
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
@@ -207,12 +167,8 @@ struct WorkerRoster(Movable):
         return not slot.process or not slot.process.held().is_ready
 
     def let_go(mut self, index: Int, kill_ms: Int):
-        """Notes that a worker's process finishes and goes by itself.
-
-        Args:
-            index: The worker; it has a process.
-            kill_ms: When that is killed.
-        """
+        """Notes that a worker's process, which it has, finishes and goes by
+        itself, or is killed at `kill_ms`."""
         var process = self.slots[index].process.take()
         process.kill_ms = kill_ms
         self.leaving.append(process^)
@@ -220,27 +176,18 @@ struct WorkerRoster(Movable):
             self.slots[index].process = self.slots[index].next.take()
 
     def is_row_used(self, row: Int) -> Bool:
-        """Tells whether a process writes a row of the board."""
         for index in range(len(self.leaving)):
             if self.leaving[index].row == row:
                 return True
         return self.slots[row % BANK_LEN].uses_row(row)
 
     def leave(mut self, index: Int, kill_ms: Int):
-        """Tells a worker's process to finish and go, if there is one.
-
-        Args:
-            kill_ms: When it is killed.
-        """
+        """Tells a worker's process to finish and go, if there is one."""
         if self.slots[index].process:
             self._send_off(self.slots[index].process.take(), kill_ms)
 
     def leave_all(mut self, kill_ms: Int):
-        """Tells all processes to finish and go.
-
-        Args:
-            kill_ms: When they are killed.
-        """
+        """Tells all processes to finish and go."""
         for index in range(len(self.slots)):
             if self.slots[index].next:
                 self._send_off(self.slots[index].next.take(), kill_ms)
@@ -267,14 +214,8 @@ struct WorkerRoster(Movable):
             _check(self.leaving[index], now_ms, "to finish")
 
     def next_deadline_ms(self, restarts: Bool) -> Int:
-        """Tells when a process is to be made or killed.
-
-        Args:
-            restarts: False if none is made any more.
-
-        Returns:
-            The earliest time, or `NEVER_MS`.
-        """
+        """Tells when a process is to be made, if it `restarts`, or killed; or
+        `NEVER_MS`."""
         var deadline = NEVER_MS
         for index in range(len(self.slots)):
             ref slot = self.slots[index]
@@ -321,21 +262,13 @@ struct ListenerShare(Movable):
     """True if all workers accept from all of them."""
 
     def __init__(out self, var sockets: List[RawSocket], reuseport: Bool):
-        """Takes listening sockets.
-
-        Args:
-            sockets: For one address; none if workers do not want any.
-            reuseport: Whether each worker is to have its own.
-        """
+        """Takes listening sockets for one address, or none if workers do not
+        want any; each worker is to have its own if `reuseport`."""
         self.sockets = sockets^
         self.is_shared = IS_MACOS or not reuseport
 
     def provide(mut self, worker_count: Int) raises:
-        """Makes sure that there is a socket for each worker.
-
-        Raises:
-            Error: If the kernel refuses.
-        """
+        """Makes sure that there is a socket for each worker."""
         if self.is_shared or len(self.sockets) == 0:
             return
         if self.sockets.at(0).local_addr().port == 0:
@@ -356,14 +289,7 @@ struct ListenerShare(Movable):
                 return
 
     def of(self, worker: Int, worker_count: Int) -> List[Int]:
-        """Lists the sockets of a worker.
-
-        Args:
-            worker: Counted from 0.
-
-        Returns:
-            Indices of `sockets`.
-        """
+        """Lists the indices of the sockets of a worker."""
         var own = List[Int]()
         for index in range(len(self.sockets)):
             if self.is_shared or index % worker_count == worker:
@@ -371,15 +297,8 @@ struct ListenerShare(Movable):
         return own^
 
     def heirs(self, worker_count: Int) -> List[Int]:
-        """Lists the workers that have to take sockets over when there are
-        fewer than sockets.
-
-        Args:
-            worker_count: How many workers are left.
-
-        Returns:
-            Workers, each once; they need new processes for it.
-        """
+        """Lists the workers, each once, that have to take sockets over when
+        there are fewer than sockets; they need new processes for it."""
         var heirs = List[Int]()
         if self.is_shared:
             return heirs^
@@ -389,11 +308,7 @@ struct ListenerShare(Movable):
         return heirs^
 
     def fds(self) -> List[Int32]:
-        """Lends the descriptors.
-
-        Returns:
-            Numbers, good while this value lives.
-        """
+        """Lends the descriptors, good while this value lives."""
         var numbers = List[Int32]()
         for index in range(len(self.sockets)):
             numbers.append(self.sockets[index].fd())

@@ -54,20 +54,12 @@ struct SpawnedProcess(Movable):
     """The master's end of the line to it."""
 
     def __init__(out self, process_id: Int, var line: Descriptor):
-        """Notes a new process.
-
-        Args:
-            line: The master's end of the line to it.
-        """
+        """Notes a new process, and the master's end of the line to it."""
         self.process_id = process_id
         self.line = line^
 
     def take_line(mut self) -> Descriptor:
-        """Takes the line out.
-
-        Returns:
-            The descriptor; not open at a second call.
-        """
+        """Takes the line out; not open at a second call."""
         return Descriptor(owned=self.line.release())
 
 
@@ -85,14 +77,8 @@ struct Spawner(Movable):
     def __init__(
         out self, var program: AnyPreforkProgram, var hooks: AnyPreforkHooks
     ) raises OsError:
-        """Makes the pipes between master and workers.
-
-        Args:
-            hooks: Told of what happens.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
+        """Makes the pipes between master and workers. Raises if the process has
+        no more descriptors."""
         self.hooks = hooks^
         self.masters_own = []
         self._program = program^
@@ -100,27 +86,16 @@ struct Spawner(Movable):
         self._status = Pipe()
 
     def renew_program(mut self) raises:
-        """Lets the program read anew what its workers have in common.
-
-        Raises:
-            Error: What the program raises.
-        """
+        """Lets the program read anew what its workers have in common."""
         self._program.renew()
 
     def status_fd(self) -> Int32:
-        """Lends the descriptor that is readable when workers tell something.
-
-        Returns:
-            A descriptor, good while this value lives.
-        """
+        """Lends the descriptor that is readable when workers tell something,
+        good while this value lives."""
         return self._status.reading_fd()
 
     def take_news(mut self) -> List[News]:
-        """Takes what workers have told.
-
-        Returns:
-            The news, in order.
-        """
+        """Takes what workers have told, in order."""
         return read_news(Span(self._status.take()))
 
     def spawn(
@@ -130,17 +105,10 @@ struct Spawner(Movable):
         own: List[Int],
         lines: List[Int32],
     ) raises OsError -> SpawnedProcess:
-        """Makes a worker process; in that process the call does not return.
-
-        Args:
-            request: Which worker it is to be.
-            share: All listening sockets of the master.
-            own: Which of these the worker accepts from.
-            lines: The master's ends of the lines to other workers.
-
-        Raises:
-            OsError: If the system has no more processes.
-        """
+        """Makes a worker process, which accepts from the sockets `own` of the
+        share; in that process the call does not return. `lines` are the
+        master's ends of those to other workers. Raises if the system has no
+        more processes."""
         var master_id = process_id()
         var pair = SocketPair()
         flush_output()

@@ -77,16 +77,8 @@ struct Supervisor(Movable):
         var program: AnyPreforkProgram,
         var hooks: AnyPreforkHooks,
     ) raises:
-        """Makes a master without workers.
-
-        Args:
-            config: How many workers, and how they are treated.
-            waker: Stops all, as SIGTERM does.
-            hooks: Told of what happens.
-
-        Raises:
-            Error: If the process has no more descriptors.
-        """
+        """Makes a master without workers; the waker stops all, as SIGTERM does.
+        Raises if the process has no more descriptors."""
         self._config = config.copy()
         self._pool = WorkerPool(
             config, listeners^, board.copy(), program^, hooks^
@@ -103,11 +95,8 @@ struct Supervisor(Movable):
         self._watchdog_ms = NEVER_MS
 
     def run(mut self) raises:
-        """Makes the workers and watches them until all have ended.
-
-        Raises:
-            Error: If workers crash too often.
-        """
+        """Makes the workers and watches them until all have ended. Raises if
+        workers crash too often."""
         var signals = List[Int]()
         for signal in materialize[MASTER_SIGNALS]():
             signals.append(signal)
@@ -328,23 +317,16 @@ struct Upgrade(Movable):
     """Rings when it is."""
 
     def __init__(out self, process_id: Int, deadline_ms: Int, var pipe: Pipe):
-        """Notes a new program.
-
-        Args:
-            deadline_ms: When it must be ready.
-            pipe: Rings when it is.
-        """
+        """Notes a new program, for which the pipe rings when it is ready, by a
+        deadline."""
         self.process_id = process_id
         self.deadline_ms = deadline_ms
         self.pipe = pipe^
 
 
 def program_path() -> String:
-    """Finds the file of the running program, before it is replaced.
-
-    Returns:
-        Its path, or how it was called if the system does not tell.
-    """
+    """Finds the file of the running program, before it is replaced, or how it
+    was called if the system does not tell."""
     var path = executable_path()
     return path if path.byte_length() > 0 else String(argv()[0])
 
@@ -352,19 +334,9 @@ def program_path() -> String:
 def start_upgrade(
     path: String, listeners: List[Int32], deadline_ms: Int
 ) raises OsError -> Upgrade:
-    """Executes a program in a new process that takes listeners over.
-
-    Args:
-        path: The program's file; its arguments are those of this one.
-        listeners: The listening sockets to hand over.
-        deadline_ms: When it must be ready.
-
-    Returns:
-        The new program; not ready yet.
-
-    Raises:
-        OsError: If the system has no more processes or descriptors.
-    """
+    """Executes a program, with the arguments of this one, in a new process that
+    takes listeners over, and must be ready by a deadline. Raises if the system
+    has no more processes or descriptors."""
     var pipe = Pipe()
     flush_output()
     var pause = SignalPause()
@@ -424,12 +396,8 @@ def _environment(listener_count: Int) -> List[String]:
 
 
 def tell_old_program() raises:
-    """Tells the program that started this one by `become_program`, if any,
-    that this one is ready.
-
-    Raises:
-        Error: If the environment makes no sense.
-    """
+    """Tells the program that started this one by `become_program`, if any, that
+    this one is ready. Raises if the environment makes no sense."""
     var text = environment_value(READY_VARIABLE)
     if environment_value("LISTEN_PID") != String(process_id()):
         return
