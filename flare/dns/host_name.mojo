@@ -89,11 +89,8 @@ def _check_label(
 
 
 def is_name_octet(octet: UInt8) -> Bool:
-    """Tells whether an octet may stand in a label of a host name.
-
-    Returns:
-        True for letters, digits, `-` and `_`.
-    """
+    """Tells whether an octet may stand in a label of a host name: letters,
+    digits, `-` and `_`."""
     var folded = octet | 0x20
     if (folded >= 97 and folded <= 122) or (octet >= 48 and octet <= 57):
         return True

@@ -94,16 +94,9 @@ def resolve_v6(
 def resolve_until(
     host: StringSpan, family: Int, deadline: Deadline
 ) raises NetworkError -> List[IpAddr]:
-    """Finds the addresses of a host before a deadline.
-
-    Args:
-        host: A host name, or an address without brackets.
-        family: `AF_INET`, `AF_INET6`, or 0 for both.
-        deadline: When to give up.
-
-    Returns:
-        The addresses in the order in which to try them; at least one.
-    """
+    """Finds the addresses of a host, which may be an address without brackets,
+    before a deadline. The family is `AF_INET`, `AF_INET6`, or 0 for both.
+    Returns at least one, in the order in which to try them."""
     var known = _known_addresses(host, family)
     if len(known) > 0:
         return known^
@@ -114,18 +107,8 @@ def resolve_until(
 def numeric_address(
     host: StringSpan, family: Int
 ) raises NetworkError -> Optional[IpAddr]:
-    """Takes an address as it stands, and checks what is to be looked up.
-
-    Args:
-        host: A host name, or an address without brackets.
-        family: `AF_INET`, `AF_INET6`, or 0 for both.
-
-    Returns:
-        The address; nothing if `host` is a name that may be looked up.
-
-    Raises:
-        NetworkError: If it is neither.
-    """
+    """Takes an address as it stands; nothing if `host` is a name that may be
+    looked up. Raises if it is neither."""
     var numeric = _numeric(host)
     if numeric:
         if family != 0 and numeric.value().is_v4() != (family == AF_INET):
@@ -159,13 +142,11 @@ def _known_addresses(
 
 
 def is_localhost(host: StringSpan) -> Bool:
-    """Tells whether a name is `localhost`, or below it.
+    """Tells whether a name in any case is `localhost`, or below it; one dot may
+    end it.
 
     Source: RFC 6761 section 6.3: such names mean the own machine, whatever a
     name server says.
-
-    Args:
-        host: The name, in any case; one dot may end it.
     """
     var octets = host.as_bytes()
     var end = len(octets)
@@ -180,15 +161,8 @@ def is_localhost(host: StringSpan) -> Bool:
 def addresses_of(
     lookup: Lookup, host: StringSpan, deadline: Deadline
 ) raises NetworkError -> List[IpAddr]:
-    """Reads what the resolver said.
-
-    Args:
-        host: The name that was asked for.
-        deadline: The deadline of the lookup, for errors.
-
-    Returns:
-        The addresses in the order in which to try them; at least one.
-    """
+    """Reads what the resolver said: at least one address, in the order in which
+    to try them."""
     _check(lookup, host, deadline)
     var addresses = List[IpAddr](capacity=len(lookup.addresses))
     for index in range(len(lookup.addresses)):
@@ -255,9 +229,6 @@ def interleave_families(addresses: List[IpAddr]) -> List[IpAddr]:
 
     Source: RFC 8305 section 4, with a First Address Family Count of 1. The
     family of the first address stays first, and each family keeps its order.
-
-    Args:
-        addresses: Addresses, best first (RFC 6724).
     """
     var ordered = List[IpAddr](capacity=len(addresses))
     if len(addresses) == 0:
@@ -288,18 +259,9 @@ struct Resolving(Movable):
     def __init__(
         out self, host: StringSpan, family: Int, deadline: Deadline
     ) raises NetworkError:
-        """Asks for the addresses of a host; nobody is asked for an address, or
-        for `localhost`.
-
-        Args:
-            host: A host name, or an address without brackets.
-            family: `AF_INET`, `AF_INET6`, or 0 for both.
-            deadline: When to give up.
-
-        Raises:
-            NetworkError: If the name must not be looked up, or there is no
-                descriptor or no thread to be had.
-        """
+        """Asks for the addresses of a host, as `resolve_until`; nobody is asked
+        for an address, or for `localhost`. Raises if the name must not be
+        looked up, or there is no descriptor or no thread to be had."""
         self._host = String(host)
         self._deadline = deadline
         self._pending = None
@@ -308,22 +270,13 @@ struct Resolving(Movable):
             self._pending = _ask(self._host, family)
 
     def fd(self) -> Int32:
-        """Lends the descriptor that can be read once `advance` has news.
-
-        Returns:
-            The number; -1 if nobody was asked.
-        """
+        """Lends the descriptor that can be read once `advance` has news; -1 if
+        nobody was asked."""
         return self._pending.value().fd() if self._pending else -1
 
     def advance(mut self) raises NetworkError -> Bool:
-        """Looks whether the answer is there; does not wait.
-
-        Returns:
-            True if it is, and `take` gives it.
-
-        Raises:
-            NetworkError: As `resolve`, also when the deadline is over.
-        """
+        """Looks whether the answer is there for `take`; does not wait. Raises
+        what `resolve` raises, also when the deadline is over."""
         if not self._pending:
             return True
         if not _is_complete(self._pending.value(), self._host):
@@ -336,12 +289,8 @@ struct Resolving(Movable):
         return True
 
     def take(deinit self) -> List[IpAddr]:
-        """Gives the addresses.
-
-        Returns:
-            The addresses in the order in which to try them; at least one if
-            `advance` has answered True.
-        """
+        """Gives the addresses in the order in which to try them; at least one
+        if `advance` has answered True."""
         return self._addresses^
 
 

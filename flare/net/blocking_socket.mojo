@@ -34,32 +34,20 @@ struct BlockingSocket(Movable):
     """How long one write may take; negative for as long as it takes."""
 
     def __init__(out self, var raw: RawSocket, var name: String):
-        """Takes a socket.
-
-        Args:
-            name: What errors call the other side, such as its address.
-        """
+        """Takes a socket; the name is what errors call the other side, such as
+        its address."""
         self.raw = raw^
         self.name = name^
         self.read_timeout_ms = READ_TIMEOUT_MS
         self.write_timeout_ms = WRITE_TIMEOUT_MS
 
     def take_raw(deinit self) -> RawSocket:
-        """Takes the socket out."""
         return self.raw^
 
     def read(mut self, room: MutSpan[UInt8, _]) raises NetworkError -> Int:
-        """Reads what is there, waiting for the first octet.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets; 0 at the end of the stream.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over.
-        """
+        """Reads what is there into room that is not empty, waiting for the
+        first octet. Returns how many; 0 at the end of the stream. Raises if the
+        connection fails or the time is over."""
         var count = self.raw.receive(room)
         if count >= 0:
             return count
@@ -70,14 +58,9 @@ struct BlockingSocket(Movable):
         return count
 
     def write(mut self, octets: Span[UInt8, _]) raises NetworkError -> Int:
-        """Writes what the socket takes, waiting until it takes some.
-
-        Returns:
-            How many octets were taken.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over.
-        """
+        """Writes what the socket takes, waiting until it takes some, and
+        returns how many octets. Raises if the connection fails or the time is
+        over."""
         var count = self.raw.send(octets)
         if count >= 0:
             return count
@@ -88,12 +71,9 @@ struct BlockingSocket(Movable):
         return count
 
     def write_all(mut self, octets: Span[UInt8, _]) raises NetworkError:
-        """Writes all octets; the timeout is for all of them together.
-
-        Raises:
-            NetworkError: If the connection fails or the time is over; some of
-                the octets may have been sent.
-        """
+        """Writes all octets; the timeout is for all of them together. Raises if
+        the connection fails or the time is over; some of the octets may have
+        been sent."""
         var sent = 0
         var deadline = Deadline(self.write_timeout_ms)
         while sent < len(octets):
@@ -104,14 +84,8 @@ struct BlockingSocket(Movable):
             self.wait_after(count, "write", POLL_WRITE, deadline)
 
     def accept(mut self, timeout_ms: Int) raises NetworkError -> Accepted:
-        """Takes the next connection of a listener, waiting for it.
-
-        Args:
-            timeout_ms: How long to wait.
-
-        Raises:
-            NetworkError: If the time is over, or the listener fails.
-        """
+        """Takes the next connection of a listener, waiting for it. Raises if
+        the time is over, or the listener fails."""
         var deadline = Deadline(timeout_ms)
         while True:
             var accepted = self.raw.accept()
@@ -126,17 +100,9 @@ struct BlockingSocket(Movable):
     def send_datagram(
         mut self, octets: Span[UInt8, _]
     ) raises NetworkError -> Int:
-        """Sends one datagram to the peer of a connected socket.
-
-        Args:
-            octets: Its content; may be empty.
-
-        Returns:
-            How many octets were sent: all.
-
-        Raises:
-            NetworkError: If it cannot be sent, or the time is over.
-        """
+        """Sends one datagram, which may be empty, to the peer of a connected
+        socket. Returns how many octets were sent: all. Raises if it cannot be
+        sent, or the time is over."""
         var deadline = Deadline(self.write_timeout_ms)
         while True:
             var count = self.raw.send(octets)
@@ -149,15 +115,9 @@ struct BlockingSocket(Movable):
     def receive_datagram(
         mut self, room: MutSpan[UInt8, _], mut sender: SockAddr
     ) raises NetworkError -> Int:
-        """Takes one datagram, waiting for it.
-
-        Args:
-            sender: Filled with the sender's address.
-
-        Raises:
-            NetworkError: If the time is over, or the datagram is longer than
-                the room, which then holds its start.
-        """
+        """Takes one datagram, and its sender's address, waiting for it. Raises
+        if the time is over, or the datagram is longer than the room, which then
+        holds its start."""
         var deadline = Deadline(self.read_timeout_ms)
         while True:
             var taken = receive_from(self.raw.fd(), room, sender)
@@ -169,14 +129,8 @@ struct BlockingSocket(Movable):
 
     @staticmethod
     def is_worth_waiting(result: Int) -> Bool:
-        """Tells whether an operation only had nothing to do.
-
-        Args:
-            result: What it answered: a negative errno.
-
-        Returns:
-            True if `wait_after` will wait and not raise at once.
-        """
+        """Tells whether an operation that answered a negative errno only had
+        nothing to do: `wait_after` will wait and not raise at once."""
         return result == -EAGAIN or result == -EINTR
 
     def wait_after(
@@ -186,17 +140,9 @@ struct BlockingSocket(Movable):
         wanted: Int16,
         deadline: Deadline,
     ) raises NetworkError:
-        """Waits until an operation that had nothing to do is worth a retry.
-
-        Args:
-            result: What it answered: a negative errno.
-            operation: Its name, for errors.
-            wanted: What to wait for: `POLL_READ` or `POLL_WRITE`.
-            deadline: When to give up.
-
-        Raises:
-            NetworkError: If the errno is another failure or the time is over.
-        """
+        """Waits until an operation that had nothing to do, and answered a
+        negative errno, is worth a retry: for `POLL_READ` or `POLL_WRITE`.
+        Raises if the errno is another failure or the time is over."""
         if result == -EINTR:
             return
         if result != -EAGAIN:
@@ -217,11 +163,8 @@ struct BlockingSocket(Movable):
             )
 
     def shutdown(mut self, how: Shutdown) raises NetworkError:
-        """Ends one or both directions; a peer that is gone is no error.
-
-        Raises:
-            NetworkError: If the socket is closed.
-        """
+        """Ends one or both directions; a peer that is gone is no error. Raises
+        if the socket is closed."""
         var result = shutdown_socket(self.raw.fd(), how.number)
         if result < 0 and result != -ENOTCONN:
             raise NetworkError(OsError("shutdown", -result), self.name)
@@ -231,11 +174,6 @@ trait SocketOwner(Deinitable, Movable):
     """What has a socket with calls that wait, each until a deadline."""
 
     def _blocking(ref self) -> ref[self] BlockingSocket:
-        """Lends the socket.
-
-        Returns:
-            The socket, which is a field of this.
-        """
         ...
 
     def set_read_timeout(mut self, timeout_ms: Int):

@@ -250,12 +250,7 @@ def _kind(number: Int) -> NetworkErrorKind:
 
 
 def send_failure(number: Int, var peer: String, length: Int) -> NetworkError:
-    """Explains why a datagram was not sent.
-
-    Args:
-        peer: Where it should have gone.
-        length: Its length in bytes.
-    """
+    """Explains why a datagram was not sent."""
     var error = NetworkError(OsError("send", number), peer^)
     if error.kind == DatagramTooLarge:
         error.reason = String(
@@ -265,13 +260,8 @@ def send_failure(number: Int, var peer: String, length: Int) -> NetworkError:
 
 
 def truncation(var name: String, length: Int, room_len: Int) -> NetworkError:
-    """Explains that a datagram was longer than the room for it.
-
-    Args:
-        name: The socket's own name, or the peer's.
-        length: The datagram's length in bytes, as far as it is known.
-        room_len: The room in bytes.
-    """
+    """Explains that a datagram was longer, as far as is known, than the room
+    for it; the name is the socket's own, or the peer's."""
     var reason = Text()
     if length > room_len:
         reason = reason^.add("a datagram of ").add(length).add(" bytes")

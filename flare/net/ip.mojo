@@ -336,17 +336,11 @@ struct IpBits(TrivialRegisterPassable):
     var high: UInt64
     """The upper 64 bits; 0 for IPv4."""
     var low: UInt64
-    """The lower 64 bits."""
     var is_v4: Bool
-    """True for IPv4."""
 
 
 def parse_ip_octets(text: Span[UInt8, _]) raises AddressParseError -> IpBits:
-    """Reads an address of either version.
-
-    Raises:
-        AddressParseError: If the text is neither kind of address.
-    """
+    """Reads an address of either version."""
     if len(text) == 0:
         raise _error(text, 0, "it is empty")
     if len(text) > _TEXT_LEN_MAX:
@@ -476,11 +470,7 @@ def _assemble(
 
 
 def write_v4(bits: UInt64, mut writer: Some[Writer]):
-    """Writes four decimal octets.
-
-    Args:
-        bits: The address in the lower 32 bits.
-    """
+    """Writes four decimal octets, which are in the lower 32 bits."""
     for index in range(4):
         if index > 0:
             writer.write_string(".")
@@ -493,10 +483,6 @@ def write_v6(high: UInt64, low: UInt64, mut writer: Some[Writer]):
     Source: RFC 5952 sections 4 and 5: lower case, no leading zeros, `::` for
     the first of the longest runs of two or more zero groups, and the dotted
     form for IPv4-mapped addresses.
-
-    Args:
-        high: The upper 64 bits.
-        low: The lower 64 bits.
     """
     if high == 0 and low >> 32 == 0xFFFF:
         writer.write_string("::ffff:")
@@ -509,10 +495,6 @@ def write_v6_groups(high: UInt64, low: UInt64, mut writer: Some[Writer]):
     """Writes an IPv6 address as hex groups only, as URLs have it.
 
     Source: RFC 5952 section 4; URL Standard section 3.5 (IPv6 serializer).
-
-    Args:
-        high: The upper 64 bits.
-        low: The lower 64 bits.
     """
     var run_start = -1
     var run_len = 1
@@ -775,11 +757,6 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
 
 def any_contains(networks: List[IpNetwork], ip: IpAddr) -> Bool:
-    """Tells whether an address belongs to one of some networks.
-
-    Returns:
-        True if one of them contains it; False if there are none.
-    """
     for network in networks:
         if network.contains(ip):
             return True

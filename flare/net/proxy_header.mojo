@@ -34,19 +34,11 @@ struct ProxyHeader(ImplicitlyCopyable, Movable):
 def find_proxy_header(
     octets: Span[UInt8, _]
 ) raises ProxyHeaderError -> Optional[ProxyHeader]:
-    """Reads the header that stands before everything else.
+    """Reads the header that stands before everything else; nothing while it is
+    incomplete. More may stand behind it.
 
     More octets never change an answer: ask again with all of them as long as
-    there is none.
-
-    Args:
-        octets: What has come so far; more may stand behind the header.
-
-    Returns:
-        The header; nothing while it is incomplete.
-
-    Raises:
-        ProxyHeaderError: If it breaks a rule, or there is no such header.
+    there is none. Raises if the header breaks a rule, or there is no such one.
     """
     var is_v2 = len(octets) > 0 and octets.at(0) == 13
     _check_signature(octets, V2_SIGNATURE if is_v2 else V1_SIGNATURE)
@@ -84,17 +76,9 @@ comptime _WORD_COUNT = 6
 
 
 def v1_header_len(octets: Span[UInt8, _]) raises ProxyHeaderError -> Int:
-    """Looks for the end of the line.
-
-    Args:
-        octets: What has come so far.
-
-    Returns:
-        The length with CRLF in bytes; 0 while the end has not come.
-
-    Raises:
-        ProxyHeaderError: If a CR or LF stands alone, or the line is too long.
-    """
+    """Looks for the end of the line. Returns its length with CRLF; 0 while the
+    end has not come. Raises if a CR or LF stands alone, or the line is too
+    long."""
     var end = min(len(octets), V1_LEN_MAX)
     for index in range(end):
         if octets.at(index) == 10:
@@ -111,17 +95,8 @@ def v1_header_len(octets: Span[UInt8, _]) raises ProxyHeaderError -> Int:
 def announced_by_v1(
     header: Span[UInt8, _]
 ) raises ProxyHeaderError -> Optional[SocketAddr]:
-    """Reads a line.
-
-    Args:
-        header: The line, with signature and CRLF.
-
-    Returns:
-        The client's address; nothing for `UNKNOWN`, whatever follows it.
-
-    Raises:
-        ProxyHeaderError: If the line has another form.
-    """
+    """Reads the client's address from a line with signature and CRLF; nothing
+    for `UNKNOWN`, whatever follows it."""
     var line = header.between(0, len(header) - 2)
     var words = _Words(line)
     var protocol = words.of(line, 1)
@@ -216,18 +191,9 @@ comptime _CHECKSUM_LEN = 4
 def v2_header_len(
     octets: Span[UInt8, _], len_max: Int
 ) raises ProxyHeaderError -> Int:
-    """Checks the part of fixed length.
-
-    Args:
-        octets: What has come so far, from the signature on.
-        len_max: Longest header that is taken, in bytes.
-
-    Returns:
-        The length of the whole header in bytes; 0 while that part is not here.
-
-    Raises:
-        ProxyHeaderError: If it breaks a rule.
-    """
+    """Checks the part of fixed length, from the signature on. Returns the
+    length of the whole header, at most `len_max`; 0 while that part is not
+    here."""
     if len(octets) < _FIXED_LEN:
         return 0
     var command = octets.at(_COMMAND_OFFSET)
@@ -248,16 +214,10 @@ def v2_header_len(
 def announced_by_v2(
     header: Span[UInt8, _]
 ) raises ProxyHeaderError -> Optional[SocketAddr]:
-    """Reads a header whose fixed part is sound.
-
-    Returns:
-        The client's address; nothing if the proxy speaks for itself, or the
-        client has no IP address.
-
-    Raises:
-        ProxyHeaderError: If the fields do not fill the header, or the checksum
-            that one of them holds is wrong.
-    """
+    """Reads the client's address from a header whose fixed part is sound;
+    nothing if the proxy speaks for itself, or the client has no IP address.
+    Raises if the fields do not fill the header, or the checksum that one of
+    them holds is wrong."""
     var family = header.at(_FAMILY_OFFSET)
     if header.at(_COMMAND_OFFSET) == _LOCAL or family == _UNSPEC:
         # All that follows is to be ignored, whatever it is (section 2.2).
@@ -388,7 +348,6 @@ struct ProxyHeaderError(Copyable, Movable, Writable):
     """A header was changed on its way."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and the place."""
         writer.write_string("PROXY header: ")
         writer.write_string(self.reason)
         writer.write_string(" (byte ")

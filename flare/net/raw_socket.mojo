@@ -50,7 +50,6 @@ struct Accepted(Movable):
     """0, or the errno: `EAGAIN` when no connection waits."""
 
     def take_socket(deinit self) -> RawSocket:
-        """Takes the connection out."""
         return self.socket^
 
 
@@ -417,25 +416,14 @@ struct Shutdown(Equatable, TrivialRegisterPassable):
 
 
 def to_kernel(address: SocketAddr) -> SockAddr:
-    """Translates an address for the kernel.
-
-    Args:
-        address: An IPv4 or IPv6 socket address.
-    """
     if address.ip.is_v4():
         return SockAddr.inet(address.ip.v4_octets(), address.port)
     return SockAddr.inet6(address.ip.v6_octets(), address.port)
 
 
 def from_kernel(address: SockAddr) -> SocketAddr:
-    """Translates an address of the kernel.
-
-    Args:
-        address: A structure of any family.
-
-    Returns:
-        The address; 0.0.0.0:0 for a family that is not IP.
-    """
+    """Translates an address of the kernel; 0.0.0.0:0 for a family that is not
+    IP."""
     if address.family() == AF_INET:
         return SocketAddr(
             IpAddr.from_v4_octets(address.inet_octets()), address.port()
@@ -452,11 +440,8 @@ def share_port(mut socket: RawSocket) raises NetworkError -> RawSocket:
 
     The kernel spreads connections over all that were made so (`SO_REUSEPORT`).
     Until the first call the port is closed to other sockets, so a server that
-    runs twice by mistake is told; afterwards programs of the same user that
-    ask for the option may join.
-
-    Raises:
-        NetworkError: If the kernel refuses.
+    runs twice by mistake is told; afterwards programs of the same user that ask
+    for the option may join.
     """
     # The option may be set late: the kernel looks at both sockets when the
     # second one is bound.

@@ -135,15 +135,8 @@ def _error(
 
 
 def parse_port(text: StringSpan, start: Int) raises AddressParseError -> UInt16:
-    """Reads the port at the end of a text.
-
-    Args:
-        text: Ends with the port.
-        start: Where the port begins, in bytes.
-
-    Raises:
-        AddressParseError: If it is not 0 to 65535 without leading zeros.
-    """
+    """Reads the port at the end of a text, from `start`. Raises if it is not 0
+    to 65535 without leading zeros."""
     var octets = text.as_bytes()
     var count = len(octets) - start
     if count < 1 or count > 5:

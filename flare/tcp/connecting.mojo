@@ -25,33 +25,19 @@ struct Connected(Movable):
     """The address that answered."""
 
     def __init__(out self, var socket: RawSocket, peer: SocketAddr):
-        """Joins the two.
-
-        Args:
-            peer: The address that answered.
-        """
         self.socket = socket^
         self.peer = peer
 
     def take_socket(deinit self) -> RawSocket:
-        """Takes the connection out."""
         return self.socket^
 
 
 def connect_first(
     addresses: List[SocketAddr], name: String, deadline: Deadline
 ) raises NetworkError -> Connected:
-    """Connects to the first address that answers; all others are closed.
-
-    Args:
-        addresses: What to try, best first.
-        name: What errors call the other side.
-        deadline: When to give up.
-
-    Raises:
-        NetworkError: If no address answers in time. Of several failures it is
-            the first that says more than "unreachable".
-    """
+    """Connects to the first address that answers, best first; all others are
+    closed. If none does in time, raises the first of several failures that says
+    more than "unreachable"."""
     if len(addresses) == 0:
         raise NetworkError(
             materialize[BadAddress](),
@@ -67,15 +53,11 @@ def connect_first(
 
 
 def is_connected_to_itself(socket: RawSocket) raises NetworkError -> Bool:
-    """Tells whether both sides of a connection are one socket.
-
-    With nobody listening on a port of this machine, the kernel may choose that
-    very port for the client, whose two requests then meet (RFC 9293 section
-    3.5, simultaneous open). No server is there: it counts as refused.
-
-    Raises:
-        NetworkError: If the connection is gone already.
-    """
+    """Tells whether both sides of a connection are one socket. With nobody
+    listening on a port of this machine, the kernel may choose that very port
+    for the client, whose two requests then meet (RFC 9293 section 3.5,
+    simultaneous open). No server is there: it counts as refused. Raises if the
+    connection is gone already."""
     return socket.local_addr() == socket.peer_addr()
 
 
@@ -94,12 +76,7 @@ struct AddressRace(Movable):
     var _wait_until_ms: Int
 
     def __init__(out self, var addresses: List[SocketAddr], deadline: Deadline):
-        """Makes a race that has not begun.
-
-        Args:
-            addresses: What to try, best first; not empty.
-            deadline: When to give up.
-        """
+        """Makes a race that has not begun, of at least one address, best first."""
         var now_ms = monotonic_ms()
         var left_ms = deadline.left_ms()
         var end_ms = _NEVER_MS if left_ms < 0 else now_ms + left_ms
@@ -110,14 +87,8 @@ struct AddressRace(Movable):
         self._wait_until_ms = now_ms
 
     def run(mut self) raises NetworkError -> Int:
-        """Waits for the end of the race.
-
-        Returns:
-            The index of the winner, or -1 if there is none.
-
-        Raises:
-            NetworkError: If the kernel refuses to wait.
-        """
+        """Waits for the end of the race. Returns the index of the winner, or -1
+        if there is none."""
         while True:
             var winner = self.advance()
             if winner != STILL_RACING:
@@ -129,15 +100,9 @@ struct AddressRace(Movable):
 
     def advance(mut self) raises NetworkError -> Int:
         """Goes on without waiting, for a reactor that watches the `numbers`.
-
-        Returns:
-            The index of the winner, -1 if there is none, or `STILL_RACING`: call
-            again when a socket is writable, and `wait_ms` from now at the
-            latest.
-
-        Raises:
-            NetworkError: If the kernel refuses to look.
-        """
+        Returns the index of the winner, -1 if there is none, or `STILL_RACING`:
+        call again when a socket is writable, and `wait_ms` from now at the
+        latest."""
         while True:
             var step = self._core.next_step(monotonic_ms())
             var winner: Int
@@ -160,11 +125,8 @@ struct AddressRace(Movable):
         return max(self._wait_until_ms - monotonic_ms(), 0)
 
     def fds(self) -> List[Int32]:
-        """Lends the descriptors of the attempts that are under way.
-
-        Returns:
-            The numbers; one stays watched until its socket is closed.
-        """
+        """Lends the descriptors of the attempts that are under way; one stays
+        watched until its socket is closed."""
         var numbers = List[Int32]()
         for index in range(len(self._sockets)):
             if self._sockets[index].is_open():
@@ -223,21 +185,13 @@ struct AddressRace(Movable):
         self._core.failed(monotonic_ms())
 
     def take(deinit self, winner: Int) -> Connected:
-        """Gives the winner; the other sockets are closed.
-
-        Args:
-            winner: What `run` or `advance` gave.
-        """
+        """Gives the winner that `run` or `advance` gave; the other sockets are
+        closed."""
         var sockets = self._sockets^
         return Connected(sockets.pop(winner), self._addresses[winner])
 
     def error(deinit self, name: String, deadline: Deadline) -> NetworkError:
-        """Explains why there is no connection.
-
-        Args:
-            name: What to call the other side.
-            deadline: The deadline of the race.
-        """
+        """Explains why there is no connection."""
         var tried = String()
         if len(self._addresses) > 1:
             tried.write("; ", len(self._sockets), " of ")
@@ -287,11 +241,7 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
     """The deadline is over: close all."""
 
     def __init__(out self, kind: Int, value: Int = 0):
-        """Makes a step.
-
-        Args:
-            value: The address or the moment.
-        """
+        """Makes a step; the value is the address or the moment."""
         self.kind = kind
         self.value = value
 
@@ -302,31 +252,20 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def wait(until_ms: Int) -> Self:
-        """Tells to wait for the attempts that are under way.
-
-        Args:
-            until_ms: For how long at most: a moment.
-        """
+        """Tells to wait for the attempts that are under way, until a moment at
+        most."""
         return Self(Self._WAIT, until_ms)
 
     def is_start(self) -> Bool:
-        """Tells whether an attempt is to be started.
-
-        Returns:
-            True if so; `value` is the address.
-        """
+        """Tells whether an attempt is to be started, at the address `value`."""
         return self.kind == Self._START
 
     def is_wait(self) -> Bool:
-        """Tells whether there is nothing to do but wait.
-
-        Returns:
-            True if so; `value` is the moment to ask again.
-        """
+        """Tells whether there is nothing to do but wait until the moment
+        `value`, to ask again."""
         return self.kind == Self._WAIT
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the step as text."""
         comptime names = ["start ", "wait ", "won", "all failed", "too late"]
         var name = materialize[names]()[self.kind]
         writer.write(name)
@@ -349,13 +288,7 @@ struct ConnectionRace(Movable):
     var _is_won: Bool
 
     def __init__(out self, address_count: Int, now_ms: Int, deadline_ms: Int):
-        """Begins a race; the first attempt starts at once.
-
-        Args:
-            address_count: How many addresses there are.
-            now_ms: What time it is.
-            deadline_ms: When to give up.
-        """
+        """Begins a race; the first attempt starts at once."""
         self._address_count = address_count
         self._deadline_ms = deadline_ms
         self._started_count = 0
@@ -364,11 +297,7 @@ struct ConnectionRace(Movable):
         self._is_won = False
 
     def next_step(mut self, now_ms: Int) -> RaceStep:
-        """Decides what to do; a step that starts an attempt counts as done.
-
-        Args:
-            now_ms: What time it is.
-        """
+        """Decides what to do; a step that starts an attempt counts as done."""
         if self._is_won:
             return RaceStep.WON
         if self.has_all_failed():
@@ -384,23 +313,14 @@ struct ConnectionRace(Movable):
         return RaceStep.start(self._started_count - 1)
 
     def has_all_failed(self) -> Bool:
-        """Tells whether no address is left.
-
-        Returns:
-            True if each has failed; there may have been none.
-        """
+        """Tells whether no address is left; there may have been none."""
         return self._failed_count == self._address_count
 
     def failed_count(self) -> Int:
-        """Counts the attempts that have failed."""
         return self._failed_count
 
     def failed(mut self, now_ms: Int):
-        """Notes that an attempt has failed: the next one starts at once.
-
-        Args:
-            now_ms: What time it is.
-        """
+        """Notes that an attempt has failed: the next one starts at once."""
         self._failed_count += 1
         self._next_start_ms = now_ms
 

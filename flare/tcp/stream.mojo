@@ -236,11 +236,8 @@ struct KeepAlive(ImplicitlyCopyable):
 def set_keepalive(
     mut socket: RawSocket, keepalive: KeepAlive
 ) raises NetworkError:
-    """Sets the options of a socket.
-
-    Raises:
-        NetworkError: If a value is not one that the system takes.
-    """
+    """Sets the options of a socket. Raises if a value is not one that the
+    system takes."""
     if keepalive.idle_s == 0:
         socket.set_option(SocketOption.KEEP_ALIVE, 0)
         return

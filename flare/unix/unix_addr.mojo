@@ -233,7 +233,6 @@ comptime UNIX_BACKLOG = 4_096
 
 
 struct BoundSocket(Movable):
-    """A socket with its file."""
 
     var socket: RawSocket
     var file: SocketFile
@@ -245,27 +244,18 @@ struct BoundSocket(Movable):
         self.file = SocketFile()
 
     def take_socket(mut self) -> RawSocket:
-        """Takes the socket out."""
         var socket = RawSocket(owned=-1)
         swap(socket, self.socket)
         return socket^
 
     def take_file(mut self) -> SocketFile:
-        """Takes the file out."""
         var file = SocketFile()
         swap(file, self.file)
         return file^
 
 
 def open_unix(kind: Int) raises NetworkError -> RawSocket:
-    """Makes a Unix socket.
-
-    Args:
-        kind: A `SOCK_` constant.
-
-    Raises:
-        NetworkError: If the kernel refuses.
-    """
+    """Makes a Unix socket of a `SOCK_` kind."""
     var socket = open_socket(AF_UNIX, kind)
     return RawSocket(owned=socket.release())
 
@@ -273,17 +263,8 @@ def open_unix(kind: Int) raises NetworkError -> RawSocket:
 def bind_unix(
     kind: Int, address: UnixAddr, replace_stale: Bool
 ) raises NetworkError -> BoundSocket:
-    """Makes a Unix socket with an address.
-
-    Args:
-        kind: A `SOCK_` constant.
-        replace_stale: True to remove a socket file that nobody listens at.
-
-    Returns:
-        The socket with its file.
-
-    Raises:
-        NetworkError: If the address cannot be had; it names the address.
+    """Makes a Unix socket of a `SOCK_` kind with an address; `replace_stale`
+    removes a socket file that nobody listens at. The error names the address.
     """
     var bound = BoundSocket(open_unix(kind))
     var result = _bind(bound.socket, address)
@@ -301,18 +282,9 @@ def bind_unix(
 def listen_unix(
     address: UnixAddr, replace_stale: Bool, backlog: Int
 ) raises NetworkError -> BoundSocket:
-    """Makes a Unix socket that waits for stream connections.
-
-    Args:
-        replace_stale: True to remove a socket file that nobody listens at.
-        backlog: Most connections that wait to be accepted.
-
-    Returns:
-        The socket with its file.
-
-    Raises:
-        NetworkError: If the address cannot be had; it names the address.
-    """
+    """Makes a Unix socket on which at most `backlog` connections wait;
+    `replace_stale` removes a socket file that nobody listens at. The error
+    names the address."""
     var bound = bind_unix(SOCK_STREAM, address, replace_stale)
     listen_socket(bound.socket.fd(), backlog)
     return bound^
