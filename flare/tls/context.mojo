@@ -264,34 +264,21 @@ comptime PROTOCOL_LEN_MAX = 255
 
 
 def bad_config(var found: String) -> TlsError:
-    """Makes the error for settings that do not work.
-
-    Args:
-        found: What was found, and what to do.
-    """
+    """Makes the error for settings that do not work: what was found, and what
+    to do."""
     return TlsError(materialize[BadTlsConfig](), String(), found^)
 
 
 def load_library() raises TlsError -> ArcPointer[OpenSsl]:
-    """Loads OpenSSL.
-
-    Raises:
-        TlsError: If it is missing.
-    """
+    """Loads OpenSSL; raises if it is missing."""
     return ArcPointer(OpenSsl())
 
 
 def make_context(
     library: ArcPointer[OpenSsl], is_server: Bool
 ) raises TlsError -> SslContext:
-    """Makes a context without trust or certificate.
-
-    Args:
-        is_server: Which side its sessions are on.
-
-    Raises:
-        TlsError: If this OpenSSL lacks something, or memory is short.
-    """
+    """Makes a context without trust or certificate. Raises if this OpenSSL
+    lacks something, or memory is short."""
     try:
         return SslContext(library, is_server)
     except error:
@@ -303,11 +290,6 @@ def make_context(
 def show_identity(
     mut context: SslContext, identity: TlsIdentity
 ) raises TlsError:
-    """Gives a context its certificate and key.
-
-    Raises:
-        TlsError: If one of them cannot be used.
-    """
     if not identity.key.is_given() or not identity.certificate.is_given():
         raise bad_config(
             "a certificate needs its private key, and a key its certificate;"
@@ -345,11 +327,8 @@ def _use_certificate(
 def trust_authorities(
     mut context: SslContext, source: PemSource
 ) raises TlsError:
-    """Lets a context trust authorities.
-
-    Raises:
-        TlsError: If there are none, or one cannot be read.
-    """
+    """Lets a context trust authorities. Raises if there are none, or one cannot
+    be read."""
     var pem = source.read()
     var count: Int
     try:
@@ -361,14 +340,8 @@ def trust_authorities(
 
 
 def refuse_revoked(mut context: SslContext, source: PemSource) raises TlsError:
-    """Lets a context refuse certificates that were revoked.
-
-    Args:
-        source: Revocation lists; nothing happens if there are none given.
-
-    Raises:
-        TlsError: If one cannot be read.
-    """
+    """Lets a context refuse certificates that are in revocation lists, if any
+    are given."""
     if not source.is_given():
         return
     var pem = source.read()
@@ -382,18 +355,11 @@ def refuse_revoked(mut context: SslContext, source: PemSource) raises TlsError:
 
 
 def protocol_list(protocols: List[String]) raises TlsError -> List[UInt8]:
-    """Writes names of application protocols as they go over the wire.
+    """Writes names of application protocols, best first, as they go over the
+    wire: each with a length octet before it. Raises if one is empty or longer
+    than 255 bytes.
 
     Source: RFC 7301 section 3.1.
-
-    Args:
-        protocols: The names, best first.
-
-    Returns:
-        Each with a length octet before it.
-
-    Raises:
-        TlsError: If one is empty or longer than 255 bytes.
     """
     var wire = List[UInt8]()
     for protocol in protocols:
@@ -444,15 +410,9 @@ struct PeerName(Copyable, Movable):
     3)."""
 
     def __init__(out self, host: StringSpan) raises TlsError:
-        """Reads a host.
-
-        Args:
-            host: A DNS name, or an IP address without brackets.
-
-        Raises:
-            TlsError: If it is neither: what a certificate is compared with must
-                be what was connected to, to the last octet.
-        """
+        """Reads a DNS name, or an IP address without brackets. Raises if it is
+        neither: what a certificate is compared with must be what was connected
+        to, to the last octet."""
         var address = _address(host)
         self.is_address = address.byte_length() > 0
         if self.is_address:

@@ -308,14 +308,9 @@ comptime _REFUSED_CERTIFICATE = [1041, 1042, 1043, 1044, 1045, 1046, 1048, 1049]
 
 
 def kind_of_certificate(verify_code: Int) -> TlsErrorKind:
-    """Tells what is wrong with a certificate.
-
-    Whether an unknown issuer is one that the peer should have sent does not
-    show in the number.
-
-    Args:
-        verify_code: An `X509_V_ERR_` number other than 0.
-    """
+    """Tells what is wrong with a certificate by an `X509_V_ERR_` number other
+    than 0. Whether an unknown issuer is one that the peer should have sent does
+    not show in it."""
     if verify_code == _EXPIRED:
         return materialize[CertificateExpired]()
     if verify_code == _NOT_YET_VALID:
@@ -342,12 +337,8 @@ def kind_of_certificate(verify_code: Int) -> TlsErrorKind:
 
 
 def kind_of_failure(error: OpenSslError) -> TlsErrorKind:
-    """Tells what is wrong with a session.
-
-    Returns:
-        The kind; for a certificate that did not verify,
-        `kind_of_certificate` knows more.
-    """
+    """Tells what is wrong with a session; for a certificate that did not
+    verify, `kind_of_certificate` knows more."""
     if error.library != SSL_LIBRARY:
         return materialize[ProtocolViolation]()
     var reason = error.reason
@@ -378,13 +369,8 @@ comptime _NAMES_MAX = 8
 def session_error(
     mut session: SslSession, peer: String, shows_identity: Bool
 ) -> TlsError:
-    """Tells why OpenSSL has given a session up.
-
-    Args:
-        session: A session with a step that has just failed.
-        peer: What errors call the other side.
-        shows_identity: True if this side has a certificate, or is a server.
-    """
+    """Tells why OpenSSL has given a session, a step of which has just failed,
+    up; `shows_identity` if this side has a certificate, or is a server."""
     var error = session.take_error("session")
     var kind = kind_of_failure(error)
     var code = verify_code(session)
@@ -408,12 +394,8 @@ def certificate_error(
     chain: List[CertificateFacts],
     peer: String,
 ) -> TlsError:
-    """Explains why a certificate was not accepted.
-
-    Args:
-        chain: The peer's certificate and those that lead to an authority.
-        peer: Whose it is, for the message.
-    """
+    """Explains why a peer's certificate was not accepted, of a chain of it and
+    those that lead to an authority."""
     var kind = kind_of_certificate(verify_code)
     if len(chain) == 0:
         return TlsError(kind, peer, verify_text)
@@ -514,14 +496,8 @@ def _write_names(facts: CertificateFacts, mut writer: String):
 
 
 def ip_text(octets: Span[UInt8, _]) -> String:
-    """Writes an address of a certificate.
-
-    Args:
-        octets: 4 or 16 octets.
-
-    Returns:
-        The address; "an unreadable address" for another number of octets.
-    """
+    """Writes an address of a certificate, of 4 or 16 octets; "an unreadable
+    address" for another number."""
     if len(octets) == 4:
         return String(
             IpAddr.v4(octets.at(0), octets.at(1), octets.at(2), octets.at(3))

@@ -36,12 +36,10 @@ rest is answers that a peer demands and does not read."""
 
 
 struct TlsStatus(Equatable, TrivialRegisterPassable):
-    """How a call on a pump has ended."""
 
     var number: UInt8
 
     comptime DONE = TlsStatus(0)
-    """What was asked for is done."""
     comptime WANTS_OCTETS = TlsStatus(1)
     """Octets of the peer must come first."""
     comptime ENDED = TlsStatus(2)
@@ -59,7 +57,6 @@ struct TlsStep(TrivialRegisterPassable):
     """What a call on a pump has done."""
 
     var status: TlsStatus
-    """How it has ended."""
     var count: Int
     """Octets of plaintext that were read or written; 0 unless DONE."""
 
@@ -81,15 +78,8 @@ struct TlsPump(Movable):
         self.failure = None
 
     def shake_hands(mut self, mut input: Buffer, mut output: Buffer) -> TlsStep:
-        """Goes on with the handshake.
-
-        Args:
-            input: What the peer has sent; what is used is consumed.
-            output: Gets what is to be sent to the peer.
-
-        Returns:
-            DONE once it is complete.
-        """
+        """Goes on with the handshake, consuming what it uses of the input; DONE
+        once it is complete."""
         try:
             if self.session.advance(input, output):
                 return TlsStep(TlsStatus.DONE, 0)
@@ -100,18 +90,10 @@ struct TlsPump(Movable):
     def read(
         mut self, mut input: Buffer, mut output: Buffer, room: MutSpan[UInt8, _]
     ) -> TlsStep:
-        """Decrypts; goes on with the handshake if it is not complete.
-
-        Args:
-            input: What the peer has sent; used up unless the room is full, or
-                TLS is over.
-            output: Gets what is to be sent to the peer, mostly nothing.
-            room: Where the plaintext goes; not empty.
-
-        Returns:
-            DONE with at least one octet. If `is_broken` is true then, the next
-            call fails.
-        """
+        """Decrypts into room that is not empty; goes on with the handshake if
+        it is not complete. The input is used up unless the room is full, or TLS
+        is over; there is seldom output. DONE with at least one octet; if
+        `is_broken` is true then, the next call fails."""
         try:
             var count = self.session.read(input, output, room)
             if count > 0:
@@ -123,15 +105,8 @@ struct TlsPump(Movable):
             return self._fail(error^)
 
     def write(mut self, octets: Span[UInt8, _], mut output: Buffer) -> TlsStep:
-        """Encrypts.
-
-        Args:
-            octets: Plaintext; at most `PLAINTEXT_LEN_MAX` of it are taken.
-            output: Gets what is to be sent to the peer.
-
-        Returns:
-            DONE with how many octets were taken, or FAILED.
-        """
+        """Encrypts at most `PLAINTEXT_LEN_MAX` octets: DONE with how many were
+        taken, or FAILED."""
         var count = min(len(octets), PLAINTEXT_LEN_MAX)
         try:
             self.session.write(octets.before(count), output)
@@ -140,12 +115,8 @@ struct TlsPump(Movable):
             return self._fail(error^)
 
     def end_input(mut self) -> TlsStep:
-        """Notes that no more octets will come from the peer.
-
-        Returns:
-            ENDED if the peer has said so before, else FAILED: something may
-            have been cut off.
-        """
+        """Notes that no more octets will come from the peer: ENDED if it has
+        said so before, else FAILED: something may have been cut off."""
         try:
             self.session.receive_end()
             return TlsStep(TlsStatus.ENDED, 0)
@@ -153,28 +124,18 @@ struct TlsPump(Movable):
             return self._fail(error^)
 
     def send_close_notify(mut self, mut output: Buffer):
-        """Tells the peer that nothing follows, unless the session is broken.
-
-        Args:
-            output: Gets what is to be sent to the peer.
-        """
+        """Tells the peer that nothing follows, unless the session is broken."""
         self.session.close(output)
 
     def is_broken(self) -> Bool:
-        """Tells whether the session cannot be used any further.
-
-        Returns:
-            True after a failed handshake, a broken record or a fatal alert,
-            also if plaintext stood before it.
-        """
+        """Tells whether the session cannot be used any further: after a failed
+        handshake, a broken record or a fatal alert, also if plaintext stood
+        before it."""
         return Bool(self.failure) or self.session.is_broken()
 
     def is_over(self) -> Bool:
-        """Tells whether the peer sends no more plaintext.
-
-        Returns:
-            True if it has said so, or the session is broken.
-        """
+        """Tells whether the peer sends no more plaintext: it has said so, or
+        the session is broken."""
         return self.is_broken() or self.session.is_peer_done()
 
     def _fail(mut self, var error: TlsError) -> TlsStep:
@@ -222,36 +183,23 @@ struct TlsChannel(Movable):
         self.pump.send_close_notify(self.output)
 
     def spare(mut self) -> Span[UInt8, MutUntrackedOrigin]:
-        """Lends room for a record, or more, of the peer.
-
-        Returns:
-            Where octets go that `receive` is then told of.
-        """
+        """Lends room for a record, or more, of the peer, of which `receive` is
+        then told."""
         self._input.reserve(RECORD_LEN_MAX)
         return self._input.spare()
 
     def receive(mut self, count: Int) -> TlsStep:
-        """Takes what has come into `spare`.
-
-        Args:
-            count: How many octets; 0 at the end of the stream.
-
-        Returns:
-            DONE, or as `TlsPump.end_input`.
-        """
+        """Takes what has come into `spare`; 0 at the end of the stream. DONE,
+        or as `TlsPump.end_input`."""
         if count == 0:
             return self.pump.end_input()
         self._input.commit(count)
         return TlsStep(TlsStatus.DONE, 0)
 
     def has_buffered(self) -> Bool:
-        """Tells whether plaintext may be had without octets of the peer.
-
-        Returns:
-            True if the last read filled its room, or came with the notice that
-            nothing follows or with what breaks the session: the socket may
-            stay silent then.
-        """
+        """Tells whether plaintext may be had without octets of the peer: the
+        last read filled its room, or came with the notice that nothing follows
+        or with what breaks the session. The socket may stay silent then."""
         return (
             self.pump.is_over()
             or len(self._input) > 0

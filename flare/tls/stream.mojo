@@ -30,22 +30,13 @@ struct TlsTransport(Movable):
     def __init__(
         out self, var tcp: TcpStream, var session: TlsSession, var peer: String
     ):
-        """Joins a connection and a session.
-
-        Args:
-            session: The session, before its handshake.
-            peer: What errors call the peer.
-        """
+        """Joins a connection and a session, before its handshake, with what
+        errors call the peer."""
         self.tcp = tcp^
         self.channel = TlsChannel(session^)
         self._peer = peer^
 
     def shake_hands(mut self, deadline: Deadline) raises TlsError:
-        """Goes through the handshake.
-
-        Args:
-            deadline: When to give up.
-        """
         while True:
             var status = self.channel.shake_hands().status
             if status == TlsStatus.FAILED:
@@ -66,14 +57,8 @@ struct TlsTransport(Movable):
         return self.channel.pump.failure.held().copy()
 
     def receive(mut self, deadline: Deadline) raises TlsError:
-        """Waits for octets of the peer.
-
-        Args:
-            deadline: When to give up.
-
-        Raises:
-            TlsError: If the connection fails or ends without notice.
-        """
+        """Waits for octets of the peer. Raises if the connection fails or ends
+        without notice."""
         self.tcp.set_read_timeout(deadline.left_ms())
         var count: Int
         try:
@@ -86,18 +71,9 @@ struct TlsTransport(Movable):
     def check_time(
         self, operation: StaticString, deadline: Deadline
     ) raises TlsError:
-        """Gives up if the time is over, though octets come all the time.
-
-        `receive` looks at the clock only when there is nothing to read. A peer
-        may send records that hold nothing, without end.
-
-        Args:
-            operation: What was tried, for errors.
-            deadline: When to give up.
-
-        Raises:
-            TlsError: If the time is over.
-        """
+        """Gives up an operation if the time is over, though octets come all the
+        time. `receive` looks at the clock only when there is nothing to read. A
+        peer may send records that hold nothing, without end."""
         if deadline.left_ms() == 0:
             raise self._network_error(
                 NetworkError(
@@ -113,17 +89,8 @@ struct TlsTransport(Movable):
             )
 
     def read(mut self, room: MutSpan[UInt8, _]) raises TlsError -> TlsStep:
-        """Reads plaintext from the octets that are here.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            What the channel has done.
-
-        Raises:
-            TlsError: If the session is broken.
-        """
+        """Reads plaintext from the octets that are here into room that is not
+        empty. Raises if the session is broken."""
         var step = self.channel.read(room)
         self._try_to_flush()
         if step.status == TlsStatus.FAILED:
@@ -133,14 +100,8 @@ struct TlsTransport(Movable):
     def send(
         mut self, octets: Span[UInt8, _], deadline: Deadline
     ) raises TlsError:
-        """Encrypts octets and sends them.
-
-        Args:
-            deadline: When to give up.
-
-        Raises:
-            TlsError: If the session is broken or the connection fails.
-        """
+        """Encrypts octets and sends them. Raises if the session is broken or
+        the connection fails."""
         var sent = 0
         while sent < len(octets):
             var step = self.channel.write(octets[sent:])
@@ -196,15 +157,8 @@ def _in_time(var error: TlsError, deadline: Deadline) -> TlsError:
 def connect_tcp(
     host: StringSpan, port: UInt16, timeout_ms: Int
 ) raises TlsError -> TcpStream:
-    """Connects below TLS.
-
-    Args:
-        host: A host name, or an address without brackets.
-        timeout_ms: How long it may take.
-
-    Raises:
-        TlsError: If there is none; its `network` tells why.
-    """
+    """Connects below TLS to a host name, or an address without brackets. If
+    that fails, the error's `network` tells why."""
     try:
         return TcpStream.connect(host, port, timeout_ms)
     except error:
