@@ -209,7 +209,6 @@ struct Decoder(Movable):
     def _step(
         mut self, octets: Span[UInt8, _], mut output: Buffer, room_len: Int
     ) raises CompressError -> CodecStep:
-        """Calls the library once."""
         var allowed = self.output_len_max - self._output_len
         if allowed <= 0:
             # Only room tells whether there is more, so one octet is offered.
@@ -238,7 +237,6 @@ struct Decoder(Movable):
     def _note(
         mut self, step: CodecStep, offered: Int, room_len: Int
     ) raises CompressError:
-        """Takes a step into account."""
         self._input_len += step.consumed
         self._output_len += step.produced
         self._has_pending = False

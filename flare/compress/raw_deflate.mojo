@@ -33,16 +33,10 @@ struct RawDeflater(Movable):
     def __init__(
         out self, window_bits: Int, level: Int, memory_level: Int = 8
     ) raises CompressError:
-        """Starts a stream, loading zlib.
-
-        Args:
-            window_bits: How far back it may refer, as a power of two: 9 to 15.
-            level: 1 (quickest) to 9 (smallest).
-            memory_level: 1 to 9; less takes less memory, and compresses worse.
-
-        Raises:
-            CompressError: `UNAVAILABLE` if the library is missing or refuses.
-        """
+        """Starts a stream, loading zlib. It may refer back 2 to the power of
+        `window_bits` (9 to 15) bytes; level 1 is the quickest, 9 the smallest;
+        memory level 1 takes the least memory and compresses worst, 9 the most.
+        Raises `UNAVAILABLE` if the library is missing or refuses."""
         try:
             self._stream = DeflateStream(
                 -window_bits, level, memory_level=memory_level
@@ -57,20 +51,12 @@ struct RawDeflater(Movable):
     def add(
         mut self, octets: Span[UInt8, _], mut output: Buffer
     ) raises CompressError:
-        """Compresses octets; much of them may stay inside.
-
-        Args:
-            output: Gets what comes out.
-        """
+        """Compresses octets; much of them may stay inside."""
         self._run(octets, output, NO_FLUSH)
 
     def flush(mut self, mut output: Buffer) raises CompressError:
-        """Brings out all that is inside.
-
-        Args:
-            output: Gets what comes out; unless nothing was added since the
-                last flush, it then ends with the octets 0, 0, 255 and 255.
-        """
+        """Brings out all that is inside. Unless nothing was added since the
+        last flush, `output` then ends with the octets 0, 0, 255 and 255."""
         self._run(Span[UInt8, ImmStaticOrigin](), output, SYNC_FLUSH)
 
     def _run(
@@ -96,14 +82,8 @@ struct RawInflater(Movable):
     var _window_bits: Int
 
     def __init__(out self, window_bits: Int) raises CompressError:
-        """Starts a stream, loading zlib.
-
-        Args:
-            window_bits: How far back it may refer, as a power of two: 8 to 15.
-
-        Raises:
-            CompressError: `UNAVAILABLE` if the library is missing or refuses.
-        """
+        """Starts a stream, loading zlib, for windows of 2 to the power of 8 to
+        15 bytes. Raises `UNAVAILABLE` if the library is missing or refuses."""
         self._window_bits = window_bits
         try:
             self._stream = InflateStream(-window_bits)
@@ -120,18 +100,12 @@ struct RawInflater(Movable):
         mut output: Buffer,
         output_len_max: Int,
     ) raises CompressError:
-        """Decompresses octets.
+        """Decompresses octets, until `output` is `output_len_max` long; it has
+        what came out before an error too.
 
         A sender may end its deflate stream within a message and begin another
-        (RFC 7692 section 7.2.3.4); the window lives on.
-
-        Args:
-            output: Gets what comes out; what came out before an error too.
-            output_len_max: How long `output` may become, in bytes.
-
-        Raises:
-            CompressError: `CORRUPT`, `NO_MEMORY`, or `OUTPUT_LIMIT` once there
-                is more than fits.
+        (RFC 7692 section 7.2.3.4); the window lives on. Raises `CORRUPT`,
+        `NO_MEMORY`, or `OUTPUT_LIMIT` once there is more than fits.
         """
         var taken = 0
         while True:
@@ -153,11 +127,8 @@ struct RawInflater(Movable):
                 return
 
     def is_between_blocks(self) -> Bool:
-        """Tells whether the octets so far make whole blocks of deflate.
-
-        Returns:
-            False within a block: octets are missing.
-        """
+        """Tells whether the octets so far make whole blocks of deflate; within
+        one, octets are missing."""
         return self._stream.is_between_blocks()
 
     def _look_beyond(
