@@ -27,7 +27,6 @@ comptime _DOT: UInt8 = 46
 
 
 struct _OctetWriter(Movable, Writer):
-    """Collects text as octets."""
 
     var octets: List[UInt8]
 
@@ -41,19 +40,10 @@ struct _OctetWriter(Movable, Writer):
 def parse_host(
     text: Span[UInt8, _], start: Int, end: Int, is_special: Bool
 ) raises UrlParseError -> List[UInt8]:
-    """Reads a host and gives its serialised form.
+    """Reads a host and gives its serialised form in ASCII; a special scheme's
+    hosts are domains. The error's offset lies in `text`.
 
     Source: URL Standard sections 3.5 (host parser) and 3.6.
-
-    Args:
-        start: Where the host starts.
-        is_special: True if the scheme is one whose hosts are domains.
-
-    Returns:
-        The host, in ASCII.
-
-    Raises:
-        UrlParseError: If this is no host; its offset lies in `text`.
     """
     comptime LENGTH = StaticString("the host is too long")
     if end - start > HOST_LEN_MAX:

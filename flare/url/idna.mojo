@@ -35,25 +35,16 @@ struct IdnaError(Copyable, Movable, Writable):
     """Why a domain has no ASCII form."""
 
     var reason: StaticString
-    """What is wrong with it."""
 
     def write_to(self, mut writer: Some[Writer]):
         writer.write(self.reason)
 
 
 def domain_to_ascii(domain: Span[UInt8, _]) raises IdnaError -> List[UInt8]:
-    """Turns a domain into lower-case ASCII labels.
+    """Turns a domain of UTF-8 into lower-case ASCII labels; it may be empty,
+    and so may they. Raises if the domain has no valid form.
 
     Source: UTS 46 sections 4 and 4.2.
-
-    Args:
-        domain: UTF-8 text.
-
-    Returns:
-        The ASCII form; it may be empty, and so may its labels.
-
-    Raises:
-        IdnaError: If the domain has no valid one.
     """
     var text = normalize(_map(domain))
     var labels = List[List[Int]]()
@@ -284,15 +275,10 @@ def punycode_encode(code_points: Span[Int, _], mut encoded: List[UInt8]):
 
 
 def punycode_decode(encoded: Span[UInt8, _]) -> Optional[List[Int]]:
-    """Decodes a label.
+    """Decodes a label without its `xn--` to code points; nothing if no label
+    has this encoding.
 
     Source: RFC 3492 section 6.2.
-
-    Args:
-        encoded: The label without its `xn--`.
-
-    Returns:
-        The code points, or nothing if no label has this encoding.
     """
     var code_points = List[Int]()
     var position = len(encoded)

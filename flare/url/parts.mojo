@@ -14,7 +14,6 @@ struct UrlPart(TrivialRegisterPassable):
 
     @always_inline
     def is_empty(self) -> Bool:
-        """Tells whether the component has no octets."""
         return self.start == self.end
 
 
@@ -44,7 +43,6 @@ struct UrlParts(ImplicitlyCopyable):
     """True if the path has no segments, as in `mailto:me`."""
 
     def __init__(out self):
-        """Makes the parts of nothing."""
         self.scheme_end = 0
         self.authority_end = 0
         self.username = UrlPart(0, 0)
@@ -57,28 +55,22 @@ struct UrlParts(ImplicitlyCopyable):
         self.is_opaque = False
 
     def has_authority(self) -> Bool:
-        """Tells whether `//` follows the scheme.
-
-        Returns:
-            True if so; the host may still be empty in schemes other than HTTP.
-        """
+        """Tells whether `//` follows the scheme; the host may still be empty in
+        schemes other than HTTP."""
         return self.authority_end > self.scheme_end + 1
 
 
 struct UrlRecord(Movable):
-    """A serialised URL with its parts."""
 
     var octets: List[UInt8]
     """The URL; all ASCII."""
     var parts: UrlParts
 
     def __init__(out self):
-        """Makes an empty record, to be filled."""
         self.octets = List[UInt8](capacity=64)
         self.parts = UrlParts()
 
     def take_octets(deinit self) -> List[UInt8]:
-        """Takes the serialised URL out."""
         return self.octets^
 
     def is_special(self) -> Bool:
@@ -91,15 +83,10 @@ struct UrlRecord(Movable):
 
 
 def default_port(scheme: Span[UInt8, _]) -> Int:
-    """Gives the port that a scheme stands for.
+    """Gives the port of a scheme in lower case, without its `:`; -1 if it is
+    not special.
 
     Source: URL Standard section 4.2 (special schemes).
-
-    Args:
-        scheme: A lower-case scheme without its `:`.
-
-    Returns:
-        The port; -1 if the scheme is not special.
     """
     var name = StringSpan(unsafe_from_utf8=scheme)
     if name == "http" or name == "ws":
@@ -112,11 +99,8 @@ def default_port(scheme: Span[UInt8, _]) -> Int:
 
 
 def is_special_scheme(scheme: Span[UInt8, _]) -> Bool:
-    """Tells whether a scheme is one of HTTP, WebSocket or FTP.
-
-    Args:
-        scheme: A lower-case scheme without its `:`.
-    """
+    """Tells whether a scheme in lower case, without its `:`, is one of HTTP,
+    WebSocket or FTP."""
     return default_port(scheme) >= 0
 
 
@@ -163,12 +147,5 @@ struct UrlParseError(Copyable, Movable, Writable):
 def url_error(
     text: Span[UInt8, _], offset: Int, reason: StaticString
 ) -> UrlParseError:
-    """Makes the error.
-
-    Args:
-        offset: Where it breaks a rule, in bytes.
-
-    Returns:
-        The error, with a copy of the text.
-    """
+    """Makes the error, with a copy of the text, and where it breaks a rule."""
     return UrlParseError(String(from_utf8_lossy=text), offset, reason)

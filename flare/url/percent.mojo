@@ -5,7 +5,6 @@ from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 
 comptime PERCENT: UInt8 = 37
-"""The octet `%`."""
 
 
 @fieldwise_init
@@ -32,11 +31,7 @@ struct EncodeSet(TrivialRegisterPassable):
     var _high: UInt64
 
     def __init__(out self, also: StaticString):
-        """Makes a set.
-
-        Args:
-            also: The visible octets and spaces that belong to it.
-        """
+        """Makes a set of visible octets and spaces."""
         self._low = 0xFFFF_FFFF
         self._high = UInt64(1) << 63
         for octet in also.as_bytes():
@@ -47,11 +42,7 @@ struct EncodeSet(TrivialRegisterPassable):
 
     @always_inline
     def contains(self, octet: UInt8) -> Bool:
-        """Tells whether an octet is in the set.
-
-        Returns:
-            True if it has to be encoded.
-        """
+        """Tells whether an octet is in the set, and has to be encoded."""
         if octet >= 128:
             return True
         var word = self._low if octet < 64 else self._high
@@ -61,15 +52,10 @@ struct EncodeSet(TrivialRegisterPassable):
 comptime CONTROL_SET = EncodeSet("")
 """C0 control percent-encode set (URL Standard section 1.3, as all below)."""
 comptime FRAGMENT_SET = EncodeSet(' "<>`')
-"""Fragment percent-encode set."""
 comptime QUERY_SET = EncodeSet(' "#<>')
-"""Query percent-encode set."""
 comptime SPECIAL_QUERY_SET = EncodeSet(" \"#<>'")
-"""Special-query percent-encode set."""
 comptime PATH_SET = EncodeSet(' "#<>?`{}')
-"""Path percent-encode set."""
 comptime USERINFO_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|')
-"""Userinfo percent-encode set."""
 comptime COMPONENT_SET = EncodeSet(' "#<>?^`{}/:;=@[\\]|$%&+,')
 """Component percent-encode set: what `encodeURIComponent` encodes."""
 comptime FORM_SET = EncodeSet(" \"#<>?^`{}/:;=@[\\]|$%&+,!'()~")
@@ -82,9 +68,6 @@ def percent_encode[
     """Appends octets, those of a set as `%HH` with upper-case digits.
 
     Source: URL Standard section 1.3. A `%` is encoded only if the set holds it.
-
-    Parameters:
-        set: The octets to encode.
     """
     comptime DIGITS = StaticString("0123456789ABCDEF")
     var digits = DIGITS.as_bytes()
@@ -99,14 +82,8 @@ def percent_encode[
 
 @always_inline
 def hex_pair_value(octets: Span[UInt8, _], index: Int) -> Int:
-    """Reads the two hex digits behind a `%`.
-
-    Args:
-        index: Where the `%` stands.
-
-    Returns:
-        0 to 255, or -1 if there are no two hex digits.
-    """
+    """Reads the two hex digits behind the `%` at an index: 0 to 255, or -1 if
+    there are none."""
     if index + 2 >= len(octets):
         return -1
     var high = hex_digit_value(octets.at(index + 1))
@@ -134,16 +111,10 @@ def percent_decode_lenient(octets: Span[UInt8, _], mut decoded: List[UInt8]):
 
 
 def percent_decode(octets: Span[UInt8, _]) raises PercentError -> String:
-    """Decodes percent-encoded text.
+    """Decodes percent-encoded text; `+` stands for itself. Raises if a `%` has
+    no two hex digits, or the octets are not UTF-8.
 
     Source: RFC 3986 section 2.1; the octets must be UTF-8 (RFC 3629).
-
-    Args:
-        octets: Encoded text; `+` stands for itself.
-
-    Raises:
-        PercentError: If a `%` has no two hex digits, or the octets are not
-            UTF-8.
     """
     var decoded = List[UInt8](capacity=len(octets))
     var index = 0

@@ -297,20 +297,9 @@ comptime _HASH: UInt8 = 35
 def parse_url(
     text: Span[UInt8, _], base: Span[UInt8, _], base_parts: UrlParts
 ) raises UrlParseError -> UrlRecord:
-    """Reads a URL, relative to another one if need be.
-
-    Args:
-        text: The URL; spaces and controls around it are dropped, tabs and line
-            ends anywhere.
-        base: A serialised URL; empty for none.
-        base_parts: The parts of `base`.
-
-    Returns:
-        The URL, serialised, with its parts.
-
-    Raises:
-        UrlParseError: If the text is no URL, or relative without a base.
-    """
+    """Reads a URL, relative to another one, serialised, if need be; an empty
+    base for none. Spaces and controls around the text are dropped, tabs and
+    line ends anywhere. Raises if it is no URL, or relative without a base."""
     if len(text) > URL_LEN_MAX:
         raise url_error(text[0:0], URL_LEN_MAX, URL_TOO_LONG)
     var start = 0
@@ -604,18 +593,12 @@ comptime _DOT: UInt8 = 46
 def parse_path(
     text: Span[UInt8, _], start: Int, mut url: UrlRecord, path_start: Int = -1
 ) -> Int:
-    """Appends segments to a URL and resolves `.` and `..` among them.
+    """Appends segments, from behind the slash of the first, to a URL and
+    resolves `.` and `..` among them. It ends with the authority, or with the
+    part of the base's path that stays, from `path_start` on (-1 for none).
+    Returns the offset of the `?` or `#` that ends the path, or of the end.
 
     Source: URL Standard section 4.4 (path state).
-
-    Args:
-        start: Where the first segment starts, behind its slash.
-        url: What has been read so far; it ends with the authority, or with
-            the part of the base's path that stays.
-        path_start: Where that part starts in `url`; -1 if there is none.
-
-    Returns:
-        The offset of the `?` or `#` that ends the path, or of the end.
     """
     var is_special = url.is_special()
     url.parts.path.start = len(url.octets) if path_start < 0 else path_start
