@@ -240,11 +240,7 @@ struct JsonErrors(Movable):
     var _count_max: Int
 
     def __init__(out self, count_max: Int):
-        """Starts without errors.
-
-        Args:
-            count_max: How many are kept; at least 1.
-        """
+        """Starts without errors, of which so many are kept, at least 1."""
         self.list = []
         self._count_max = count_max
 
@@ -258,17 +254,9 @@ struct JsonErrors(Movable):
         return len(self.list)
 
     def is_full(self) -> Bool:
-        """Tells whether more need not be looked for.
-
-        Returns:
-            True if there are enough.
-        """
+        """Tells whether more errors need not be looked for."""
         return len(self.list) >= self._count_max
 
     def first(mut self) -> JsonError:
-        """Takes the first error out.
-
-        Returns:
-            It; there must be one.
-        """
+        """Takes the first error out; there must be one."""
         return self.list.pop(0)

@@ -12,12 +12,8 @@ comptime _DEFAULT_HASHER = StaticString(
 
 
 def is_json_scalar[T: AnyType]() -> Bool:
-    """Tells whether values of a type are a boolean, a number or a text in JSON.
-
-    Returns:
-        True for `Bool`, `String`, integers of up to 64 bits and floats of 32
-        and 64 bits.
-    """
+    """Tells whether values of a type are a boolean, a number or a text in JSON:
+    `Bool`, `String`, integers of up to 64 bits and floats of 32 and 64 bits."""
     comptime IS_SIGNED = (
         T == Int or T == Int64 or T == Int32 or T == Int16 or T == Int8
     )
@@ -29,11 +25,8 @@ def is_json_scalar[T: AnyType]() -> Bool:
 
 
 def is_plain_struct[T: AnyType]() -> Bool:
-    """Tells whether a type is no more than its fields, as far as can be told.
-
-    Returns:
-        False for types of the standard library, and for what is no struct.
-    """
+    """Tells whether a type is no more than its fields, as far as can be told:
+    not those of the standard library, and what is no struct."""
     comptime if reflect[T].is_struct():
         # What the compiler knows without an import has no module in its name.
         var name = String(materialize[reflect[T].name()]()).split("[")[0]
@@ -43,23 +36,13 @@ def is_plain_struct[T: AnyType]() -> Bool:
 
 
 def type_name[T: AnyType]() -> String:
-    """Names a type as a program writes it.
-
-    Returns:
-        Such as `Optional[Int]`.
-    """
+    """Names a type as a program writes it, such as `Optional[Int]`."""
     return readable_type_name(materialize[reflect[T].name()]())
 
 
 def readable_type_name(full: StringSpan) -> String:
-    """Names a type as a program writes it.
-
-    Args:
-        full: Its name as reflection has it, with modules and defaults.
-
-    Returns:
-        Such as `Optional[Int]`.
-    """
+    """Names a type as a program writes it, such as `Optional[Int]`, by its name
+    as reflection has it, with modules and defaults."""
     var name = full.replace("SIMD[DType.int, 1]", "Int")
     name = name.replace("SIMD[DType.bool, 1]", "Bool")
     name = name.replace("SIMD[DType.float64, 1]", "Float64")
@@ -80,16 +63,9 @@ def readable_type_name(full: StringSpan) -> String:
 def json_field_problem[
     S: AnyType, index: Int, knows_form: Bool, trait_name: StaticString
 ]() -> String:
-    """Says that a field of a struct has no form in JSON, if it has none.
-
-    Parameters:
-        index: Which of its fields.
-        knows_form: Whether the field's type has a form of its own.
-        trait_name: What a type conforms to that has one.
-
-    Returns:
-        A sentence, or nothing.
-    """
+    """Says that a field of a struct has no form in JSON, if it has none. Its
+    type has a form of its own if `knows_form`; `trait_name` is what such types
+    conform to."""
     comptime F = reflect[S].field_types()[index]
     comptime if knows_form or is_json_scalar[F]() or is_plain_struct[F]():
         return String()

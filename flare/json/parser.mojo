@@ -57,14 +57,8 @@ struct JsonParser[origin: ImmOrigin](Movable):
     def __init__(
         out self, text: Span[UInt8, Self.origin], limits: JsonLimits
     ) raises JsonError:
-        """Prepares for one text.
-
-        Args:
-            limits: What it may ask for.
-
-        Raises:
-            JsonError: If the text is longer than the limit or not UTF-8.
-        """
+        """Prepares for one text. Raises if it is longer than the limit or not
+        UTF-8."""
         if len(text) > limits.length_max:
             raise JsonError.in_text(
                 JsonErrorKind.TOO_LONG,
@@ -91,11 +85,6 @@ struct JsonParser[origin: ImmOrigin](Movable):
         self._closer = 0
 
     def parse(deinit self) raises JsonError -> JsonDocument:
-        """Parses the text.
-
-        Raises:
-            JsonError: At the first octet that breaks the grammar.
-        """
         self._parse_values()
         self._nodes.append(self._stack[0])
         return JsonDocument(self._octets^, self._nodes^)
@@ -296,12 +285,8 @@ struct JsonNode(TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, kind: JsonKind, count: Int, payload: UInt64):
-        """Makes a node.
-
-        Args:
-            count: A string's length in bytes, an array's elements, an object's
-                members; else 0.
-        """
+        """Makes a node; the count is a string's length in bytes, an array's
+        elements, an object's members; else 0."""
         self.header = UInt64(count) << 8 | UInt64(kind.code)
         self.payload = payload
 
@@ -311,17 +296,12 @@ struct JsonNode(TrivialRegisterPassable):
 
     @always_inline
     def count(self) -> Int:
-        """Reads the count.
-
-        Returns:
-            A string's length in bytes, an array's elements, an object's
-            members; else 0.
-        """
+        """Reads a string's length in bytes, an array's elements, an object's
+        members; else 0."""
         return Int(self.header >> 8)
 
 
 struct JsonDocument(Movable):
-    """A parsed text."""
 
     var octets: Buffer
     """The text, with its strings unescaped in place."""
@@ -329,30 +309,18 @@ struct JsonDocument(Movable):
     """All values; the last is the root. Never empty."""
 
     def __init__(out self, var octets: Buffer, var nodes: List[JsonNode]):
-        """Takes what a parser made.
-
-        Args:
-            octets: The text with strings unescaped.
-            nodes: At least one node; children before their parents.
-        """
+        """Takes what a parser made: the text with strings unescaped, and at
+        least one node, children before their parents."""
         self.octets = octets^
         self.nodes = nodes^
 
     @always_inline
     def root(self) -> Int:
-        """Finds the outermost value.
-
-        Returns:
-            Its index in `nodes`.
-        """
+        """Finds the index in `nodes` of the outermost value."""
         return len(self.nodes) - 1
 
     def path(self, index: Int) -> String:
-        """Tells how to reach a value from the root.
-
-        Returns:
-            Such as `$["a"][0]`.
-        """
+        """Tells how to reach a value from the root, such as `$["a"][0]`."""
         var steps = String()
         var target = index
         # A parent lies behind its children, so one pass finds all ancestors.
@@ -424,27 +392,16 @@ struct NumberScan(TrivialRegisterPassable):
     @staticmethod
     @always_inline
     def broken(offset: Int) -> Self:
-        """Reports an octet where a digit should be.
-
-        Returns:
-            A scan without a number.
-        """
+        """Reports an octet where a digit should be."""
         return Self(offset, JsonKind.NULL, 0, False)
 
 
 @always_inline
 def scan_number(base: BytePtr, start: Int) -> NumberScan:
-    """Reads the number at the start of a text.
+    """Reads the number at the start of a text, a digit or a minus sign; octets
+    behind it are left unread, and one that belongs to no number must follow.
 
     Source: RFC 8259 section 6.
-
-    Args:
-        base: Start of the memory; an octet that belongs to no number must
-            follow the text.
-        start: Offset of the first octet, a digit or a minus sign.
-
-    Returns:
-        The number; octets behind it are left unread.
     """
     # SAFETY: every loop stops at an octet that is no digit, which the caller
     # promises.

@@ -209,7 +209,6 @@ trait Ruled:
 
 @fieldwise_init
 struct BrokenRule(Copyable, Movable):
-    """A rule that a value breaks."""
 
     var field: StaticString
     var reason: String
@@ -217,11 +216,8 @@ struct BrokenRule(Copyable, Movable):
 
 
 def broken_rules[T: Ruled](value: T) -> List[BrokenRule]:
-    """Holds a struct to its rules.
-
-    Returns:
-        Of each field the first rule that it breaks.
-    """
+    """Holds a struct to its rules; of each field, the first that it breaks
+    counts."""
     comptime PROBLEM = rules_problem[T]()
     comptime assert PROBLEM.byte_length() == 0, PROBLEM
     var rules = FieldRules()
@@ -256,11 +252,7 @@ def _add_broken(
 
 
 def rules_problem[T: Ruled]() -> String:
-    """Says which rule fits to no field; the compiler asks.
-
-    Returns:
-        A sentence; empty if all fit.
-    """
+    """Says which rule fits to no field; the compiler asks. Empty if all fit."""
     var rules = FieldRules()
     T.rules(rules)
     for ref rule in rules.rules:
@@ -288,12 +280,8 @@ def rules_problem[T: Ruled]() -> String:
 def ruled_schema(
     rules: FieldRules, field: StaticString, var schema: String
 ) -> String:
-    """Adds the rules of a field to its schema.
-
-    Args:
-        rules: Those of the struct.
-        schema: JSON text, of an object.
-    """
+    """Adds the rules of a field, among those of the struct, to its schema, the
+    JSON text of an object."""
     for ref rule in rules.rules:
         if rule.field == field:
             schema = rule.add_keywords(schema)
@@ -320,7 +308,6 @@ def _with_keyword(
 
 @fieldwise_init
 struct _Measured(TrivialRegisterPassable):
-    """What rules look at of a value."""
 
     var kind: Int
     var whole: Int
@@ -334,15 +321,9 @@ trait _Measurable:
 
     @staticmethod
     def rule_kind() -> Int:
-        """Tells which rules it may have."""
         ...
 
     def rule_measure(self) -> _Measured:
-        """Measures a value.
-
-        Returns:
-            What rules look at.
-        """
         ...
 
 
@@ -404,19 +385,11 @@ def _measured[F: AnyType](value: F) -> _Measured:
 __extension Optional(_Measurable):
     @staticmethod
     def rule_kind() -> Int:
-        """Tells which rules it may have.
-
-        Returns:
-            Those of the value.
-        """
+        """Tells which rules it may have: those of the value."""
         return _kind_of[Self.T]()
 
     def rule_measure(self) -> _Measured:
-        """Measures a value.
-
-        Returns:
-            What rules look at: nothing, if there is no value.
-        """
+        """Measures a value; nothing, if there is none."""
         if self:
             return _measured(self.value())
         return _Measured(_NOTHING, 0, 0, False)
@@ -425,13 +398,8 @@ __extension Optional(_Measurable):
 __extension List(_Measurable):
     @staticmethod
     def rule_kind() -> Int:
-        """Tells which rules it may have."""
         return _LIST
 
     def rule_measure(self) -> _Measured:
-        """Measures a list.
-
-        Returns:
-            How many elements it has.
-        """
+        """Measures how many elements a list has."""
         return _Measured(_LIST, len(self), 0, False)

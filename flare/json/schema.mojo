@@ -17,7 +17,6 @@ comptime SCHEMA_PLACE = StaticString("#/components/schemas/")
 
 @fieldwise_init
 struct NamedSchema(Copyable, Movable):
-    """The schema of a struct."""
 
     var id: String
     """The struct with its module; what `$ref`s name."""
@@ -83,13 +82,11 @@ trait JsonDescribed:
 
 
 def schema_of[T: AnyType](mut book: SchemaBook) -> String:
-    """Writes the schema of what `read_json` reads and `write_json` writes.
+    """Writes the schema of what `read_json` reads and `write_json` writes; the
+    book gets those of structs, which are named by `$ref`.
 
     Source: JSON Schema 2020-12, which OpenAPI 3.1 uses. Of a type that reads or
     writes itself, and is not `JsonDescribed`, nothing is known: `{}`.
-
-    Args:
-        book: Gets the schemas of structs, which are named by `$ref`.
     """
     comptime if conforms_to(T, JsonDescribed):
         return T.schema(book)
@@ -102,11 +99,8 @@ def schema_of[T: AnyType](mut book: SchemaBook) -> String:
 
 
 def scalar_schema[T: AnyType]() -> StaticString:
-    """Writes the schema of a boolean, a number or a text.
-
-    Returns:
-        JSON text; that of a text for other types.
-    """
+    """Writes the schema of a boolean, a number or a text; that of a text for
+    other types."""
     comptime if T == Bool:
         return '{"type":"boolean"}'
     elif T == Int or T == Int64:
@@ -169,12 +163,10 @@ def _knows_form[F: AnyType]() -> Bool:
 
 
 def schema_id(name: StringSpan) -> String:
-    """Makes a name of what may stand in the name of a component.
+    """Makes a name of what may stand in the name of a component, with `_` for
+    all else, not at the end.
 
     Source: OpenAPI 3.1, Components Object: `^[a-zA-Z0-9._-]+$`.
-
-    Returns:
-        The name with `_` for all else, not at the end.
     """
     var octets = List[UInt8](capacity=name.byte_length())
     for octet in name.as_bytes():
@@ -223,11 +215,7 @@ struct _Fields:
 __extension Optional(JsonDescribed):
     @staticmethod
     def schema(mut book: SchemaBook) -> String:
-        """Writes the schema of a value or `null`.
-
-        Args:
-            book: Gets the schemas of structs within.
-        """
+        """Writes the schema of a value or `null`."""
         return String(
             '{"anyOf":[', schema_of[Self.T](book), ',{"type":"null"}]}'
         )
@@ -236,22 +224,14 @@ __extension Optional(JsonDescribed):
 __extension List(JsonDescribed):
     @staticmethod
     def schema(mut book: SchemaBook) -> String:
-        """Writes the schema of an array.
-
-        Args:
-            book: Gets the schemas of structs within.
-        """
+        """Writes the schema of an array."""
         return String('{"type":"array","items":', schema_of[Self.T](book), "}")
 
 
 __extension Dict(JsonDescribed):
     @staticmethod
     def schema(mut book: SchemaBook) -> String:
-        """Writes the schema of an object with names of any kind.
-
-        Args:
-            book: Gets the schemas of structs within.
-        """
+        """Writes the schema of an object with names of any kind."""
         return String(
             '{"type":"object","additionalProperties":',
             schema_of[Self.V](book),

@@ -9,17 +9,9 @@ from std.sys.intrinsics import likely
 
 @always_inline
 def scan_plain(base: BytePtr, start: Int) -> Int:
-    """Finds the first octet that is special within a string.
-
-    Args:
-        base: Start of the memory; a special octet must follow, with
-            `SCAN_SLACK` readable bytes behind it.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The offset of a quotation mark, a reverse solidus or a control
-        character below 0x20.
-    """
+    """Finds the first octet that is special within a string: a quotation mark,
+    a reverse solidus or a control character below 0x20. One must follow, with
+    `SCAN_SLACK` readable bytes behind it."""
     # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
     var offset = start
     while True:
@@ -31,15 +23,7 @@ def scan_plain(base: BytePtr, start: Int) -> Int:
 
 
 def scan_plain_scalar(base: BytePtr, start: Int) -> Int:
-    """Finds the first octet that is special within a string, one at a time.
-
-    Args:
-        base: Start of the memory; a special octet must follow.
-        start: Offset of the first octet to look at.
-
-    Returns:
-        The offset of that octet.
-    """
+    """Does the same as `scan_plain`, one octet at a time."""
     # SAFETY: the caller promises a stop octet.
     var offset = start
     while True:
@@ -62,11 +46,6 @@ struct StringScan(TrivialRegisterPassable):
 
     @staticmethod
     def broken(offset: Int, failure: JsonErrorKind) -> Self:
-        """Reports a broken rule.
-
-        Returns:
-            A scan without a string.
-        """
         return Self(offset, -1, failure)
 
 
@@ -85,19 +64,13 @@ struct _Escape(TrivialRegisterPassable):
 
 @no_inline
 def unescape(base: BytePtr, start: Int, first_stop: Int) -> StringScan:
-    """Replaces the escapes of a string by what they stand for, in place.
+    """Replaces the escapes of a string by what they stand for, in place;
+    `first_stop` is what `scan_plain` gave for `start`. Returns the string's new
+    length, and its end in the text, behind which there is a control character,
+    with `SCAN_SLACK` readable bytes behind it.
 
     Source: RFC 8259 section 7. No escape is shorter than the UTF-8 it stands
     for, so the string only shrinks.
-
-    Args:
-        base: Start of the memory; a control character must follow the text,
-            with `SCAN_SLACK` readable bytes behind it.
-        start: Offset of the string's first octet.
-        first_stop: What `scan_plain` gave for `start`.
-
-    Returns:
-        The string's new length, and its end in the text.
     """
     # SAFETY: reads stop at the control character that the caller promises;
     # writes stay behind reads.

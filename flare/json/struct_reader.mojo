@@ -78,15 +78,8 @@ def read_into[
     T: Movable & Deinitable
 ](view: JsonView, mut errors: JsonErrors, place: Erased) -> Bool:
     """Makes a value of a JSON value as `read_json` does, and goes on where
-    something does not fit, to find what else does not.
-
-    Args:
-        errors: Gets what does not fit.
-        place: Gets the value; memory for a T.
-
-    Returns:
-        False if something does not fit: nothing is at the place then.
-    """
+    something does not fit, to find what else does not: then it is False, and
+    nothing is at the place."""
     # SAFETY: the document outlives the call, and no view outlives it.
     return _read[T](
         _AnyView(
@@ -128,15 +121,9 @@ def _read[
 
 
 def json_problem[T: AnyType]() -> String:
-    """Says which field of a struct cannot be read from JSON; run by the
-    compiler. What stands in lists and dictionaries is not looked at.
-
-    Parameters:
-        T: The struct, or any other type.
-
-    Returns:
-        A sentence; empty if all can.
-    """
+    """Says which field of a struct cannot be read from JSON, run by the
+    compiler; empty if all can. What stands in lists and dictionaries is not
+    looked at."""
     comptime if is_plain_struct[T]() and not conforms_to(T, JsonReadable):
         comptime for index in range(reflect[T].field_count()):
             comptime F = reflect[T].field_types()[index]
@@ -291,29 +278,15 @@ trait JsonCollected(Deinitable, Movable):
         mut errors: JsonErrors,
         place: Erased,
     ) -> Bool:
-        """Makes a value, and goes on where something does not fit.
-
-        Args:
-            errors: Gets what does not fit.
-            place: Gets the value; memory for one.
-
-        Returns:
-            False if something does not fit: nothing is at the place then.
-        """
+        """Makes a value, and goes on where something does not fit: then it is
+        False, and nothing is at the place."""
         ...
 
 
 __extension Optional(JsonReadable, JsonMaybe, JsonCollected):
     @staticmethod
     def from_json(view: JsonView) raises JsonError -> Self:
-        """Reads `null` as nothing, all else as a value.
-
-        Returns:
-            The value, or nothing.
-
-        Raises:
-            JsonError: If the JSON value does not fit.
-        """
+        """Reads `null` as nothing, all else as a value."""
         comptime assert conforms_to(Self, Movable & Deinitable)
         return read_json[Self](view)
 
@@ -327,15 +300,7 @@ __extension Optional(JsonReadable, JsonMaybe, JsonCollected):
         mut errors: JsonErrors,
         place: Erased,
     ) -> Bool:
-        """Reads `null` as nothing, all else as a value.
-
-        Args:
-            errors: Gets what does not fit.
-            place: Gets the value; memory for one.
-
-        Returns:
-            False if the value does not fit.
-        """
+        """Reads `null` as nothing, all else as a value."""
         comptime assert conforms_to(Self.T, Movable & Deinitable)
         # SAFETY: the value is taken out only if it was made.
         if view.is_null():
@@ -353,11 +318,6 @@ __extension Optional(JsonReadable, JsonMaybe, JsonCollected):
 __extension List(JsonReadable, JsonCollected):
     @staticmethod
     def from_json(view: JsonView) raises JsonError -> Self:
-        """Reads an array.
-
-        Raises:
-            JsonError: If it is no array, or an element does not fit.
-        """
         comptime assert conforms_to(Self, Movable & Deinitable)
         return read_json[Self](view)
 
@@ -367,15 +327,6 @@ __extension List(JsonReadable, JsonCollected):
         mut errors: JsonErrors,
         place: Erased,
     ) -> Bool:
-        """Reads an array.
-
-        Args:
-            errors: Gets what does not fit.
-            place: Gets the value; memory for one.
-
-        Returns:
-            False if it is no array, or elements do not fit.
-        """
         comptime assert conforms_to(Self.T, Movable & Deinitable)
         return _read_list[Self.T](view, errors, place)
 
@@ -383,19 +334,13 @@ __extension List(JsonReadable, JsonCollected):
 __extension Dict(JsonReadable, JsonCollected):
     @staticmethod
     def from_json(view: JsonView) raises JsonError -> Self:
-        """Reads an object, whatever its names are.
+        """Reads an object, whatever its names are; the last member wins if a
+        name is repeated.
 
-        The names are the peer's choice. `Dict[String, V, KeyedHasher]` takes any
-        at a cost that is linear. The hash of `Dict[String, V]` has no key, so
-        that an object of 1,024 members and more is refused if its names are
+        The names are the peer's choice. `Dict[String, V, KeyedHasher]` takes
+        any at a cost that is linear. The hash of `Dict[String, V]` has no key,
+        so that an object of 1,024 members and more is refused if its names are
         equal or meet in the table more often than chance has it.
-
-        Returns:
-            Its members; the last wins if a name is repeated.
-
-        Raises:
-            JsonError: If it is no object, or a value does not fit, or names
-                were made to collide.
         """
         comptime assert conforms_to(Self, Movable & Deinitable)
         return read_json[Self](view)
@@ -406,16 +351,7 @@ __extension Dict(JsonReadable, JsonCollected):
         mut errors: JsonErrors,
         place: Erased,
     ) -> Bool:
-        """Reads an object, whatever its names are.
-
-        Args:
-            errors: Gets what does not fit.
-            place: Gets the value; memory for one.
-
-        Returns:
-            False if it is no object, values do not fit, or names were made to
-            collide.
-        """
+        """Reads an object, as `from_json`."""
         comptime assert Self.K == String, "names in JSON are text"
         comptime assert conforms_to(Self.V, Copyable & Deinitable)
         comptime if not conforms_to(Self.H, Keyed):
@@ -544,7 +480,6 @@ struct FieldPlan(TrivialRegisterPassable):
 
     var name: StaticString
     var place: Erased
-    """Where the value goes."""
     var fill: FillField
     var drop: def(Erased) thin -> None
 
@@ -556,33 +491,20 @@ trait FieldSource:
     def fill[
         F: Movable & Deinitable
     ](source: Erased, name: StaticString, place: Erased) -> Bool:
-        """Makes the value of a field.
-
-        Args:
-            source: A value of this type.
-            place: Gets the value; memory for an F.
-
-        Returns:
-            False if there is no value; the source keeps the reason.
-        """
+        """Makes the value of a field, of a source of this type. False if there
+        is no value; the source keeps the reason."""
         ...
 
 
 def make_fieldwise[
     T: Movable & Deinitable, S: FieldSource
 ](mut source: S, place: Pointer[mut=True, T, _]) -> Bool:
-    """Makes a struct of the values of its fields.
+    """Makes a struct of the values of its fields, in their order; False if one
+    is missing, and nothing is at the place.
 
     The struct's own initializers are not called: it is for plain structs, that
     are no more than their fields. The source is asked for all fields, also if
     there is no value for one: it can then tell of all that are bad.
-
-    Args:
-        source: Asked for the fields in their order.
-        place: Gets the struct; memory for a T.
-
-    Returns:
-        False if a value is missing: nothing is at the place then.
     """
     # SAFETY: the plans are written here, each once, for fields that lie in
     # `place`; source and place outlive the call.
@@ -606,11 +528,7 @@ def make_fieldwise[
 
 
 def erased[T: AnyType](pointer: Pointer[mut=True, T, _]) -> Erased:
-    """Forgets the type of a value.
-
-    Args:
-        pointer: Where the value is; it must outlive all uses of the result.
-    """
+    """Forgets the type of a value, which must outlive all uses of the result."""
     # SAFETY: the caller keeps the value for as long as the result is used.
     return pointer.unsafe_bitcast[NoneType]().unsafe_origin_cast[
         MutUntrackedOrigin

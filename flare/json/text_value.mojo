@@ -46,21 +46,9 @@ trait FromTexts(Deinitable, Movable):
 def read_texts[
     T: Movable & Deinitable
 ](texts: List[String]) raises TextError -> T:
-    """Reads the value of a parameter.
-
-    Parameters:
-        T: Its type: `Optional` for one that may be left out, `List` for one
-            that may be repeated, or as for `read_text`.
-
-    Args:
-        texts: All texts of its name.
-
-    Returns:
-        The value; of several texts the first one's.
-
-    Raises:
-        TextError: If there is none, or it is bad.
-    """
+    """Reads the value of a parameter of all texts of its name: `Optional` for
+    one that may be left out, `List` for one that may be repeated, or as for
+    `read_text`, the first one's. Raises if there is none, or it is bad."""
     comptime if conforms_to(T, FromTexts):
         return T.from_texts(texts)
     else:
@@ -70,11 +58,8 @@ def read_texts[
 
 
 def texts_schema[T: AnyType]() -> String:
-    """Writes the JSON Schema of a parameter, for documents.
-
-    Returns:
-        JSON text. A value that may be left out has the schema of a value.
-    """
+    """Writes the JSON Schema of a parameter, for documents. A value that may be
+    left out has the schema of a value."""
     comptime if conforms_to(T, FromTexts):
         return T.texts_schema()
     else:
@@ -82,23 +67,12 @@ def texts_schema[T: AnyType]() -> String:
 
 
 def may_be_absent[T: AnyType]() -> Bool:
-    """Tells whether a parameter may be left out.
-
-    Returns:
-        True for an `Optional` and a `List`.
-    """
+    """Tells whether a parameter may be left out: an `Optional` and a `List`."""
     return conforms_to(T, FromTexts)
 
 
 def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
-    """Reads a value.
-
-    Parameters:
-        T: `Int`, `Float64`, `Bool`, `String`, or what is `FromText`.
-
-    Raises:
-        TextError: If the text is no such value.
-    """
+    """Reads an `Int`, `Float64`, `Bool`, `String`, or what is `FromText`."""
     comptime if conforms_to(T, FromText):
         return T.from_text(text)
     elif T == String:
@@ -120,22 +94,15 @@ def read_text[T: Movable & Deinitable](text: StringSpan) raises TextError -> T:
 
 
 def is_text_scalar[T: AnyType]() -> Bool:
-    """Tells whether `read_text` knows a type.
-
-    Returns:
-        True for `Int`, `Float64`, `Bool`, `String`, and what is `FromText`.
-    """
+    """Tells whether `read_text` knows a type: `Int`, `Float64`, `Bool`,
+    `String`, and what is `FromText`."""
     comptime IS_SCALAR = T == Int or T == Float64 or T == Bool or T == String
     return IS_SCALAR or conforms_to(T, FromText)
 
 
 def form_problem[T: AnyType]() -> String:
-    """Says that a field of a struct cannot be read from a form; run by the
-    compiler.
-
-    Returns:
-        A sentence; empty if all can.
-    """
+    """Says that a field of a struct cannot be read from a form, run by the
+    compiler; empty if all can."""
     comptime for index in range(reflect[T].field_count()):
         comptime F = reflect[T].field_types()[index]
         comptime if not is_text_scalar[F]() and not conforms_to(F, FromTexts):
@@ -153,11 +120,7 @@ def form_problem[T: AnyType]() -> String:
 
 
 def parse_int(text: StringSpan) raises TextError -> Int:
-    """Reads an integer: digits, with a sign before negative ones.
-
-    Raises:
-        TextError: If it is none, or does not fit 64 bits.
-    """
+    """Reads an integer of 64 bits: digits, with a sign before negative ones."""
     comptime RULE = StaticString("is no integer of 64 bits; write it as -12")
     var octets = text.as_bytes()
     var start = 1 if len(octets) > 0 and octets[0] == 45 else 0
@@ -201,17 +164,7 @@ def _parse_bool(text: StringSpan) raises TextError -> Bool:
 __extension Optional(FromTexts):
     @staticmethod
     def from_texts(texts: List[String]) raises TextError -> Self:
-        """Reads the first text, if there is one.
-
-        Args:
-            texts: The texts of one name.
-
-        Returns:
-            The value, or nothing.
-
-        Raises:
-            TextError: If the text is bad.
-        """
+        """Reads the first text, if there is one."""
         comptime assert conforms_to(Self.T, Movable & Deinitable)
         if len(texts) == 0:
             return Self(None)
@@ -226,17 +179,7 @@ __extension Optional(FromTexts):
 __extension List(FromTexts):
     @staticmethod
     def from_texts(texts: List[String]) raises TextError -> Self:
-        """Reads all texts.
-
-        Args:
-            texts: The texts of one name.
-
-        Returns:
-            The values in order.
-
-        Raises:
-            TextError: If a text is bad.
-        """
+        """Reads all texts."""
         comptime assert conforms_to(Self.T, Movable & Deinitable)
         return rebind_var[Self](_read_list[Self.T](texts))
 

@@ -286,11 +286,7 @@ struct JsonWriter(Movable):
 
 
 def append_json_string(mut out: Buffer, text: StringSpan):
-    """Writes a string with its quotes, escaped (RFC 8259 section 7).
-
-    Args:
-        text: The string; UTF-8.
-    """
+    """Writes a string of UTF-8 with its quotes, escaped (RFC 8259 section 7)."""
     # The text is copied first, so that the scan runs in the buffer, which has
     # slack; mostly there is nothing to escape.
     var count = text.byte_length()
@@ -474,7 +470,6 @@ struct JsonComposer(Movable):
 
     @no_inline
     def end_object(mut self):
-        """Ends the innermost object."""
         try:
             self._writer.end_object()
         except error:
@@ -491,7 +486,6 @@ struct JsonComposer(Movable):
 
     @no_inline
     def end_array(mut self):
-        """Ends the innermost array."""
         try:
             self._writer.end_array()
         except error:
@@ -523,11 +517,7 @@ struct JsonComposer(Movable):
 
     @no_inline
     def json(mut self, name: StringSpan, text: StringSpan):
-        """Writes a member.
-
-        Args:
-            text: Any value, as JSON text.
-        """
+        """Writes a member of any value, as JSON text."""
         try:
             var value = parse(text)
             self._writer.key(name)
@@ -540,12 +530,8 @@ struct JsonComposer(Movable):
             self._error = error^
 
     def finish(deinit self) raises JsonError -> String:
-        """Ends the outermost object.
-
-        Raises:
-            JsonError: The first thing that was wrong: a text that is not UTF-8
-                or no JSON, or calls that make no object.
-        """
+        """Ends the outermost object. Raises the first thing that was wrong: a
+        text that is not UTF-8 or no JSON, or calls that make no object."""
         if self._error:
             raise self._error.take()
         self._writer.end_object()
