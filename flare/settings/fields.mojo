@@ -199,12 +199,8 @@ struct SettingFields(Movable):
         prefix: String,
         is_made: Bool,
     ):
-        """Adds the fields of a struct; makes it first if it has a default.
-
-        Args:
-            prefix: What the names of its fields begin with.
-            is_made: Whether the memory holds one already.
-        """
+        """Adds the fields of a struct, with a prefix to their names. Makes it
+        first if it has a default, and not `is_made` already."""
         var is_whole = is_made
         comptime if conforms_to(T, SettingsDefaults):
             if not is_made:

@@ -262,11 +262,7 @@ def read_settings[
 
 
 def arguments() -> List[String]:
-    """Copies the arguments of the program.
-
-    Returns:
-        Them, without the program's name.
-    """
+    """Copies the arguments of the program, without its name."""
     var texts = List[String]()
     for index in range(1, len(argv())):
         texts.append(String(argv()[index]))
@@ -275,7 +271,6 @@ def arguments() -> List[String]:
 
 @fieldwise_init
 struct Given(Copyable, Movable):
-    """What a program was started with."""
 
     var environment: List[String]
     """Entries as `NAME=value`."""
@@ -310,18 +305,9 @@ def _print(text: String):
 def settings_of[
     T: Movable & Deinitable
 ](given: Given, var defaults: Optional[T]) raises SettingsError -> Settings[T]:
-    """Makes a struct of what a program was started with.
-
-    Args:
-        defaults: What holds where nothing is given; nothing for the struct's
-            own defaults.
-
-    Returns:
-        The struct, and where each value comes from.
-
-    Raises:
-        SettingsError: All that is wrong; or that help is wanted.
-    """
+    """Makes a struct of what a program was started with, and tells where each
+    value comes from; without defaults the struct's own hold. Raises all that is
+    wrong; or that help is wanted."""
     var place = unsafe_stack_allocation[1, T]().unsafe_origin_cast[
         MutUntrackedOrigin
     ]()

@@ -84,11 +84,7 @@ def exit_refusing(problems: List[String]) -> Never:
 
 
 def refusal_lines(program: StringSpan, problems: List[String]) -> String:
-    """Writes what `exit_refusing` says.
-
-    Returns:
-        A line for each problem.
-    """
+    """Writes what `exit_refusing` says, in a line for each problem."""
     var text = Text()
     for ref problem in problems:
         text = text^.add(program).add(": ").add(problem).add("\n")

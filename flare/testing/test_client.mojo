@@ -215,17 +215,9 @@ struct _Call(Copyable, WakeTarget):
 
 
 def whole_body(body: Body) raises -> Body:
-    """Reads a body's source, if it has one.
-
-    Args:
-        body: The body; its source is used up.
-
-    Returns:
-        Content in memory. Of an endless source that which it has now.
-
-    Raises:
-        Error: What the source raises, or that it does not end.
-    """
+    """Reads a body's source into memory, if it has one; of an endless source
+    that which it has now. Raises what the source raises, or that it does not
+    end."""
     if not body.is_stream():
         return body.copy()
     var stream = body.stream()
