@@ -207,16 +207,11 @@ def _rejected_spans(response: ClientResponse) raises -> Int:
 def encode_spans(
     resource: Attributes, spans: List[SpanData]
 ) raises JsonError -> String:
-    """Writes an ExportTraceServiceRequest in the JSON mapping of OTLP.
+    """Writes an ExportTraceServiceRequest in the JSON mapping of OTLP; the
+    resource is what is told of the program.
 
     Source: OTLP specification, JSON Protobuf Encoding: ids are hex, 64-bit
     numbers are decimal text, enums are numbers.
-
-    Args:
-        resource: What is told of the program.
-
-    Raises:
-        JsonError: Never, since all text is made UTF-8.
     """
     var writer = JsonWriter(256 + 512 * len(spans))
     writer.begin_object()

@@ -134,11 +134,7 @@ struct TraceContext(Equatable, TrivialRegisterPassable, Writable):
 
 
 def write_id(id: UInt64, mut writer: Some[Writer]):
-    """Writes an id, or half of one.
-
-    Args:
-        writer: Gets 16 lower-case hex digits.
-    """
+    """Writes an id, or half of one, in 16 lower-case hex digits."""
     var digits = hex_digits(id)
     var room = Array[UInt8, _ID_LEN](fill=0)
     comptime for index in range(_ID_LEN):

@@ -19,11 +19,8 @@ struct IdSource(Movable):
     var _count: SharedCounters
 
     def __init__(out self) raises OsError:
-        """Draws the seeds.
-
-        Raises:
-            OsError: If the system gives no random octets or no memory.
-        """
+        """Draws the seeds. Raises if the system gives no random octets or no
+        memory."""
         var octets = Array[UInt8, 32](fill=0)
         fill_random(Span(octets))
         self._seeds = SIMD[DType.uint64, 4](0)
@@ -35,14 +32,8 @@ struct IdSource(Movable):
 
     @always_inline
     def context(self, parent: TraceContext) -> TraceContext:
-        """Makes the context of a span.
-
-        Args:
-            parent: Gives the trace's id; not valid for a trace of its own.
-
-        Returns:
-            The context, with the parent's flags.
-        """
+        """Makes the context of a span with the parent's flags, in its trace or,
+        if it is not valid, in one of its own."""
         var mixed = _mix(self._seeds + UInt64(self._count.take(0)) * _GOLDEN)
         # One id in 2^64 would be the one that is not allowed.
         var span_id = max(mixed[2], UInt64(1))

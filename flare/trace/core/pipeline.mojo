@@ -293,7 +293,6 @@ struct _Shared(Movable):
 
 @fieldwise_init
 struct _ExportLoop[E: SpanExporter](Task):
-    """What the thread does."""
 
     var shared: ArcPointer[_Shared]
 
@@ -377,29 +376,19 @@ struct SpanPipeline(ImplicitlyCopyable):
     def __init__[
         E: SpanExporter
     ](out self, var exporter: E, config: BatchConfig) raises:
-        """Makes a pipeline, whose thread is not running yet.
-
-        Raises:
-            Error: If the configuration cannot work, or the system has no locks
-                or random octets.
+        """Makes a pipeline, whose thread is not running yet. Raises if the
+        configuration cannot work, or the system has no locks or random octets.
         """
         self._owner = ArcPointer(_Owner(exporter^, config))
 
     @always_inline
     def ids(self) -> Pointer[IdSource, origin_of(self._owner[].ids)]:
-        """Lends what makes ids.
-
-        Returns:
-            The same for all copies.
-        """
+        """Lends what makes ids, the same for all copies."""
         return Pointer(to=self._owner[].ids)
 
     def submit(self, var span: SpanData):
-        """Takes a span that is over, and does not wait.
-
-        Args:
-            span: The span; dropped and counted if the queue is full.
-        """
+        """Takes a span that is over, and does not wait: it is dropped and
+        counted if the queue is full."""
         if self._owner[].is_running.load() == 0:
             self._begin()
         ref shared = self._owner[].shared[]
@@ -432,14 +421,8 @@ struct SpanPipeline(ImplicitlyCopyable):
             )
 
     def flush(self, timeout_ms: Int) -> Bool:
-        """Waits until all spans that are over are exported.
-
-        Args:
-            timeout_ms: How long; what is left then is dropped.
-
-        Returns:
-            True if nothing is left.
-        """
+        """Waits until all spans that are over are exported, or for a time; what
+        is left then is dropped, and this is False."""
         ref shared = self._owner[].shared[]
         var deadline = Deadline(timeout_ms)
         var queue = shared.queue.lock()
@@ -465,13 +448,8 @@ struct SpanPipeline(ImplicitlyCopyable):
         return self._owner[].shared[].config.flush_ms
 
     def dropped_count(self) -> Int:
-        """Counts the spans of this process that nobody gets.
-
-        Returns:
-            How many were dropped or refused.
-        """
+        """Counts the spans of this process that were dropped or refused."""
         return self._owner[].shared[].queue.lock()[].dropped_count
 
     def exported_count(self) -> Int:
-        """Counts the spans of this process that were exported."""
         return self._owner[].shared[].queue.lock()[].exported_count

@@ -11,15 +11,9 @@ from flare.trace.core.trace_state import TraceStateReader
 
 @always_inline
 def remote_parent(fields: Fields) -> TraceContext:
-    """Reads the trace that a request belongs to.
-
-    Args:
-        fields: The request's header fields.
-
-    Returns:
-        The context; one that is not valid if there is no traceparent, a broken
-        one, or more than one (Trace Context section 3.2).
-    """
+    """Reads the trace that a request belongs to; one that is not valid if there
+    is no traceparent, a broken one, or more than one (Trace Context section
+    3.2)."""
     var index = fields.find("traceparent")
     if index < 0 or fields.find("traceparent", index + 1) >= 0:
         return TraceContext()
@@ -27,14 +21,8 @@ def remote_parent(fields: Fields) -> TraceContext:
 
 
 def read_trace_state(fields: Fields) -> String:
-    """Reads the tracestate of a request with a traceparent that is valid.
-
-    Args:
-        fields: The request's header fields.
-
-    Returns:
-        What goes on to the next service; empty if there is none.
-    """
+    """Reads the tracestate of a request with a traceparent that is valid, which
+    goes on to the next service; empty if there is none."""
     var index = fields.find("tracestate")
     if index < 0:
         return String()
@@ -67,12 +55,8 @@ def current_span(req: Request) -> TraceSpan:
 
 
 def set_trace_fields(mut headers: HeaderMap, span: TraceSpan):
-    """Puts a span's trace into a request that is to be made.
-
-    Args:
-        headers: The request's fields; a traceparent of their own stays.
-        span: The span that the request is a part of.
-    """
+    """Puts the trace of the span that a request is a part of into it; a
+    traceparent of its own stays."""
     if not span.context.is_valid() or "traceparent" in headers:
         return
     try:

@@ -15,7 +15,6 @@ from flare.trace.core.span_data import (
 
 
 struct _Recording(Movable):
-    """A span that goes on."""
 
     var data: SpanData
     var began_ns: Int

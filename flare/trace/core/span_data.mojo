@@ -272,11 +272,8 @@ struct SpanData(Copyable, Movable):
 
 
 def cut_text(var text: String) -> String:
-    """Cuts a text that is too long, between two characters.
-
-    Returns:
-        At most `TEXT_LEN_MAX` bytes of it.
-    """
+    """Cuts a text that is longer than `TEXT_LEN_MAX` bytes, between two
+    characters."""
     if text.byte_length() <= TEXT_LEN_MAX:
         return text^
     var octets = text.as_bytes()
