@@ -37,7 +37,6 @@ comptime REDIRECTION_MAX = 16
 
 
 struct _Node(Movable):
-    """A node, and the way to it."""
 
     var name: String
     var link: RedisLink

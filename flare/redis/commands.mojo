@@ -51,27 +51,17 @@ trait RedisCommands(Deinitable, Movable):
     """What sends a command and gives its reply."""
 
     def _commands(ref self) -> ref[self] Command:
-        """Lends the room for commands.
-
-        Returns:
-            The room, which is a field of this.
-        """
+        """Lends the room for commands, which is a field of this."""
         ...
 
     def _run(mut self) raises RedisError -> Reply[ImmUntrackedOrigin]:
-        """Sends the command that was written, and repeats what may be.
-
-        Returns:
-            The reply, lent until the next command; no error of the server.
-
-        Raises:
-            RedisError: If it fails, or the server refuses.
-        """
+        """Sends the command that was written, and repeats what may be. The
+        reply is lent until the next command, and no error of the server: that
+        is raised."""
         ...
 
     @always_inline
     def _next[o: MutOrigin](ref[o] self) -> ref[o] Command:
-        """Makes room for the next command."""
         ref commands = self._commands()
         commands.clear()
         return commands
@@ -942,11 +932,8 @@ trait RedisCommands(Deinitable, Movable):
 
 
 def set_wait(mut command: Command, wait_ms: Int) raises RedisError:
-    """Notes how long the server waits on purpose.
-
-    Raises:
-        RedisError: If it would wait for ever.
-    """
+    """Notes how long the server waits on purpose. Raises if it would wait for
+    ever."""
     if wait_ms < 1:
         raise RedisError(
             RedisErrorKind.BAD_ARGUMENT,
@@ -965,28 +952,14 @@ def add_keys(mut command: Command, keys: List[String]):
 
 
 def text_or_none(reply: Reply[_]) raises RedisError -> Optional[String]:
-    """Copies a text.
-
-    Returns:
-        The text; None for null.
-
-    Raises:
-        RedisError: If it is none.
-    """
+    """Copies a text; None for null."""
     if reply.is_null():
         return None
     return String(reply.text())
 
 
 def texts(reply: Reply[_]) raises RedisError -> List[String]:
-    """Copies texts.
-
-    Args:
-        reply: An array or a set of them.
-
-    Raises:
-        RedisError: If one is none.
-    """
+    """Copies the texts of an array or a set."""
     reply.check()
     var copies = List[String](capacity=len(reply))
     var items = reply.__iter__()

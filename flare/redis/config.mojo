@@ -10,9 +10,7 @@ from flare.url.percent import percent_decode
 from flare.url.url import Url
 
 comptime REDIS_PORT = UInt16(6379)
-"""The port of servers."""
 comptime SENTINEL_PORT = UInt16(26379)
-"""The port of sentinels."""
 comptime _DATABASE_MAX = 65_535
 # More than any server is built with.
 

@@ -67,11 +67,8 @@ struct RedisConnection(Movable):
 
     @always_inline
     def is_open(self) -> Bool:
-        """Tells whether there is a connection, as far as this side knows.
-
-        Returns:
-            False before `open` and after `close`.
-        """
+        """Tells whether there is a connection, as far as this side knows: from
+        `open` to `close`."""
         return self._socket.is_open() or Bool(self._tls)
 
     def close(mut self):
@@ -87,11 +84,8 @@ struct RedisConnection(Movable):
         self._used_ms = 0
 
     def fd(self) -> Int32:
-        """Lends the descriptor, to wait for.
-
-        Returns:
-            The number, good while the connection is open; -1 if closed.
-        """
+        """Lends the descriptor, to wait for, good while the connection is open;
+        -1 if closed."""
         if self._tls:
             return self._tls.held()[].fd()
         return self._socket.fd()
@@ -102,17 +96,9 @@ struct RedisConnection(Movable):
         context: Optional[TlsClientContext],
         timeout_ms: Int,
     ) raises RedisError:
-        """Connects and logs in.
-
-        Args:
-            config: Where to, and as whom.
-            context: What to trust, if TLS is spoken.
-            timeout_ms: How long all of it may take.
-
-        Raises:
-            RedisError: If there is no connection (`CONNECT_FAILED`), or the
-                server refuses the login.
-        """
+        """Connects and logs in; with TLS, the context says what to trust.
+        Raises if there is no connection (`CONNECT_FAILED`), or the server
+        refuses the login."""
         self.close()
         self.name = config.server_name()
         # Until the socket waits by itself.
@@ -209,26 +195,14 @@ struct RedisConnection(Movable):
 
     @always_inline
     def exchange(mut self, command: Command) raises RedisError:
-        """Sends commands and receives their replies, which `first` and `all`
-        lend until the next call.
-
-        Args:
-            command: The commands; at least one.
-
-        Raises:
-            RedisError: If the connection fails or the time is over; it is
-                closed then. What a server refuses is a reply.
-        """
+        """Sends at least one command and receives the replies, which `first`
+        and `all` lend until the next call. If the connection fails or the time
+        is over, it is closed. What a server refuses is a reply."""
         self.exchange(command, self._timeout_ms)
 
     def exchange(mut self, command: Command, timeout_ms: Int) raises RedisError:
-        """Does the same within a time of its own.
-
-        Args:
-            command: The commands; at least one.
-            timeout_ms: How long it may take; the wait that a command asks the
-                server for comes on top.
-        """
+        """Does the same within a time of its own; the wait that a command asks
+        the server for comes on top."""
         try:
             self._exchange(command, timeout_ms)
         except error:
@@ -238,15 +212,8 @@ struct RedisConnection(Movable):
             raise failure^
 
     def start(mut self, command: Command) raises RedisError:
-        """Sends commands; `finish` receives their replies. Other connections
-        may be used in between.
-
-        Args:
-            command: The commands; at least one.
-
-        Raises:
-            RedisError: As `exchange` does.
-        """
+        """Sends at least one command; `finish` receives the replies. Other
+        connections may be used in between. Raises as `exchange` does."""
         try:
             self._drop_lent()
             self._check_unread(self._timeout_ms)
@@ -261,11 +228,7 @@ struct RedisConnection(Movable):
 
     def finish(mut self) raises RedisError:
         """Receives the replies of what `start` sent, within the usual time
-        since then.
-
-        Raises:
-            RedisError: As `exchange` does.
-        """
+        since then. Raises as `exchange` does."""
         try:
             while not self._parser.advance(self._input.terminate()):
                 self._receive_until(self._used_ms, self._timeout_ms)
@@ -278,20 +241,14 @@ struct RedisConnection(Movable):
 
     @always_inline
     def first(self) -> Reply[ImmUntrackedOrigin]:
-        """Lends the first reply.
-
-        Returns:
-            The reply; the caller gives it the origin of the connection.
-        """
+        """Lends the first reply; the caller gives it the origin of the
+        connection."""
         return self._parser.first(self._input.span())
 
     @always_inline
     def all(self) -> Reply[ImmUntrackedOrigin]:
-        """Lends all replies, as the elements of one.
-
-        Returns:
-            The replies; the caller gives them the origin of the connection.
-        """
+        """Lends all replies, as the elements of one; the caller gives it the
+        origin of the connection."""
         return self._parser.all(self._input.span())
 
     @always_inline
@@ -318,18 +275,9 @@ struct RedisConnection(Movable):
         self._lent_len = self._parser.length()
 
     def receive_push(mut self, deadline: Deadline) raises RedisError -> Bool:
-        """Receives one message that nobody asked for.
-
-        Args:
-            deadline: When to give up.
-
-        Returns:
-            True if it is here, and lent by `first`; False if the time is over,
-            which leaves the connection as it was.
-
-        Raises:
-            RedisError: If the connection fails; it is closed then.
-        """
+        """Receives one message that nobody asked for, which `first` lends;
+        False if the time is over, which leaves the connection as it was. If the
+        connection fails, it is closed."""
         try:
             if self._lent_len > 0 or not self._parser.takes_pushes:
                 self._drop_lent()
@@ -347,11 +295,8 @@ struct RedisConnection(Movable):
             raise failure^
 
     def send_only(mut self, octets: Span[UInt8, _]) raises RedisError:
-        """Sends commands whose answers come as pushes.
-
-        Raises:
-            RedisError: If the connection fails; it is closed then.
-        """
+        """Sends commands whose answers come as pushes. If the connection fails,
+        it is closed."""
         try:
             self._send(octets, self._timeout_ms)
         except error:

@@ -23,7 +23,6 @@ struct RedisLink(Movable):
     var connection: RedisConnection
     """The connection; closed at first, and after a failure."""
     var connect_count: Int
-    """How often a connection was made."""
     var is_pinned: Bool
     """True while the server remembers something for this connection alone, so
     that another one does not serve (WATCH)."""
@@ -32,11 +31,8 @@ struct RedisLink(Movable):
     var _failures: Int
 
     def __init__(out self, var config: RedisConfig) raises RedisError:
-        """Takes a configuration; nothing is sent.
-
-        Raises:
-            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
-        """
+        """Takes a configuration; nothing is sent. Raises if a value of it
+        cannot work (`BAD_ARGUMENT`)."""
         config.check()
         self._context = None
         if config.is_tls:
@@ -51,14 +47,8 @@ struct RedisLink(Movable):
     def run(
         mut self, command: Command
     ) raises RedisError -> Reply[ImmUntrackedOrigin]:
-        """Sends one command, and repeats it if that is safe.
-
-        Returns:
-            The reply, lent until the next exchange; no error of the server.
-
-        Raises:
-            RedisError: If it fails, or the server refuses.
-        """
+        """Sends one command, and repeats it if that is safe. The reply is lent
+        until the next exchange, and no error of the server: that is raised."""
         if likely(self.connection.is_open()):
             try:
                 self.connection.exchange(command)
@@ -71,15 +61,8 @@ struct RedisLink(Movable):
         return self._run_patiently(command, None)
 
     def run_all(mut self, command: Command) raises RedisError:
-        """Sends commands together, and repeats them if that is safe. The
-        connection lends the replies, of which some may be errors.
-
-        Args:
-            command: The commands; at least one.
-
-        Raises:
-            RedisError: If the connection fails.
-        """
+        """Sends at least one command, and repeats them if that is safe. The
+        connection lends the replies, of which some may be errors."""
         if likely(self.connection.is_open()):
             try:
                 self.connection.exchange(command)
@@ -165,11 +148,7 @@ struct RedisLink(Movable):
         return error^
 
     def open(mut self) raises RedisError:
-        """Connects and logs in now, if that is not done.
-
-        Raises:
-            RedisError: If it fails; there is one attempt.
-        """
+        """Connects and logs in now, if that is not done; there is one attempt."""
         self._open_if_closed(Deadline(self.config.timeout_ms))
 
     def _open_if_closed(mut self, deadline: Deadline) raises RedisError:
@@ -220,18 +199,10 @@ def find_master(
     context: Optional[TlsClientContext],
     deadline: Deadline,
 ) raises RedisError:
-    """Asks sentinels where a master is, and notes it in `host` and `port`.
-
-    The sentinel that answers is asked first the next time.
-
-    Args:
-        config: Whom to ask, and for which master.
-        context: What to trust, if TLS is spoken.
-        deadline: When to give up.
-
-    Raises:
-        RedisError: If none knows (`NO_MASTER`); it says what each said.
-    """
+    """Asks sentinels where a master is, and notes it in `host` and `port`. The
+    sentinel that answers is asked first the next time. With TLS, the context
+    says what to trust. Raises if none knows (`NO_MASTER`); it says what each
+    said."""
     var said = List[String](capacity=len(config.sentinels))
     for index in range(len(config.sentinels)):
         try:
@@ -286,15 +257,8 @@ def _ask_sentinel(
 def set_address(
     mut config: RedisConfig, address: StringSpan, default_port: UInt16
 ) raises RedisError:
-    """Notes `host:port` in a configuration.
-
-    Args:
-        address: Host and port; the last colon separates them.
-        default_port: The port if none is given.
-
-    Raises:
-        RedisError: If the port is no number (`BAD_ARGUMENT`).
-    """
+    """Notes host and port, which the last colon separates, in a configuration.
+    Raises if the port is no number (`BAD_ARGUMENT`)."""
     var octets = address.as_bytes()
     var colon = len(octets)
     for index in range(len(octets)):

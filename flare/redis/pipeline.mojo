@@ -210,20 +210,9 @@ def append_transaction(mut room: Command, pipe: Pipeline):
 def transaction_replies[
     o: ImmOrigin
 ](all: Reply[o]) raises RedisError -> Reply[o]:
-    """Gives the replies of the commands between MULTI and EXEC.
-
-    Parameters:
-        o: The origin of what owns the octets.
-
-    Args:
-        all: The replies to all that was sent, from MULTI to EXEC.
-
-    Returns:
-        The reply to EXEC; null if a key that is watched was changed.
-
-    Raises:
-        RedisError: What the server refused first: it says more than EXEC.
-    """
+    """Gives the reply to EXEC of those to all that was sent, from MULTI on;
+    null if a key that is watched was changed. Raises what the server refused
+    first: it says more than EXEC."""
     var items = all.__iter__()
     while True:
         var reply = items.next()
@@ -233,7 +222,6 @@ def transaction_replies[
 
 
 def nothing_to_send() -> RedisError:
-    """Says that a pipeline is empty."""
     return RedisError(
         RedisErrorKind.BAD_ARGUMENT, String("the pipeline has no commands")
     )

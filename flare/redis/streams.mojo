@@ -368,17 +368,7 @@ def _add_positions(
 
 
 def read_entries(reply: Reply[_]) raises RedisError -> List[StreamEntry]:
-    """Copies entries.
-
-    Args:
-        reply: An array of them.
-
-    Returns:
-        The entries; those that were deleted have no fields.
-
-    Raises:
-        RedisError: If they are none.
-    """
+    """Copies an array of entries; those that were deleted have no fields."""
     reply.check()
     var entries = List[StreamEntry](capacity=len(reply))
     var items = reply.__iter__()

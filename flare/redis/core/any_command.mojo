@@ -25,16 +25,9 @@ def append_command(
     arguments: List[String],
     key_index: Optional[Int],
 ) raises RedisError:
-    """Appends a command with texts.
-
-    Args:
-        arguments: What follows its name.
-        key_index: Which argument is the key; None where the name tells.
-
-    Raises:
-        RedisError: If the name or the index cannot be right (`BAD_ARGUMENT`);
-            nothing is appended then.
-    """
+    """Appends a command with texts; `key_index` is the argument that is the
+    key, None where the name tells. Raises if the name or the index cannot be
+    right (`BAD_ARGUMENT`); nothing is appended then."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
         _append(room, place, index, arguments[index].as_bytes())
@@ -46,12 +39,7 @@ def append_command(
     arguments: List[List[UInt8]],
     key_index: Optional[Int],
 ) raises RedisError:
-    """Appends a command with octets.
-
-    Args:
-        arguments: What follows its name.
-        key_index: Which argument is the key; None where the name tells.
-    """
+    """Appends a command with octets."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
         _append(room, place, index, Span(arguments[index]))
@@ -63,12 +51,7 @@ def append_command(
     arguments: List[RedisArg],
     key_index: Optional[Int],
 ) raises RedisError:
-    """Appends a command with arguments of any kind.
-
-    Args:
-        arguments: What follows its name.
-        key_index: Which argument is the key; None where the name tells.
-    """
+    """Appends a command with arguments of any kind."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
         _append(room, place, index, arguments[index].text.as_bytes())
@@ -121,11 +104,7 @@ def _is_streams(octets: Span[UInt8, _]) -> Bool:
 
 
 def check_name(name: StringSpan) raises RedisError:
-    """Checks that the name of a command may be one.
-
-    Raises:
-        RedisError: If it is empty, or more than one word (`BAD_ARGUMENT`).
-    """
+    """Checks that the name of a command is one word (`BAD_ARGUMENT`)."""
     if name.byte_length() == 0:
         raise RedisError(
             RedisErrorKind.BAD_ARGUMENT,

@@ -97,7 +97,6 @@ struct Command(Movable):
     var _key_len: Int
 
     def __init__(out self):
-        """Makes room for commands."""
         self.octets = Buffer(256)
         self.count = 0
         self.is_repeatable = True
@@ -117,27 +116,13 @@ struct Command(Movable):
 
     @always_inline
     def begin[name: StaticString](mut self, argument_count: Int):
-        """Begins a command that changes something.
-
-        Parameters:
-            name: The command, in upper case.
-
-        Args:
-            argument_count: How many texts follow its name.
-        """
+        """Begins a command, in upper case, that changes something."""
         self.is_repeatable = False
         self._begin[name](argument_count)
 
     @always_inline
     def begin_read[name: StaticString](mut self, argument_count: Int):
-        """Begins a command that changes nothing.
-
-        Parameters:
-            name: The command, in upper case.
-
-        Args:
-            argument_count: How many texts follow its name.
-        """
+        """Begins a command, in upper case, that changes nothing."""
         self._begin[name](argument_count)
 
     @always_inline
@@ -149,11 +134,7 @@ struct Command(Movable):
         self.octets.append_literal["\r\n"]()
 
     def begin_any(mut self, name: Span[UInt8, _], argument_count: Int):
-        """Begins a command whose name is known when it is sent.
-
-        Args:
-            argument_count: How many texts follow its name.
-        """
+        """Begins a command whose name is known when it is sent."""
         if not is_read(name):
             self.is_repeatable = False
         self.count += 1
@@ -183,49 +164,34 @@ struct Command(Movable):
 
     @always_inline
     def add_literal[text: StaticString](mut self):
-        """Appends a word of the command."""
         append_header(self.octets, 0x24, text.byte_length())
         self.octets.append_literal[text]()
         self.octets.append_literal["\r\n"]()
 
     @no_inline
     def add_number(mut self, number: Int):
-        """Appends a number as an argument."""
         append_bulk(self.octets, String(number).as_bytes())
 
     @no_inline
     def add_fraction(mut self, number: Float64):
-        """Appends a number as an argument."""
         append_bulk(self.octets, String(number).as_bytes())
 
     def set_key(mut self, start: Int, length: Int):
-        """Says where the first key is, for commands that are not typed.
-
-        Args:
-            start: Where it begins in `octets`.
-            length: Its length in bytes.
-        """
+        """Says where the first key is, for commands that are not typed."""
         if self._key_len < 0:
             self._key_start = start
             self._key_len = length
 
     @always_inline
     def has_key(self) -> Bool:
-        """Tells whether a command has a key.
-
-        Returns:
-            False if any node of a cluster will do.
-        """
+        """Tells whether a command has a key; without one any node of a cluster
+        will do."""
         return self._key_len >= 0
 
     def first_key(
         ref self,
     ) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
-        """Lends the first key.
-
-        Returns:
-            The key; empty if there is none.
-        """
+        """Lends the first key; empty if there is none."""
         return self.octets.span()[
             self._key_start : self._key_start + max(self._key_len, 0)
         ]
@@ -233,12 +199,7 @@ struct Command(Movable):
 
 @always_inline
 def append_header(mut out: Buffer, mark: UInt8, count: Int):
-    """Appends the mark of a type and a count, as one line.
-
-    Args:
-        mark: `*` or `$`.
-        count: The count; at least 0.
-    """
+    """Appends the mark of a type, `*` or `$`, and a count, as one line."""
     out.reserve(32)
     if likely(count < 10):
         # SAFETY: `reserve` made the room that is written.
@@ -293,11 +254,8 @@ comptime _READS = StaticString(
 
 
 def is_read(name: Span[UInt8, _]) -> Bool:
-    """Tells whether a command changes nothing, however often it is sent.
-
-    Returns:
-        True for those that are known.
-    """
+    """Tells whether a command is known to change nothing, however often it is
+    sent."""
     var word = String(" ")
     for octet in name:
         if octet - 97 < 26:
@@ -311,15 +269,9 @@ def is_read(name: Span[UInt8, _]) -> Bool:
 
 
 def key_place(name: StringSpan) -> Int:
-    """Tells which argument of a command is its first key.
-
-    Args:
-        name: The command, in any case.
-
-    Returns:
-        Its place behind the name, from 0; -1 if there is none, and -2 if the
-        word before the keys is `STREAMS`.
-    """
+    """Tells which argument of a command, its name in any case, is its first
+    key, from 0; -1 if there is none, and -2 if the word before the keys is
+    `STREAMS`."""
     comptime without = StaticString(
         " PING ECHO TIME INFO ROLE COMMAND DBSIZE FLUSHDB FLUSHALL KEYS SCAN"
         " RANDOMKEY PUBLISH SCRIPT CLUSTER CONFIG CLIENT ACL HELLO AUTH SELECT"

@@ -317,11 +317,7 @@ struct RedisError(Copyable, Movable, Writable):
 
 @no_inline
 def protocol_error(what: StaticString, octet: UInt8, offset: Int) -> RedisError:
-    """Says that what came is no RESP.
-
-    Args:
-        offset: Where, in bytes from the start of the reply.
-    """
+    """Says that what came is no RESP."""
     var message = Text().add("the octet ").add(Int(octet)).add(" at byte ")
     message = message^.add(offset).add(" of the reply is not ")
     return RedisError(
@@ -331,11 +327,8 @@ def protocol_error(what: StaticString, octet: UInt8, offset: Int) -> RedisError:
 
 @no_inline
 def too_large(what: StaticString, limit: Int) -> RedisError:
-    """Says that a reply is beyond a limit.
-
-    Args:
-        what: What there is too much of, and the name of the limit.
-    """
+    """Says that a reply is beyond a limit: what there is too much of, and the
+    name of the limit."""
     return RedisError(
         RedisErrorKind.REPLY_TOO_LARGE,
         Text()

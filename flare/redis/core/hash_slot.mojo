@@ -26,11 +26,8 @@ comptime _TABLE = _table()
 
 
 def crc16(octets: Span[UInt8, _]) -> UInt16:
-    """Computes the checksum that slots are made of: CRC16 of XMODEM.
-
-    Returns:
-        The checksum, `0x31C3` for "123456789".
-    """
+    """Computes the checksum that slots are made of: CRC16 of XMODEM, `0x31C3`
+    for "123456789"."""
     var remainder = UInt16(0)
     for octet in octets:
         var place = Int((remainder >> 8) ^ UInt16(octet))
@@ -39,13 +36,10 @@ def crc16(octets: Span[UInt8, _]) -> UInt16:
 
 
 def hash_tag[o: ImmOrigin](key: Span[UInt8, o]) -> Span[UInt8, o]:
-    """Gives the part of a key that says where it is.
+    """Gives the part of a key that says where it is: what is between the first
+    `{` and the next `}` if that is not empty, else all of it.
 
     Keys with the same tag are on the same node: `{user1}.name`.
-
-    Returns:
-        What is between the first `{` and the next `}` if that is not empty,
-        else all of it.
     """
     for start in range(len(key)):
         if key[start] == 0x7B:
@@ -81,14 +75,8 @@ struct Redirection(Copyable, Movable):
 
 
 def read_redirection(message: StringSpan) raises RedisError -> Redirection:
-    """Reads an error of a node: `MOVED 3999 127.0.0.1:6381`.
-
-    Returns:
-        Where the key is.
-
-    Raises:
-        RedisError: If it names no slot or no node (`PROTOCOL`).
-    """
+    """Reads where a key is from an error of a node: `MOVED 3999
+    127.0.0.1:6381`. Raises if it names no slot or no node (`PROTOCOL`)."""
     var octets = message.as_bytes()
     var first = _find(octets, 0x20, 0)
     var second = _find(octets, 0x20, first + 1)
@@ -138,26 +126,17 @@ struct SlotMap(Movable):
     var _owners: List[Int16]
 
     def __init__(out self):
-        """Makes a map in which nobody has anything."""
         self.nodes = []
         self._owners = List[Int16](length=SLOT_COUNT, fill=Int16(-1))
 
     def owner(self, slot: Int) -> Optional[String]:
-        """Names the node of a slot.
-
-        Returns:
-            The node; None if it is not known.
-        """
+        """Names the node of a slot; None if it is not known."""
         if slot < 0 or slot >= SLOT_COUNT or self._owners[slot] < 0:
             return None
         return self.nodes[Int(self._owners[slot])]
 
     def set_owner(mut self, first: Int, last: Int, node: String):
-        """Gives slots to a node.
-
-        Args:
-            node: The node, as `host:port`.
-        """
+        """Gives slots to a node, as `host:port`."""
         var place = -1
         for index in range(len(self.nodes)):
             if self.nodes[index] == node:
@@ -169,11 +148,8 @@ struct SlotMap(Movable):
             self._owners[slot] = Int16(place)
 
     def covered_count(self) -> Int:
-        """Counts the slots whose node is known.
-
-        Returns:
-            How many; 16384 in a cluster that is whole.
-        """
+        """Counts the slots whose node is known: 16384 in a cluster that is
+        whole."""
         var count = 0
         for slot in range(SLOT_COUNT):
             count += Int(self._owners[slot] >= 0)
@@ -183,15 +159,8 @@ struct SlotMap(Movable):
 def read_slots(
     reply: Reply[_], asked_host: StringSpan
 ) raises RedisError -> SlotMap:
-    """Reads the answer to `CLUSTER SLOTS`.
-
-    Args:
-        asked_host: The host of the node that was asked: a node that does not
-            know its own address gives none.
-
-    Raises:
-        RedisError: If it is no such answer.
-    """
+    """Reads the answer to `CLUSTER SLOTS` of a host: a node that does not know
+    its own address gives none."""
     var map = SlotMap()
     var ranges = reply.__iter__()
     reply.check()
@@ -207,9 +176,4 @@ def read_slots(
 
 
 def node_name(host: StringSpan, port: UInt16) -> String:
-    """Makes the name of a node.
-
-    Returns:
-        Both with a colon between.
-    """
     return String(host, ":", port)

@@ -60,7 +60,6 @@ struct ReplyParser(Movable):
     """
 
     var limits: ReplyLimits
-    """How much a reply may be."""
     var takes_pushes: Bool
     """True if a push counts as a reply, as for a subscriber. Default False."""
     var _nodes: List[ReplyNode]
@@ -71,11 +70,6 @@ struct ReplyParser(Movable):
     var _missing: Int
 
     def __init__(out self, limits: ReplyLimits = ReplyLimits.DEFAULT):
-        """Makes a parser that waits for nothing.
-
-        Args:
-            limits: How much a reply may be.
-        """
         self.limits = limits
         self.takes_pushes = False
         self._nodes = List[ReplyNode](capacity=16)
@@ -86,11 +80,7 @@ struct ReplyParser(Movable):
 
     @always_inline
     def begin(mut self, count: Int):
-        """Expects replies, and forgets those of before.
-
-        Args:
-            count: How many, pushes not counted.
-        """
+        """Expects replies, pushes not counted, and forgets those of before."""
         if unlikely(len(self._nodes) > KEPT_NODE_COUNT_MAX):
             self._nodes = List[ReplyNode](capacity=16)
         self._nodes.clear()
@@ -104,46 +94,25 @@ struct ReplyParser(Movable):
 
     @always_inline
     def length(self) -> Int:
-        """Tells how many octets are parsed.
-
-        Returns:
-            The octets from the start of the input, to be dropped with the
-            replies.
-        """
+        """Tells how many octets from the start of the input are parsed, to be
+        dropped with the replies."""
         return self._offset
 
     @always_inline
     def missing(self) -> Int:
-        """Tells how many octets are wanted at least.
-
-        Returns:
-            How many are known to follow; 0 if that is not known. It is the
-            server's word, and within the limits.
-        """
+        """Tells how many octets are known to follow; 0 if that is not known. It
+        is the server's word, and within the limits."""
         return self._missing
 
     def all(self, octets: Span[UInt8, _]) -> Reply[ImmUntrackedOrigin]:
-        """Lends all replies as the elements of one.
-
-        Args:
-            octets: The input that was parsed.
-
-        Returns:
-            The replies; the caller gives them the origin of what owns both
-            parser and octets.
+        """Lends all replies in the input that was parsed, as the elements of
+        one; the caller gives it the origin of what owns both parser and octets.
         """
         return self._lend(octets, 0)
 
     @always_inline
     def first(self, octets: Span[UInt8, _]) -> Reply[ImmUntrackedOrigin]:
-        """Lends the first reply.
-
-        Args:
-            octets: The input that was parsed.
-
-        Returns:
-            The reply, as `all` lends them.
-        """
+        """Lends the first reply, as `all` does."""
         var place = 1
         # What was pushed in front of it, or is said about it.
         while unlikely(self._nodes.at(place).kind == ReplyKind.ATTRIBUTE):
@@ -166,18 +135,10 @@ struct ReplyParser(Movable):
         )
 
     def advance(mut self, input: TerminatedInput) raises RedisError -> Bool:
-        """Parses what is here.
-
-        Args:
-            input: All octets from the first one that is not dropped.
-
-        Returns:
-            True if all replies that are expected are whole.
-
-        Raises:
-            RedisError: If it is no RESP (`PROTOCOL`), or beyond a limit
-                (`REPLY_TOO_LARGE`). Nothing behind it can be read.
-        """
+        """Parses all octets from the first one that is not dropped; True if all
+        replies that are expected are whole. Raises if it is no RESP
+        (`PROTOCOL`), or beyond a limit (`REPLY_TOO_LARGE`). Nothing behind it
+        can be read."""
         while True:
             while self._open.at(len(self._open) - 1).left == 0:
                 var done = self._open.pop()

@@ -447,7 +447,6 @@ struct ReplyItems[o: ImmOrigin](ImplicitlyCopyable, Iterator):
     """
 
     comptime Element = Reply[Self.o]
-    """What it gives."""
 
     var _reply: Reply[Self.o]
     var _place: Int
@@ -455,11 +454,6 @@ struct ReplyItems[o: ImmOrigin](ImplicitlyCopyable, Iterator):
 
     @always_inline
     def __init__(out self, reply: Reply[Self.o]):
-        """Begins at the first.
-
-        Args:
-            reply: What holds the replies.
-        """
         self._reply = reply
         self._place = reply._place + 1
         self._left = len(reply)
@@ -471,7 +465,6 @@ struct ReplyItems[o: ImmOrigin](ImplicitlyCopyable, Iterator):
 
     @always_inline
     def has_next(self) -> Bool:
-        """Tells whether there is one more."""
         return self._left > 0
 
     @always_inline
@@ -486,11 +479,6 @@ struct ReplyItems[o: ImmOrigin](ImplicitlyCopyable, Iterator):
 
     @always_inline
     def __next__(mut self) raises StopIteration -> Reply[Self.o]:
-        """Gives the next one.
-
-        Raises:
-            StopIteration: If there is none.
-        """
         if self._left == 0:
             raise StopIteration()
         return self.next()
@@ -539,14 +527,8 @@ comptime _DIGITS_MAX = 19
 
 
 def read_integer(octets: Span[UInt8, _], mut number: Int) -> Bool:
-    """Reads a whole number of 64 bits.
-
-    Args:
-        octets: Digits, with a sign or not.
-
-    Returns:
-        False if it is none, or too large.
-    """
+    """Reads a whole number of 64 bits: digits, with a sign or not. False if it
+    is none, or too large."""
     var start = 0
     var is_negative = False
     if len(octets) > 0 and (octets[0] == 0x2D or octets[0] == 0x2B):

@@ -35,11 +35,8 @@ struct Backoff(ImplicitlyCopyable):
 def may_repeat(error: RedisError, is_repeatable: Bool) -> Bool:
     """Decides whether a command may be sent again without being asked for.
 
-    It may if the server has not carried it out, or if that would change
-    nothing. One whose answer was lost may have been carried out.
-
-    Args:
-        is_repeatable: True if carrying it out twice changes nothing.
+    It may if the server has not carried it out, or if that would change nothing
+    (`is_repeatable`). One whose answer was lost may have been carried out.
     """
     var kind = error.kind
     if (

@@ -32,22 +32,13 @@ struct RoutedCommand(Copyable, Movable):
 def route_commands(
     octets: Span[UInt8, _], given: List[GivenKey] = List[GivenKey]()
 ) raises RedisError -> List[RoutedCommand]:
-    """Finds the commands of a pipeline, and the slot of each.
+    """Finds the commands of a pipeline, and the slot of each, in order; `given`
+    says where callers know keys to be, in the same order.
 
-    A message that is published reaches the whole cluster from any node
-    (Redis Cluster specification); its channel serves as a key, so that all of
-    one channel take one way, in order.
-
-    Args:
-        octets: The commands as they are sent.
-        given: Where callers say that keys are, in the order of the commands.
-
-    Returns:
-        One for each, in order.
-
-    Raises:
-        RedisError: If a command has no key to tell its node by
-            (`BAD_ARGUMENT`); it names the command and its place.
+    A message that is published reaches the whole cluster from any node (Redis
+    Cluster specification); its channel serves as a key, so that all of one
+    channel take one way, in order. Raises if a command has no key to tell its
+    node by (`BAD_ARGUMENT`); it names the command and its place.
     """
     var routed = List[RoutedCommand]()
     var reader = _CommandReader(0)
@@ -127,7 +118,6 @@ struct _Range(TrivialRegisterPassable):
 
 @fieldwise_init
 struct _CommandReader(Movable):
-    """Reads what a `Command` has written."""
 
     var offset: Int
 
@@ -193,17 +183,13 @@ struct GatheredReplies(Movable):
     var _nodes: List[ReplyNode]
 
     def __init__(out self):
-        """Makes one without replies."""
         self._came = []
         self._octets = []
         self._places = []
         self._nodes = []
 
     def begin(mut self, count: Int):
-        """Forgets the replies of before.
-
-        Args:
-            count: How many commands there are.
+        """Forgets the replies of before, and expects those to `count` commands.
         """
         if self._octets.capacity() > _KEPT_LEN_MAX:
             self._octets = []
@@ -215,20 +201,12 @@ struct GatheredReplies(Movable):
         self._places.resize(count, -1)
 
     def put(mut self, index: Int, reply: Reply[_]):
-        """Copies the reply of a command; the last one that is put counts.
-
-        Args:
-            index: Which command, from 0.
-        """
+        """Copies the reply of a command; the last one that is put counts."""
         self._places[index] = len(self._came)
         reply.append_to(self._came, self._octets)
 
     def put_failure(mut self, index: Int, error: RedisError):
-        """Notes that a command has no reply, for `Reply.error` to say why.
-
-        Args:
-            index: Which command, from 0.
-        """
+        """Notes that a command has no reply, for `Reply.error` to say why."""
         self._places[index] = len(self._came)
         var start = len(self._octets)
         self._octets.append(OWN_ERROR_MARK)
@@ -242,14 +220,7 @@ struct GatheredReplies(Movable):
         self._came.append(ReplyNode(start, length, 1, ReplyKind.ERROR))
 
     def error(self, index: Int) -> RedisError:
-        """Gives the error that a command has as its reply.
-
-        Args:
-            index: Which command, from 0.
-
-        Returns:
-            The error; it must be one.
-        """
+        """Gives the error that a command must have as its reply."""
         var node = self._came[self._places[index]]
         return RedisError.of_reply(
             Span(self._octets).between(node.start, node.start + node.length)
@@ -269,11 +240,8 @@ struct GatheredReplies(Movable):
         self._nodes[0].end = UInt32(len(self._nodes))
 
     def lend(self) -> Reply[ImmOrigin(origin_of(self))]:
-        """Lends the replies as `arrange` has put them.
-
-        Returns:
-            The replies as the elements of one, until the next `begin`.
-        """
+        """Lends the replies as `arrange` has put them, as the elements of one,
+        until the next `begin`."""
         # SAFETY: both lists are this value's own, which the origin names.
         return Reply[ImmOrigin(origin_of(self))](
             unsafe_nodes=self._nodes, unsafe_octets=self._octets

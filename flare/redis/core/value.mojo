@@ -45,14 +45,7 @@ struct RedisValue(Copyable, Movable):
 
 
 def value_or_none(reply: Reply[_]) raises RedisError -> Optional[RedisValue]:
-    """Copies a value, if there is one.
-
-    Returns:
-        The value; None for null.
-
-    Raises:
-        RedisError: If it is an error, or no value.
-    """
+    """Copies a value; None for null. Raises if it is an error, or no value."""
     if reply.is_null():
         return None
     return RedisValue(reply)
