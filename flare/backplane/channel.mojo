@@ -68,11 +68,7 @@ trait BackplaneListener(Deinitable, Movable):
     @staticmethod
     def tell(state: Mutex[Self]):
         """Called behind all that has come to the thread that waits, with no
-        lock held.
-
-        Args:
-            state: What the hub keeps.
-        """
+        lock held."""
         return
 
     def on_tick(
@@ -81,23 +77,13 @@ trait BackplaneListener(Deinitable, Movable):
         origin: UInt64,
         mut outgoing: List[OutgoingMessage],
     ):
-        """Called at least once a second, and behind all that has come.
-
-        Args:
-            origin: This process's own number.
-            outgoing: What is to be sent; empty at first.
-        """
+        """Called at least once a second, and behind all that has come;
+        `outgoing` is empty at first."""
         return
 
     def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
-        """Delivers a message to the clients of this process.
-
-        Args:
-            is_own: True if this process has sent it.
-
-        Returns:
-            To how many it goes.
-        """
+        """Delivers a message to the clients of this process, and tells to how
+        many."""
         ...
 
 
@@ -117,19 +103,8 @@ struct HubChannel(Movable):
     def __init__[
         B: Backplane, S: BackplaneListener
     ](out self, var plane: B, state: Mutex[S], *, wants_order: Bool) raises:
-        """Makes it; nothing is connected before `open`.
-
-        Parameters:
-            S: The type of what the hub keeps.
-
-        Args:
-            state: What the hub keeps.
-            wants_order: True if all processes are to have all messages in one
-                order, and earlier ones, too.
-
-        Raises:
-            Error: If the system has no more locks.
-        """
+        """Makes it; nothing is connected before `open`. With `wants_order`, all
+        processes get all messages in one order, and earlier ones, too."""
         var link = alloc(Layout[_Link[B, S]](count=1)).unsafe_leak()
         # SAFETY: the memory belongs to this value, and `_drop` gives it back.
         link.unsafe_write(_Link(plane^, state, wants_order))
@@ -163,12 +138,8 @@ struct HubChannel(Movable):
         id: StringSpan,
         payload: Span[UInt8, _],
     ) -> Int:
-        """Sends a message to all processes, this one included.
-
-        Returns:
-            To how many clients of this process it went; 0 also if it comes
-            back later.
-        """
+        """Sends a message to all processes, this one included. Returns to how
+        many clients of this process it went: 0 also if it comes back later."""
         return self._send(self._link, kind, room, id, payload)
 
     def counts(self) -> BackplaneCounts:
@@ -176,11 +147,8 @@ struct HubChannel(Movable):
         return self._counts(self._link)
 
     def totals(self) -> BackplaneCounts:
-        """Tells the figures of all processes of this server.
-
-        Returns:
-            The figures; those of others as they were at most a second ago.
-        """
+        """Tells the figures of all processes of this server: those of others as
+        they were at most a second ago."""
         return self._totals(self._link)
 
 
@@ -188,11 +156,7 @@ trait HasBackplane:
     """A hub, or what else has a way to other processes."""
 
     def backplane_channel(self) -> Optional[ArcPointer[HubChannel]]:
-        """Tells of that way, for figures.
-
-        Returns:
-            The way; None if it is the process's own.
-        """
+        """Tells of that way, for figures; None if it is the process's own."""
         ...
 
 
@@ -348,7 +312,6 @@ struct _LinkState[B: Backplane](Movable):
         return self.send(state)
 
     def tick[S: BackplaneListener](mut self, state: Mutex[S]):
-        """Lets the listener say what it has to say."""
         var outgoing = List[OutgoingMessage]()
         state.lock()[].on_tick(coarse_monotonic_ms(), self.origin, outgoing)
         for index in range(len(outgoing)):

@@ -44,18 +44,14 @@ struct MessageKind(Equatable, ImplicitlyCopyable):
     comptime ENTERED = Self(17)
     """A member has come into a room; the id is its name."""
     comptime LEFT = Self(18)
-    """A member has left a room."""
     comptime MEMBERS = Self(19)
     """A part of all members of a process."""
     comptime WANTED = Self(20)
     """The origin wants all members of the processes that the payload names."""
 
     def is_known(self) -> Bool:
-        """Tells whether this version knows the kind.
-
-        Returns:
-            False for what a later version may send.
-        """
+        """Tells whether this version knows the kind: a later one may send
+        others."""
         return (self.value >= 1 and self.value <= 6) or (
             self.value >= 16 and self.value <= 20
         )
@@ -79,12 +75,8 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
         id_start: Int,
         payload_start: Int,
     ):
-        """Takes octets whose lengths fit; `parse_message` sees to that.
-
-        Args:
-            id_start: Where the room ends.
-            payload_start: Where the id ends.
-        """
+        """Takes octets whose lengths fit; `parse_message` sees to that. The
+        room ends at `id_start`, the id at `payload_start`."""
         self.kind = MessageKind(octets.at(1))
         self.origin = load_word(octets, 8)
         self.sequence = Int(load_word(octets, 16))
@@ -93,11 +85,7 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
         self._payload_start = payload_start
 
     def room(self) -> StringSpan[Self.o]:
-        """Names the room.
-
-        Returns:
-            The room, valid UTF-8.
-        """
+        """Names the room, in valid UTF-8."""
         return StringSpan(
             unsafe_from_utf8=self._octets.between(
                 MESSAGE_HEAD_LEN, self._id_start
@@ -105,11 +93,7 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
         )
 
     def id(self) -> StringSpan[Self.o]:
-        """Names the event, or the member.
-
-        Returns:
-            The id, valid UTF-8; may be empty.
-        """
+        """Names the event, or the member, in valid UTF-8; may be empty."""
         return StringSpan(
             unsafe_from_utf8=self._octets.between(
                 self._id_start, self._payload_start
@@ -117,23 +101,15 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
         )
 
     def payload(self) -> Span[UInt8, Self.o]:
-        """Lends what is sent.
-
-        Returns:
-            The octets; valid UTF-8 if the kind is TEXT or USER_TEXT.
-        """
+        """Lends what is sent: valid UTF-8 if the kind is TEXT or USER_TEXT."""
         return self._octets.after(self._payload_start)
 
 
 def parse_message[
     o: ImmOrigin, //
 ](octets: Span[UInt8, o]) -> Optional[BackplaneMessage[o]]:
-    """Reads a message. What comes out of shared memory or from an engine may be
-    anything.
-
-    Returns:
-        The message; None if it is none, or one of another version.
-    """
+    """Reads a message; None if it is none, or one of another version. What
+    comes out of shared memory or from an engine may be anything."""
     if len(octets) < MESSAGE_HEAD_LEN or octets.at(0) != _VERSION:
         return None
     var id_start = MESSAGE_HEAD_LEN + _load_short(octets, 2)
@@ -165,13 +141,8 @@ def write_message(
     id: StringSpan,
     payload: Span[UInt8, _],
 ):
-    """Appends a message.
-
-    Args:
-        origin: The process that sends it.
-        room: The room, at most `NAME_LEN_MAX` long.
-        id: The id, at most `NAME_LEN_MAX` long.
-    """
+    """Appends a message of process `origin`; `room` and `id` are at most
+    `NAME_LEN_MAX` long."""
     out.append_octet(_VERSION)
     out.append_octet(kind.value)
     _append_number(out, UInt64(room.byte_length()), 2)
@@ -185,11 +156,7 @@ def write_message(
 
 
 def load_word(octets: Span[UInt8, _], start: Int) -> UInt64:
-    """Reads eight octets as a number.
-
-    Args:
-        octets: Where from; there are as many.
-    """
+    """Reads eight octets as a number."""
     var word = UInt64(0)
     for index in range(8):
         word |= UInt64(octets.at(start + index)) << UInt64(8 * index)

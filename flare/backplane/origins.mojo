@@ -28,11 +28,7 @@ struct OriginTable(Movable, Sized):
         self._origins = {}
 
     def note(mut self, origin: UInt64, sequence: Int, now_ms: Int) -> Bool:
-        """Takes note of a message.
-
-        Returns:
-            False if it has come before.
-        """
+        """Takes note of a message; False if it has come before."""
         var last = self._origins.get(origin)
         if last:
             var known = last.value().sequence
@@ -46,11 +42,8 @@ struct OriginTable(Movable, Sized):
         return True
 
     def last(self, origin: UInt64) -> Int:
-        """Tells the number of the last message of a process.
-
-        Returns:
-            The number; 0 if none has come.
-        """
+        """Tells the number of the last message of a process; 0 if none has
+        come."""
         var last = self._origins.get(origin)
         return last.value().sequence if last else 0
 

@@ -47,11 +47,7 @@ struct Outbox(Movable, Sized):
     var _doubt_ms: Int
 
     def __init__(out self, waiting_len_max: Int):
-        """Makes empty queues.
-
-        Args:
-            waiting_len_max: Most bytes that may wait to be sent.
-        """
+        """Makes empty queues, in which at most so many bytes wait to be sent."""
         self.is_over = False
         self.dropped_count = 0
         self.gaps_count = 0
@@ -72,22 +68,12 @@ struct Outbox(Movable, Sized):
         return len(self._waiting) - self._sent_count
 
     def waiting_at(ref self, index: Int) -> ref[self._waiting[0]] Buffer:
-        """Lends a message that waits.
-
-        Args:
-            index: Counted from the oldest.
-        """
+        """Lends a message that waits, counted from the oldest."""
         return self._waiting[self._sent_count + index]
 
     def put(mut self, octets: Span[UInt8, _], comes_back: Bool) -> Handover:
-        """Adds a message that is to be sent.
-
-        Args:
-            comes_back: True if it is to be delivered when it comes back.
-
-        Returns:
-            What becomes of it.
-        """
+        """Adds a message that is to be sent, to be delivered when it comes back
+        if `comes_back`."""
         if self._waiting_len + len(octets) > self._waiting_len_max:
             self.dropped_count += 1
             # What came before it comes before it here, too.
@@ -147,21 +133,15 @@ struct Outbox(Movable, Sized):
         self._doubt_ms = now_ms + ECHO_MS
 
     def doubt_in_ms(self, now_ms: Int) -> Int:
-        """Tells when the connection that listens is to be asked.
-
-        Returns:
-            In how many milliseconds; the largest number if not at all.
-        """
+        """Tells in how many milliseconds the connection that listens is to be
+        asked; the largest number if not at all."""
         if self._doubt_ms == _NEVER_MS:
             return _NEVER_MS
         return max(self._doubt_ms - now_ms, 0)
 
     def take_doubt(mut self, now_ms: Int) -> Bool:
-        """Tells whether the connection that listens is to be asked now.
-
-        Returns:
-            True once for each doubt.
-        """
+        """Tells whether the connection that listens is to be asked now: once
+        for each doubt."""
         if now_ms < self._doubt_ms:
             return False
         self._doubt_ms = _NEVER_MS
@@ -182,14 +162,7 @@ struct Outbox(Movable, Sized):
         self._arrived.append(_copy(octets))
 
     def take_arrived(mut self, mut out: Buffer) -> Bool:
-        """Takes the oldest message that has come.
-
-        Args:
-            out: Where to append it.
-
-        Returns:
-            False if there is none.
-        """
+        """Appends the oldest message that has come; False if there is none."""
         if self._taken_count == len(self._arrived):
             self._arrived.clear()
             self._taken_count = 0

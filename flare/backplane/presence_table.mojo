@@ -98,11 +98,8 @@ struct PresenceTable(BackplaneListener):
     var _is_telling: Bool
 
     def __init__(out self, expires_ms: Int):
-        """Makes a table without members.
-
-        Args:
-            expires_ms: After how long a silent process is taken for dead.
-        """
+        """Makes a table without members; a process is taken for dead when it
+        was silent for `expires_ms`."""
         self.expires_ms = expires_ms
         self.now_ms = 0
         self._origin = 0
@@ -118,11 +115,8 @@ struct PresenceTable(BackplaneListener):
     def watch(
         mut self, var watcher: AnyPresenceWatcher
     ) -> Optional[ArcPointer[AnyPresenceWatcher]]:
-        """Has changes told from now on.
-
-        Returns:
-            The one before, to be ended when the lock is not held.
-        """
+        """Has changes told from now on. Returns the watcher before, to be ended
+        when the lock is not held."""
         var before = Optional(ArcPointer(watcher^))
         swap(before, self._changes.watcher)
         return before^
@@ -153,15 +147,8 @@ struct PresenceTable(BackplaneListener):
         key: UInt64,
         data: StringSpan = "",
     ) -> Int:
-        """Adds a member of this process.
-
-        Args:
-            key: Tells it from others of this process.
-            data: What else is said of it.
-
-        Returns:
-            The version now; 0 if it was there, and is as it was.
-        """
+        """Adds a member of this process, which `key` tells from its others.
+        Returns the version now; 0 if it was there, and is as it was."""
         var member = _Member(String(name), String(data))
         var before = _find(self._own, String(room), key)
         if before and before.value() == member:
@@ -178,11 +165,8 @@ struct PresenceTable(BackplaneListener):
         return self._version
 
     def leave(mut self, room: StringSpan, key: UInt64) -> Int:
-        """Takes a member of this process out.
-
-        Returns:
-            The version now; 0 if it was not there.
-        """
+        """Takes a member of this process out. Returns the version now; 0 if it
+        was not there."""
         var member = _take(self._own, String(room), key)
         if not member:
             return 0
@@ -197,11 +181,7 @@ struct PresenceTable(BackplaneListener):
         return self._version
 
     def names(self, room: StringSpan) -> List[String]:
-        """Lists who is in a room, everywhere.
-
-        Returns:
-            The names, each once, sorted.
-        """
+        """Lists who is in a room, everywhere: each name once, sorted."""
         var found = List[String]()
         for ref member in self.members(room):
             found.append(member.name)
@@ -213,11 +193,7 @@ struct PresenceTable(BackplaneListener):
         return names^
 
     def members(self, room: StringSpan) -> List[PresenceMember]:
-        """Lists the members of a room, everywhere.
-
-        Returns:
-            The members, those of this process first.
-        """
+        """Lists the members of a room, everywhere, those of this process first."""
         var found = List[PresenceMember]()
         var key = String(room)
         _add_members(self._own, key, self._origin, found)
@@ -236,11 +212,7 @@ struct PresenceTable(BackplaneListener):
         return count
 
     def process_count(self) -> Int:
-        """Counts the processes that are alive.
-
-        Returns:
-            How many others there are.
-        """
+        """Counts the other processes that are alive."""
         var count = 0
         for process in self._others.values():
             count += Int(not self._is_dead(process))
@@ -250,11 +222,7 @@ struct PresenceTable(BackplaneListener):
         return self.now_ms - process.heard_ms > self.expires_ms
 
     def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
-        """Takes note of what another process tells.
-
-        Args:
-            is_own: True if it is this process's own.
-        """
+        """Takes note of what another process tells."""
         if is_own:
             return 0
         var origin = message.origin
@@ -279,11 +247,7 @@ struct PresenceTable(BackplaneListener):
         origin: UInt64,
         mut outgoing: List[OutgoingMessage],
     ):
-        """Says what is to be said now, and forgets who is dead.
-
-        Args:
-            origin: This process's own number.
-        """
+        """Says what is to be said now, and forgets who is dead."""
         self.now_ms = now_ms
         if self._origin != origin:
             # Behind a fork: nothing is known in this process.

@@ -105,5 +105,4 @@ struct AnyPresenceWatcher(Movable):
         self._drop(self._watcher)
 
     def on_change(self, change: PresenceChange):
-        """Tells the watcher of a change."""
         self._tell(self._watcher, change)

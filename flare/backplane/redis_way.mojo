@@ -25,14 +25,7 @@ struct RedisWay(Copyable, Movable):
 
     def turns(mut self, error: RedisError) -> Bool:
         """Goes where a node says that the stream is; back to the first one if
-        it has gone from there.
-
-        Args:
-            error: What the node said, or why it said nothing.
-
-        Returns:
-            True if another node is to be asked.
-        """
+        it has gone from there. Tells whether another node is to be asked."""
         if error.kind == RedisErrorKind.MOVED:
             return self._follow(error)
         var is_gone = (
@@ -66,11 +59,7 @@ struct RedisWay(Copyable, Movable):
 
 
 def last_id(mut client: RedisClient, key: String) raises RedisError -> String:
-    """Asks for the newest entry of a stream.
-
-    Raises:
-        RedisError: If it cannot be asked.
-    """
+    """Asks for the newest entry of a stream."""
     var reply = client.command("XREVRANGE", key, "+", "-", "COUNT", 1)
     reply.check()
     if len(reply) == 0:
@@ -82,17 +71,8 @@ def id_of_time(
     mut client: RedisClient, key: String, begun_ms: Int
 ) raises RedisError -> String:
     """Finds from where a process reads that began while Redis was away: what
-    waited for Redis meanwhile comes behind it.
-
-    Args:
-        begun_ms: When the process began, by its own clock.
-
-    Returns:
-        The id; the last one's if the user may not ask for the time.
-
-    Raises:
-        RedisError: If it cannot be asked.
-    """
+    waited for Redis meanwhile comes behind it. Returns the last entry's id if
+    the user may not ask for the time."""
     try:
         var time = client.command("TIME")
         var now_ms = 1_000 * time[0].integer() + time[1].integer() // 1_000

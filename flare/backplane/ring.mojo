@@ -43,7 +43,6 @@ comptime _SKIPS_MAX = 1_000
 
 @fieldwise_init
 struct PushResult(Equatable, ImplicitlyCopyable):
-    """What became of a message."""
 
     var _value: Int
 
@@ -57,7 +56,6 @@ struct PushResult(Equatable, ImplicitlyCopyable):
 
 
 struct RingCursor(Copyable, Movable):
-    """Where a reader is."""
 
     var position: Int
     """What is read next."""
@@ -70,11 +68,7 @@ struct RingCursor(Copyable, Movable):
     """Times that what was found was no message, and was skipped."""
 
     def __init__(out self, position: Int):
-        """Begins at a position.
-
-        Args:
-            position: `SharedRing.tail` or `SharedRing.published`.
-        """
+        """Begins at `SharedRing.tail` or `SharedRing.published`."""
         self.position = position
         self.sequence = -1
         self.lost_count = 0
@@ -90,41 +84,25 @@ struct SharedRing(Movable):
     """How many octets it holds, a power of two."""
 
     def __init__(out self, capacity: Int) raises OsError:
-        """Makes an empty ring; do that before the processes are forked.
-
-        Args:
-            capacity: How many octets it holds, a power of two.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Makes an empty ring of so many octets, a power of two; do that before
+        the processes are forked."""
         self.capacity = capacity
         self.memory = SharedMemory(_DATA + capacity)
         comptime assert _LOCK + LOCK_ROOM_LEN <= _DATA, "the lock is too long"
         self.memory.make_lock(_LOCK)
 
     def message_len_max(self) -> Int:
-        """Tells how long a message may be.
-
-        Returns:
-            A quarter of the capacity, in bytes.
-        """
+        """Tells how long a message may be: a quarter of the capacity, in bytes."""
         return self.capacity // 4 - HEADER_LEN
 
     def published(self) -> Int:
-        """Tells where the newest message ends.
-
-        Returns:
-            The position from where what is new from now on is read.
-        """
+        """Tells where the newest message ends, from where what is new from now
+        on is read."""
         return self.memory.load(_PUBLISHED)
 
     def tail(self) -> Int:
-        """Tells where the oldest message begins.
-
-        Returns:
-            The position from where all that is kept is read.
-        """
+        """Tells where the oldest message begins, from where all that is kept is
+        read."""
         return self.memory.load(_TAIL)
 
     def recovered_count(self) -> Int:
@@ -132,14 +110,8 @@ struct SharedRing(Movable):
         return self.memory.load(_RECOVERED)
 
     def push(self, octets: Span[UInt8, _], timeout_ms: Int) -> PushResult:
-        """Appends a message, and wakes all who wait.
-
-        Args:
-            timeout_ms: How long to wait for the lock.
-
-        Returns:
-            What became of it.
-        """
+        """Appends a message, and wakes all who wait; waits for the lock at most
+        `timeout_ms`."""
         if len(octets) > self.message_len_max():
             return PushResult.TOO_LONG
         if not self.begin_write(timeout_ms):
@@ -150,14 +122,8 @@ struct SharedRing(Movable):
         return PushResult.PUBLISHED
 
     def begin_write(self, timeout_ms: Int) -> Bool:
-        """Takes the lock.
-
-        Args:
-            timeout_ms: How long to wait for it.
-
-        Returns:
-            True if it is held; `end_write` gives it away.
-        """
+        """Takes the lock, which `end_write` gives away; False if it is not to
+        be had in time."""
         var result = self.memory.lock(_LOCK, timeout_ms)
         if result == LockResult.TAKEN_FROM_DEAD:
             # What its holder had begun to write was never published.
@@ -165,11 +131,8 @@ struct SharedRing(Movable):
         return result != LockResult.BUSY
 
     def write_record(self, octets: Span[UInt8, _]) -> Int:
-        """Writes a message that nobody sees yet; the lock is held.
-
-        Args:
-            octets: The message, not too long.
-        """
+        """Writes a message that nobody sees yet, and is not too long; the lock
+        is held."""
         # Sound, whatever else has written there.
         var start = self.memory.load(_PUBLISHED) & _POSITION_MASK
         var end = start + _record_len(len(octets))
@@ -185,11 +148,8 @@ struct SharedRing(Movable):
         return end
 
     def end_write(self, end: Int):
-        """Publishes what was written, and gives the lock away.
-
-        Args:
-            end: What `write_record` returned.
-        """
+        """Publishes what was written up to what `write_record` returned, and
+        gives the lock away."""
         self.memory.store(_PUBLISHED, end)
         self.memory.unlock(_LOCK)
 
@@ -201,19 +161,12 @@ struct SharedRing(Movable):
             self.memory.wake_all(_BELL)
 
     def bell(self) -> Int:
-        """Tells how often the bell was rung.
-
-        Returns:
-            The count, to wait with.
-        """
+        """Tells how often the bell was rung, to wait with."""
         return self.memory.load(_BELL)
 
     def wait(self, seen: Int, timeout_ms: Int):
-        """Waits until the bell is rung.
-
-        Args:
-            seen: What `bell` returned before the ring was last read.
-        """
+        """Waits until the bell is rung; `seen` is what `bell` returned before
+        the ring was last read."""
         # A reader that is killed here leaves the count too high, which costs
         # writers a call of the kernel.
         _ = self.memory.add(_WAITING, 1)
@@ -221,15 +174,8 @@ struct SharedRing(Movable):
         _ = self.memory.add(_WAITING, -1)
 
     def read(self, mut cursor: RingCursor, mut out: Buffer) -> Bool:
-        """Copies the next message out; never waits.
-
-        Args:
-            cursor: Where the reader is; moved on, also over what is lost.
-            out: Where to append the message.
-
-        Returns:
-            False if there is none.
-        """
+        """Appends the next message, and moves the cursor on, also over what is
+        lost; False if there is none. Never waits."""
         var start_len = len(out)
         var header = Buffer(HEADER_LEN)
         for _ in range(_SKIPS_MAX):

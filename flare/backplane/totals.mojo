@@ -24,20 +24,12 @@ struct BackplaneTotals(Movable):
     var _waiting: ProcessGauge[1]
 
     def __init__(out self) raises OsError:
-        """Makes figures of nothing.
-
-        Raises:
-            OsError: If the kernel has no memory.
-        """
         self._counters = SharedCounters(_COUNTER_COUNT)
         self._waiting = ProcessGauge[1]()
 
     def tell(self, now: BackplaneCounts, mut told: BackplaneCounts):
-        """Adds what this process has counted since it told last.
-
-        Args:
-            told: What it told last; `now` afterwards.
-        """
+        """Adds what this process has counted since it told `told`, which
+        becomes `now`."""
         self._add(_SENT, now.sent, told.sent)
         self._add(_RECEIVED, now.received, told.received)
         self._add(_DROPPED, now.dropped, told.dropped)

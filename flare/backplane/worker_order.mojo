@@ -36,16 +36,11 @@ struct OrderKind(Equatable, TrivialRegisterPassable):
     """What was kept by this id is kept no more; nothing is said."""
 
     def is_order(self) -> Bool:
-        """Tells whether something is to be carried out.
-
-        Returns:
-            True for both kinds of orders.
-        """
+        """Tells whether something is to be carried out."""
         return self == Self.ORDER or self == Self.KEPT
 
 
 struct OrderMessage(Copyable, Movable):
-    """One message."""
 
     var kind: OrderKind
     var id: UInt64
@@ -64,11 +59,6 @@ struct OrderMessage(Copyable, Movable):
         topic: StringSpan,
         text: StringSpan,
     ):
-        """Makes a message.
-
-        Args:
-            topic: Who carries it out.
-        """
         self.kind = kind
         self.id = id
         self.process = process
@@ -88,11 +78,8 @@ struct OrderMessage(Copyable, Movable):
 
 
 def parse_order(octets: Span[UInt8, _]) -> Optional[OrderMessage]:
-    """Reads a message. What comes out of shared memory may be anything.
-
-    Returns:
-        The message; None if it is none.
-    """
+    """Reads a message; None if it is none. What comes out of shared memory may
+    be anything."""
     if len(octets) < ORDER_HEAD_LEN:
         return None
     var first = load_word(octets, 0)
