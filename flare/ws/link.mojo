@@ -47,15 +47,8 @@ struct WsLink(Movable):
         var config: WsClientConfig,
         var url: String,
     ) raises WsError:
-        """Takes over a connection.
-
-        Args:
-            opened: The connection, after its handshake; its input is taken.
-            url: Where it leads, for errors.
-
-        Raises:
-            WsError: If zlib is missing and compression was agreed on.
-        """
+        """Takes over a connection after its handshake, and its input. Raises if
+        zlib is missing and compression was agreed on."""
         try:
             self.core = WsConnection(
                 Role.CLIENT, config.limits(), opened.agreement.deflate
@@ -81,19 +74,11 @@ struct WsLink(Movable):
             self.close_here(CloseCode.NORMAL)
 
     def is_connected(self) -> Bool:
-        """Tells whether the connection has not been closed.
-
-        Returns:
-            False once it is.
-        """
         return Bool(self._wire)
 
     def key(mut self) raises WsError -> MaskingKey:
-        """Takes the masking key for a frame, if one can still be sent.
-
-        Raises:
-            WsError: `WsClosed` if not.
-        """
+        """Takes the masking key for a frame, if one can still be sent; else
+        raises `WsClosed`."""
         if not self._wire:
             raise self.closed_error()
         try:
@@ -110,11 +95,8 @@ struct WsLink(Movable):
         return payload^
 
     def flush(mut self) raises WsError:
-        """Sends what the core has written.
-
-        Raises:
-            WsError: If the connection fails or the time is over.
-        """
+        """Sends what the core has written. Raises if the connection fails or
+        the time is over."""
         var deadline = Deadline(self.config.write_timeout_ms)
         try:
             self._wire.value().send(self.core.output, self._input, deadline)
@@ -124,19 +106,10 @@ struct WsLink(Movable):
             self.core.output = Buffer()
 
     def await_progress(mut self, by_frame: Bool) raises WsError -> WsProgress:
-        """Receives until there is something to tell; pings are answered.
-
-        Args:
-            by_frame: True to tell of each frame of a message.
-
-        Returns:
-            `MESSAGE` or `FRAME`, `PONG`, or `CLOSE`: the connection is then
-            closed.
-
-        Raises:
-            WsError: If the connection is closed or fails, the time is over, or
-                the peer breaks a rule.
-        """
+        """Receives until there is something to tell, of a message or, if
+        `by_frame`, of each of its frames; pings are answered. `MESSAGE` or
+        `FRAME`, `PONG`, or `CLOSE`: the connection is then closed. Raises if it
+        is closed or fails, the time is over, or the peer breaks a rule."""
         if not self._wire:
             raise self.closed_error()
         var deadline = Deadline(self.config.read_timeout_ms)
@@ -160,11 +133,8 @@ struct WsLink(Movable):
             self._receive(deadline)
 
     def close_here(mut self, code: Int):
-        """Closes the connection, as the program wishes.
-
-        Args:
-            code: The close code, if no close frame was sent yet.
-        """
+        """Closes the connection, as the program wishes; with a code, if no
+        close frame was sent yet."""
         if self._wire:
             self._was_closed_here = True
             self._shut(code)
@@ -179,21 +149,13 @@ struct WsLink(Movable):
         self._wire = None
 
     def closed_error(self) -> WsError:
-        """Makes the error for a call on a closed connection.
-
-        Returns:
-            The error, of the kind `WsClosed`.
-        """
+        """Makes the error `WsClosed` for a call on a closed connection."""
         if self._was_closed_here:
             return self.named(WsError(WsMisuse.CLOSED))
         return self.named(WsError.closed(self.close_code, self.close_reason))
 
     def named(self, var error: WsError) -> WsError:
-        """Completes an error.
-
-        Returns:
-            It, with the connection's URL.
-        """
+        """Completes an error with the connection's URL."""
         error.url = self._url
         return error^
 
@@ -261,14 +223,8 @@ struct MaskingKeys(Movable):
         self._used_len = _STOCK_LEN
 
     def next(mut self) raises OsError -> MaskingKey:
-        """Takes a key.
-
-        Returns:
-            The key; each is given out once.
-
-        Raises:
-            OsError: If the system has no random numbers.
-        """
+        """Takes a key; each is given out once. Raises if the system has no
+        random numbers."""
         if self._used_len + 4 > len(self._stock):
             fill_random(self._stock)
             self._used_len = 0

@@ -39,7 +39,6 @@ struct Opened(Movable):
     var input: Buffer
     """Frames that came right behind the response."""
     var agreement: WsAgreement
-    """What was agreed on."""
     var headers: HeaderMap
 
     def __init__(
@@ -49,34 +48,22 @@ struct Opened(Movable):
         var agreement: WsAgreement,
         var headers: HeaderMap,
     ):
-        """Joins what a handshake leaves.
-
-        Args:
-            input: Frames that have come already.
-            agreement: What was agreed on.
-        """
+        """Joins what a handshake leaves; the input is frames that have come
+        already."""
         self.wire = wire^
         self.input = input^
         self.agreement = agreement^
         self.headers = headers^
 
     def take_wire(deinit self) -> Wire:
-        """Takes the connection out."""
         return self.wire^
 
 
 def open_websocket(
     url: Url, config: WsClientConfig, deadline: Deadline
 ) raises WsError -> Opened:
-    """Connects and shakes hands.
-
-    Args:
-        url: Where to; see `parse_websocket_url`.
-        deadline: When all of it has to be over.
-
-    Raises:
-        WsError: If the host cannot be reached, or refuses.
-    """
+    """Connects and shakes hands, all of it by a deadline; see
+    `parse_websocket_url`. Raises if the host cannot be reached, or refuses."""
     var handshake = _handshake(config)
     var is_tls = url.protocol() == "wss:"
     var offers_http2 = config.offers_http2(is_tls)
@@ -99,15 +86,10 @@ def open_websocket(
 
 
 def parse_websocket_url(text: StringSpan) raises WsError -> Url:
-    """Reads the URL of a WebSocket server.
+    """Reads the URL of a WebSocket server, such as `wss://example.com/chat`.
+    Raises if the scheme is not `ws` or `wss`, or there is a fragment.
 
     Source: RFC 6455 section 3.
-
-    Args:
-        text: Such as `wss://example.com/chat`.
-
-    Raises:
-        WsError: If the scheme is not `ws` or `wss`, or there is a fragment.
     """
     var url = _parse(text)
     var protocol = url.protocol()
@@ -170,7 +152,6 @@ def _headers(
     *,
     is_stream: Bool,
 ) raises WsError -> HeaderMap:
-    """Makes the fields of the handshake."""
     var headers = config.headers.copy()
     var credentials = credentials_of(url)
     try:

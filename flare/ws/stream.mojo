@@ -41,11 +41,7 @@ struct StreamWire(Movable):
     def __init__(
         out self, link: ArcPointer[Http2Link], flight: ArcPointer[Http2Flight]
     ):
-        """Takes a stream.
-
-        Args:
-            flight: The stream, on which CONNECT was sent.
-        """
+        """Takes a stream, on which CONNECT was sent."""
         self._link = link
         self._flight = flight
         link[].user_count += 1
@@ -62,19 +58,14 @@ struct StreamWire(Movable):
         link[].flush()
 
     def status(self) -> Int:
-        """Gives the status of the response."""
         return self._flight[].status
 
     def has_ended(self) -> Bool:
-        """Tells whether the server has ended its direction.
-
-        Returns:
-            True if nothing more comes than what is here.
-        """
+        """Tells whether the server has ended its direction, so that nothing
+        more comes than what is here."""
         return self._flight[].has_ended and len(self._flight[].content) == 0
 
     def take_headers(mut self) -> HeaderMap:
-        """Takes the fields of the response out."""
         var headers = HeaderMap()
         swap(headers, self._flight[].headers)
         return headers^
@@ -82,17 +73,9 @@ struct StreamWire(Movable):
     def receive(
         mut self, mut input: Buffer, deadline: Deadline
     ) raises WsError -> Int:
-        """Takes what is there, waiting for the first octet.
-
-        Args:
-            deadline: When to give up.
-
-        Returns:
-            How many octets; 0 at the end of the stream, or of the connection.
-
-        Raises:
-            WsError: If the stream or the connection fails, or the time is over.
-        """
+        """Takes what is there, waiting for the first octet. Returns how many
+        octets; 0 at the end of the stream, or of the connection. Raises if one
+        of them fails, or the time is over."""
         var is_late = False
         while True:
             var count = len(self._flight[].content)
@@ -113,16 +96,9 @@ struct StreamWire(Movable):
             is_late = not _wait(self._link[], deadline)
 
     def send(mut self, mut output: Buffer, deadline: Deadline) raises WsError:
-        """Sends all that is in a buffer. What arrives meanwhile is kept, as far
-        as the stream's window goes.
-
-        Args:
-            output: What to send; what was sent is consumed.
-            deadline: When to give up.
-
-        Raises:
-            WsError: If the stream or the connection fails or the time is over;
-                the rest is still in `output`.
+        """Sends all that is in a buffer, and consumes it. What arrives
+        meanwhile is kept, as far as the stream's window goes. If the stream or
+        the connection fails or the time is over, the rest is still in `output`.
         """
         var is_late = False
         while True:
@@ -178,20 +154,9 @@ def open_stream(
     deadline: Deadline,
 ) raises WsError -> Optional[StreamWire]:
     """Begins to speak HTTP/2, and asks for a stream for a WebSocket (RFC 8441
-    section 4).
-
-    Args:
-        headers: The fields of the handshake.
-        limits: Bounds of the response's fields.
-        deadline: When the response has to be there.
-
-    Returns:
-        The stream, whose response has come; nothing if the server takes no
-        WebSocket over HTTP/2, or wants this one over HTTP/1.1.
-
-    Raises:
-        WsError: If the server fails, refuses the stream, or says nothing.
-    """
+    section 4), whose response is there by the deadline. Nothing if the server
+    takes no WebSocket over HTTP/2, or wants this one over HTTP/1.1. Raises if
+    the server fails, refuses the stream, or says nothing."""
     var config = ClientConfig()
     config.head_limits = limits
     # WebSocket has pings of its own, and the program decides on them.

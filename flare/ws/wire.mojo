@@ -46,17 +46,9 @@ struct Wire(Movable):
     def receive(
         mut self, mut input: Buffer, deadline: Deadline
     ) raises WsError -> Int:
-        """Reads what is there, waiting for the first octet.
-
-        Args:
-            deadline: When to give up.
-
-        Returns:
-            How many octets; 0 at the end.
-
-        Raises:
-            WsError: If the connection fails or the time is over.
-        """
+        """Reads what is there, waiting for the first octet. Returns how many
+        octets; 0 at the end. Raises if the connection fails or the time is
+        over."""
         if self._stream:
             return self._stream.value().receive(input, deadline)
         return self._socket.value().receive(input, deadline)
@@ -64,17 +56,9 @@ struct Wire(Movable):
     def send(
         mut self, mut output: Buffer, mut input: Buffer, deadline: Deadline
     ) raises WsError:
-        """Sends all that is in a buffer, and reads meanwhile.
-
-        Args:
-            output: What to send; what was sent is consumed.
-            input: May get what arrives while the peer takes nothing.
-            deadline: When to give up.
-
-        Raises:
-            WsError: If the connection fails or the time is over; the rest is
-                still in `output`.
-        """
+        """Sends all that is in a buffer, and consumes it; may read what arrives
+        while the peer takes nothing. If the connection fails or the time is
+        over, the rest is still in `output`."""
         if self._stream:
             self._stream.value().send(output, deadline)
         else:
@@ -88,27 +72,12 @@ struct SocketWire(Movable):
     var _connection: OwnedPointer[ClientConnection]
 
     def __init__(out self, var connection: OwnedPointer[ClientConnection]):
-        """Takes a connection.
-
-        Args:
-            connection: The connection, with TLS established if it has any.
-        """
+        """Takes a connection, with TLS established if it has any."""
         self._connection = connection^
 
     def receive(
         mut self, mut input: Buffer, deadline: Deadline
     ) raises WsError -> Int:
-        """Reads what is there, waiting for the first octet.
-
-        Args:
-            deadline: When to give up.
-
-        Returns:
-            How many octets; 0 at the end of the stream.
-
-        Raises:
-            WsError: If the connection fails or the time is over.
-        """
         while True:
             var count = self._read(input)
             if count >= 0:
@@ -119,17 +88,6 @@ struct SocketWire(Movable):
     def send(
         mut self, mut output: Buffer, mut input: Buffer, deadline: Deadline
     ) raises WsError:
-        """Sends all that is in a buffer, and reads meanwhile.
-
-        Args:
-            output: What to send; what was sent is consumed.
-            input: Gets what arrives while the peer takes nothing.
-            deadline: When to give up.
-
-        Raises:
-            WsError: If the connection fails or the time is over; the rest is
-                still in `output`.
-        """
         while True:
             var count = self._write(output)
             if count == 0:

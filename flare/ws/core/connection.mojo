@@ -75,16 +75,8 @@ struct WsConnection(Movable):
         limits: WsLimits,
         agreement: Optional[DeflateAgreement] = None,
     ) raises CompressError:
-        """Makes a connection whose handshake is complete.
-
-        Args:
-            role: The side that this is.
-            limits: Bounds of what is received.
-            agreement: What was agreed on about compression.
-
-        Raises:
-            CompressError: If zlib is missing, and compression was agreed on.
-        """
+        """Makes a connection whose handshake is complete. Raises if zlib is
+        missing, and compression was agreed on."""
         var inflater = Optional[MessageInflater]()
         if agreement:
             inflater = MessageInflater(agreement.held(), role)
@@ -103,14 +95,8 @@ struct WsConnection(Movable):
     def advance(
         mut self, mut input: Buffer, by_frame: Bool = False
     ) raises WsProtocolError -> WsProgress:
-        """Goes on with what has arrived; see `FrameReceiver.advance`.
-
-        Args:
-            input: The octets that have arrived; they are taken and changed.
-            by_frame: True to tell of each frame of a message.
-
-        Raises:
-            WsProtocolError: If the peer breaks a rule; `fail` comes next.
+        """Goes on with what has arrived, which is taken and changed; see
+        `FrameReceiver.advance`. If the peer breaks a rule, `fail` comes next.
         """
         var progress: WsProgress
         try:
@@ -123,12 +109,9 @@ struct WsConnection(Movable):
         return progress
 
     def take_note(mut self, progress: WsProgress, ref input: Buffer):
-        """Takes note of a ping, which is to be answered, or of the peer's close
-        frame; for those who call `receiver.advance` themselves.
-
-        Args:
-            progress: What the receiver found.
-        """
+        """Takes note of what the receiver found: a ping, which is to be
+        answered, or the peer's close frame; for those who call
+        `receiver.advance` themselves."""
         if progress == WsProgress.PING:
             var payload = self.receiver[].payload(input)
             for index in range(len(payload)):
@@ -149,23 +132,14 @@ struct WsConnection(Movable):
     def payload(
         ref self, ref input: Buffer
     ) -> Span[UInt8, ImmOrigin(origin_of(self.receiver[], input))]:
-        """Lends the payload that `advance` told of.
-
-        Args:
-            input: The buffer that `advance` was given.
-
-        Returns:
-            The octets; good until the next `advance`.
-        """
+        """Lends the payload that `advance` told of, in the input that it was
+        given, until the next `advance`."""
         return self.receiver[].payload(input)
 
     @always_inline
     def owes_answer(self) -> Bool:
-        """Tells whether the peer waits for a pong or a close frame.
-
-        Returns:
-            True if `answer` has something to write.
-        """
+        """Tells whether the peer waits for a pong or a close frame, which
+        `answer` writes."""
         return self.state == CloseState.ANSWERING or (
             self._owes_pong and self.state == CloseState.OPEN
         )
@@ -187,12 +161,10 @@ struct WsConnection(Movable):
         self._write_close(self.receiver[].close_code, "".as_bytes(), key)
 
     def fail(mut self, error: WsProtocolError, key: MaskingKey):
-        """Writes the close frame that tells the peer which rule it broke.
+        """Writes the close frame that tells the peer which rule, as `advance`
+        has raised, it broke.
 
         Source: RFC 6455 section 7.1.7. The transport is to be closed next.
-
-        Args:
-            error: What `advance` has raised.
         """
         if self.state == CloseState.ANSWERING:
             var reason = error.rule.text().as_bytes()
@@ -201,15 +173,9 @@ struct WsConnection(Movable):
     def send_message(
         mut self, opcode: Opcode, payload: Span[UInt8, _], key: MaskingKey
     ) raises WsMisuse:
-        """Writes a message of one frame, compressed if that was agreed on.
-
-        Args:
-            opcode: `TEXT`, and then the payload is UTF-8, or `BINARY`.
-
-        Raises:
-            WsMisuse: If the connection is closed, or a message is being sent
-                in fragments.
-        """
+        """Writes a message of one frame, compressed if that was agreed on:
+        `TEXT`, in UTF-8, or `BINARY`. Raises if the connection is closed, or a
+        message is being sent in fragments."""
         self._check_may_send()
         if self._is_in_message:
             raise WsMisuse.IN_MESSAGE
@@ -226,17 +192,10 @@ struct WsConnection(Movable):
         is_final: Bool,
         key: MaskingKey,
     ) raises WsMisuse:
-        """Writes a part of a message whose length is not known yet.
-
-        Args:
-            opcode: `TEXT` or `BINARY` for the first part, then `CONTINUATION`.
-                Text may be cut within a character.
-            is_final: True for the last part.
-
-        Raises:
-            WsMisuse: If the connection is closed, or the opcode is not the one
-                that is due.
-        """
+        """Writes a part of a message whose length is not known yet: `TEXT`,
+        perhaps cut within a character, or `BINARY` for the first part, then
+        `CONTINUATION`. Raises if the connection is closed, or the opcode is not
+        the one that is due."""
         self._check_may_send()
         var continues = opcode == Opcode.CONTINUATION
         if continues and not self._is_in_message:
@@ -251,15 +210,8 @@ struct WsConnection(Movable):
     def send_control(
         mut self, opcode: Opcode, payload: Span[UInt8, _], key: MaskingKey
     ) raises WsMisuse:
-        """Writes a ping, or a pong that nobody asked for.
-
-        Args:
-            opcode: `PING` or `PONG`.
-            payload: At most 125 bytes.
-
-        Raises:
-            WsMisuse: If the connection is closed or the payload too long.
-        """
+        """Writes a `PING`, or a `PONG` that nobody asked for, of at most 125
+        bytes. Raises if the connection is closed or the payload too long."""
         self._check_may_send()
         if len(payload) > CONTROL_PAYLOAD_LEN_MAX:
             raise WsMisuse.CONTROL_LEN
@@ -268,16 +220,10 @@ struct WsConnection(Movable):
     def send_close(
         mut self, code: Int, reason: StringSpan, key: MaskingKey
     ) raises WsMisuse:
-        """Writes the close frame; nothing can be sent behind it.
-
-        Args:
-            code: A code that may be sent, or `CloseCode.NO_STATUS` for a close
-                frame without one.
-            reason: At most 123 bytes; not sent without a code.
-
-        Raises:
-            WsMisuse: If one was sent already, or code or reason cannot be.
-        """
+        """Writes the close frame; nothing can be sent behind it. The code is
+        one that may be sent, with a reason of at most 123 bytes, or
+        `CloseCode.NO_STATUS` for a frame without both. Raises if one was sent
+        already, or code or reason cannot be."""
         self._check_may_send()
         if code != CloseCode.NO_STATUS and not may_send_close_code(code):
             raise WsMisuse.CLOSE_CODE

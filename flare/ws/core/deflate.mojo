@@ -244,19 +244,13 @@ def _read(
 def choose_deflate(
     offers: List[Extension], wish: DeflateAgreement
 ) -> Optional[DeflateAgreement]:
-    """Chooses among a client's offers.
+    """Chooses among a client's offers, in the order of its preference; nothing
+    to go without compression. By its wish the server may ask the client for
+    less, and restrict itself.
 
     Source: RFC 7692 sections 5.1 and 7.1. An offer with a parameter that is
     unknown or wrong is declined; the first good one is taken. A parameter that
     binds the server is accepted by stating it, whatever its value.
-
-    Args:
-        offers: What the client offers, in the order of its preference.
-        wish: What the server would have: it may ask the client for less, and
-            restrict itself.
-
-    Returns:
-        What to answer, or nothing to go without compression.
     """
     for offer in offers:
         if offer.name != PERMESSAGE_DEFLATE:
@@ -283,18 +277,11 @@ def choose_deflate(
 def read_deflate_answer(
     extensions: List[Extension], offered: Optional[DeflateAgreement]
 ) -> Tuple[Bool, Optional[DeflateAgreement]]:
-    """Reads what a server has agreed to.
+    """Reads what a server has agreed to, if anything; False if its answer is
+    none that may be given.
 
     Source: RFC 7692 sections 5.1 and 7.1; RFC 6455 section 4.1: what was not
     offered must not be answered.
-
-    Args:
-        extensions: The extensions of the response.
-        offered: What was offered, if anything was.
-
-    Returns:
-        False if the answer is none that may be given; and the agreement, if
-        the server agreed to one.
     """
     if len(extensions) == 0:
         return (True, Optional[DeflateAgreement]())
@@ -339,10 +326,8 @@ comptime _BACKSLASH: UInt8 = 92
 
 @fieldwise_init
 struct ExtensionParameter(Copyable, Movable):
-    """A parameter of an extension."""
 
     var name: String
-    """Its name, as sent."""
     var value: String
     """Its value without quotes; empty if it has none."""
     var has_value: Bool
@@ -351,12 +336,9 @@ struct ExtensionParameter(Copyable, Movable):
 
 @fieldwise_init
 struct Extension(Copyable, Movable):
-    """An extension that is offered or agreed on."""
 
     var name: String
-    """Its name, as sent."""
     var parameters: List[ExtensionParameter]
-    """Its parameters, in order."""
 
 
 struct _Cursor[o: ImmOrigin](Movable):
@@ -418,16 +400,11 @@ struct _Cursor[o: ImmOrigin](Movable):
 def parse_extensions(
     value: Span[UInt8, _], mut extensions: List[Extension]
 ) -> Bool:
-    """Reads one field value.
+    """Adds what is read from one field value; False if it is malformed, or too
+    long a list.
 
     Source: RFC 6455 section 9.1. Empty elements are passed over (RFC 9110
     section 5.6.1).
-
-    Args:
-        extensions: Gets what is read.
-
-    Returns:
-        False if it is malformed, or too long a list.
     """
     var cursor = _Cursor(value.as_imm())
     while True:
@@ -476,7 +453,6 @@ comptime _TAIL_LEN = 4
 
 
 struct MessageDeflater(Movable):
-    """Compresses the messages of one side."""
 
     var _stream: RawDeflater
     var _restarts: Bool
@@ -487,16 +463,9 @@ struct MessageDeflater(Movable):
     def __init__(
         out self, agreement: DeflateAgreement, role: Role
     ) raises CompressError:
-        """Starts the stream of a side.
-
-        Args:
-            agreement: The agreement; `can_deflate` says whether it leaves a
-                window that works.
-            role: The side that compresses.
-
-        Raises:
-            CompressError: If zlib is missing.
-        """
+        """Starts the stream of the side that compresses; `can_deflate` says
+        whether the agreement leaves a window that works. Raises if zlib is
+        missing."""
         var bits = agreement.server_window_bits
         var restarts = agreement.server_no_context_takeover
         if role == Role.CLIENT:
@@ -516,11 +485,7 @@ struct MessageDeflater(Movable):
     def deflate(
         mut self, octets: Span[UInt8, _], mut output: Buffer
     ) raises CompressError:
-        """Compresses a whole message.
-
-        Args:
-            octets: The message; not empty.
-        """
+        """Compresses a whole message, which is not empty."""
         self._deflate(self._stream, octets.as_imm(), output)
         output.truncate(len(output) - _TAIL_LEN)
         if self._restarts:
@@ -543,13 +508,8 @@ def _deflate[
 
 
 def can_deflate(agreement: DeflateAgreement, role: Role) -> Bool:
-    """Tells whether a side can compress under an agreement.
-
-    zlib has no window of 256 bytes; messages may go uncompressed at any time.
-
-    Returns:
-        False if its window is too small.
-    """
+    """Tells whether a side can compress under an agreement. zlib has no window
+    of 256 bytes; messages may go uncompressed at any time."""
     var bits = agreement.server_window_bits
     if role == Role.CLIENT:
         bits = agreement.client_window_bits
@@ -557,7 +517,6 @@ def can_deflate(agreement: DeflateAgreement, role: Role) -> Bool:
 
 
 struct MessageInflater(Movable):
-    """Decompresses the messages of the other side."""
 
     var _stream: RawInflater
     var _restarts: Bool
@@ -568,14 +527,8 @@ struct MessageInflater(Movable):
     def __init__(
         out self, agreement: DeflateAgreement, role: Role
     ) raises CompressError:
-        """Starts the stream of the other side.
-
-        Args:
-            role: The side that decompresses.
-
-        Raises:
-            CompressError: If zlib is missing.
-        """
+        """Starts the stream of the other side, for the one that decompresses.
+        Raises if zlib is missing."""
         var bits = agreement.client_window_bits
         var restarts = agreement.client_no_context_takeover
         if role == Role.CLIENT:
@@ -593,29 +546,17 @@ struct MessageInflater(Movable):
     def inflate(
         mut self, octets: Span[UInt8, _], mut output: Buffer, len_max: Int
     ) -> Optional[WsRule]:
-        """Decompresses a piece of a message.
-
-        Args:
-            output: Gets what comes out, also before a failure.
-            len_max: How long `output` may become, in bytes.
-
-        Returns:
-            The rule that the message breaks, or nothing.
-        """
+        """Decompresses a piece of a message, until the output, which gets it
+        also before a failure, is `len_max` long. Returns the rule that the
+        message breaks, or nothing."""
         return self._inflate(self._stream, octets.as_imm(), output, len_max)
 
     def end_message(
         mut self, mut output: Buffer, len_max: Int
     ) -> Optional[WsRule]:
-        """Decompresses what a sender leaves out, and ends the message.
-
-        Args:
-            output: Gets what comes out.
-            len_max: How long `output` may become, in bytes.
-
-        Returns:
-            The rule that the message breaks, or nothing.
-        """
+        """Decompresses what a sender leaves out, until the output is `len_max`
+        long, and ends the message. Returns the rule that the message breaks, or
+        nothing."""
         var tail: Array[UInt8, _TAIL_LEN] = [0, 0, 255, 255]
         var broken = self.inflate(Span(tail), output, len_max)
         if not broken and not self._stream.is_between_blocks():

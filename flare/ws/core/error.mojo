@@ -49,28 +49,15 @@ struct WsRule(Equatable, ImplicitlyCopyable):
 
     @always_inline
     def __init__(out self, number: UInt8, close_code: Int):
-        """Makes a rule.
-
-        Args:
-            close_code: The close code of the answer.
-        """
         self.number = number
         self.close_code = close_code
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two rules.
-
-        Returns:
-            True if they are the same.
-        """
         return self.number == other.number
 
     def text(self) -> StaticString:
-        """Says what the rule demands, short enough for a close frame.
-
-        Returns:
-            A sentence of at most 123 bytes.
-        """
+        """Says what the rule demands in at most 123 bytes, short enough for a
+        close frame."""
         match Int(self.number):
             case 1:
                 return "reserved bits must be 0 unless an extension uses them"
@@ -116,17 +103,14 @@ struct WsProtocolError(Copyable, Movable, Writable):
     """The peer broke a rule; the connection ends with a close frame."""
 
     var rule: WsRule
-    """The rule that was broken."""
     var offset: Int
     """Where, in bytes from the start of the peer's first frame; for a rule on
     the content of a compressed message, the start of the frame."""
 
     def close_code(self) -> Int:
-        """Gives the close code to answer with."""
         return self.rule.close_code
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and the place."""
         writer.write(self.rule.text(), " (byte ", self.offset)
         writer.write(", close code ", self.rule.close_code, ")")
 
@@ -142,34 +126,27 @@ struct WsMisuse(Equatable, ImplicitlyCopyable, Writable):
         "nothing can be sent behind a close frame (RFC 6455 section 5.5.1);"
         " open another connection"
     )
-    """A frame behind the close frame."""
     comptime CONTROL_LEN = WsMisuse(
         "a ping or pong holds at most 125 bytes (RFC 6455 section 5.5)"
     )
-    """A long control frame."""
     comptime CLOSE_CODE = WsMisuse(
         "this close code must not be sent; use 1000 to 1003, 1007 to 1014, or"
         " 3000 to 4999 for codes of your own (RFC 6455 section 7.4)"
     )
-    """A close code that is reserved or none."""
     comptime CLOSE_REASON = WsMisuse(
         "the reason in a close frame holds at most 123 bytes (RFC 6455 section"
         " 5.5)"
     )
-    """A long reason."""
     comptime IN_MESSAGE = WsMisuse(
         "a message is being sent in fragments; end it first (RFC 6455 section"
         " 5.4)"
     )
-    """A message within another."""
     comptime NOT_IN_MESSAGE = WsMisuse(
         "there is no message to continue; begin one with text or binary"
     )
-    """A continuation of nothing."""
     comptime NO_MEMORY = WsMisuse(
         "there is no memory to compress with; switch compression off"
     )
-    """The library that compresses failed."""
 
     def write_to(self, mut writer: Some[Writer]):
         writer.write(self.reason)
@@ -211,18 +188,12 @@ struct CloseState(Equatable, TrivialRegisterPassable, Writable):
         return Self.CLOSED
 
     def may_send(self) -> Bool:
-        """Tells whether frames may be sent.
-
-        Returns:
-            False behind the own close frame (RFC 6455 section 5.5.1).
-        """
+        """Tells whether frames may be sent: not behind the own close frame (RFC
+        6455 section 5.5.1)."""
         return self == Self.OPEN or self == Self.ANSWERING
 
     def may_receive(self) -> Bool:
-        """Tells whether frames of the peer count.
-
-        Returns:
-            False behind its close frame.
+        """Tells whether frames of the peer count: not behind its close frame.
         """
         return self == Self.OPEN or self == Self.CLOSING
 

@@ -114,25 +114,17 @@ struct FrameHeader(TrivialRegisterPassable):
     """A frame without its payload."""
 
     var opcode: Opcode
-    """What the frame is for."""
     var is_final: Bool
     """True for the last frame of a message, and for control frames (FIN)."""
     var is_compressed: Bool
     """True in the first frame of a compressed message (RSV1; RFC 7692)."""
     var key: MaskingKey
     var payload_len: Int
-    """Length of the payload in bytes."""
     var header_len: Int
-    """Length of the header in bytes."""
 
     @always_inline
     def __init__(out self, opcode: Opcode, payload_len: Int):
-        """Makes the header of a frame that is a whole message, unmasked.
-
-        Args:
-            opcode: What the frame is for.
-            payload_len: Length of the payload in bytes.
-        """
+        """Makes the header of a frame that is a whole message, unmasked."""
         self.opcode = opcode
         self.is_final = True
         self.is_compressed = False
@@ -179,22 +171,12 @@ struct FrameHeader(TrivialRegisterPassable):
 def parse_frame_header(
     octets: Span[UInt8, _], expected: FrameExpectation, mut header: FrameHeader
 ) raises WsProtocolError -> Bool:
-    """Reads the header at the start of a frame, as far as it is there.
+    """Reads the header at the start of a frame, as far as it is there; False if
+    octets are missing. What follows it may be there.
 
-    Source: RFC 6455 section 5.2. A rule that is broken is found as soon as
-    the octets that break it are here.
-
-    Args:
-        octets: The frame's first octets; what follows the header may be there.
-        expected: What the frame has to keep to.
-        header: Gets what was read; it is whole if that was all.
-
-    Returns:
-        False if octets are missing.
-
-    Raises:
-        WsProtocolError: If the frame breaks a rule; the offset counts from
-            the start of the frame.
+    Source: RFC 6455 section 5.2. A rule that is broken is found as soon as the
+    octets that break it are here; the error's offset counts from the start of
+    the frame.
     """
     if len(octets) < 1:
         return False
@@ -290,13 +272,10 @@ def _read_key(octets: Span[UInt8, _], offset: Int) -> MaskingKey:
 
 
 def write_frame(mut out: Buffer, header: FrameHeader, payload: Span[UInt8, _]):
-    """Appends a frame.
+    """Appends a frame, with an unmasked payload of the header's length that is
+    not a part of `out`.
 
     Source: RFC 6455 sections 5.2 and 5.3.
-
-    Args:
-        header: The header; its length is that of the payload.
-        payload: The payload, unmasked; not a part of `out`.
     """
     out.reserve(FRAME_HEADER_LEN_MAX + len(payload))
     header.write_to(out)
@@ -320,11 +299,8 @@ struct MaskingKey(TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, word: UInt32):
-        """Makes a key.
-
-        Args:
-            word: Four octets that nobody can foretell (RFC 6455 section 10.3).
-        """
+        """Makes a key of four octets that nobody can foretell (RFC 6455 section
+        10.3)."""
         self.word = word
         self.is_given = True
 
@@ -338,11 +314,7 @@ struct MaskingKey(TrivialRegisterPassable):
 
     @always_inline
     def rotated(self, count: Int) -> Self:
-        """Gives the key for the octets behind some that were masked.
-
-        Args:
-            count: How many octets were masked, at least 0.
-        """
+        """Gives the key for the octets behind some that were masked."""
         var bits = UInt32(8 * (count & 3))
         if bits == 0:
             return self
@@ -353,11 +325,8 @@ struct MaskingKey(TrivialRegisterPassable):
 
 @always_inline
 def apply_mask(octets: MutSpan[UInt8, _], key: MaskingKey):
-    """Masks or unmasks octets where they are.
-
-    Args:
-        octets: The octets; the first one meets the first octet of the key.
-        key: The key; see `MaskingKey.rotated` for a later part of a payload.
+    """Masks or unmasks octets where they are; the first one meets the first
+    octet of the key (see `MaskingKey.rotated` for a later part of a payload).
     """
     # SAFETY: both ends are the span itself, which lives as long as the call.
     var start = octets.unsafe_ptr()
@@ -373,11 +342,8 @@ def apply_mask(octets: MutSpan[UInt8, _], key: MaskingKey):
 def copy_masked(
     source: Span[UInt8, _], dest: MutSpan[UInt8, _], key: MaskingKey
 ):
-    """Masks or unmasks octets on their way to another place.
-
-    Args:
-        dest: Where to; as long, and apart from the source.
-    """
+    """Masks or unmasks octets on their way to another place, as long, and apart
+    from the source."""
     # SAFETY: no more than either span holds.
     var count = min(len(source), len(dest))
     _mask(source.unsafe_ptr(), dest.unsafe_ptr(), count, key.word)

@@ -19,10 +19,8 @@ from flare.ws.core.deflate import (
 
 
 struct ServerHandshake(Copyable, Movable):
-    """What a server is ready to agree to."""
 
     var subprotocols: List[String]
-    """The subprotocols that it speaks."""
     var deflate: Optional[DeflateAgreement]
     """What it wishes about compression; nothing to go without."""
 
@@ -31,12 +29,6 @@ struct ServerHandshake(Copyable, Movable):
         var subprotocols: List[String] = List[String](),
         deflate: Optional[DeflateAgreement] = None,
     ):
-        """Makes a server's wishes.
-
-        Args:
-            subprotocols: The subprotocols that it speaks.
-            deflate: What it wishes about compression.
-        """
         self.subprotocols = subprotocols^
         self.deflate = deflate
 
@@ -50,17 +42,12 @@ struct ServerHandshake(Copyable, Movable):
         """Checks a request, and decides what to agree to.
 
         Source: RFC 6455 section 4.2.1. Of the subprotocols offered, the first
-        that the server speaks is taken.
-
-        Args:
-            minor_version: 0 for HTTP/1.0, else 1 or more.
-            has_key: False over HTTP/2, where nobody proves to have understood:
-                Sec-WebSocket-Key is not looked at (RFC 8441 section 5).
-
-        Raises:
-            WsHandshakeError: If the request is no good handshake; it carries
-                the status to answer with. With 426 goes the field
-                `Sec-WebSocket-Version: 13` (RFC 6455 section 4.2.2).
+        that the server speaks is taken. Over HTTP/2, there is no key (`has_key`
+        is False), where nobody proves to have understood: Sec-WebSocket-Key is
+        not looked at (RFC 8441 section 5). The minor version is 0 for HTTP/1.0.
+        If the request is no good handshake, the error carries the status to
+        answer with; with 426 goes the field `Sec-WebSocket-Version: 13` (RFC
+        6455 section 4.2.2).
         """
         if method != Method.GET:
             raise _refused(materialize[HandshakeRule.METHOD]())
@@ -128,15 +115,12 @@ struct WsAcceptance(Copyable, Movable):
     var accept: String
     """The value of Sec-WebSocket-Accept; empty over HTTP/2."""
     var agreement: WsAgreement
-    """What was agreed on."""
 
     def write_to(self, mut out: Buffer, headers: HeaderMap):
-        """Appends the response; frames follow it.
+        """Appends the response, with further fields such as Set-Cookie; frames
+        follow it.
 
         Source: RFC 6455 section 4.2.2.
-
-        Args:
-            headers: Further fields, such as Set-Cookie.
         """
         out.append_literal["HTTP/1.1 101 Switching Protocols\r\n"]()
         out.append_literal["Upgrade: websocket\r\nConnection: Upgrade\r\n"]()
@@ -173,24 +157,15 @@ struct ClientHandshake(Movable):
     var _key: String
 
     def __init__(out self, nonce: Span[UInt8, _]):
-        """Makes a handshake that offers nothing.
-
-        Args:
-            nonce: 16 random octets, for this connection alone.
-        """
+        """Makes a handshake that offers nothing, of 16 random octets for this
+        connection alone."""
         self.subprotocols = []
         self.deflate = None
         self._key = base64_encode(nonce)
 
     def add_fields(self, mut headers: HeaderMap) raises HeaderError:
         """Adds the fields of the handshake; they replace any of their names.
-
-        Args:
-            headers: The fields of the request.
-
-        Raises:
-            HeaderError: If a subprotocol is no token.
-        """
+        Raises if a subprotocol is no token."""
         headers.set("Upgrade", "websocket")
         headers.set("Connection", "Upgrade")
         headers.set("Sec-WebSocket-Key", self._key)
@@ -198,15 +173,9 @@ struct ClientHandshake(Movable):
 
     def add_stream_fields(self, mut headers: HeaderMap) raises HeaderError:
         """Adds the fields of the handshake on a stream of HTTP/2; they replace
-        any of their names.
+        any of their names. Raises if a subprotocol is no token.
 
         Source: RFC 8441 section 5: no key is sent, for nobody proves anything.
-
-        Args:
-            headers: The fields of the request.
-
-        Raises:
-            HeaderError: If a subprotocol is no token.
         """
         _ = headers.remove("Sec-WebSocket-Key")
         self._add_offers(headers)
@@ -228,19 +197,11 @@ struct ClientHandshake(Movable):
     def check(
         self, status: Int, minor_version: UInt8, fields: Fields
     ) raises WsHandshakeError -> WsAgreement:
-        """Checks the response.
+        """Checks the response to `HTTP/1.` of a minor version. Raises if the
+        server does not speak WebSocket, or has agreed to what it was not
+        offered.
 
         Source: RFC 6455 section 4.1, in its order.
-
-        Args:
-            minor_version: What follows `HTTP/1.`.
-
-        Returns:
-            What the server agreed to.
-
-        Raises:
-            WsHandshakeError: If the server does not speak WebSocket, or has
-                agreed to what it was not offered.
         """
         if status != SWITCHING_PROTOCOLS:
             raise _refused(
@@ -270,20 +231,12 @@ struct ClientHandshake(Movable):
     def check_stream(
         self, status: Int, fields: Fields, ends: Bool
     ) raises WsHandshakeError -> WsAgreement:
-        """Checks the response on a stream of HTTP/2.
+        """Checks the response on a stream of HTTP/2, which the server has ended
+        with it if it `ends`. Raises if the server refuses, leaves no stream, or
+        has agreed to what it was not offered.
 
         Source: RFC 8441 section 5; any 2xx opens a tunnel (RFC 9110 section
         9.3.6).
-
-        Args:
-            ends: True if the server has ended the stream with them.
-
-        Returns:
-            What the server agreed to.
-
-        Raises:
-            WsHandshakeError: If the server refuses, leaves no stream, or has
-                agreed to what it was not offered.
         """
         if status < 200 or status > 299:
             raise _refused(
@@ -351,15 +304,10 @@ struct WsAgreement(Copyable, Movable):
 
 
 def accept_value(key: Span[UInt8, _]) -> String:
-    """Computes the value of Sec-WebSocket-Accept.
+    """Computes the value of Sec-WebSocket-Accept, 28 octets of base64, for that
+    of Sec-WebSocket-Key.
 
     Source: RFC 6455 section 4.2.2.
-
-    Args:
-        key: The value of Sec-WebSocket-Key.
-
-    Returns:
-        28 octets of base64.
     """
     var text = List[UInt8](key)
     text.extend(_GUID.as_bytes())
@@ -368,18 +316,10 @@ def accept_value(key: Span[UInt8, _]) -> String:
 
 
 def answer_to_key(fields: Fields) raises WsHandshakeError -> String:
-    """Checks the Sec-WebSocket-Key of a request, and answers it.
+    """Checks the Sec-WebSocket-Key of a request, and gives the value of
+    Sec-WebSocket-Accept. Raises if it does not stand once, or is not 16 octets.
 
     Source: RFC 6455 sections 4.2.1 and 4.2.2.
-
-    Args:
-        fields: The fields of the request.
-
-    Returns:
-        The value of Sec-WebSocket-Accept.
-
-    Raises:
-        WsHandshakeError: If it does not stand once, or is not 16 octets.
     """
     var key = only_value(fields, "sec-websocket-key")
     var nonce = base64_decode(key)
@@ -389,12 +329,7 @@ def answer_to_key(fields: Fields) raises WsHandshakeError -> String:
 
 
 def has_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:
-    """Tells whether a list of tokens has one of them.
-
-    Args:
-        fields: The fields of a message.
-        token: The token; case does not matter.
-    """
+    """Tells whether a list of tokens has one of them, whatever its case."""
     var index = fields.find(name)
     while index >= 0:
         for element in ListElements(fields.value_bytes(index)):
@@ -407,17 +342,8 @@ def has_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:
 def only_value[
     o: ImmOrigin
 ](fields: Fields[o], name: StringSpan) -> Span[UInt8, o]:
-    """Lends the value of a field that has to stand once.
-
-    Parameters:
-        o: Where the octets live.
-
-    Args:
-        fields: The fields of a message.
-
-    Returns:
-        The value; empty if the field stands not once.
-    """
+    """Lends the value of a field that has to stand once; empty if it stands not
+    once."""
     var index = fields.find(name)
     if index < 0 or fields.find(name, index + 1) >= 0:
         return Span[UInt8, o]()
@@ -425,14 +351,8 @@ def only_value[
 
 
 def read_extensions(fields: Fields) -> Optional[List[Extension]]:
-    """Reads all Sec-WebSocket-Extensions fields as one list.
-
-    Args:
-        fields: The fields of a message.
-
-    Returns:
-        The extensions, or nothing if a field is malformed.
-    """
+    """Reads all Sec-WebSocket-Extensions fields as one list; nothing if one is
+    malformed."""
     var extensions = List[Extension]()
     var index = fields.find("sec-websocket-extensions")
     while index >= 0:
@@ -497,20 +417,11 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
 
     @always_inline
     def __init__(out self, number: UInt8, status: Int):
-        """Makes a rule.
-
-        Args:
-            status: The status code of a server's answer, or 0.
-        """
+        """Makes a rule, with the status code of a server's answer, or 0."""
         self.number = number
         self.status = status
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two rules.
-
-        Returns:
-            True if they are the same.
-        """
         return self.number == other.number
 
     def text(self) -> StaticString:
@@ -557,30 +468,21 @@ struct WsHandshakeError(Copyable, Movable, Writable):
     """The peer's part of the opening handshake breaks a rule."""
 
     var rule: HandshakeRule
-    """The rule that was broken."""
     var found: String
     """What was found, fit to print; may be empty."""
 
     def __init__(out self, rule: HandshakeRule, found: Span[UInt8, _]):
-        """Describes a broken rule.
-
-        Args:
-            found: The peer's octets that break it.
-        """
+        """Describes a broken rule, with the peer's octets that break it."""
         self.rule = rule
         self.found = String()
         write_escaped(found, self.found)
 
     def status(self) -> Int:
-        """Gives the status code that a server answers with.
-
-        Returns:
-            A 4xx code; 0 for an error that a client found.
-        """
+        """Gives the 4xx code that a server answers with; 0 for an error that a
+        client found."""
         return self.rule.status
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and what was found."""
         writer.write(self.rule.text())
         if self.found.byte_length() > 0:
             writer.write_string("; found '")

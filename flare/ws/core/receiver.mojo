@@ -43,7 +43,6 @@ struct WsProgress(Equatable, TrivialRegisterPassable):
     comptime MESSAGE = WsProgress(1)
     """A message is complete."""
     comptime FRAME = WsProgress(2)
-    """A frame of a message is complete."""
     comptime PING = WsProgress(3)
     """The peer asks for a pong."""
     comptime PONG = WsProgress(4)
@@ -71,7 +70,6 @@ struct FrameReceiver(Movable):
     """
 
     var limits: WsLimits
-    """Bounds of frames and messages."""
     var close_code: Int
     """After `CLOSE`: the peer's code, or `CloseCode.NO_STATUS`."""
     var opcode: Opcode
@@ -109,13 +107,6 @@ struct FrameReceiver(Movable):
         limits: WsLimits,
         var inflater: Optional[MessageInflater] = None,
     ):
-        """Makes the half of one connection.
-
-        Args:
-            role: The side that receives.
-            limits: Bounds of frames and messages.
-            inflater: What decompresses, if that was agreed on.
-        """
         self.limits = limits
         self.close_code = CloseCode.NO_STATUS
         self.opcode = Opcode.TEXT
@@ -142,23 +133,14 @@ struct FrameReceiver(Movable):
     def advance(
         mut self, mut input: Buffer, by_frame: Bool = False
     ) raises WsProtocolError -> WsProgress:
-        """Goes on until there is something to tell.
+        """Goes on until there is something to tell, of a message or, if
+        `by_frame`, of each of its frames; control frames come in between either
+        way. All that has arrived is taken, but for what is behind what is told
+        of, and changed by unmasking. The payload is lent by `payload` until the
+        next call.
 
-        Source: RFC 6455 sections 5 and 6.2.
-
-        Args:
-            input: The octets that have arrived. All of them are taken, but
-                for those behind what is told of; unmasking changes them.
-            by_frame: True to tell of each frame of a message, not of the
-                message; control frames come in between either way.
-
-        Returns:
-            What was found; its payload is lent by `payload` until the next
-            call.
-
-        Raises:
-            WsProtocolError: If the peer breaks a rule; nothing more can be
-                received.
+        Source: RFC 6455 sections 5 and 6.2. If the peer breaks a rule, nothing
+        more can be received.
         """
         self.let_go(input)
         while not self._is_over:
@@ -181,15 +163,9 @@ struct FrameReceiver(Movable):
     def payload(
         ref self, ref input: Buffer
     ) -> Span[UInt8, ImmOrigin(origin_of(self, input))]:
-        """Lends the payload that `advance` told of.
-
-        Args:
-            input: The buffer that `advance` was given.
-
-        Returns:
-            The message, the frame's payload, or the reason of a close frame;
-            good until the next `advance`.
-        """
+        """Lends the payload that `advance` told of, in the input that it was
+        given, until the next `advance`: the message, the frame's payload, or
+        the reason of a close frame."""
         # SAFETY: each place is a part of the receiver or of the input, which
         # the span's origin names.
         comptime both = ImmOrigin(origin_of(self, input))
@@ -218,12 +194,8 @@ struct FrameReceiver(Movable):
 
     @always_inline
     def let_go(mut self, mut input: Buffer):
-        """Gives back the memory of what `advance` told of last, whose payload
-        is then gone; the next `advance` would do it, too.
-
-        Args:
-            input: The buffer that `advance` was given.
-        """
+        """Gives back the memory in the input of what `advance` told of last,
+        whose payload is then gone; the next `advance` would do it, too."""
         if self._place == _IN_INPUT:
             input.consume(self._drop_len)
         elif self._place == _IN_MESSAGE:
@@ -443,19 +415,15 @@ struct ClosePayload(Movable):
     var code: Int
     """The code, or `CloseCode.NO_STATUS`."""
     var broken: Optional[WsRule]
-    """The rule that it breaks."""
     var offset: Int
     """Where it does, in bytes from the start of the payload; -1 for its
     length."""
 
     def __init__(out self, octets: Span[UInt8, _], payload_len: Int):
-        """Reads what is there.
+        """Reads what is there of a payload that is going to be `payload_len`
+        long.
 
         Source: RFC 6455 section 5.5.1.
-
-        Args:
-            octets: What has arrived of the payload.
-            payload_len: How long it is going to be.
         """
         self.code = CloseCode.NO_STATUS
         self.broken = None
@@ -497,29 +465,18 @@ struct Utf8Checker(TrivialRegisterPassable):
     var _high: UInt8
 
     def __init__(out self):
-        """Starts at the beginning of a text."""
         self._left = 0
         self._low = 0x80
         self._high = 0xBF
 
     @always_inline
     def is_complete(self) -> Bool:
-        """Tells whether the text may end here.
-
-        Returns:
-            False within a code point.
-        """
+        """Tells whether the text may end here, and not within a code point."""
         return self._left == 0
 
     def check(mut self, octets: Span[UInt8, _]) -> Int:
-        """Goes on with the next octets.
-
-        Args:
-            octets: Any piece of the text.
-
-        Returns:
-            -1 if they are fine, else the index of the first that is not.
-        """
+        """Goes on with any piece of the text. Returns -1 if it is fine, else
+        the index of the first octet that is not."""
         # SAFETY: a block is loaded only if it lies within the octets.
         var base = octets.unsafe_ptr()
         var count = len(octets)
