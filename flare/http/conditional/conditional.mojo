@@ -223,11 +223,6 @@ struct EntityTagError(Copyable, Movable, Writable):
     """Where it goes wrong, in bytes; its length if the end came too early."""
 
     def __init__(out self, octets: Span[UInt8, _], offset: Int):
-        """Describes a refused text.
-
-        Args:
-            offset: Where it goes wrong, in bytes.
-        """
         self.text = String(unsafe_from_utf8=octets)
         self.offset = offset
 
@@ -325,7 +320,6 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
 
 @fieldwise_init
 struct EntityTagCut(TrivialRegisterPassable):
-    """Where an entity tag stands in a text."""
 
     var opaque_start: Int
     """The first octet behind the opening quote."""
@@ -335,11 +329,7 @@ struct EntityTagCut(TrivialRegisterPassable):
 
 
 def scan_entity_tag(octets: Span[UInt8, _], start: Int) -> EntityTagCut:
-    """Finds the entity tag that begins at an offset.
-
-    Args:
-        start: Where the tag has to begin, at most the length.
-    """
+    """Finds the entity tag that begins at an offset, at most the length."""
     var index = start
     if index + 1 < len(octets) and octets[index] == 87:
         if octets[index + 1] != 47:
@@ -375,17 +365,12 @@ struct TagListMatch(Equatable, ImplicitlyCopyable):
 def match_tag_list(
     value: Span[UInt8, _], tag: Optional[EntityTag], *, is_strong: Bool
 ) -> TagListMatch:
-    """Looks for a tag in a field such as If-Match or If-None-Match.
+    """Looks for the current tag in a field such as If-Match or If-None-Match,
+    by strong or by weak comparison. A list that goes wrong anywhere matches
+    nowhere.
 
     Source: RFC 9110 sections 13.1.1 and 13.1.2; empty elements are skipped
     (section 5.6.1.2).
-
-    Args:
-        tag: What the current representation has, if it has one.
-        is_strong: True for the strong comparison.
-
-    Returns:
-        What was found. A list that goes wrong anywhere matches nowhere.
     """
     var octets = trim_whitespace(value.as_imm())
     if len(octets) == 1 and octets[0] == 42:

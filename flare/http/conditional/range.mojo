@@ -186,20 +186,14 @@ struct RangeSet(Copyable, Movable):
 
 
 def content_range(range: ByteRange, size: Int) -> String:
-    """Writes the value of a Content-Range field (RFC 9110 section 14.4).
-
-    Args:
-        size: Length of the whole representation in bytes.
-    """
+    """Writes the value of a Content-Range field (RFC 9110 section 14.4); `size`
+    is that of the whole representation."""
     return String("bytes ", range, "/", size)
 
 
 def unsatisfied_range(size: Int) -> String:
-    """Writes the Content-Range of a 416 response (RFC 9110 section 14.4).
-
-    Args:
-        size: Length of the whole representation in bytes.
-    """
+    """Writes the Content-Range of a 416 response (RFC 9110 section 14.4);
+    `size` is that of the whole representation."""
     return String("bytes */", size)
 
 

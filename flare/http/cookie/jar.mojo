@@ -335,14 +335,7 @@ def _check_sendable(part: StaticString, text: String) raises CookieError:
 
 
 def is_ip_host(host: StringSpan) -> Bool:
-    """Tells whether a URL's host is an IP address.
-
-    Args:
-        host: The host of a parsed URL.
-
-    Returns:
-        True for IPv4 and for IPv6 in brackets.
-    """
+    """Tells whether a URL's host is an IP address: IPv4, or IPv6 in brackets."""
     var octets = host.as_bytes()
     if len(octets) > 0 and octets[0] == 91:
         return True
@@ -354,14 +347,8 @@ def is_ip_host(host: StringSpan) -> Bool:
 
 
 def is_top_level(domain: StringSpan) -> Bool:
-    """Tells whether a domain is one label, such as `com` or `localhost`.
-
-    Args:
-        domain: The domain; a dot at its end does not count.
-
-    Returns:
-        True if there is no dot within.
-    """
+    """Tells whether a domain is one label, such as `com` or `localhost`; a dot
+    at its end does not count."""
     var octets = domain.as_bytes()
     for index in range(len(octets) - 1):
         if octets[index] == 46:
@@ -370,17 +357,10 @@ def is_top_level(domain: StringSpan) -> Bool:
 
 
 def domain_matches(host: StringSpan, domain: StringSpan) -> Bool:
-    """Tells whether a host is in a domain.
+    """Tells whether a host is in a domain: equal to it, or a name that ends
+    with it behind a dot. Both are in lower case.
 
     Source: RFC 6265 section 5.1.3. A top level holds no host but itself.
-
-    Args:
-        host: The host of a URL, in lower case.
-        domain: The domain, in lower case.
-
-    Returns:
-        True if they are equal, or the host is a name that ends with the domain
-        behind a dot.
     """
     if host == domain:
         return True
@@ -396,15 +376,10 @@ def domain_matches(host: StringSpan, domain: StringSpan) -> Bool:
 
 
 def default_path(path: StringSpan) -> String:
-    """Finds the folder of a URL's path.
+    """Finds the folder of a URL's path, up to its last slash without that; at
+    least `/`.
 
     Source: RFC 6265 section 5.1.4.
-
-    Args:
-        path: The path of a URL.
-
-    Returns:
-        The path up to its last slash without that; at least `/`.
     """
     var octets = path.as_bytes()
     var end = len(octets) - 1
@@ -416,15 +391,9 @@ def default_path(path: StringSpan) -> String:
 
 
 def path_matches(path: StringSpan, cookie_path: StringSpan) -> Bool:
-    """Tells whether a request's path is below a cookie's.
+    """Tells whether a request's path is a cookie's, or goes on behind a slash.
 
     Source: RFC 6265 section 5.1.4.
-
-    Args:
-        path: The path of a URL.
-
-    Returns:
-        True if they are equal, or the first goes on behind a slash.
     """
     var longer = path.as_bytes()
     var shorter = cookie_path.as_bytes()

@@ -17,30 +17,19 @@ comptime LABEL_COUNT_MAX = 127
 
 
 def is_public_suffix(domain: String) -> Bool:
-    """Tells whether a domain is one below which anybody can register names.
-
-    Args:
-        domain: A domain in lower case, as DNS has it.
-
-    Returns:
-        True for `com`, `co.uk` and `github.io`; False for what is below them,
-        and for an empty text.
-    """
+    """Tells whether a domain, in lower case as DNS has it, is one below which
+    anybody can register names: `com`, `co.uk` and `github.io`, not what is
+    below them."""
     return public_suffix_start(domain) == 0
 
 
 def public_suffix_start(domain: String) -> Int:
-    """Finds where the public suffix of a domain begins.
+    """Finds the offset where the public suffix of a domain, in lower case as
+    DNS has it, begins; -1 for an empty text.
 
     Source: the algorithm of publicsuffix.org/list: the longest rule counts, an
-    exception counts before all, and a domain that no rule is about has the
-    rule `*`.
-
-    Args:
-        domain: A domain in lower case, as DNS has it.
-
-    Returns:
-        The offset in bytes; -1 for an empty text.
+    exception counts before all, and a domain that no rule is about has the rule
+    `*`.
     """
     var octets = domain.as_bytes()
     var end = len(octets)

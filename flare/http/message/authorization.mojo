@@ -21,17 +21,11 @@ struct BasicCredentials(Copyable, Movable):
 
 
 def parse_basic(value: Span[UInt8, _]) -> Optional[BasicCredentials]:
-    """Reads credentials of the scheme Basic.
+    """Reads credentials of the scheme Basic of an Authorization field; nothing
+    if the scheme is another, or the rest is malformed.
 
     Source: RFC 7617 section 2, with UTF-8 as the charset. Control characters
     are refused, as they are there.
-
-    Args:
-        value: The value of an Authorization field.
-
-    Returns:
-        User name and password; nothing if the scheme is another, or the rest
-        is malformed.
     """
     var text = _after_scheme(value, "basic")
     if len(text) == 0:
@@ -60,18 +54,10 @@ def parse_basic(value: Span[UInt8, _]) -> Optional[BasicCredentials]:
 def parse_bearer[
     o: ImmOrigin
 ](value: Span[UInt8, o]) -> Optional[StringSpan[o]]:
-    """Reads a bearer token.
+    """Reads the token of an Authorization field; nothing if the scheme is not
+    Bearer, or the token malformed.
 
     Source: RFC 6750 section 2.1; RFC 9110 section 11.2 (token68).
-
-    Parameters:
-        o: Where the octets live.
-
-    Args:
-        value: The value of an Authorization field.
-
-    Returns:
-        The token; nothing if the scheme is another, or the token malformed.
     """
     var text = _after_scheme(value, "bearer")
     var end = len(text)
@@ -87,15 +73,8 @@ def parse_bearer[
 
 
 def has_scheme(value: Span[UInt8, _], scheme: StringSpan) -> Bool:
-    """Tells whether credentials are of a scheme.
-
-    Args:
-        value: The value of an Authorization field.
-        scheme: The scheme, whose case does not matter.
-
-    Returns:
-        True if so, however the rest looks.
-    """
+    """Tells whether the value of an Authorization field is of a scheme, whose
+    case does not matter, however the rest looks."""
     var length = scheme.byte_length()
     if len(value) < length:
         return False

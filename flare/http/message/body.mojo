@@ -542,11 +542,7 @@ struct BodyStream(Movable):
     var _drop: def(Erased) thin -> None
 
     def __init__[T: BodySource](out self, var source: T, length: Optional[Int]):
-        """Takes a source.
-
-        Args:
-            length: How much that will be in bytes, if it is known.
-        """
+        """Takes a source of `length` bytes, if that is known."""
         self._padding = {}
         self.length = length
         self.own_trailers = Trailers()
@@ -570,14 +566,8 @@ struct BodyStream(Movable):
 
     @staticmethod
     def conversing[T: UpgradedProtocol](var conversation: T) -> Self:
-        """Takes a conversation.
-
-        Args:
-            conversation: Goes on where HTTP ends.
-
-        Returns:
-            A stream that listens, too.
-        """
+        """Takes a conversation, which goes on where HTTP ends: a stream that
+        listens, too."""
         var stream = Self(conversation^, None)
         stream._receive = _receive[T]
         stream._stall_timeout_ms = _stall_timeout_ms[T]
@@ -590,30 +580,14 @@ struct BodyStream(Movable):
         self._drop(self._source)
 
     def begin(self, var waker: StreamWaker):
-        """Hands the waker on.
-
-        Args:
-            waker: Rings for the connection.
-        """
         self._begin(self._source, waker^)
 
     def fill(self, mut out: Buffer) raises -> Poll:
-        """Appends the next piece.
-
-        Raises:
-            Error: If the source cannot go on.
-        """
         return self._fill(self._source, out)
 
     def trailers(self) raises -> Trailers:
-        """Makes the fields that follow the content.
-
-        Returns:
-            What the source says, and the response's own.
-
-        Raises:
-            Error: If the source cannot go on.
-        """
+        """Makes the fields that follow the content: the source's, and the
+        response's own."""
         var all = self._trailers(self._source)
         if self._add_all:
             self._add_all.held()(all, self.own_trailers)
@@ -622,71 +596,39 @@ struct BodyStream(Movable):
     def add_trailer(
         mut self, name: StringSpan, value: StringSpan
     ) raises HeaderError:
-        """Adds a field behind those that the source makes.
-
-        Raises:
-            HeaderError: If it may not be a trailer.
-        """
+        """Adds a field behind those that the source makes."""
         self.own_trailers.append(name, value)
         self._add_all = _add_all
 
     def region(self) -> FileRegion:
-        """Tells what comes next, if that lies in a file.
-
-        Returns:
-            What the source says.
-        """
+        """Tells what comes next, if that lies in a file."""
         return self._region(self._source)
 
     def advance(self, count: Int):
-        """Tells the source that octets of its region were sent.
-
-        Args:
-            count: How many; at most the region's length.
-        """
+        """Tells the source that octets of its region were sent, at most its
+        length."""
         self._advance(self._source, count)
 
     def is_endless(self) -> Bool:
-        """Tells whether the stream goes on until the client leaves.
-
-        Returns:
-            What the source says.
-        """
+        """Tells whether the stream goes on until the client leaves."""
         return self._is_endless(self._source)
 
     def poll_interval_ms(self) -> Int:
-        """Tells how long the source may be left alone.
-
-        Returns:
-            What the source says.
-        """
+        """Tells how long the source may be left alone."""
         return self._poll_interval_ms(self._source)
 
     def has_given_up(self) -> Bool:
-        """Tells whether the stream is to be broken off.
-
-        Returns:
-            What the source says.
-        """
+        """Tells whether the stream is to be broken off."""
         return self._has_given_up(self._source)
 
     def listens(self) -> Bool:
-        """Tells whether this is a conversation.
-
-        Returns:
-            True if it takes what the client sends.
-        """
+        """Tells whether this is a conversation, and takes what the client
+        sends."""
         return self._receive.__bool__()
 
     def receive(self, mut input: Buffer, mut out: Buffer) raises -> Poll:
-        """Hands octets from the client to a conversation.
-
-        Args:
-            input: What has come; empty afterwards.
-
-        Raises:
-            Error: If the conversation cannot go on.
-        """
+        """Hands octets from the client to a conversation; `input` is empty
+        afterwards."""
         return self._receive.held()(self._source, input, out)
 
     def is_full(self) -> Bool:
@@ -694,27 +636,18 @@ struct BodyStream(Movable):
         return self._is_full.held()(self._source)
 
     def end_input(self) -> Bool:
-        """Tells a conversation that the client has ended its direction.
-
-        Returns:
-            True if it goes on all the same.
-        """
+        """Tells a conversation that the client has ended its direction. Returns
+        True if it goes on all the same."""
         return self._end_input.held()(self._source)
 
     def take_failure(self) -> String:
-        """Asks a conversation what went wrong in what was received last.
-
-        Returns:
-            A text for the log; empty if there is nothing to tell.
-        """
+        """Asks a conversation what went wrong in what was received last, for
+        the log; empty if there is nothing to tell."""
         return self._take_failure.held()(self._source)
 
     def stall_timeout_ms(self) -> Int:
-        """Tells how long the client may take nothing at all.
-
-        Returns:
-            What a conversation says; without end for any other source.
-        """
+        """Tells how long the client of a conversation may take nothing at all;
+        without end for any other source."""
         if not self._stall_timeout_ms:
             return Int.MAX
         return self._stall_timeout_ms.held()(self._source)
@@ -738,23 +671,15 @@ struct FileRegion(TrivialRegisterPassable):
 
     @staticmethod
     def none() -> Self:
-        """Makes an empty region, of no file."""
         return Self(-1, 0, 0)
 
     def first(self, count: Int) -> Self:
-        """Makes a region of what comes first in this one.
-
-        Args:
-            count: How much, at most, in bytes.
-        """
+        """Makes a region of the first octets, at most `count`."""
         return Self(self.number, self.offset, min(self.length, count))
 
     def after(self, count: Int) -> Self:
-        """Makes a region of what is left.
-
-        Args:
-            count: How many octets are gone; at most all.
-        """
+        """Makes a region of what is left behind octets that are gone, at most
+        all."""
         return Self(self.number, self.offset + count, self.length - count)
 
 
@@ -772,7 +697,6 @@ def _wake[T: WakeTarget](target: Erased, token: UInt64):
 
 
 struct _AnyTarget(Movable):
-    """A wake target of any type."""
 
     # SAFETY: this owns the target; both functions were made for its type.
     var _target: Erased
@@ -846,11 +770,8 @@ comptime Erased = OpaquePointer[MutUntrackedOrigin]
 
 
 def erase[T: Deinitable & Movable](var value: T) -> Erased:
-    """Moves a value to the heap and forgets its type.
-
-    Returns:
-        Where it is; the caller owns it, and gives it to `destroy[T]`.
-    """
+    """Moves a value to the heap and forgets its type. The caller owns it, and
+    gives it to `destroy[T]`."""
     # SAFETY: the memory belongs to the caller from here on.
     var typed = alloc(Layout[T](count=1)).unsafe_leak()
     typed.unsafe_write(value^)
@@ -858,14 +779,7 @@ def erase[T: Deinitable & Movable](var value: T) -> Erased:
 
 
 def destroy[T: Deinitable & Movable](value: Erased):
-    """Ends a value.
-
-    Parameters:
-        T: The type that it was erased from.
-
-    Args:
-        value: What `erase[T]` gave; not used any more afterwards.
-    """
+    """Ends a value that `erase[T]` gave; it is not used any more afterwards."""
     # SAFETY: the pointer was made from a `T` that is owned, and this is its end.
     var typed = value.unsafe_bitcast[T]()
     typed.unsafe_deinit_pointee()
@@ -873,15 +787,9 @@ def destroy[T: Deinitable & Movable](value: Erased):
 
 
 def erase_counted[T: Deinitable & Movable](var held: ArcPointer[T]) -> Erased:
-    """Forgets the type of a counted pointer; unlike `erase`, it needs no memory.
-
-    Parameters:
-        T: The type that it leads to.
-
-    Returns:
-        The pointer's own octets; the caller owns them, and gives them to
-        `drop_counted[T]`.
-    """
+    """Forgets the type of a counted pointer; unlike `erase`, it needs no
+    memory. Returns the pointer's own octets; the caller owns them, and gives
+    them to `drop_counted[T]`."""
     comptime assert size_of[ArcPointer[T]]() == size_of[Erased]()
     # SAFETY: the count that `held` has goes over to the result.
     var octets = Pointer(to=held).unsafe_bitcast[Erased]()[]
@@ -890,28 +798,15 @@ def erase_counted[T: Deinitable & Movable](var held: ArcPointer[T]) -> Erased:
 
 
 def counted[T: Deinitable & Movable](held: Erased) -> ArcPointer[T]:
-    """Copies a counted pointer whose type was forgotten.
-
-    Parameters:
-        T: The type that it was erased from.
-
-    Args:
-        held: What `erase_counted[T]` gave.
-    """
+    """Copies a counted pointer that `erase_counted[T]` gave."""
     # SAFETY: the octets are those of such a pointer, see `erase_counted`.
     var octets = held
     return Pointer(to=octets).unsafe_bitcast[ArcPointer[T]]()[].copy()
 
 
 def drop_counted[T: Deinitable & Movable](held: Erased):
-    """Ends a counted pointer.
-
-    Parameters:
-        T: The type that it was erased from.
-
-    Args:
-        held: What `erase_counted[T]` gave; not used any more afterwards.
-    """
+    """Ends a counted pointer that `erase_counted[T]` gave; it is not used any
+    more afterwards."""
     # SAFETY: as for `counted`, and this is the end of it.
     var octets = held
     Pointer(to=octets).unsafe_bitcast[ArcPointer[T]]().unsafe_deinit_pointee()

@@ -43,25 +43,13 @@ trait BodyFeed(Deinitable, Movable):
     """Where content comes from while a handler reads it."""
 
     def read(mut self, room: MutSpan[UInt8, _]) raises BodyError -> Int:
-        """Waits for content and copies what is there.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets, 0 at the end.
-
-        Raises:
-            BodyError: If the rest cannot be had.
-        """
+        """Waits for content and copies what is there into room that is not
+        empty. Returns how many octets, 0 at the end. Raises if the rest cannot
+        be had."""
         ...
 
     def trailers(self) -> HeaderMap:
-        """Copies the trailer fields.
-
-        Returns:
-            The fields; none before the end.
-        """
+        """Copies the trailer fields; none before the end."""
         ...
 
 
@@ -98,11 +86,7 @@ struct LentFeed(Movable):
     var _trailers: _Trailers
 
     def __init__[F: BodyFeed](out self, mut feed: F):
-        """Lends a feed.
-
-        Args:
-            feed: Outlives this value, and does not move meanwhile.
-        """
+        """Lends a feed, which outlives this value, and does not move meanwhile."""
         self._feed = (
             Pointer(to=feed)
             .unsafe_origin_cast[MutUntrackedOrigin]()
@@ -213,11 +197,6 @@ struct BodyReader[o: ImmOrigin](Readable):
 
 
 def owned_fields(fields: Fields) -> HeaderMap:
-    """Copies field lines.
-
-    Args:
-        fields: As they were parsed.
-    """
     var copy = HeaderMap()
     for index in range(len(fields)):
         try:

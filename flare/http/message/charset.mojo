@@ -61,7 +61,6 @@ struct CharsetError(Copyable, Movable, Writable):
     """Content cannot be read as text."""
 
     var charset: String
-    """The charset that it is said to be in."""
     var offset: Int
     """Where it is not in that charset, in bytes; -1 if the charset is
     unknown, or the place is not known."""
@@ -69,12 +68,8 @@ struct CharsetError(Copyable, Movable, Writable):
     """False if the charset is not decoded here."""
 
     def __init__(out self, charset: StringSpan, offset: Int, is_known: Bool):
-        """Describes what cannot be read.
-
-        Args:
-            offset: Where the content is not in it, in bytes, or -1.
-            is_known: False if the charset is not decoded here.
-        """
+        """Describes content that is not in its charset at `offset` (or -1), or
+        of a charset that is not decoded here."""
         self.charset = String(charset)
         self.offset = offset
         self.is_known = is_known
@@ -98,15 +93,11 @@ struct CharsetError(Copyable, Movable, Writable):
 def decode_text(
     octets: Span[UInt8, _], charset: StringSpan
 ) raises CharsetError -> String:
-    """Decodes text; a byte order mark is not a part of it.
+    """Decodes text of a charset, in any case, empty for UTF-8; a byte order
+    mark is not a part of it.
 
-    Source: RFC 9110 section 8.3.2; Encoding Standard section 4.2.
-
-    Args:
-        charset: Its charset, in any case; empty for UTF-8.
-
-    Raises:
-        CharsetError: If the charset is unknown, or the octets are not in it.
+    Source: RFC 9110 section 8.3.2; Encoding Standard section 4.2. Raises if the
+    charset is unknown, or the octets are not in it.
     """
     var name = trim_whitespace(charset.as_bytes().as_imm())
     if len(name) == 0 or _is_one_of(name, _UTF_8):

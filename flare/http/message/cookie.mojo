@@ -255,19 +255,11 @@ def parse_cookie_header(value: Span[UInt8, _]) -> List[Cookie]:
 def find_cookie_value[
     o: ImmOrigin, //
 ](value: Span[UInt8, o], name: StringSpan) -> Optional[StringSpan[o]]:
-    """Finds a cookie in the value of a Cookie field, without copying it.
+    """Finds the first cookie of a name whose value is UTF-8 in the value of a
+    Cookie field, without copying it; nothing if there is none.
 
-    Source: RFC 6265 section 5.4; read as `parse_cookie_header` does.
-
-    Parameters:
-        o: Where the octets live.
-
-    Args:
-        name: The cookie's name, in the case that it was set with.
-
-    Returns:
-        The value of the first cookie of that name whose value is UTF-8;
-        nothing if there is none.
+    Source: RFC 6265 section 5.4; read as `parse_cookie_header` does. The case
+    of the name counts.
     """
     var start = 0
     while start < len(value):
@@ -402,9 +394,6 @@ def check_cookie_name(name: StringSpan) raises CookieError:
     """Checks that a name is a token.
 
     Source: RFC 6265 section 4.1.1.
-
-    Raises:
-        CookieError: If it is none.
     """
     comptime RULE = StaticString(
         "a name is letters, digits and !#$%&'*+-.^_`|~ (RFC 6265 section 4.1.1)"
@@ -417,16 +406,10 @@ def check_cookie_name(name: StringSpan) raises CookieError:
 
 
 def check_cookie_value(value: StringSpan) raises CookieError:
-    """Checks a value: the octets that RFC 6265 allows, in quotes or without.
+    """Checks a value: the octets that RFC 6265 allows, in quotes or without;
+    anything else has to be encoded, for instance as hex or base64.
 
     Source: RFC 6265 section 4.1.1.
-
-    Args:
-        value: The value; anything else has to be encoded, for instance as hex
-            or base64.
-
-    Raises:
-        CookieError: If it holds another octet.
     """
     var octets = value.as_bytes()
     var start = 0
@@ -446,15 +429,9 @@ def check_cookie_value(value: StringSpan) raises CookieError:
 
 
 def check_cookie_domain(domain: StringSpan) raises CookieError:
-    """Checks a Domain attribute.
+    """Checks a Domain attribute: a host name, its parent domain, or nothing.
 
     Source: RFC 6265 section 4.1.2.3.
-
-    Args:
-        domain: A host name, its parent domain, or nothing.
-
-    Raises:
-        CookieError: If it is no name of a host.
     """
     var octets = domain.as_bytes()
     comptime RULE = StaticString(
@@ -472,16 +449,10 @@ def check_cookie_domain(domain: StringSpan) raises CookieError:
 
 
 def check_cookie_path(path: StringSpan) raises CookieError:
-    """Checks a Path attribute.
+    """Checks a Path attribute: nothing, or a slash and no octet that would end
+    it.
 
     Source: RFC 6265 section 4.1.1, path-value.
-
-    Args:
-        path: A path from the root, or nothing.
-
-    Raises:
-        CookieError: If it does not begin with a slash, or holds an octet that
-            would end it.
     """
     var octets = path.as_bytes()
     comptime RULE = StaticString(
@@ -497,16 +468,11 @@ def check_cookie_path(path: StringSpan) raises CookieError:
 
 
 def has_prefix(name: StringSpan, prefix: StaticString) -> Bool:
-    """Tells whether a cookie's name begins with a prefix, in any case.
+    """Tells whether a cookie's name begins with a prefix such as `__Host-`, in
+    any case.
 
     Source: RFC 6265bis section 4.1.3: a server that ignores case must not be
     fooled by another spelling.
-
-    Args:
-        prefix: Such as `__Host-`.
-
-    Returns:
-        True if it does.
     """
     var octets = name.as_bytes()
     var length = prefix.byte_length()

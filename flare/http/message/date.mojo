@@ -24,13 +24,10 @@ struct CivilDate(Equatable, ImplicitlyCopyable):
 
 
 def civil_date(day_number: Int) -> CivilDate:
-    """Finds the calendar day of a day number.
+    """Finds the calendar day of days since 1970-01-01, not before year 0.
 
     Years are counted from March here, so that the leap day is the last day of
     its year; 146,097 days are 400 years.
-
-    Args:
-        day_number: Days since 1970-01-01, not before year 0.
     """
     var days = day_number + 719_468
     var era = days // 146_097
@@ -52,15 +49,9 @@ def civil_date(day_number: Int) -> CivilDate:
 
 
 def day_number(date: CivilDate) -> Int:
-    """Finds the day number of a calendar day; undoes `civil_date`.
-
-    Args:
-        date: The day, not before year 0; days beyond the month's last are those
-            of the next month.
-
-    Returns:
-        Days since 1970-01-01.
-    """
+    """Finds the days since 1970-01-01 of a calendar day, not before year 0;
+    undoes `civil_date`. Days beyond the month's last are those of the next
+    month."""
     var year = date.year if date.month > 2 else date.year - 1
     var era = year // 400
     var year_of_era = year - era * 400
@@ -73,13 +64,10 @@ def day_number(date: CivilDate) -> Int:
 
 
 def append_imf_fixdate(mut buffer: Buffer, unix_s: Int):
-    """Appends a date as HTTP writes it, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    """Appends a date as HTTP writes it, such as `Sun, 06 Nov 1994 08:49:37
+    GMT`: at least 0 and before year 10,000.
 
     Source: RFC 9110 section 5.6.7.
-
-    Args:
-        unix_s: Seconds since 1970-01-01 00:00:00 UTC, at least 0 and before
-            year 10,000.
     """
     var day_number = unix_s // 86_400
     var second = unix_s - day_number * 86_400
@@ -124,19 +112,13 @@ comptime _DAY_S = 86_400
 
 
 def parse_http_date(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
-    """Reads a date in any of the three forms that HTTP has had.
+    """Reads a date in any of the three forms that HTTP has had, without
+    whitespace around. Returns seconds since 1970-01-01 00:00:00 UTC, negative
+    before; nothing if the text is no such date.
 
     Source: RFC 9110 section 5.6.7. Names are case-sensitive; the name of the
-    day is checked to be one, not to be the right one.
-
-    Args:
-        text: The field's value, without whitespace around it.
-        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC: years of two
-            digits are at most 50 years ahead of it.
-
-    Returns:
-        Seconds since 1970-01-01 00:00:00 UTC, negative before; nothing if the
-        text is no such date.
+    day is checked to be one, not to be the right one. Years of two digits are
+    at most 50 years ahead of `now_s`.
     """
     if len(text) == IMF_FIXDATE_LEN:
         return _parse_imf_fixdate(text)
@@ -149,13 +131,6 @@ def parse_http_date_in_cache(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
     """Reads a date as `parse_http_date` does, whatever the case of its names.
 
     Source: RFC 9111 section 4.2: a cache should match them so.
-
-    Args:
-        text: The field's value, without whitespace around it.
-        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-    Returns:
-        Seconds since 1970-01-01 00:00:00 UTC; nothing if the text is no date.
     """
     var found = parse_http_date(text, now_s)
     if found or len(text) > _DATE_LEN_MAX:
@@ -184,17 +159,10 @@ comptime _DELAY_S_MAX = 999_999_999
 
 
 def parse_retry_after(text: Span[UInt8, _], now_s: Int) -> Int:
-    """Reads a Retry-After field.
+    """Reads a Retry-After field as seconds from now; -1 if it is none.
 
     Source: RFC 9110 section 10.2.3: seconds, or a date. A date that is over
     means now; so long a delay that nobody waits for it is the longest one.
-
-    Args:
-        text: The field's value, without whitespace around it.
-        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-    Returns:
-        Seconds from now; -1 if the text is neither.
     """
     var seconds = 0
     for octet in text:
@@ -391,15 +359,10 @@ struct _Found:
 
 def parse_cookie_date(octets: Span[UInt8, _]) -> Optional[Int]:
     """Reads a date as browsers do, in any order and with anything around it.
+    Returns seconds since 1970-01-01 00:00:00 UTC, negative before; nothing if
+    it is no date.
 
     Source: RFC 6265 section 5.1.1. Time zones are ignored, all dates are UTC.
-
-    Args:
-        octets: The value of an Expires attribute.
-
-    Returns:
-        Seconds since 1970-01-01 00:00:00 UTC, negative before; nothing if it is
-        no date.
     """
     var found = _Found()
     var start = 0
@@ -454,13 +417,10 @@ def _month(token: Span[UInt8, _]) -> Int:
 
 
 def write_timestamp(unix_ms: Int, mut writer: Some[Writer]):
-    """Writes a moment, such as `1994-11-06T08:49:37.123Z`.
+    """Writes a moment, such as `1994-11-06T08:49:37.123Z`: at least 0 and
+    before year 10,000.
 
     Source: RFC 3339 section 5.6.
-
-    Args:
-        unix_ms: Milliseconds since 1970-01-01 00:00:00 UTC, at least 0 and
-            before year 10,000.
     """
     var second = unix_ms // 1_000
     var day = second // 86_400

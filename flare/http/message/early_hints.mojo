@@ -36,25 +36,16 @@ struct EarlyHints(Movable):
             OpaquePointer[MutUntrackedOrigin], var HeaderMap
         ) thin -> None,
     ):
-        """Says how fields are sent at once.
-
-        Args:
-            sender: What `send` is called with; outlives all calls of `add`.
-        """
+        """Says how fields are sent at once; `sender`, with which `send` is
+        called, outlives all calls of `add`."""
         # SAFETY: as the fields say.
         self._sender = sender
         self._send = send
 
     def add(mut self, links: Span[String, _]) raises HeaderError:
-        """Sends links, or lets them wait for the response.
-
-        Args:
-            links: The value of a Link field each (RFC 8288).
-
-        Raises:
-            HeaderError: If one of them is no field value, or all together are
-                larger than a header block may be.
-        """
+        """Sends links, the value of a Link field each (RFC 8288), or lets them
+        wait for the response. Raises if one of them is no field value, or all
+        together are larger than a header block may be."""
         var headers = HeaderMap()
         if self.fields:
             headers = self.fields.value()[].copy()

@@ -25,14 +25,8 @@ struct FieldLine(TrivialRegisterPassable):
         value_offset: Int,
         value_len: Int,
     ):
-        """Packs the four numbers.
-
-        Args:
-            name_offset: Start of the name, in bytes from the message's start.
-            name_len: Length of the name in bytes.
-            value_offset: Start of the value, in bytes from the message's start.
-            value_len: Length of the value in bytes, without whitespace around.
-        """
+        """Packs the four numbers; offsets are from the message's start, the
+        value is without whitespace around."""
         self.word = (
             UInt64(name_offset)
             | (UInt64(name_len) << 16)
@@ -42,30 +36,18 @@ struct FieldLine(TrivialRegisterPassable):
 
     @always_inline
     def name_offset(self) -> Int:
-        """Unpacks the start of the name.
-
-        Returns:
-            Bytes from the message's start.
-        """
         return Int(self.word & 0xFFFF)
 
     @always_inline
     def name_len(self) -> Int:
-        """Unpacks the length of the name."""
         return Int((self.word >> 16) & 0xFFFF)
 
     @always_inline
     def value_offset(self) -> Int:
-        """Unpacks the start of the value.
-
-        Returns:
-            Bytes from the message's start.
-        """
         return Int((self.word >> 32) & 0xFFFF)
 
     @always_inline
     def value_len(self) -> Int:
-        """Unpacks the length of the value."""
         return Int(self.word >> 48)
 
 
@@ -75,16 +57,8 @@ def find_line(
     name: StringSpan,
     start: Int,
 ) -> Int:
-    """Finds a field line by name (RFC 9110 section 5.1).
-
-    Args:
-        octets: What holds the names.
-        name: A field name in any case.
-        start: Index of the first line to look at.
-
-    Returns:
-        The index of the first such line, or -1.
-    """
+    """Finds the index of a field line by name in any case (RFC 9110 section
+    5.1), from `start` on; -1 if there is none."""
     # SAFETY: the index stays below the number of lines.
     var wanted = name.as_bytes()
     for index in range(start, len(lines)):
@@ -308,26 +282,18 @@ struct ListElements[o: ImmOrigin](Copyable, Iterator, Movable):
     """
 
     comptime Element = Span[UInt8, Self.o]
-    """One element."""
 
     var _octets: Span[UInt8, Self.o]
     var _start: Int
 
     def __init__(out self, octets: Span[UInt8, Self.o]):
-        """Starts at the first element."""
         self._octets = octets
         self._start = 0
 
     def __iter__(self) -> Self:
-        """Gives the iterator itself."""
         return self.copy()
 
     def __next__(mut self) raises StopIteration -> Self.Element:
-        """Takes the next element.
-
-        Raises:
-            StopIteration: Behind the last one.
-        """
         if self._start > len(self._octets):
             raise StopIteration()
         var start = self._start

@@ -33,7 +33,6 @@ struct FormError(Copyable, Movable, Writable):
 
 @fieldwise_init
 struct FormPair(Copyable, Equatable, Movable):
-    """One field of a form."""
 
     var name: String
     var value: String
@@ -167,14 +166,8 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
 def find_query_value(
     octets: Span[UInt8, _], name: StringSpan
 ) -> Optional[String]:
-    """Finds the first value of a name without decoding the other fields.
-
-    Args:
-        octets: The query of a URL without its `?`, or a form.
-
-    Returns:
-        The decoded value, or nothing.
-    """
+    """Finds the decoded first value of a name in a form, or in a query without
+    its `?`, without decoding the other fields."""
     var start = 0
     while start < len(octets):
         var cut = _next_pair(octets, start)

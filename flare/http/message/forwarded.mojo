@@ -54,27 +54,18 @@ struct HopsFromNearest[o: ImmOrigin](Copyable, Iterator, Movable):
     var _is_done: Bool
 
     def __init__(out self, value: Span[UInt8, Self.o], *, is_forwarded: Bool):
-        """Starts behind the last element.
-
-        Args:
-            value: The value of one field line.
-            is_forwarded: True for Forwarded (RFC 7239 section 4), False for
-                X-Forwarded-For, whose elements are addresses alone.
-        """
+        """Starts behind the last element of one field line: of Forwarded (RFC
+        7239 section 4), or of X-Forwarded-For, whose elements are addresses
+        alone."""
         self._octets = value
         self._is_forwarded = is_forwarded
         self._is_done = False
 
     def __iter__(self) -> Self:
-        """Gives the iterator itself."""
         return self.copy()
 
     def __next__(mut self) raises StopIteration -> Hop:
-        """Takes the last element that is left.
-
-        Raises:
-            StopIteration: Before the first one.
-        """
+        """Takes the last element that is left."""
         while not self._is_done:
             var start = _last_element(self._octets, self._is_forwarded)
             var element = trim_whitespace(self._octets[start:])
@@ -89,17 +80,11 @@ struct HopsFromNearest[o: ImmOrigin](Copyable, Iterator, Movable):
 
 
 def parse_forwarded_element(element: Span[UInt8, _]) -> Hop:
-    """Reads one element of a Forwarded field.
+    """Reads one element of a Forwarded field, without the commas around it.
 
     Source: RFC 7239 section 4; whatever is visible and no delimiter is taken
-    for a value without quotes.
-
-    Args:
-        element: The element, without the commas around it.
-
-    Returns:
-        The hop; nothing is told by one that breaks the grammar or names a
-        parameter twice.
+    for a value without quotes. Nothing is told by one that breaks the grammar
+    or names a parameter twice.
     """
     var hop = Hop(None, String(), String())
     var octets = element.as_imm()
@@ -130,17 +115,13 @@ def parse_forwarded_element(element: Span[UInt8, _]) -> Hop:
 
 
 def parse_node(node: Span[UInt8, _]) -> Optional[SocketAddr]:
-    """Reads the address of a node.
+    """Reads the address of a node, such as `192.0.2.60`, `192.0.2.60:47011` or
+    `[2001:db8::1]:80`; port 0 if there is none, the IPv4 address for a mapped
+    one. Nothing for `unknown`, a hidden name (`_gazonk`), and what is
+    malformed.
 
     Source: RFC 7239 section 6. An IPv6 address without brackets, as some
     proxies write it, is taken too, then without a port.
-
-    Args:
-        node: Such as `192.0.2.60`, `192.0.2.60:47011` or `[2001:db8::1]:80`.
-
-    Returns:
-        The address, port 0 if there is none; the IPv4 address for a mapped one.
-        Nothing for `unknown`, a hidden name (`_gazonk`), and what is malformed.
     """
     try:
         if len(node) > 0 and node[0] == 91:
@@ -315,7 +296,6 @@ struct Origin(Copyable, Movable):
     """The host that it asked for; empty if it is not told."""
 
     def __init__(out self, var proto: String, var host: String):
-        """Takes what the proxy tells."""
         self.proto = proto^
         self.host = host^
 

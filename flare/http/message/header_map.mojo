@@ -385,11 +385,8 @@ struct HeaderError(Copyable, Movable, Writable):
     of a field that may be no trailer."""
 
     def __init__(out self, part: StaticString, text: StringSpan, offset: Int):
-        """Describes a refused field.
-
-        Args:
-            offset: Where the offending octet stands, in bytes; -1 for a trailer.
-        """
+        """Describes a refused field, by where its offending octet stands; -1
+        for a trailer."""
         self.part = part
         self.text = String(text)
         self.offset = offset
@@ -476,13 +473,11 @@ comptime _LANES = 16
 
 
 def check_field(name: StringSpan, value: StringSpan) raises HeaderError:
-    """Checks that a field line can be written without breaking the message.
+    """Checks that a field line can be written without breaking the message; the
+    error carries the offset.
 
     Source: RFC 9110 sections 5.1 (the name is a token) and 5.5 (no control
     octet but HTAB in the value).
-
-    Raises:
-        HeaderError: If either breaks its rule; it carries the offset.
     """
     if name.byte_length() == 0:
         raise HeaderError("field name", name, 0)
@@ -513,15 +508,10 @@ def _plain_len(octets: Span[UInt8, _]) -> Int:
 
 
 def add_vary(mut headers: HeaderMap, name: StringSpan) raises HeaderError:
-    """Says that the response depends on a field of the request.
+    """Says that the response depends on a field of the request, unless the name
+    or `*` is there already.
 
     Source: RFC 9110 section 12.5.5.
-
-    Args:
-        headers: The response's; unchanged if the name or `*` is there already.
-
-    Raises:
-        HeaderError: If the name is none.
     """
     var index = headers.find("vary")
     while index >= 0:

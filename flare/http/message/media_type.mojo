@@ -51,7 +51,6 @@ struct MediaTypeError(Copyable, Movable, Writable):
 
 @fieldwise_init
 struct MediaTypeParameter(Copyable, Equatable, Movable):
-    """A parameter of a media type."""
 
     var name: String
     """Its name, in lower case."""

@@ -48,11 +48,7 @@ struct ReplacedFields(Movable):
     var _fields: _OwnedFields
 
     def __init__(out self, fields: Fields, without: Span[StaticString, _]):
-        """Copies fields.
-
-        Args:
-            without: The names of those that are left out, in lower case.
-        """
+        """Copies fields, but for those with some names in lower case."""
         self._fields = _OwnedFields()
         for index in range(len(fields)):
             var name = fields.name(index).as_bytes()
@@ -72,23 +68,11 @@ struct ReplacedFields(Movable):
             )
 
     def add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
-        """Adds a field.
-
-        Args:
-            value: The value, without control octets but HTAB.
-
-        Raises:
-            HeaderError: If either breaks its rule.
-        """
         check_field(name, value)
         self._fields.add(name.as_bytes(), value.as_bytes())
 
     def lend(ref self) -> Fields[ImmOrigin(origin_of(self))]:
-        """Lends the fields.
-
-        Returns:
-            A view that is good while this value lives and does not change.
-        """
+        """Lends the fields while this value lives and does not change."""
         # SAFETY: the fields belong to this value, which is the loan's origin.
         return _unsafe_lend_fields[ImmOrigin(origin_of(self))](self._fields)
 

@@ -660,7 +660,6 @@ struct PathParams(Movable, Sized):
         self._is_used = False
 
     def __len__(self) -> Int:
-        """Counts the captured parameters."""
         return len(self._params)
 
     @always_inline
@@ -680,14 +679,7 @@ struct PathParams(Movable, Sized):
         self.early_hints.fields = None
 
     def add_early_hints(mut self, links: Span[String, _]) raises HeaderError:
-        """Sends links before the response; see `Request.send_early_hints`.
-
-        Args:
-            links: The value of a Link field each.
-
-        Raises:
-            HeaderError: If one of them is no field value.
-        """
+        """Sends links before the response; see `Request.send_early_hints`."""
         self._is_used = True
         self.early_hints.add(links)
 
@@ -706,15 +698,9 @@ struct PathParams(Movable, Sized):
         name: StringSpan[ImmUntrackedOrigin],
         value: StringSpan[ImmUntrackedOrigin],
     ) -> Bool:
-        """Captures a value as it stands in the request.
-
-        Args:
-            name: The name; must outlive the handler's call.
-            value: The value; must outlive the handler's call.
-
-        Returns:
-            False if `PATH_PARAM_COUNT_MAX` is reached.
-        """
+        """Captures a value as it stands in the request; False if
+        `PATH_PARAM_COUNT_MAX` is reached. Both texts must outlive the handler's
+        call."""
         if len(self._params) >= PATH_PARAM_COUNT_MAX:
             return False
         self._is_used = True
@@ -724,15 +710,9 @@ struct PathParams(Movable, Sized):
     def add_decoded(
         mut self, name: StringSpan[ImmUntrackedOrigin], var value: String
     ) -> Bool:
-        """Captures a value that had to be decoded.
-
-        Args:
-            name: The name; must outlive the handler's call.
-            value: The decoded value, kept here.
-
-        Returns:
-            False if `PATH_PARAM_COUNT_MAX` is reached.
-        """
+        """Captures a value that had to be decoded; False if
+        `PATH_PARAM_COUNT_MAX` is reached. The name must outlive the handler's
+        call."""
         if len(self._decoded) >= PATH_PARAM_COUNT_MAX:
             return False
         if len(self._decoded) == 0:
@@ -750,27 +730,13 @@ struct PathParams(Movable, Sized):
 
     @always_inline
     def at(self, index: Int) -> PathParam:
-        """Gives one parameter.
-
-        Args:
-            index: At least 0 and less than `len(self)`.
-
-        Returns:
-            The parameter, in the order of the path.
-        """
+        """Gives one parameter, in the order of the path."""
         return self._params.at(index)
 
     @always_inline
     def find(self, name: StringSpan) -> Int:
-        """Finds a parameter by name.
-
-        Args:
-            name: The name in the pattern.
-
-        Returns:
-            The index of the last one with that name, or -1: in nested routers
-            the inner one wins.
-        """
+        """Finds the index of the last parameter with a name of a pattern, or
+        -1: in nested routers the inner one wins."""
         for back in range(1, len(self._params) + 1):
             var index = len(self._params) - back
             if self._params.at(index).name == name:
@@ -801,7 +767,6 @@ struct RequestRecord(Movable):
     var _id_len: Int
 
     def __init__(out self):
-        """Makes the record of a request of which nothing is known."""
         self.route = no_route()
         self.logs_errors = True
         self.request = None
@@ -815,29 +780,19 @@ struct RequestRecord(Movable):
 
     @always_inline
     def has_id(self) -> Bool:
-        """Tells whether the request has an id.
-
-        Returns:
-            False until somebody asks for it.
-        """
+        """Tells whether the request has an id: False until somebody asks for
+        it."""
         return self._id_len > 0
 
     def id(self) -> StringSpan[origin_of(self._id)]:
-        """Lends the id.
-
-        Returns:
-            Visible ASCII; empty if there is none.
-        """
+        """Lends the id, visible ASCII; empty if there is none."""
         return StringSpan(
             unsafe_from_utf8=Span(self._id).between(0, self._id_len)
         )
 
     def set_id(mut self, id: Span[UInt8, _]):
-        """Gives the request an id.
-
-        Args:
-            id: Visible ASCII; what is beyond `REQUEST_ID_LEN_MAX` is left out.
-        """
+        """Gives the request an id of visible ASCII; what is beyond
+        `REQUEST_ID_LEN_MAX` is left out."""
         self._id_len = min(len(id), REQUEST_ID_LEN_MAX)
         for index in range(self._id_len):
             self._id.at(index) = id.at(index)
@@ -845,11 +800,8 @@ struct RequestRecord(Movable):
     # As an argument the id would go by the stack, octet by octet.
     @always_inline
     def copy_from(mut self, other: Self):
-        """Takes over what is known of a request.
-
-        Args:
-            other: Its record; where its route lives must outlive this one.
-        """
+        """Takes over what is known of a request; where its route lives must
+        outlive this one."""
         self.route = other.route
         self._id_len = 0
         if other._id_len > 0:
@@ -909,7 +861,6 @@ struct CancelFlag(Movable):
     var _number: UInt64
 
     def __init__(out self):
-        """Makes a flag that is not set."""
         self._value = Atomic[Int64](0)
         self._is_watched = Atomic[Int64](0)
         self._watcher = None
@@ -933,39 +884,23 @@ struct CancelFlag(Movable):
             watcher.tell(watcher.watcher)
 
     def note_in(mut self, gone: ArcPointer[List[UInt64]], number: UInt64):
-        """Has a number noted when the flag is set, now if it is.
-
-        Args:
-            gone: Where; of the thread that sets the flag.
-        """
+        """Has a number noted when the flag is set, now if it is, in a list of
+        the thread that sets the flag."""
         self._gone = gone
         self._number = number
         if self.is_set():
             gone[].append(number)
 
     def is_watched(self) -> Bool:
-        """Tells whether there is a watcher, which stays until the flag ends.
-
-        Returns:
-            True behind the first `watch`.
-        """
+        """Tells whether there is a watcher, which stays until the flag ends."""
         return self._is_watched.load() != 0
 
     def is_set(self) -> Bool:
-        """Reads the flag.
-
-        Returns:
-            True after `set`.
-        """
         return self._value.load[ordering=Ordering.ACQUIRE]() != 0
 
     def watch[W: CancelWatcher](mut self, watcher: W) -> Bool:
-        """Has somebody told when the flag is set, or at once if it is. Only the
-        handler's thread calls it.
-
-        Returns:
-            False if there is one already.
-        """
+        """Has somebody told when the flag is set, or at once if it is; False if
+        there is a watcher already. Only the handler's thread calls it."""
         if self._is_watched.load() != 0:
             return False
         self._watcher = _ErasedWatcher(watcher)
@@ -975,11 +910,8 @@ struct CancelFlag(Movable):
         return True
 
     def watcher[W: CancelWatcher](self) -> Optional[W]:
-        """Copies who watches the flag. Only the handler's thread calls it.
-
-        Returns:
-            The watcher; nothing if there is none of this type.
-        """
+        """Copies who watches the flag; nothing if there is none of this type.
+        Only the handler's thread calls it."""
         comptime NAME = reflect[W].name()
         if self._is_watched.load() == 0:
             return None
@@ -998,11 +930,7 @@ struct TlsPeer(Copyable, Movable):
     the form of RFC 2253 ("CN=a,O=b"); empty if it has shown none."""
 
     def __init__(out self, var certificate_subject: String = ""):
-        """Makes a client's facts.
-
-        Args:
-            certificate_subject: Whose certificate it has shown, if any.
-        """
+        """Makes a client's facts: whose certificate it has shown, if any."""
         self.certificate_subject = certificate_subject^
 
 

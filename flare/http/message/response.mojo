@@ -16,7 +16,6 @@ from flare.json.writer import dumps
 comptime TEXT_PLAIN = StaticString("text/plain; charset=utf-8")
 """Media type of plain text (RFC 2046 section 4.1)."""
 comptime TEXT_HTML = StaticString("text/html; charset=utf-8")
-"""Media type of HTML."""
 comptime APPLICATION_JSON = StaticString("application/json")
 """Media type of JSON, which is UTF-8 by definition (RFC 8259 section 11)."""
 comptime OCTET_STREAM = StaticString("application/octet-stream")

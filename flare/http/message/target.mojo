@@ -19,13 +19,10 @@ struct TargetParts(TrivialRegisterPassable):
     """Where the parts of a request target stand; offsets as given to `split_target`."""
 
     var path_offset: Int
-    """Start of the path."""
     var path_len: Int
     """Length of the path in bytes; 0 for what `unsafe_path_without_octets` gives."""
     var query_offset: Int
-    """Start of the query, behind its `?`."""
     var query_len: Int
-    """Length of the query in bytes."""
     var authority_offset: Int
     """Start of the authority of absolute-form and authority-form."""
     var authority_len: Int
@@ -33,13 +30,7 @@ struct TargetParts(TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, path_offset: Int, path_len: Int, end: Int):
-        """Makes the parts of a target without authority.
-
-        Args:
-            path_offset: Start of the path.
-            path_len: Length of the path in bytes.
-            end: Offset behind the target.
-        """
+        """Makes the parts of a target without authority, which ends at `end`."""
         self.path_offset = path_offset
         self.path_len = path_len
         self.query_offset = min(end, path_offset + path_len + 1)
@@ -60,18 +51,12 @@ comptime _QUESTION_MARK: UInt8 = 63
 def split_target(
     method: Method, base: BytePtr, offset: Int, length: Int
 ) -> TargetParts:
-    """Finds path, query and authority of a request target.
+    """Finds path, query and authority of a request target of at least 1 byte,
+    with `SCAN_SLACK` readable ones behind; `path_offset` is -1 if it has none
+    of the forms.
 
     Source: RFC 9112 section 3.2. Asterisk-form is for OPTIONS alone,
     authority-form for CONNECT alone; both have no query.
-
-    Args:
-        base: Memory with `SCAN_SLACK` readable bytes behind the target.
-        offset: Where the target starts.
-        length: Length of the target in bytes, at least 1.
-
-    Returns:
-        The parts; `path_offset` is -1 if the target has none of the forms.
     """
     # SAFETY: reads stay within the target but for find_octet_within, for
     # which the caller promises the slack.
@@ -137,17 +122,12 @@ def _split_other_forms(
 
 @no_inline
 def unsafe_path_without_octets[o: ImmOrigin](method: Method) -> StringSpan[o]:
-    """Gives the path of a target in which there is none.
+    """Gives the path of a target in which there is none; empty for
+    authority-form.
 
     Source: RFC 9112 section 3.2.4. OPTIONS of a URI with neither path nor query
     is about the server, and the last proxy would send `*`; so it is `*` if it
-    comes in absolute-form, too.
-
-    Parameters:
-        o: The lifetime to lend for; the text outlives each.
-
-    Returns:
-        The path; empty for authority-form.
+    comes in absolute-form, too. The text outlives each lifetime.
     """
     # SAFETY: constants live as long as the program.
     var text = StaticString("*") if method == Method.OPTIONS else StaticString(
@@ -196,21 +176,14 @@ comptime _CLOSE_BRACKET: UInt8 = 93
 
 @always_inline
 def authority_error(base: BytePtr, start: Int, end: Int) -> Int:
-    """Checks `uri-host [ ":" port ]`.
+    """Checks `uri-host [ ":" port ]`, which may be empty. Returns the offset of
+    the first octet that does not fit, or `AUTHORITY_IS_GOOD`.
 
-    Source: RFC 9110 sections 4.2.1 and 7.2, RFC 3986 section 3.2.2: a host is
-    a registered name, whose `%` stand before two hex digits, an IPv4 address,
+    Source: RFC 9110 sections 4.2.1 and 7.2, RFC 3986 section 3.2.2: a host is a
+    registered name, whose `%` stand before two hex digits, an IPv4 address,
     which is one, too, or an address in brackets. A port needs a host. Userinfo
-    is no part of an authority.
-
-    Args:
-        base: Memory in which an octet of no class and `SCAN_SLACK` more follow
-            the authority.
-        end: Where it ends; the same for an empty one, which is good.
-
-    Returns:
-        The offset of the first octet that does not fit, or
-        `AUTHORITY_IS_GOOD`.
+    is no part of an authority. An octet of no class and `SCAN_SLACK` more
+    follow the authority in memory.
     """
     # SAFETY: the scan stops at the octet behind the authority at the latest.
     var stop = scan_class[REG_NAME](base, start)

@@ -141,16 +141,10 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
 
 
 def check_trailer(name: StringSpan, value: StringSpan) raises HeaderError:
-    """Checks that a field may stand behind content.
+    """Checks that a field, its name in any case, may stand behind content.
+    Raises if it is needed before the content, or as `HeaderMap.set` does.
 
     Source: RFC 9110 section 6.5.1.
-
-    Args:
-        name: The field's name, in any case.
-
-    Raises:
-        HeaderError: If it is needed before the content, or as
-            `HeaderMap.set` does.
     """
     check_field(name, value)
     if not may_be_trailer(name.as_bytes()):
@@ -158,15 +152,9 @@ def check_trailer(name: StringSpan, value: StringSpan) raises HeaderError:
 
 
 def may_be_trailer(name: Span[UInt8, _]) -> Bool:
-    """Tells whether a field may stand behind content.
-
-    Args:
-        name: The field's name, in any case.
-
-    Returns:
-        False for what framing, routing, authentication, caching or the reading
-        of content need before it.
-    """
+    """Tells whether a field, its name in any case, may stand behind content:
+    not what framing, routing, authentication, caching or the reading of content
+    need before it."""
     var prefix = _CONTENT_PREFIX.as_bytes()
     if equals_ignore_case(name.before(min(len(name), len(prefix))), prefix):
         return equals_ignore_case(name, _CONTENT_DIGEST.as_bytes())

@@ -500,17 +500,10 @@ struct DelimiterMatch(TrivialRegisterPassable):
 def match_delimiter(
     octets: Span[UInt8, _], delimiter: Span[UInt8, _]
 ) -> DelimiterMatch:
-    """Compares octets with a delimiter line (RFC 2046 section 5.1.1).
-
-    Args:
-        octets: What has come so far of a text.
-        delimiter: CRLF, two dashes and the boundary; without the CRLF at the
-            start of a body.
-
-    Returns:
-        Whether the line stands at their start. Behind the last boundary the
-        rest of the line does not count.
-    """
+    """Compares octets that have come so far with a delimiter line (RFC 2046
+    section 5.1.1): CRLF, two dashes and the boundary; without the CRLF at the
+    start of a body. Behind the last boundary the rest of the line does not
+    count."""
     var common = min(len(octets), len(delimiter))
     if octets[:common] != delimiter[:common]:
         return DelimiterMatch(NO_MATCH, False)

@@ -22,27 +22,19 @@ struct FormDisposition(Copyable, Movable):
     empty, as when no file was chosen."""
 
     def __init__(out self, var name: String, var filename: Optional[String]):
-        """Makes a disposition.
-
-        Args:
-            filename: For a file, its name.
-        """
         self.name = name^
         self.filename = filename^
 
     @staticmethod
     def parse(value: Span[UInt8, _]) -> Optional[Self]:
-        """Reads a Content-Disposition field.
+        """Reads a Content-Disposition field; nothing if it is not of a form,
+        has no name, has one twice, has an open quote, or is not UTF-8.
 
         Read as browsers write it, which is not quite RFC 6266: a backslash is
         one unless a quote or a backslash follows, and `%22`, `%0D` and `%0A`
         stand for what cannot be written between quotes (HTML, multipart
         encoding algorithm). Unknown parameters are skipped, `filename*` among
         them (RFC 7578 section 4.2 forbids it).
-
-        Returns:
-            What it says; nothing if it is not of a form, has no name, has one
-            twice, has an open quote, or is not UTF-8.
         """
         var octets = value.as_imm()
         var end = _find(octets, 0, _SEMICOLON)
@@ -196,14 +188,8 @@ struct TransferDecoder(Copyable, Movable):
 
     @staticmethod
     def named(name: Span[UInt8, _]) -> Optional[Self]:
-        """Makes a decoder for an encoding.
-
-        Args:
-            name: What Content-Transfer-Encoding says (RFC 2045 section 6.1).
-
-        Returns:
-            The decoder, or nothing for an unknown encoding.
-        """
+        """Makes a decoder for what Content-Transfer-Encoding says (RFC 2045
+        section 6.1); nothing for an unknown encoding."""
         var decoder = Self()
         if equals_ignore_case(name, "base64".as_bytes()):
             decoder._kind = Self._BASE64
@@ -218,22 +204,10 @@ struct TransferDecoder(Copyable, Movable):
         return decoder^
 
     def is_identity(self) -> Bool:
-        """Tells whether octets stay as they are.
-
-        Returns:
-            True if there is nothing to decode.
-        """
         return self._kind == Self._IDENTITY
 
     def decode(mut self, octets: Span[UInt8, _], mut output: Buffer) -> Bool:
-        """Decodes a piece.
-
-        Args:
-            octets: Any number of octets.
-
-        Returns:
-            False if they cannot be decoded.
-        """
+        """Decodes any number of octets; False if they cannot be decoded."""
         for octet in octets:
             var is_right: Bool
             if self._kind == Self._BASE64:
@@ -248,11 +222,8 @@ struct TransferDecoder(Copyable, Movable):
         return True
 
     def is_complete(self) -> Bool:
-        """Tells whether the octets may end here.
-
-        Returns:
-            False within a group of base64 or behind a `=`.
-        """
+        """Tells whether the octets may end here: not within a group of base64
+        or behind a `=`."""
         return self._count == 0
 
     def _take_digit(mut self, octet: UInt8, mut output: Buffer) -> Bool:
