@@ -65,7 +65,6 @@ struct BodyDecoder(Movable):
     var _coded_offset: Int
 
     def __init__(out self):
-        """Makes a decoder without a body."""
         self._padding = {}
         self.max_body_size = 0
         self.content_len = 0
@@ -79,12 +78,7 @@ struct BodyDecoder(Movable):
         self._coded_offset = 0
 
     def begin(mut self, end: ContentEnd, length: Int):
-        """Forgets the last body; what `advance` has not dropped yet stays.
-
-        Args:
-            end: Where the next one ends.
-            length: How long it is, if it is sized.
-        """
+        """Forgets the last body; what `advance` has not dropped yet stays."""
         self._end = end
         self._length = length
         self._is_complete = False
@@ -101,7 +95,6 @@ struct BodyDecoder(Movable):
 
     @always_inline
     def is_chunked(self) -> Bool:
-        """Tells whether the body is in the chunked coding."""
         return self._end == ContentEnd.CHUNKED
 
     def decode(
@@ -111,19 +104,9 @@ struct BodyDecoder(Movable):
         is_closed: Bool = False,
     ) raises RemoteProtocolError -> Bool:
         """Decodes what has arrived; the content piles up where the body starts.
-
-        Args:
-            input: The octets of the body: the same at each call but for what
-                `close_gap` moved.
-            limits: Bounds of the trailers.
-            is_closed: True if no octet will follow.
-
-        Returns:
-            True if the body is complete.
-
-        Raises:
-            RemoteProtocolError: If the body breaks a rule; `content_len` then
-                counts what stands before the offence.
+        The input is the same at each call but for what `close_gap` moved; no
+        octet follows if `is_closed`. Returns True if the body is complete. If
+        it breaks a rule, `content_len` counts what stands before the offence.
         """
         if self._end == ContentEnd.SIZED:
             if self._length > self.max_body_size:
@@ -158,15 +141,8 @@ struct BodyDecoder(Movable):
             raise error^
 
     def close_gap(mut self, input: TerminatedInput) -> Int:
-        """Moves what is not decoded down to the content.
-
-        Args:
-            input: The octets of the body: the same at each call but for what
-                `close_gap` moved.
-
-        Returns:
-            How many octets fewer are there now.
-        """
+        """Moves what is not decoded down to the content, and tells how many
+        octets fewer are there now."""
         if self._end != ContentEnd.CHUNKED:
             return 0
         return self.chunked.close_gap(input)
@@ -181,20 +157,10 @@ struct BodyDecoder(Movable):
     def advance(
         mut self, mut input: Buffer, limits: HeadLimits, is_closed: Bool = False
     ) raises RemoteProtocolError -> BodyProgress:
-        """Looks for the next piece, and drops the last one.
-
-        Args:
-            input: Begins with what is not dropped of the body; always the same.
-            limits: Bounds of the trailers.
-            is_closed: True if no octet will follow.
-
-        Returns:
-            What was found; content is handed out before an error behind it.
-
-        Raises:
-            RemoteProtocolError: If the body breaks a rule; the connection
-                cannot be used any further.
-        """
+        """Looks for the next piece, and drops the last one. The input begins
+        with what is not dropped of the body; no octet follows if `is_closed`.
+        Content is handed out before an error behind it, after which the
+        connection cannot be used any further."""
         if self._is_complete:
             return BodyProgress.END
         self.drop(input)
@@ -250,15 +216,9 @@ struct BodyDecoder(Movable):
         return input.span().before(self._piece_len)
 
     def trailers[o: ImmOrigin](self, body: Span[UInt8, o]) -> Fields[o]:
-        """Lends the trailer fields of a body that is complete.
-
-        Args:
-            body: The octets from the start of the body, or of what is not
-                dropped of it.
-
-        Returns:
-            Names and values; none before the end or without chunks.
-        """
+        """Lends the trailer fields of a body that is complete, given the octets
+        from the start of the body, or of what is not dropped of it. None before
+        the end or without chunks."""
         if (
             self._end != ContentEnd.CHUNKED
             or not self.chunked.is_complete()
@@ -272,11 +232,8 @@ struct BodyDecoder(Movable):
         )
 
     def trailers_end(self) -> Int:
-        """Where the octets behind the body start, once `advance` told of END.
-
-        Returns:
-            An offset in the input; 0 without chunks.
-        """
+        """Where the octets behind the body start, once `advance` told of END; 0
+        without chunks."""
         return self._drop_len if self._is_complete else 0
 
 
@@ -289,12 +246,7 @@ struct DetachedBody(Movable):
     """Takes the framing off."""
 
     def __init__(out self, var decoder: BodyDecoder, octets: Span[UInt8, _]):
-        """Goes on with a body of which a part has arrived.
-
-        Args:
-            decoder: How far it is decoded.
-            octets: What has arrived of it.
-        """
+        """Goes on with a body of which a part has arrived."""
         self.input = Buffer(len(octets))
         self.input.append(octets)
         self.decoder = decoder^

@@ -90,21 +90,10 @@ struct ChunkedDecoder(Movable):
         max_body_size: Int,
         limits: HeadLimits,
     ) raises RemoteProtocolError -> Bool:
-        """Decodes what has arrived.
+        """Decodes what has arrived; True if the body is complete. The input is
+        the same at each call but for what `close_gap` moved.
 
         Source: RFC 9112 section 7.1.
-
-        Args:
-            input: The octets of the body: the same at each call but for what
-                `close_gap` moved.
-            max_body_size: Most octets of content.
-            limits: Bounds of the trailer section.
-
-        Returns:
-            True if the body is complete.
-
-        Raises:
-            RemoteProtocolError: If the body breaks a rule.
         """
         debug_assert(
             self.content_len <= self.consumed_len
@@ -126,18 +115,10 @@ struct ChunkedDecoder(Movable):
         return True
 
     def close_gap(mut self, input: TerminatedInput) -> Int:
-        """Moves what is not decoded down to the content, over what was read.
-
-        Without it, small chunks would keep many octets of framing in memory
-        for each octet of content. A trailer section stays where it is.
-
-        Args:
-            input: The octets of the body: the same at each call but for what
-                `close_gap` moved.
-
-        Returns:
-            How many octets fewer are there now.
-        """
+        """Moves what is not decoded down to the content, over what was read,
+        and tells how many octets fewer are there now. Without it, small chunks
+        would keep many octets of framing in memory for each octet of content. A
+        trailer section stays where it is."""
         var gap = self.consumed_len - self.content_len
         if gap < GAP_LEN_MIN or self._state >= _TRAILERS:
             return 0
@@ -148,14 +129,10 @@ struct ChunkedDecoder(Movable):
         return gap
 
     def release(mut self) -> Int:
-        """Forgets the content decoded so far, once it was taken elsewhere.
-
-        The next `decode` starts where the octets that remain start.
-
-        Returns:
-            How many octets from the start of the body to drop; a trailer
-            section stays.
-        """
+        """Forgets the content decoded so far, once it was taken elsewhere, and
+        tells how many octets from the start of the body to drop; a trailer
+        section stays. The next `decode` starts where the octets that remain
+        start."""
         var count = self.consumed_len
         if self._state >= _TRAILERS:
             count = self.trailers_offset
@@ -169,11 +146,7 @@ struct ChunkedDecoder(Movable):
         return self._state == _DONE
 
     def is_in_trailers(self) -> Bool:
-        """Tells whether all content was decoded.
-
-        Returns:
-            True from the last chunk on.
-        """
+        """Tells whether all content was decoded: True from the last chunk on."""
         return self._state >= _TRAILERS
 
     def _read_size(
@@ -309,22 +282,14 @@ comptime _DELETE: UInt8 = 127
 def extensions_end(
     input: TerminatedInput, start: Int
 ) raises RemoteProtocolError -> Int:
-    """Finds the end of the extensions behind a chunk-size.
+    """Finds the CR that ends the extensions behind a chunk-size, from where
+    something other than CR is; -1 if octets are missing. Raises as soon as an
+    octet that does not fit is here.
 
-    Source: RFC 9112 section 7.1.1,
-    `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`. Nothing
-    uses them, but a parser that skips to the end of the line and one that
-    pairs quotes must see the same end. Whitespace alone is no extension.
-
-    Args:
-        input: The octets of the body.
-        start: The offset behind the digits, where something other than CR is.
-
-    Returns:
-        The offset of the CR, or -1 if octets are missing.
-
-    Raises:
-        RemoteProtocolError: If an octet does not fit, as soon as it is here.
+    Source: RFC 9112 section 7.1.1, `*( BWS ";" BWS token [ BWS "=" BWS ( token
+    / quoted-string ) ] )`. Nothing uses them, but a parser that skips to the
+    end of the line and one that pairs quotes must see the same end. Whitespace
+    alone is no extension.
     """
     var position = start
     while True:
@@ -398,13 +363,10 @@ comptime LAST_CHUNK = StaticString("0\r\n\r\n")
 
 
 def append_chunk(mut out: Buffer, octets: Span[UInt8, _]):
-    """Appends one chunk.
+    """Appends one chunk; nothing for no octets, since an empty chunk would be
+    the last one.
 
     Source: RFC 9112 section 7.1.
-
-    Args:
-        octets: The chunk's data. Of none, nothing is written: an empty chunk
-            would be the last one.
     """
     if len(octets) == 0:
         return
@@ -424,9 +386,6 @@ def append_last_chunk(mut out: Buffer, trailers: Trailers):
     """Appends the last chunk, and the trailer section behind it.
 
     Source: RFC 9112 sections 7.1 and 7.1.2.
-
-    Args:
-        trailers: The fields; there may be none.
     """
     out.append_literal["0\r\n"]()
     if trailers:

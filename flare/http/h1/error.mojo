@@ -11,9 +11,7 @@ struct Rule(Equatable, ImplicitlyCopyable):
     """
 
     var number: UInt8
-    """The rule's number in this library."""
     var status: Int
-    """The status code of the answer."""
 
     comptime EMPTY_LINES = Rule(1, 400)
     """Few empty lines before a request line (RFC 9112 section 2.2)."""
@@ -99,28 +97,15 @@ struct Rule(Equatable, ImplicitlyCopyable):
 
     @always_inline
     def __init__(out self, number: UInt8, status: Int):
-        """Makes a rule.
-
-        Args:
-            status: The status code of the answer.
-        """
         self.number = number
         self.status = status
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two rules.
-
-        Returns:
-            True if they are the same.
-        """
         return self.number == other.number
 
     def text(self) -> StaticString:
-        """Says what the rule demands, for the response and the log.
-
-        Returns:
-            One sentence with the section that it comes from.
-        """
+        """Says what the rule demands, for the response and the log: one
+        sentence with the section that it comes from."""
         match Int(self.number):
             case 1:
                 return "too many empty lines before the request line"
@@ -215,21 +200,15 @@ struct RemoteProtocolError(Copyable, Movable, Writable):
     """The peer broke a rule; its connection ends with this answer."""
 
     var rule: Rule
-    """The rule that was broken."""
     var offset: Int
     """Where, in bytes from the start of the message, or of the trailer
     section, or, for a chunk, from the start of the chunked body."""
 
     def status(self) -> Int:
-        """Gives the status code to answer with.
-
-        Returns:
-            A 4xx or 5xx code.
-        """
+        """Gives the 4xx or 5xx code to answer with."""
         return self.rule.status
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the rule and the place."""
         writer.write(self.rule.text(), " (byte ", self.offset, ")")
 
 
@@ -255,12 +234,7 @@ struct LocalProtocolError(Copyable, Movable, Writable):
         offset: Int,
         demand: StaticString,
     ):
-        """Describes a refused part.
-
-        Args:
-            offset: Where the offending octet stands, in bytes.
-            demand: What the rule allows.
-        """
+        """Describes a refused part; the octet at `offset` breaks `demand`."""
         self.part = part
         self.text = String(text)
         self.offset = offset

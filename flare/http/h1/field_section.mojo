@@ -56,11 +56,7 @@ struct FieldSection(Movable):
 
     @always_inline
     def begin(mut self, offset: Int):
-        """Starts a new section.
-
-        Args:
-            offset: Where its first line starts.
-        """
+        """Starts a new section."""
         self.count = 0
         self.is_text = True
         self._start = offset
@@ -68,14 +64,7 @@ struct FieldSection(Movable):
 
     @always_inline
     def fields[o: ImmOrigin](self, octets: Span[UInt8, o]) -> Fields[o]:
-        """Lends the parsed lines.
-
-        Parameters:
-            o: Where the octets live; the section lives at least as long.
-
-        Args:
-            octets: The octets of the input that `parse` was given.
-        """
+        """Lends the parsed lines of the input that `parse` was given."""
         # SAFETY: section and octets belong to the same parser, which outlives
         # every request that is lent from it.
         return Fields(
@@ -93,25 +82,13 @@ struct FieldSection(Movable):
         limits: HeadLimits,
         mut framing: Framing,
     ) raises RemoteProtocolError -> Int:
-        """Parses lines until the empty one that ends the section.
+        """Parses lines until the empty one that ends the section, and notes in
+        `framing` what they say of it. Returns the offset behind the section, or
+        0 if more octets are needed.
 
-        Source: RFC 9112 section 5.
-
-        Parameters:
-            noted_name_lens: Which fields are asked about the framing, as one
-                of the constants of `framing.mojo`. In a response, lines may be
-                irregular if `framing` says so with `READS_IRREGULAR`.
-
-        Args:
-            input: Where offsets count from.
-            limits: Bounds of the section.
-            framing: Where to note what a header says.
-
-        Returns:
-            The offset behind the section, or 0 if more octets are needed.
-
-        Raises:
-            RemoteProtocolError: If a line breaks a rule.
+        `noted_name_lens` is one of the constants of `framing.mojo`. In a
+        response, lines may be irregular if `framing` says so with
+        `READS_IRREGULAR`. Source: RFC 9112 section 5.
         """
         # SAFETY: `_lines` has room for `max_fields` lines.
         if unlikely(len(self._lines) < limits.max_fields):

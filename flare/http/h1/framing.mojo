@@ -61,7 +61,6 @@ comptime SWITCHING_PROTOCOLS = 101
 
 
 struct ContentEnd(Equatable, TrivialRegisterPassable):
-    """Where the content of a response ends."""
 
     var number: UInt8
 
@@ -97,33 +96,21 @@ struct Framing(TrivialRegisterPassable):
 
     @always_inline
     def has(self, flag: UInt32) -> Bool:
-        """Tells whether a fact was noted.
-
-        Args:
-            flag: One of the constants of this file.
-        """
+        """Tells whether one of the facts of this file was noted."""
         return (self.flags & flag) != 0
 
     @always_inline
     def has_content(self) -> Bool:
-        """Tells whether octets of content follow the head.
-
-        Returns:
-            True for chunked, or a Content-Length over 0.
-        """
+        """Tells whether octets of content follow the head: chunked, or a
+        Content-Length over 0."""
         return self.has(IS_CHUNKED) or self.content_length > 0
 
     @always_inline
     def keeps_alive(self, minor_version: UInt8) -> Bool:
-        """Decides whether the connection may carry another request.
+        """Decides whether the connection may carry another request; the minor
+        version is 0 for HTTP/1.0.
 
         Source: RFC 9112 section 9.3.
-
-        Args:
-            minor_version: 0 for HTTP/1.0, else 1 or more.
-
-        Returns:
-            True if it may.
         """
         if self.has(SAYS_CLOSE):
             return False
@@ -135,19 +122,8 @@ struct Framing(TrivialRegisterPassable):
     ](
         mut self, input: TerminatedInput, line: FieldLine
     ) raises RemoteProtocolError:
-        """Looks at one field line.
-
-        Parameters:
-            noted_name_lens: Which fields to look at: `NOTED_IN_REQUEST` or
-                `NOTED_IN_RESPONSE`.
-
-        Args:
-            input: The octets of the head.
-            line: The line's place in the head.
-
-        Raises:
-            RemoteProtocolError: If the field breaks a rule of its own.
-        """
+        """Looks at one field line, if it is one of `NOTED_IN_REQUEST` or
+        `NOTED_IN_RESPONSE`. Raises if the field breaks a rule of its own."""
         var name_len = line.name_len()
         if likely(name_len > 17 or ((noted_name_lens >> name_len) & 1) == 0):
             return
@@ -284,15 +260,8 @@ struct Framing(TrivialRegisterPassable):
     def check(
         self, minor_version: UInt8, offset: Int
     ) raises RemoteProtocolError:
-        """Checks what can be told only when all fields are there.
-
-        Args:
-            minor_version: 0 for HTTP/1.0, else 1 or more.
-            offset: Where the head ends, for the error.
-
-        Raises:
-            RemoteProtocolError: If the fields break a rule together.
-        """
+        """Checks what can be told only when all fields are there, up to the
+        head's end at `offset`; the minor version is 0 for HTTP/1.0."""
         comptime PLAIN = HAS_HOST | SAYS_KEEP_ALIVE | SAYS_CLOSE | HAS_LENGTH
         if likely(
             minor_version > 0
@@ -345,18 +314,13 @@ comptime _REGISTERED = StaticString("gzip x-gzip deflate compress x-compress")
 
 
 def check_transfer_encoding(value: Span[UInt8, _]) -> Optional[Rule]:
-    """Decides whether a request with this Transfer-Encoding can be framed.
+    """Decides whether a request with this Transfer-Encoding can be framed: None
+    if `chunked` is the one coding.
 
     Source: RFC 9112 sections 6.1 and 6.3: a request whose final coding is not
     chunked has no length (400); codings we do not decode are not implemented
     (501). Empty elements of the list count for nothing (RFC 9110 section
     5.6.1).
-
-    Args:
-        value: The field's value without whitespace around.
-
-    Returns:
-        None if `chunked` is the one coding, else the rule that is broken.
     """
     if equals_ignore_case(value, "chunked".as_bytes()):
         return None

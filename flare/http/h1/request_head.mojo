@@ -33,21 +33,17 @@ struct RequestHead(Movable):
     var method_len: Int
     """Length of the method's name in bytes."""
     var target_offset: Int
-    """Start of the target."""
     var target_len: Int
-    """Length of the target in bytes."""
     var target: TargetParts
     var minor_version: UInt8
     """0 for HTTP/1.0, 1 or more for HTTP/1.1 and what is compatible."""
     var framing: Framing
-    """What the fields say of framing and connection."""
     var section: FieldSection
     var head_len: Int
     """Length of the complete head in bytes, with its last CRLF."""
     var _is_in_fields: Bool
 
     def __init__(out self):
-        """Makes a head ready for its first request."""
         self.method = Method.OTHER
         self.method_offset = 0
         self.method_len = 0
@@ -68,11 +64,6 @@ struct RequestHead(Movable):
         self._is_in_fields = False
 
     def has_request_line(self) -> Bool:
-        """Tells whether the first line has been read.
-
-        Returns:
-            True from there on until `begin`.
-        """
         return self._is_in_fields
 
     def forget_request_line(mut self):
@@ -90,19 +81,10 @@ struct RequestHead(Movable):
     def parse(
         mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Bool:
-        """Parses the head as far as it has arrived.
+        """Parses the head as far as it has arrived; if it is complete,
+        `head_len` says where it ends.
 
         Source: RFC 9112 sections 2 to 6.
-
-        Args:
-            input: The octets of the request.
-            limits: Bounds of the head.
-
-        Returns:
-            True if the head is complete; `head_len` then says where it ends.
-
-        Raises:
-            RemoteProtocolError: If the request breaks a rule.
         """
         if likely(not self._is_in_fields):
             var fields_offset = self._parse_request_line(input, limits)
@@ -248,13 +230,6 @@ def check_version_start(
     """Refuses what can be no start of a version, however it goes on.
 
     Without it, a line that has ended too early would be waited for.
-
-    Args:
-        input: The octets of the message.
-        start: Where the version stands.
-
-    Raises:
-        RemoteProtocolError: If an octet does not fit.
     """
     comptime VERSION = StaticString("HTTP/1.1")
     for offset in range(start, min(len(input), start + VERSION_LEN)):
@@ -269,19 +244,11 @@ def check_version_start(
 def other_minor_version(
     input: TerminatedInput, start: Int
 ) raises RemoteProtocolError -> UInt8:
-    """Reads a version that is neither 1.1 nor 1.0.
+    """Reads the minor version of an HTTP/1.x that is neither 1.1 nor 1.0, of
+    eight octets that are there. Raises if it is no version, or another major
+    one.
 
     Source: RFC 9112 section 2.3.
-
-    Args:
-        input: The octets of the message.
-        start: Where the version stands; eight octets are there.
-
-    Returns:
-        The minor version of an HTTP/1.x.
-
-    Raises:
-        RemoteProtocolError: If it is no version, or another major one.
     """
     comptime NAME = word32("HTTP")
     var major = input[start + 5]

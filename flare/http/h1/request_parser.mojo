@@ -41,11 +41,9 @@ struct Progress(Equatable, TrivialRegisterPassable):
     var number: UInt8
 
     comptime NEEDS_OCTETS = Progress(0)
-    """The request is not complete."""
     comptime HEAD_READY = Progress(1)
     """The head is complete, content follows: set `body.max_body_size`, go on."""
     comptime READY = Progress(2)
-    """The request is complete."""
     comptime SKIPPED = Progress(3)
     """What was to be dropped is dropped: go on."""
 
@@ -77,11 +75,7 @@ struct RequestParser(Movable):
     var _skip_len: Int
 
     def __init__(out self, capacity: Int):
-        """Makes a parser without octets.
-
-        Args:
-            capacity: Bytes of input that fit without growing.
-        """
+        """Makes a parser in which so many bytes of input fit without growing."""
         self.input = Buffer(capacity)
         self.head = RequestHead()
         self.body = BodyDecoder()
@@ -91,35 +85,22 @@ struct RequestParser(Movable):
 
     @always_inline
     def is_idle(self) -> Bool:
-        """Tells whether no part of a request is here.
-
-        Returns:
-            True between requests, with no octets left over.
-        """
+        """Tells whether no part of a request is here: True between requests,
+        with no octets left over."""
         return self._state == _IN_HEAD and len(self.input) == 0
 
     @always_inline
     def is_in_body(self) -> Bool:
-        """Tells whether the head is complete and the content is not.
-
-        Returns:
-            True from HEAD_READY to READY.
-        """
+        """Tells whether the head is complete and the content is not: True from
+        HEAD_READY to READY."""
         return self._state == _IN_BODY
 
     @always_inline
     def advance(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> Progress:
-        """Parses as far as the octets go.
-
-        Args:
-            limits: Bounds of head and trailers.
-
-        Raises:
-            RemoteProtocolError: If the request breaks a rule; the connection
-                cannot be used any further.
-        """
+        """Parses as far as the octets go. If the request breaks a rule, the
+        connection cannot be used any further."""
         if likely(self._state == _IN_HEAD):
             if unlikely(len(self.input) == 0):
                 return Progress.NEEDS_OCTETS
@@ -143,11 +124,7 @@ struct RequestParser(Movable):
     def advance_body(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> Progress:
-        """Goes on behind a head that `advance` has told of.
-
-        Raises:
-            RemoteProtocolError: If the content breaks a rule.
-        """
+        """Goes on behind a head that `advance` has told of."""
         if self._state == _COMPLETE:
             return Progress.READY
         if self._state == _SKIPPING:
@@ -178,21 +155,14 @@ struct RequestParser(Movable):
         return Progress.SKIPPED
 
     def missing_len(self) -> Int:
-        """Tells how much of a sized body is still to come.
-
-        Returns:
-            Bytes; 0 for a chunked body, whose length is not known.
-        """
+        """Tells how many bytes of a sized body are still to come; 0 for a
+        chunked one, whose length is not known."""
         var whole = self.head.head_len + self.head.framing.content_length
         return max(0, whole - len(self.input))
 
     def body_received_len(self) -> Int:
-        """Tells how much content has arrived, for the rate of a body.
-
-        Returns:
-            Octets behind the head; of a chunked body also the framing that
-            is still in memory.
-        """
+        """Tells how much content has arrived, for the rate of a body; of a
+        chunked one with the framing that is still in memory."""
         return len(self.input) - self.head.head_len
 
     def leave_content(mut self) -> Int:
@@ -200,10 +170,8 @@ struct RequestParser(Movable):
 
         What has arrived of it is dropped. What has not is in the way of the
         next request: it is to be skipped behind `finish`, or the connection to
-        end.
-
-        Returns:
-            How much that is, in bytes; -1 if nobody knows, for a chunked body.
+        end. Returns how many bytes that is; -1 if nobody knows, for a chunked
+        body.
         """
         var rest_len = -1
         if not self.head.framing.has(IS_CHUNKED):
@@ -212,31 +180,20 @@ struct RequestParser(Movable):
         return rest_len
 
     def skip(mut self, count: Int):
-        """Drops octets that come before the next request.
-
-        Args:
-            count: How many, at least 1; no request is under way.
-        """
+        """Drops at least 1 octet that comes before the next request; no request
+        is under way."""
         self._skip_len = count
         self._state = _SKIPPING
 
     def is_skipping(self) -> Bool:
-        """Tells whether octets are to be dropped before the next request.
-
-        Returns:
-            True from `skip` on, until all have come.
-        """
+        """Tells whether octets are to be dropped before the next request: True
+        from `skip` on, until all have come."""
         return self._state == _SKIPPING
 
     def detach_body(mut self) -> DetachedBody:
-        """Takes out the content that is arriving.
-
+        """Takes out the content that is arriving, with what takes its rest.
         What stays is the request without content, complete; `finish` drops its
-        head alone.
-
-        Returns:
-            What takes the rest of the content.
-        """
+        head alone."""
         debug_assert(self._state == _IN_BODY, "no body is arriving")
         var decoder = BodyDecoder()
         swap(decoder, self.body)
@@ -266,11 +223,7 @@ struct RequestParser(Movable):
         self._state = _IN_HEAD
 
     def has_more(self) -> Bool:
-        """Tells whether octets stand behind the complete request.
-
-        Returns:
-            True if the next request has begun.
-        """
+        """Tells whether the next request has begun behind the complete one."""
         debug_assert(self._state == _COMPLETE, "asked before it was whole")
         return len(self.input) > self._request_len()
 
@@ -290,9 +243,6 @@ struct RequestParser(Movable):
         """Takes the unfinished request of another parser.
 
         Parsing goes on here where it stopped there; nothing is parsed twice.
-
-        Args:
-            other: The parser that is emptied.
         """
         self.input.clear()
         self.input.append(other.input.span())
@@ -320,20 +270,9 @@ struct RequestParser(Movable):
         cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
         tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin] = None,
     ) -> Request[o]:
-        """Lends the first request.
-
-        Parameters:
-            o: The lifetime to lend for; ends before the parser changes.
-
-        Args:
-            peer: Where the request came from.
-            params: Storage for path parameters that outlives the request.
-            cancel: A flag that outlives the request, if there is one.
-            tls: What TLS tells about the client; outlives the request.
-
-        Returns:
-            The request; without content if the body is not complete.
-        """
+        """Lends the first request, without content if its body is not complete.
+        The lifetime ends before the parser changes; all that is pointed to
+        outlives the request."""
         # SAFETY: all offsets come from the parser and lie within the input;
         # the caller ends the loan before it changes the parser.
         var octets = unsafe_lend[o](self.input.unsafe_base(), len(self.input))

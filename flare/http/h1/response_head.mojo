@@ -39,11 +39,9 @@ struct ResponseHead(Movable):
     var minor_version: UInt8
     """0 for HTTP/1.0, 1 or more for HTTP/1.1 and what is compatible."""
     var reason_offset: Int
-    """Start of the reason phrase."""
     var reason_len: Int
     """Length of the reason phrase in bytes; often 0."""
     var framing: Framing
-    """What the fields say of framing and connection."""
     var section: FieldSection
     var head_len: Int
     """Length of the complete head in bytes, with its last line end."""
@@ -52,7 +50,6 @@ struct ResponseHead(Movable):
     var _is_in_fields: Bool
 
     def __init__(out self):
-        """Makes a head ready for its first response."""
         self.status = 0
         self.minor_version = 1
         self.reason_offset = 0
@@ -70,19 +67,10 @@ struct ResponseHead(Movable):
     def parse(
         mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Bool:
-        """Parses the head as far as it has arrived.
+        """Parses the head as far as it has arrived; if it is complete,
+        `head_len` says where it ends.
 
         Source: RFC 9112 sections 4 and 5.
-
-        Args:
-            input: The octets of the response.
-            limits: Bounds of the head.
-
-        Returns:
-            True if the head is complete; `head_len` then says where it ends.
-
-        Raises:
-            RemoteProtocolError: If the response breaks a rule.
         """
         if not self._is_in_fields:
             self.framing = Framing()
@@ -182,17 +170,8 @@ def content_end(
     request_method: Method, head: ResponseHead
 ) raises RemoteProtocolError -> ContentEnd:
     """Decides how a response's content ends, in RFC 9112 section 6.3 order.
-
-    Args:
-        request_method: The method of the request that is answered.
-
-    Returns:
-        Where the content ends.
-
-    Raises:
-        RemoteProtocolError: If Content-Length stands beside
-            Transfer-Encoding, or HTTP/1.0 has a transfer coding.
-    """
+    Raises if Content-Length stands beside Transfer-Encoding, or HTTP/1.0 has a
+    transfer coding."""
     var status = head.status
     if request_method == Method.HEAD:
         return ContentEnd.NONE

@@ -32,7 +32,6 @@ struct ResponseProgress(Equatable, TrivialRegisterPassable):
     var number: UInt8
 
     comptime NEEDS_OCTETS = ResponseProgress(0)
-    """More of the response has to arrive."""
     comptime INTERIM = ResponseProgress(1)
     """The head of a 1xx response is complete; the final one follows."""
     comptime HEAD_READY = ResponseProgress(2)
@@ -40,7 +39,6 @@ struct ResponseProgress(Equatable, TrivialRegisterPassable):
     comptime CONTENT = ResponseProgress(3)
     """A piece of content is in `content()`."""
     comptime END = ResponseProgress(4)
-    """The response is complete."""
 
     @always_inline
     def __init__(out self, number: UInt8):
@@ -82,11 +80,7 @@ struct ResponseParser(Movable):
     var _drop_len: Int
 
     def __init__(out self, capacity: Int):
-        """Makes a parser without octets.
-
-        Args:
-            capacity: Bytes of input that fit without growing.
-        """
+        """Makes a parser in which so many bytes of input fit without growing."""
         self.input = Buffer(capacity)
         self.head = ResponseHead()
         self.body = BodyDecoder()
@@ -156,12 +150,8 @@ struct ResponseParser(Movable):
         self._is_closed = True
 
     def has_begun(self) -> Bool:
-        """Tells whether any octet of a response has arrived.
-
-        Returns:
-            False while a repetition of the request could not meet two
-            responses.
-        """
+        """Tells whether any octet of a response has arrived; until then a
+        repetition of the request cannot meet two responses."""
         return (
             self._state >= _BODY
             or self._interim_count > 0
@@ -171,17 +161,11 @@ struct ResponseParser(Movable):
     def advance(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> ResponseProgress:
-        """Parses as far as the octets go.
+        """Parses as far as the octets go. If the response breaks a rule, or the
+        connection was closed before its end, the connection cannot be used any
+        further.
 
         Source: RFC 9112 section 6.3.
-
-        Args:
-            limits: Bounds of head and trailers.
-
-        Raises:
-            RemoteProtocolError: If the response breaks a rule, or the
-                connection was closed before its end; the connection cannot be
-                used any further.
         """
         if self._state == _HEAD:
             self._drop()
@@ -237,15 +221,13 @@ struct ResponseParser(Movable):
         raise RemoteProtocolError(truncated, len(self.input))
 
     def is_reusable(self) -> Bool:
-        """Tells whether the connection may carry another request.
+        """Tells whether the connection may carry another request: request and
+        response are complete, both sides keep it alive, nothing is left over,
+        and nothing was irregular, which who is in between may have read in
+        another way.
 
         Source: RFC 9112 section 9.3. Octets behind the response belong to
         nothing that was asked for, so they spoil the connection.
-
-        Returns:
-            True if request and response are complete, both sides keep the
-            connection alive, nothing is left over, and nothing was irregular:
-            who is in between may have read that in another way.
         """
         return (
             self._state == _END
@@ -260,49 +242,33 @@ struct ResponseParser(Movable):
         )
 
     def leftover_len(self) -> Int:
-        """Counts the octets behind a response that has ended.
-
-        Returns:
-            Bytes of `input` that belong to no response; they are its last.
-        """
+        """Counts the last octets of `input`, which belong to no response,
+        behind one that has ended."""
         return len(self.input) - self.body.trailers_end()
 
     def has_content(self) -> Bool:
-        """Tells whether content may follow the head that is complete.
-
-        Returns:
-            False if there is none for sure.
-        """
+        """Tells whether content may follow the head that is complete."""
         if self._end == ContentEnd.SIZED:
             return self.head.framing.content_length > 0
         return self._end == ContentEnd.CHUNKED or self._end == ContentEnd.CLOSE
 
     def content_len(self) -> Int:
-        """Tells how long the content behind the head that is complete will be.
-
-        Returns:
-            Bytes; -1 if its end shows only when it comes.
-        """
+        """Tells how many bytes of content there will be behind the head that is
+        complete; -1 if its end shows only when it comes."""
         if self._end == ContentEnd.SIZED:
             return self.head.framing.content_length
         return -1 if self.has_content() else 0
 
     def is_other_protocol(self) -> Bool:
-        """Tells whether what follows the head is not HTTP.
-
-        Returns:
-            True behind 101 and behind 2xx to CONNECT; once `advance` has told
-            of the end, `input` holds what has arrived of it.
-        """
+        """Tells whether what follows the head is not HTTP: behind 101 and
+        behind 2xx to CONNECT. Once `advance` has told of the end, `input` holds
+        what has arrived of it."""
         return self._end == ContentEnd.OTHER_PROTOCOL and self._state >= _BODY
 
     @always_inline
     def content(ref self) -> Span[UInt8, ImmOrigin(origin_of(self.input))]:
-        """Lends the piece of content that `advance` told of.
-
-        Returns:
-            The octets; empty unless it told of some.
-        """
+        """Lends the piece of content that `advance` told of; empty unless it
+        told of some."""
         return self.body.content(self.input)
 
     def fields(ref self) -> Fields[ImmOrigin(origin_of(self))]:
@@ -316,11 +282,8 @@ struct ResponseParser(Movable):
         )
 
     def reason(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the reason phrase, as long as the fields.
-
-        Returns:
-            The octets as sent; opaque from 0x80 up (RFC 9112 section 4).
-        """
+        """Lends the reason phrase as sent, as long as the fields; opaque from
+        0x80 up (RFC 9112 section 4)."""
         # SAFETY: offsets of the parsed head lie within the input.
         return unsafe_lend[ImmOrigin(origin_of(self))](
             self.input.unsafe_base().unsafe_offset(self.head.reason_offset),
@@ -328,9 +291,6 @@ struct ResponseParser(Movable):
         )
 
     def trailers(ref self) -> Fields[ImmOrigin(origin_of(self.input))]:
-        """Lends the trailer fields of a chunked body that has ended.
-
-        Returns:
-            Names and values; none before `END` or without chunks.
-        """
+        """Lends the trailer fields of a chunked body that has ended; none
+        before `END` or without chunks."""
         return self.body.trailers(self.input.span())

@@ -41,11 +41,7 @@ struct DateLine(Movable):
 
     @always_inline
     def refresh(mut self, unix_s: Int):
-        """Writes the block anew if the second has changed.
-
-        Args:
-            unix_s: Seconds since 1970-01-01 00:00:00 UTC.
-        """
+        """Writes the block anew if the second has changed."""
         if unlikely(unix_s != self._unix_s):
             self._write(unix_s)
 
@@ -60,11 +56,7 @@ struct DateLine(Movable):
 
     @always_inline
     def unix_s(self) -> Int:
-        """Tells which second it is.
-
-        Returns:
-            Seconds since 1970-01-01 00:00:00 UTC.
-        """
+        """Tells which second it is, since 1970-01-01 00:00:00 UTC."""
         return self._unix_s
 
     @always_inline
@@ -110,10 +102,6 @@ def write_response_head(
     Transfer-Encoding and Connection of the handler are not sent. But a handler
     that answers HEAD without making the content may say how long it would be
     (RFC 9110 section 8.6).
-
-    Args:
-        framing: How it is framed.
-        date: The Date line of this second.
     """
     var status = response.status.code
     var has_own_date = False
@@ -156,12 +144,9 @@ def write_response_head(
 
 @no_inline
 def write_interim(mut out: Buffer, status: Status, fields: HeaderMap):
-    """Appends an interim response.
+    """Appends an interim response: 100 to 199, but 101.
 
     Source: RFC 9110 section 15.2. It has no content, and so no framing.
-
-    Args:
-        status: Its status, 100 to 199, but 101.
     """
     _append_status_line(out, status)
     _append_lines(out, fields, status.code)
@@ -169,26 +154,16 @@ def write_interim(mut out: Buffer, status: Status, fields: HeaderMap):
 
 
 def is_chunked(response: Response, framing: ResponseFraming) -> Bool:
-    """Tells whether content that a source makes is sent in chunks.
-
-    Args:
-        framing: How it is framed.
-
-    Returns:
-        False if its length is known and no trailers are announced, or the
-        client has HTTP/1.0.
-    """
+    """Tells whether content that a source makes is sent in chunks: not if its
+    length is known and no trailers are announced, or to HTTP/1.0."""
     if framing.minor_version == 0:
         return False
     return not response.body.stream()[].length or "trailer" in response.headers
 
 
 def ends_with_close(response: Response, minor_version: UInt8) -> Bool:
-    """Tells whether content ends where the connection does (RFC 9112 6.3).
-
-    Returns:
-        True for content of unknown length to a client of HTTP/1.0.
-    """
+    """Tells whether content ends where the connection does (RFC 9112 6.3): if a
+    client of HTTP/1.0 gets some of unknown length."""
     return (
         minor_version == 0
         and response.body.is_stream()
@@ -217,14 +192,8 @@ def _append_stream_framing(
 
 @always_inline
 def sends_content(response: Response, framing: ResponseFraming) -> Bool:
-    """Tells whether content follows the head (RFC 9112 section 6.3).
-
-    Args:
-        framing: How it is framed.
-
-    Returns:
-        False for HEAD, 1xx, 204, 205 and 304.
-    """
+    """Tells whether content follows the head (RFC 9112 section 6.3): not for
+    HEAD, 1xx, 204, 205 and 304."""
     return (
         not framing.is_head
         and response.status.allows_content()
@@ -233,15 +202,8 @@ def sends_content(response: Response, framing: ResponseFraming) -> Bool:
 
 
 def asks_for_close(headers: HeaderMap) -> Bool:
-    """Tells whether a handler wants its connection closed.
-
-    Args:
-        headers: The header fields of its response.
-
-    Returns:
-        True if `close` is one of the options of a Connection field (RFC 9110
-        section 7.6.1).
-    """
+    """Tells whether a handler wants its connection closed: by `close` as one of
+    the options of a Connection field (RFC 9110 section 7.6.1)."""
     var index = headers.find("connection")
     while index >= 0:
         for option in ListElements(headers.value(index).as_bytes()):
@@ -253,11 +215,8 @@ def asks_for_close(headers: HeaderMap) -> Bool:
 
 @no_inline
 def announced_len(headers: HeaderMap) -> Int:
-    """Reads the one Content-Length that a handler has set, for HEAD.
-
-    Returns:
-        The length in bytes; 0 without one.
-    """
+    """Reads the one Content-Length that a handler has set, for HEAD; 0 without
+    one."""
     var index = headers.find("content-length")
     if index < 0 or headers.find("content-length", index + 1) >= 0:
         return 0
@@ -322,41 +281,29 @@ struct RequestFraming(TrivialRegisterPassable):
     """How the content of a request is framed."""
 
     var content_len: Int
-    """The Content-Length in bytes, if there is one."""
     var expects_continue: Bool
     """True to ask the server whether it wants the content at all."""
 
     @always_inline
     def __init__(out self, content_len: Int, expects_continue: Bool = False):
-        """Frames content by its length.
-
-        Args:
-            content_len: The length in bytes, at least 0.
-            expects_continue: True to ask whether the content is wanted.
-        """
+        """Frames content by its length; asks whether it is wanted if
+        `expects_continue`."""
         self.content_len = content_len
         self.expects_continue = expects_continue
 
     @staticmethod
     def none() -> Self:
-        """Frames a request that has no content, and whose method expects none.
-
-        Returns:
-            The framing; nothing is written for it.
-        """
+        """Frames a request that has no content, and whose method expects none;
+        nothing is written for it."""
         return Self(_NO_CONTENT)
 
     @staticmethod
     def chunked(expects_continue: Bool = False) -> Self:
-        """Frames content whose length is not known.
-
-        Args:
-            expects_continue: True to ask whether the content is wanted.
-        """
+        """Frames content whose length is not known; asks whether it is wanted
+        if `expects_continue`."""
         return Self(_LENGTH_UNKNOWN, expects_continue)
 
     def is_chunked(self) -> Bool:
-        """Tells whether the chunked coding frames the content."""
         return self.content_len == _LENGTH_UNKNOWN
 
 
@@ -371,7 +318,6 @@ struct RequestStart[m: ImmOrigin, t: ImmOrigin, h: ImmOrigin](Movable):
     """
 
     var method: StringSpan[Self.m]
-    """The method, a token."""
     var target: StringSpan[Self.t]
     """The request target, in the form that the peer expects."""
     var host: StringSpan[Self.h]
@@ -380,11 +326,8 @@ struct RequestStart[m: ImmOrigin, t: ImmOrigin, h: ImmOrigin](Movable):
     """1, or 0 for HTTP/1.0."""
 
     def host_offset(self) -> Int:
-        """Tells where `write_request_head` writes the value of Host.
-
-        Returns:
-            Bytes from the start of the head.
-        """
+        """Tells how many bytes behind the start of the head
+        `write_request_head` writes the value of Host."""
         return (
             self.method.byte_length()
             + self.target.byte_length()
@@ -403,21 +346,12 @@ def write_request_head(
     defaults: HeaderMap,
     framing: RequestFraming,
 ) raises LocalProtocolError:
-    """Appends request line and header section of a request.
+    """Appends request line and header section of a request; nothing if it is
+    refused. The defaults are sent unless the request has its own.
 
     Source: RFC 9112 sections 3 and 6. The framing is ours: Content-Length and
-    Transfer-Encoding among the headers are not sent.
-
-    Args:
-        out: Where to; unchanged if the request is refused.
-        start: Method, target and host.
-        headers: The request's own header fields.
-        defaults: Fields that are sent unless the request has its own.
-        framing: How the content is framed.
-
-    Raises:
-        LocalProtocolError: If a part holds octets that would end it early, or
-            HTTP/1.0 is to carry chunks.
+    Transfer-Encoding among the headers are not sent. Raises what
+    `check_request_start` raises.
     """
     check_request_start(start, framing)
     out.append(start.method.as_bytes())
@@ -446,16 +380,8 @@ def write_request_head(
 def check_request_start(
     start: RequestStart, framing: RequestFraming
 ) raises LocalProtocolError:
-    """Checks what a request begins with.
-
-    Args:
-        start: Method, target and host.
-        framing: How the content is framed.
-
-    Raises:
-        LocalProtocolError: If a part holds octets that would end it early, or
-            HTTP/1.0 is to carry chunks.
-    """
+    """Checks what a request begins with. Raises if a part holds octets that
+    would end it early, or HTTP/1.0 is to carry chunks."""
     var offset = 0
     for octet in start.method.as_bytes():
         if not materialize[TCHAR]().contains(octet):
