@@ -144,11 +144,8 @@ struct ConnectionState(Movable):
     """What both ends know of a connection, but for field blocks."""
 
     var role: Http2Role
-    """Which side we are."""
     var limits: Http2Limits
-    """What the peer may ask for."""
     var local: Settings
-    """What we have announced."""
     var remote: Settings
     """What the peer has."""
     var table: StreamTable
@@ -163,7 +160,6 @@ struct ConnectionState(Movable):
     var owed_len: Int
     """What was taken here and not given back to the peer's window, in bytes."""
     var next_id: Int
-    """The number of our next stream."""
     var last_peer_id: Int
     """The peer's last stream that was looked at."""
     var unskipped_id: Int
@@ -178,7 +174,6 @@ struct ConnectionState(Movable):
     var peer_goaway_id: Int
     """Our last stream that counts for the peer."""
     var has_settings: Bool
-    """True if the peer's SETTINGS have come."""
     var owes_settings_ack: Bool
     """True until the peer has acknowledged ours."""
     var budget: AbuseBudget
@@ -189,12 +184,6 @@ struct ConnectionState(Movable):
     var _counted_id: Int
 
     def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
-        """Makes the state of a new connection.
-
-        Args:
-            role: Which side we are.
-            limits: What the peer may ask for.
-        """
         self.role = role
         self.limits = limits
         self.local = Settings()
@@ -221,11 +210,8 @@ struct ConnectionState(Movable):
         """Notes that we have sent content behind which its stream goes on.
 
         The peer may give it back, to the stream and to the connection, and so
-        what its windows have cut off next. If they alone have made it short,
-        it may not: all content could be had octet by octet (CVE-2019-9511).
-
-        Args:
-            length: Of the content, in bytes.
+        what its windows have cut off next. If they alone have made it short, it
+        may not: all content could be had octet by octet (CVE-2019-9511).
         """
         if length > TINY_LEN or (
             self.send_window > 0 and self.table.at(index).send_window > 0
@@ -233,11 +219,8 @@ struct ConnectionState(Movable):
             self._free_update_count += 2
 
     def spend_update(mut self, now_ms: Int) raises Http2Error:
-        """Takes a token for a tiny WINDOW_UPDATE that gives nothing back.
-
-        Raises:
-            Http2Error: If there is none left.
-        """
+        """Takes a token for a tiny WINDOW_UPDATE that gives nothing back;
+        raises if none is left."""
         # What ends a stream may be short, too: two for each, since numbers go
         # up by two. That counts none which the peer has left out.
         var id = self.unskipped_id if self.role.is_server else self.next_id
@@ -249,41 +232,26 @@ struct ConnectionState(Movable):
         self.spend(now_ms)
 
     def spend(mut self, now_ms: Int) raises Http2Error:
-        """Takes a token for what makes work and has no use.
-
-        Raises:
-            Http2Error: If there is none left.
-        """
+        """Takes a token for what makes work and has no use; raises if none is
+        left."""
         if not self.budget.spend(now_ms):
             raise Http2Error(Http2Rule.CALM, 0)
 
     @always_inline
     def is_own(self, id: Int) -> Bool:
-        """Tells whether we open streams of such a number (section 5.1.1).
-
-        Returns:
-            False if the peer does.
-        """
+        """Tells whether we, not the peer, open streams of such a number
+        (section 5.1.1)."""
         return (id & 1 == 1) != self.role.is_server
 
     def is_idle(self, id: Int) -> Bool:
-        """Tells whether a stream has not begun.
-
-        Returns:
-            True if neither it nor a later one of its side has.
-        """
+        """Tells whether neither a stream nor a later one of its side has begun."""
         return id >= self.next_id if self.is_own(id) else (
             id > self.last_peer_id
         )
 
     def find(self, id: Int) raises Http2Error -> Int:
-        """Finds a stream on which a frame came.
-
-        Returns:
-            Its index, or -1 if it is closed.
-
-        Raises:
-            Http2Error: If it is idle: not begun, or by us with no HEADERS yet.
+        """Finds the index of a stream on which a frame came; -1 if it is
+        closed. Raises if it is idle: not begun, or by us with no HEADERS yet.
         """
         var index = self.table.find(id)
         if index < 0:
@@ -331,13 +299,7 @@ struct ConnectionState(Movable):
 
     def prioritize(mut self, id: Int, priority: Priority) raises Http2Error:
         """Takes a new priority of a stream of the peer (RFC 9218 section 7).
-
-        Args:
-            priority: What the peer says.
-
-        Raises:
-            Http2Error: If that are more streams than it may have.
-        """
+        Raises if that are more streams than it may have."""
         var index = self.table.find(id)
         if index >= 0:
             self.table.at(index).priority = priority
@@ -355,42 +317,27 @@ struct ConnectionState(Movable):
         self.early_priorities.append((id << 8) | priority.packed())
 
     def priority_of(self, id: Int, default: Priority) -> Priority:
-        """Tells what was said of a stream before it began.
-
-        Args:
-            default: What holds if nothing was said.
-
-        Returns:
-            What was said last.
-        """
+        """Tells what was said last of a stream before it began, or `default`."""
         for early in self.early_priorities:
             if early >> 8 == id:
                 return Priority(packed=early & 0xFF)
         return default
 
     def check_begun(self, id: Int) raises Http2Error:
-        """Checks a stream that is not open, and on which fields came.
+        """Checks a stream that is not open nor idle, and on which fields came.
 
-        Args:
-            id: Its number, which is not idle.
-
-        Raises:
-            Http2Error: If the peer left it out when it was its turn (section
-                5.1.1). That is not known of every stream behind the first one
-                that was left out, and an error with this code never wrong
-                (section 5.4).
+        Raises if the peer left it out when it was its turn (section 5.1.1).
+        That is not known of every stream behind the first one that was left
+        out, and an error with this code never wrong (section 5.4).
         """
         if id > self.unskipped_id and not self.is_own(id):
             if id <= self.goaway_id and not self.table.was_reset(id):
                 raise Http2Error(Http2Rule.STREAM_ID, 0)
 
     def check_closed(self, id: Int) raises Http2Error:
-        """Checks a stream that is not open, and on which content or fields came.
-
-        Raises:
-            Http2Error: Unless it was reset here, or is one of those that came
-                too late to count: what was on its way then is no fault.
-        """
+        """Checks a stream that is not open, and on which content or fields
+        came. Raises unless it was reset here, or is one of those that came too
+        late to count: what was on its way then is no fault."""
         if self.is_idle(id):
             raise Http2Error(Http2Rule.IDLE_STREAM, 0)
         var last = self.peer_goaway_id if self.is_own(id) else self.goaway_id
@@ -399,13 +346,10 @@ struct ConnectionState(Movable):
         raise Http2Error(Http2Rule.CLOSED_STREAM, 0)
 
     def owe(mut self, count: Int, mut out: Buffer):
-        """Gives room of the connection back to the peer, now or soon.
-
-        Args:
-            out: Gets WINDOW_UPDATE when half of the window has come together, or
-                as much as the peer has left: more than half may be with those
-                that take nothing, whom others must not wait for.
-        """
+        """Gives room of the connection back to the peer, now or soon: when half
+        of the window has come together, or as much as the peer has left, since
+        more than half may be with those that take nothing, whom others must not
+        wait for."""
         self.owed_len += count
         if (
             self.owed_len * 2 >= self.limits.connection_window
@@ -418,24 +362,14 @@ struct ConnectionState(Movable):
             self.owed_len = 0
 
     def consume(mut self, mut out: Buffer, stream_id: Int, count: Int):
-        """Gives the room of content back to the peer (section 6.9).
-
-        Args:
-            out: Gets WINDOW_UPDATE when enough has come together.
-            stream_id: The stream; it may be over.
-            count: Of how many octets.
-        """
+        """Gives the room of content back to the peer (section 6.9), when enough
+        has come together; the stream may be over."""
         self.owe(count, out)
         self.release(out, stream_id, count)
 
     def release(mut self, mut out: Buffer, stream_id: Int, count: Int):
-        """Gives the room of content back to its stream alone.
-
-        Args:
-            out: Gets WINDOW_UPDATE when enough has come together.
-            stream_id: The stream; it may be over.
-            count: Of how many octets.
-        """
+        """Gives the room of content back to its stream alone, when enough has
+        come together; the stream may be over."""
         var index = self.table.find(stream_id)
         if index < 0:
             return
@@ -451,11 +385,7 @@ struct ConnectionState(Movable):
         stream.owed_len = 0
 
     def widen(mut self, mut out: Buffer, stream_id: Int, window: Int):
-        """Lets a stream send more before any of it is taken.
-
-        Args:
-            window: How much may wait here, in bytes.
-        """
+        """Lets `window` bytes of a stream wait here before any of it is taken."""
         var index = self.table.find(stream_id)
         if index < 0:
             return
@@ -484,11 +414,7 @@ struct ConnectionState(Movable):
             self.table.drop(index)
 
     def reset(mut self, mut out: Buffer, stream_id: Int, code: ErrorCode):
-        """Ends a stream before its time (section 6.4).
-
-        Args:
-            stream_id: The stream; it may be over already.
-        """
+        """Ends a stream before its time (section 6.4); it may be over already."""
         var index = self.table.find(stream_id)
         if index >= 0:
             var state = self.table.at(index).state

@@ -31,7 +31,6 @@ struct ContentReceiver(Movable):
     var _ends: Bool
 
     def __init__(out self):
-        """Makes a receiver between frames."""
         self.told_len = 0
         self._stream_id = 0
         self._left = 0
@@ -40,11 +39,8 @@ struct ContentReceiver(Movable):
 
     @always_inline
     def is_in_frame(self) -> Bool:
-        """Tells whether a part of a frame is still to come.
-
-        Returns:
-            True from `begin` on, until content and padding have come.
-        """
+        """Tells whether a part of a frame is still to come: True from `begin`
+        on, until content and padding have come."""
         return self._left + self._padding_left > 0
 
     def begin(
@@ -55,18 +51,10 @@ struct ContentReceiver(Movable):
         mut state: ConnectionState,
         now_ms: Int,
     ) raises Http2Error -> Bool:
-        """Takes the header of a frame, and counts all of it at once.
-
-        Args:
-            out: Gets WINDOW_UPDATE for what is no content.
-
-        Returns:
-            False if the length of the padding is missing.
-
-        Raises:
-            Http2Error: If the peer may not send it. After an error of the
-                stream, the frame is taken and dropped.
-        """
+        """Takes the header of a frame, and counts all of it at once; False if
+        the length of the padding is missing. What is no content is given back
+        to the peer. Raises if the peer may not send it; after an error of the
+        stream, the frame is taken and dropped."""
         if header.stream_id == 0:
             raise Http2Error(Http2Rule.ON_STREAM_0, 0)
         var head_len = FRAME_HEADER_LEN
@@ -123,15 +111,8 @@ struct ContentReceiver(Movable):
     def take(
         mut self, mut input: Buffer, mut out: Buffer, mut state: ConnectionState
     ) -> Http2Event:
-        """Goes on with the frame that was begun.
-
-        Args:
-            input: What has arrived of it, and more.
-            out: Gets WINDOW_UPDATE for what is not told of.
-
-        Returns:
-            DATA, or NEEDS_OCTETS if there is nothing to tell.
-        """
+        """Goes on with the frame that was begun. Returns DATA, or NEEDS_OCTETS
+        if there is nothing to tell, whose room is given back to the peer."""
         var index = state.table.find(self._stream_id)
         if unlikely(index < 0 and self._stream_id != 0):
             # It was reset here while the frame arrived.

@@ -37,14 +37,7 @@ def take_window_update(
     payload: Span[UInt8, _],
     now_ms: Int,
 ) raises Http2Error -> Http2Event:
-    """Takes WINDOW_UPDATE (RFC 9113 section 6.9).
-
-    Returns:
-        What there is to tell.
-
-    Raises:
-        Http2Error: If the peer broke a rule.
-    """
+    """Takes WINDOW_UPDATE (RFC 9113 section 6.9)."""
     if len(payload) != 4:
         raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
     var increment = read_u31(payload, 0)
@@ -76,14 +69,7 @@ def take_reset(
     payload: Span[UInt8, _],
     now_ms: Int,
 ) raises Http2Error -> Http2Event:
-    """Takes RST_STREAM (RFC 9113 section 6.4).
-
-    Returns:
-        What there is to tell.
-
-    Raises:
-        Http2Error: If the peer broke a rule.
-    """
+    """Takes RST_STREAM (RFC 9113 section 6.4)."""
     if len(payload) != 4:
         raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
     var id = header.stream_id
@@ -107,14 +93,7 @@ def take_goaway(
     now_ms: Int,
 ) raises Http2Error -> Http2Event:
     """Takes GOAWAY (RFC 9113 section 6.8): our streams above the last one that
-    counts are over, and may be sent again elsewhere.
-
-    Returns:
-        What there is to tell.
-
-    Raises:
-        Http2Error: If the peer broke a rule.
-    """
+    counts are over, and may be sent again elsewhere."""
     if header.stream_id != 0:
         raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
     if len(payload) < 8:
@@ -141,17 +120,7 @@ def take_ping(
     mut out: Buffer,
     now_ms: Int,
 ) raises Http2Error -> Http2Event:
-    """Takes PING, and answers it (RFC 9113 section 6.7).
-
-    Args:
-        out: Gets what answers it.
-
-    Returns:
-        What there is to tell.
-
-    Raises:
-        Http2Error: If the peer broke a rule.
-    """
+    """Takes PING, and answers it (RFC 9113 section 6.7)."""
     if header.stream_id != 0:
         raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
     if len(payload) != 8:
@@ -170,14 +139,7 @@ def take_settings(
     mut out: Buffer,
     now_ms: Int,
 ) raises Http2Error:
-    """Takes SETTINGS, and acknowledges them (RFC 9113 section 6.5).
-
-    Args:
-        out: Gets what answers it.
-
-    Raises:
-        Http2Error: If the peer broke a rule.
-    """
+    """Takes SETTINGS, and acknowledges them (RFC 9113 section 6.5)."""
     if header.stream_id != 0:
         raise Http2Error(Http2Rule.NOT_ON_STREAM_0, 0)
     if header.has(Flags.ACK):
@@ -217,11 +179,7 @@ def take_settings(
 def take_priority_update(
     mut state: ConnectionState, header: FrameHeader, payload: Span[UInt8, _]
 ) raises Http2Error:
-    """Takes PRIORITY_UPDATE (RFC 9218 section 7.1).
-
-    Raises:
-        Http2Error: If the peer broke a rule.
-    """
+    """Takes PRIORITY_UPDATE (RFC 9218 section 7.1)."""
     if header.stream_id != 0 or not state.role.is_server:
         raise Http2Error(Http2Rule.PRIORITY_UPDATE, 0)
     if len(payload) < 4:
@@ -235,11 +193,7 @@ def take_priority_update(
 def check_priority(
     header: FrameHeader, payload: Span[UInt8, _]
 ) raises Http2Error:
-    """Checks PRIORITY, of which no use is made (RFC 9113 section 5.3.2).
-
-    Raises:
-        Http2Error: If the peer broke a rule.
-    """
+    """Checks PRIORITY, of which no use is made (RFC 9113 section 5.3.2)."""
     if header.stream_id == 0:
         raise Http2Error(Http2Rule.ON_STREAM_0, 0)
     if len(payload) != PRIORITY_FIELDS_LEN:

@@ -65,7 +65,6 @@ struct FrameHeader(TrivialRegisterPassable):
     """What stands before each payload (RFC 9113 section 4.1)."""
 
     var payload_len: Int
-    """Length of the payload in bytes."""
     var type: UInt8
     """The type; unknown ones are dropped (section 4.1)."""
     var flags: UInt8
@@ -75,11 +74,7 @@ struct FrameHeader(TrivialRegisterPassable):
 
     @always_inline
     def has(self, flag: UInt8) -> Bool:
-        """Tells whether a flag is set.
-
-        Args:
-            flag: One of `Flags`.
-        """
+        """Tells whether one of `Flags` is set."""
         return self.flags & flag != 0
 
 
@@ -104,11 +99,7 @@ def read_u31(octets: Span[UInt8, _], offset: Int) -> Int:
 
 @always_inline
 def parse_frame_header(octets: Span[UInt8, _]) -> FrameHeader:
-    """Reads a frame header.
-
-    Args:
-        octets: Begin with it; `FRAME_HEADER_LEN` of them are there.
-    """
+    """Reads a frame header, of `FRAME_HEADER_LEN` octets that are there."""
     if unlikely(len(octets) < FRAME_HEADER_LEN):
         # The program ends here.
         _ = octets.at(FRAME_HEADER_LEN - 1)
@@ -142,11 +133,7 @@ def write_frame_header(mut out: Buffer, header: FrameHeader):
 
 
 def append_u32(mut out: Buffer, number: Int):
-    """Appends four octets, big end first.
-
-    Args:
-        number: What to write, less than 2^32.
-    """
+    """Appends a number less than 2^32 in four octets, big end first."""
     for shift in range(24, -1, -8):
         out.append_octet(UInt8((number >> shift) & 0xFF))
 
@@ -158,12 +145,8 @@ def write_rst_stream(mut out: Buffer, stream_id: Int, code: ErrorCode):
 
 
 def write_window_update(mut out: Buffer, stream_id: Int, increment: Int):
-    """Writes WINDOW_UPDATE (RFC 9113 section 6.9).
-
-    Args:
-        stream_id: The stream, or 0.
-        increment: How much more may be sent, at least 1.
-    """
+    """Writes WINDOW_UPDATE (RFC 9113 section 6.9); the increment is at least 1,
+    the stream 0 for the connection."""
     write_frame_header(
         out, FrameHeader(4, FrameType.WINDOW_UPDATE, 0, stream_id)
     )
@@ -171,11 +154,7 @@ def write_window_update(mut out: Buffer, stream_id: Int, increment: Int):
 
 
 def write_ping(mut out: Buffer, flags: UInt8, payload: Span[UInt8, _]):
-    """Writes PING (RFC 9113 section 6.7).
-
-    Args:
-        flags: `Flags.ACK`, or 0.
-    """
+    """Writes PING (RFC 9113 section 6.7), with `Flags.ACK` or 0."""
     write_frame_header(out, FrameHeader(8, FrameType.PING, flags, 0))
     out.append(payload.before(8))
 
@@ -183,12 +162,8 @@ def write_ping(mut out: Buffer, flags: UInt8, payload: Span[UInt8, _]):
 def write_goaway(
     mut out: Buffer, last_stream_id: Int, code: ErrorCode, text: StringSpan
 ):
-    """Writes GOAWAY (RFC 9113 section 6.8).
-
-    Args:
-        last_stream_id: The last stream of the peer that was looked at.
-        text: The same for people; may be empty.
-    """
+    """Writes GOAWAY (RFC 9113 section 6.8), with the last stream of the peer
+    that was looked at, and a text for people."""
     write_frame_header(
         out, FrameHeader(8 + text.byte_length(), FrameType.GOAWAY, 0, 0)
     )
@@ -203,21 +178,14 @@ struct PayloadPart(TrivialRegisterPassable):
 
     var offset: Int
     var length: Int
-    """Its length in bytes."""
 
 
 @always_inline
 def unpadded(
     header: FrameHeader, payload: Span[UInt8, _]
 ) raises Http2Error -> PayloadPart:
-    """Finds what padding stands around (RFC 9113 section 6.1).
-
-    Returns:
-        The part without the length of the padding, and the padding.
-
-    Raises:
-        Http2Error: If the padding is as long as the payload, or longer.
-    """
+    """Finds what padding stands around (RFC 9113 section 6.1). Raises if the
+    padding is as long as the payload, or longer."""
     if not header.has(Flags.PADDED):
         return PayloadPart(0, len(payload))
     if len(payload) == 0:
@@ -235,13 +203,7 @@ comptime PRIORITY_FIELDS_LEN = 5
 def check_dependency(
     payload: Span[UInt8, _], offset: Int, stream_id: Int
 ) raises Http2Error:
-    """Checks a priority of RFC 7540; it is not used (RFC 9113 section 5.3.2).
-
-    Args:
-        stream_id: The stream that it is about.
-
-    Raises:
-        Http2Error: If the stream depends on itself.
-    """
+    """Checks a priority of RFC 7540, which is not used (RFC 9113 section
+    5.3.2). Raises if the stream depends on itself."""
     if read_u31(payload, offset) == stream_id:
         raise Http2Error(Http2Rule.SELF_DEPENDENCY, stream_id)

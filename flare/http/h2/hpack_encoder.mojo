@@ -83,14 +83,7 @@ comptime _SLOT_COUNT = 64
 
 
 def indexing_of(name: Span[UInt8, _]) -> Indexing:
-    """Decides what is kept of a field.
-
-    Args:
-        name: Its name in lower case.
-
-    Returns:
-        What to tell the encoder.
-    """
+    """Decides what is kept of a field, by its name in lower case."""
     var text = _NOT_KEPT.as_bytes()
     ref starts = global_constant[_NOT_KEPT_STARTS]()
     for index in range(_NOT_KEPT_COUNT):
@@ -298,7 +291,6 @@ struct HpackEncoder(Movable):
 
 @fieldwise_init
 struct StaticMatch(TrivialRegisterPassable):
-    """What the static table has of a field."""
 
     var index: Int
     """The index; 0 if it does not have the name."""
@@ -307,14 +299,8 @@ struct StaticMatch(TrivialRegisterPassable):
 
 
 def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
-    """Looks a field up in the static table.
-
-    Args:
-        name: The name in lower case.
-
-    Returns:
-        The first entry with the name, or one with name and value.
-    """
+    """Looks a field up in the static table, by its name in lower case: the
+    first entry with the name, or one with name and value."""
     # SAFETY: the index stays below the number of entries.
     ref lines = global_constant[STATIC_LINES]()
     var octets = static_octets()
@@ -369,15 +355,8 @@ def _ends(octets: Span[UInt8, _]) -> UInt64:
 
 @always_inline
 def append_integer[prefix_len: Int](mut out: Buffer, first: UInt8, number: Int):
-    """Writes an integer (RFC 7541 section 5.1).
-
-    Parameters:
-        prefix_len: How many bits of the first octet are its own.
-
-    Args:
-        first: The other bits of the first octet.
-        number: At least 0.
-    """
+    """Writes an integer, at least 0 (RFC 7541 section 5.1). Of the first octet,
+    `prefix_len` bits are its own; the others are from `first`."""
     comptime MASK = (1 << prefix_len) - 1
     if likely(number < MASK):
         out.append_octet(first | UInt8(number))

@@ -163,11 +163,7 @@ comptime _KINDS = StaticString(
 
 
 def kind_of(name: Span[UInt8, _]) -> UInt8:
-    """Tells what a field is to HTTP/2.
-
-    Returns:
-        One of `FieldKind`.
-    """
+    """Tells what a field is to HTTP/2: one of `FieldKind`."""
     var text = _KINDS.as_bytes()
     var start = 0
     while start < len(text):
@@ -216,16 +212,11 @@ comptime STATIC_LINES = _make_static()
 """Where name and value of each static entry stand in `static_octets`."""
 
 comptime STATIC_NOTES = _make_static_notes()
-"""The kind of each static entry."""
 
 
 @always_inline
 def static_octets() -> Span[UInt8, ImmStaticOrigin]:
-    """Lends the octets of the static table.
-
-    Returns:
-        What `STATIC_LINES` points into.
-    """
+    """Lends the octets that `STATIC_LINES` points into."""
     return _STATIC.as_bytes()
 
 
@@ -235,12 +226,8 @@ comptime _LOWER_TOKEN = OctetClass(
 
 
 def note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
-    """Checks a field by the rules of RFC 9113 section 8.2.1, and RFC 9110
-    section 5.5 where it is stricter.
-
-    Returns:
-        Its kind, and what is wrong with it.
-    """
+    """Tells a field's kind, and what is wrong with it by the rules of RFC 9113
+    section 8.2.1, and RFC 9110 section 5.5 where it is stricter."""
     var name = line.name_offset()
     var name_len = line.name_len()
     var note = kind_of(input.span(name, name_len))
@@ -257,15 +244,8 @@ def note_of(input: TerminatedInput, line: FieldLine) -> UInt8:
 def value_note_of(
     input: TerminatedInput, line: FieldLine, name_note: UInt8
 ) -> UInt8:
-    """Checks the value of a field alone, as `note_of` does.
-
-    Args:
-        input: What holds it; nothing stands behind the value.
-        name_note: What was noted of the name.
-
-    Returns:
-        That, and what is wrong with the value.
-    """
+    """Adds to `name_note` what is wrong with a field's value, as `note_of`
+    does; nothing stands behind the value."""
     var note = name_note
     var start = line.value_offset()
     var end = start + line.value_len()
@@ -319,14 +299,12 @@ struct HpackTable(Movable):
     var insert_count: Int
     """How many entries were ever added; the newest has that number less 1."""
     var count: Int
-    """How many entries there are."""
     var size: Int
     """What they count, in bytes."""
     var size_max: Int
     """What they may count, in bytes; at most `TABLE_LEN_MAX`."""
 
     def __init__(out self):
-        """Makes an empty table."""
         self._octets = []
         self._tail = 0
         self._lines = []
@@ -337,11 +315,8 @@ struct HpackTable(Movable):
         self.size_max = TABLE_LEN_MAX
 
     def resize(mut self, size_max: Int):
-        """Changes how much fits; the oldest entries go (RFC 7541 section 4.3).
-
-        Args:
-            size_max: Bytes, at most `TABLE_LEN_MAX`.
-        """
+        """Changes how many bytes fit, at most `TABLE_LEN_MAX`; the oldest
+        entries go (RFC 7541 section 4.3)."""
         self.size_max = size_max
         while self.size > size_max:
             self._evict()
@@ -353,59 +328,34 @@ struct HpackTable(Movable):
 
     @always_inline
     def line(self, number: Int) -> FieldLine:
-        """Tells where an entry stands.
-
-        Args:
-            number: Its number, counted from the first entry of the connection.
-
-        Returns:
-            Its line in `octets`.
-        """
+        """Tells where in `octets` an entry stands, counted from the first one
+        of the connection."""
         return self._lines.at(number & (len(self._lines) - 1))
 
     @always_inline
     def note(self, number: Int) -> UInt8:
-        """Tells what was noted of an entry.
-
-        Args:
-            number: Its number, counted from the first entry of the connection.
-
-        Returns:
-            What `add` was given.
-        """
+        """Tells what `add` noted of an entry, counted from the first one of the
+        connection."""
         return self._notes.at(number & (len(self._notes) - 1))
 
     @always_inline
     def has(self, number: Int) -> Bool:
-        """Tells whether an entry is still there.
-
-        Args:
-            number: Its number, counted from the first entry of the connection.
-        """
+        """Tells whether an entry, counted from the first one of the connection,
+        is still there."""
         return number < self.insert_count and (
             number >= self.insert_count - self.count
         )
 
     @always_inline
     def takes(self, length: Int) -> Bool:
-        """Tells whether an entry may be in the table at all.
-
-        Args:
-            length: The octets of its name and value.
-
-        Returns:
-            False if it is larger than the table.
-        """
+        """Tells whether an entry with so many octets of name and value is not
+        larger than the table."""
         return length + ENTRY_OVERHEAD <= self.size_max
 
     def add(mut self, source: Span[UInt8, _], line: FieldLine, note: UInt8):
-        """Adds an entry; the oldest go for it (RFC 7541 section 4.4).
-
-        Args:
-            source: Holds the name and right behind it the value; not the
-                table's own octets.
-            note: What to keep with it.
-        """
+        """Adds an entry; the oldest go for it (RFC 7541 section 4.4). Its name
+        and right behind it the value are in `source`, not the table's own
+        octets."""
         var length = line.name_len() + line.value_len()
         while self.count > 0 and (
             self.size + length + ENTRY_OVERHEAD > self.size_max
@@ -456,7 +406,6 @@ struct HpackTable(Movable):
 
     @no_inline
     def _make_room(mut self, length: Int):
-        """Makes room for the octets of an entry."""
         self._move_down()
         var wanted_len = 2 * (self._tail + length) + COPIED_LEN
         if wanted_len > len(self._octets):
@@ -494,11 +443,7 @@ struct HpackTable(Movable):
 
 
 def is_visible(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether octets are visible ASCII.
-
-    Returns:
-        True if all are.
-    """
+    """Tells whether all octets are visible ASCII."""
     for octet in octets:
         if octet < 33 or octet > 126:
             return False
@@ -506,11 +451,7 @@ def is_visible(octets: Span[UInt8, _]) -> Bool:
 
 
 def is_token(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether octets are those of a token (RFC 9110 section 5.6.2).
-
-    Returns:
-        True if all are.
-    """
+    """Tells whether octets are those of a token (RFC 9110 section 5.6.2)."""
     for octet in octets:
         if not materialize[TCHAR]().contains(octet):
             return False

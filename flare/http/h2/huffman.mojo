@@ -126,15 +126,11 @@ comptime HUFFMAN_BROKEN = -1
 
 
 def huffman_decode(mut out: Buffer, octets: Span[UInt8, _]) -> Int:
-    """Decodes a string.
+    """Decodes a string; at most 8 octets for each 5 of the encoded one.
 
-    Args:
-        out: Where to; at most 8 octets for each 5 of the encoded string.
-
-    Returns:
-        How many octets there are, or `HUFFMAN_BROKEN`: the string has a code for its
-        end in it, or is not filled up with less than eight ones (RFC 7541
-        section 5.2).
+    Returns how many there are, or `HUFFMAN_BROKEN`: the string has a code for
+    its end in it, or is not filled up with less than eight ones (RFC 7541
+    section 5.2).
     """
     # SAFETY: no code is shorter than five bits, so the room is enough; ten bits
     # are an index into the table of short codes.

@@ -24,13 +24,8 @@ def add_response_fields(
     """Encodes the header section of a response; `begin_block` comes before.
 
     Fields of HTTP/1.1 connections that the handler has set are not sent, nor is
-    its Content-Length.
-
-    Args:
-        content_len: How much content there is or would be, in bytes, or
-            `LENGTH_UNKNOWN`.
-        date: The Date of this second.
-        name: Room for names in lower case.
+    its Content-Length. `content_len` is how much content there is or would be,
+    or `LENGTH_UNKNOWN`; `name` is room for names in lower case.
     """
     ref out = session.fields
     ref encoder = session.encoder
@@ -51,13 +46,9 @@ def add_response_fields(
 
 
 def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):
-    """Encodes the lines of a header map, but for Content-Type if that has its
-    own place, and for what belongs to HTTP/1.1 connections.
-
-    Args:
-        session: The connection's; a block is begun.
-        name: Room for names in lower case.
-    """
+    """Encodes the lines of a header map in a block that is begun, but for
+    Content-Type if that has its own place, and for what belongs to HTTP/1.1
+    connections. `name` is room for names in lower case."""
     var first = 1 if headers.content_type().byte_length() > 0 else 0
     for index in range(first, len(headers)):
         name.clear()

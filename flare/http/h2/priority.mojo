@@ -293,21 +293,12 @@ struct AbuseBudget(TrivialRegisterPassable):
     var _filled_ms: Int
 
     def __init__(out self, limits: AbuseLimits, now_ms: Int):
-        """Makes a full bucket.
-
-        Args:
-            limits: How many tokens there are.
-        """
         self.limits = limits
         self._level = limits.capacity * 1_000
         self._filled_ms = now_ms
 
     def spend(mut self, now_ms: Int) -> Bool:
-        """Takes a token.
-
-        Returns:
-            False if there is none left.
-        """
+        """Takes a token; False if there is none left."""
         var fresh = (now_ms - self._filled_ms) * self.limits.refill_per_s
         self._level = min(self._level + fresh, self.limits.capacity * 1_000)
         self._filled_ms = now_ms

@@ -37,7 +37,6 @@ struct SettingId:
     comptime HEADER_TABLE_SIZE = 1
     """Size of the table that decodes field blocks."""
     comptime ENABLE_PUSH = 2
-    """Whether a server may push."""
     comptime MAX_CONCURRENT_STREAMS = 3
     """How many streams the peer may have open."""
     comptime INITIAL_WINDOW_SIZE = 4
@@ -49,7 +48,6 @@ struct SettingId:
     comptime ENABLE_CONNECT_PROTOCOL = 8
     """Whether extended CONNECT is understood."""
     comptime NO_RFC7540_PRIORITIES = 9
-    """Whether priorities of RFC 7540 are not used."""
 
 
 struct Settings(TrivialRegisterPassable):
@@ -58,7 +56,6 @@ struct Settings(TrivialRegisterPassable):
     var header_table_size: Int
     """Size of the table that decodes field blocks, in bytes."""
     var enable_push: Bool
-    """Whether a server may push."""
     var max_concurrent_streams: Int
     """How many streams the peer may have open."""
     var initial_window_size: Int
@@ -84,14 +81,8 @@ struct Settings(TrivialRegisterPassable):
         self.no_rfc7540_priorities = False
 
     def apply(mut self, id: Int, value: Int) raises Http2Error:
-        """Takes over a setting of the peer.
-
-        Args:
-            id: Its identifier; unknown ones are ignored (section 6.5.2).
-
-        Raises:
-            Http2Error: If it cannot have that value.
-        """
+        """Takes over a setting of the peer; unknown ones are ignored (section
+        6.5.2). Raises if it cannot have that value."""
         if id == SettingId.HEADER_TABLE_SIZE:
             self.header_table_size = value
         elif id == SettingId.ENABLE_PUSH:
@@ -186,18 +177,8 @@ def _add(mut payload: Buffer, id: Int, value: Int, first: Int):
 
 
 def setting_id(payload: Span[UInt8, _], offset: Int) -> Int:
-    """Reads the identifier of a setting.
-
-    Args:
-        offset: Where the setting starts.
-    """
     return (Int(payload.at(offset)) << 8) | Int(payload.at(offset + 1))
 
 
 def setting_value(payload: Span[UInt8, _], offset: Int) -> Int:
-    """Reads the value of a setting.
-
-    Args:
-        offset: Where the setting starts.
-    """
     return read_u32(payload, offset + 2)

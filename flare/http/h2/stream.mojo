@@ -24,7 +24,6 @@ struct StreamState(Equatable, TrivialRegisterPassable):
     """Both have ended, or one has reset it."""
 
     comptime COUNT = 5
-    """How many states there are."""
 
     @always_inline
     def __init__(out self, number: UInt8):
@@ -32,7 +31,6 @@ struct StreamState(Equatable, TrivialRegisterPassable):
 
 
 struct StreamEvent(Equatable, TrivialRegisterPassable):
-    """What happens to a stream."""
 
     var number: UInt8
     """The column of the table."""
@@ -49,7 +47,6 @@ struct StreamEvent(Equatable, TrivialRegisterPassable):
     """One side has sent RST_STREAM."""
 
     comptime COUNT = 5
-    """How many events there are."""
 
     @always_inline
     def __init__(out self, number: UInt8):
@@ -71,15 +68,8 @@ comptime _TABLE = StaticString(
 
 @always_inline
 def state_after(state: StreamState, event: StreamEvent) -> StreamState:
-    """Tells which state follows.
-
-    Args:
-        event: What happens in it.
-
-    Returns:
-        The state; the same if the event changes nothing or does not happen,
-        which `happens` tells.
-    """
+    """Tells which state follows; the same if the event changes nothing or does
+    not happen, which `happens` tells."""
     # SAFETY: both numbers lie within the table.
     var index = Int(state.number) * StreamEvent.COUNT + Int(event.number)
     var letter = _TABLE.as_bytes().unsafe_get(index)
@@ -96,22 +86,15 @@ def state_after(state: StreamState, event: StreamEvent) -> StreamState:
 
 @always_inline
 def happens(state: StreamState, event: StreamEvent) -> Bool:
-    """Tells whether an event may happen.
-
-    Returns:
-        False if it may not.
-    """
     # SAFETY: both numbers lie within the table.
     var index = Int(state.number) * StreamEvent.COUNT + Int(event.number)
     return _TABLE.as_bytes().unsafe_get(index) != 46
 
 
 struct Http2Stream(ImplicitlyCopyable):
-    """What is kept of one stream."""
 
     var id: Int
     var state: StreamState
-    """Where it is in its life."""
     var has_head: Bool
     """True if the final header section of the peer has come."""
     var expects_no_content: Bool
@@ -137,15 +120,10 @@ struct Http2Stream(ImplicitlyCopyable):
     var missing_len: Int
     """How much content is still to come, in bytes; -1 if that is not known."""
     var priority: Priority
-    """How urgent its response is."""
 
     def __init__(out self, id: Int, send_window: Int, receive_window: Int):
-        """Makes a stream that has not begun.
-
-        Args:
-            send_window: How much we may send, in bytes.
-            receive_window: How much the peer may send, in bytes.
-        """
+        """Makes a stream that has not begun, on which each side may send so
+        many bytes."""
         self.id = id
         self.state = StreamState.IDLE
         self.has_head = False
@@ -189,37 +167,26 @@ struct StreamTable(Movable):
     var _next_reset: Int
 
     def __init__(out self):
-        """Makes an empty table."""
         self.streams = []
         self._resets = []
         self._next_reset = 0
 
     @always_inline
     def find(self, id: Int) -> Int:
-        """Finds a stream.
-
-        Returns:
-            Its index, good until a stream is added or dropped, or -1.
-        """
+        """Finds the index of a stream, good until one is added or dropped, or
+        -1."""
         return _find(Span(self.streams), id)
 
     @always_inline
     def at(ref self, index: Int) -> ref[self.streams[0]] Http2Stream:
-        """Lends a stream.
-
-        Args:
-            index: What `find` gave.
-        """
+        """Lends the stream that `find` gave."""
         return self.streams.at(index)
 
     @always_inline
     def add(mut self, stream: Http2Stream) -> Int:
-        """Adds a stream that has just begun.
-
-        Args:
-            stream: The stream; its number is above those of all others, which
-                is so of all that one side begins (RFC 9113 section 5.1.1).
-        """
+        """Adds a stream that has just begun. Its number is above those of all
+        others, which is so of all that one side begins (RFC 9113 section
+        5.1.1)."""
         debug_assert(
             len(self.streams) == 0
             or self.streams.at(len(self.streams) - 1).id < stream.id,
@@ -230,11 +197,7 @@ struct StreamTable(Movable):
 
     @always_inline
     def drop(mut self, index: Int):
-        """Forgets a stream that is closed.
-
-        Args:
-            index: What `find` gave.
-        """
+        """Forgets a closed stream that `find` gave."""
         _drop(self.streams, index)
 
     def note_reset(mut self, id: Int):
@@ -246,11 +209,7 @@ struct StreamTable(Movable):
         self._next_reset = (self._next_reset + 1) % _RESET_COUNT_MAX
 
     def was_reset(self, id: Int) -> Bool:
-        """Tells whether a stream was reset here.
-
-        Returns:
-            True if that is remembered.
-        """
+        """Tells whether it is remembered that a stream was reset here."""
         for reset in self._resets:
             if reset == id:
                 return True
