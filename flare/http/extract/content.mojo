@@ -189,12 +189,7 @@ struct _FormFields(FieldSource):
 def add_misfit(
     mut found: Optional[InputError], name: StaticString, reason: StringSpan
 ):
-    """Keeps what is wrong with a field of a form.
-
-    Args:
-        found: What was found before; gets it.
-        reason: What is wrong with it.
-    """
+    """Adds what is wrong with a field of a form to what was found before."""
     var error = InputError.of_content(String(name), String(reason))
     if found:
         found.value().add(error^)
@@ -203,11 +198,8 @@ def add_misfit(
 
 
 def essence_of(req: Request) -> String:
-    """Reads type and subtype of the content.
-
-    Returns:
-        Both in lower case; empty if there is no Content-Type.
-    """
+    """Reads type and subtype of the content in lower case; empty if there is no
+    Content-Type."""
     var value = req.headers.get("content-type")
     if not value:
         return String()
@@ -218,14 +210,7 @@ def essence_of(req: Request) -> String:
 
 
 def wrong_type(wanted: StaticString) -> InputError:
-    """Makes the refusal of content of another type.
-
-    Args:
-        wanted: The media type to send.
-
-    Returns:
-        The error, with status 415.
-    """
+    """Makes the refusal of content of another type, with status 415."""
     return InputError(
         415, "body", String(), String("send it with Content-Type: ", wanted)
     )

@@ -437,11 +437,7 @@ struct UploadFile(Movable, Sized):
     var _length: Int
 
     def __init__(out self, var folder: String):
-        """Makes no file yet.
-
-        Args:
-            folder: Where it will be made.
-        """
+        """Makes no file yet."""
         self._folder = folder^
         self._file = None
         self._length = 0
@@ -451,28 +447,15 @@ struct UploadFile(Movable, Sized):
         return self._length
 
     def share(mut self) raises OsError -> ArcPointer[File]:
-        """Lends the file, and makes it first if there is none.
-
-        Returns:
-            A share of it, to be read from.
-
-        Raises:
-            OsError: If it cannot be made.
-        """
+        """Lends a share of the file to be read from, and makes it first if
+        there is none."""
         if not self._file:
             self._file = ArcPointer(File.temporary(self._folder))
         return self._file.value()
 
     def append(mut self, octets: Span[UInt8, _]) raises OsError:
-        """Writes octets behind those written before.
-
-        Args:
-            octets: All of them are written.
-
-        Raises:
-            OsError: If the file cannot be made or written; nothing more can be
-                put into it then.
-        """
+        """Writes all octets behind those written before. If that fails, nothing
+        more can be put into it."""
         self.share()[].append(octets)
         self._length += len(octets)
 

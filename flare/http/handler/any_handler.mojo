@@ -113,11 +113,8 @@ struct HandlerTable(TrivialRegisterPassable):
 
     @staticmethod
     def of[H: Handler]() -> Self:
-        """Makes the table of a type.
-
-        Returns:
-            The table, for pointers that `erase` has made from such handlers.
-        """
+        """Makes the table for pointers that `erase` has made from such
+        handlers."""
         return Self(
             serve=_serve[H, ...],
             policy_for=_policy_for[H, ...],
@@ -288,11 +285,8 @@ comptime SharedHandler = ArcPointer[AnyHandler]
 
 
 def share_handler[H: Handler](var handler: H) -> SharedHandler:
-    """Makes what a server is driven by of a handler of any type.
-
-    Returns:
-        The only pointer to it so far.
-    """
+    """Makes what a server is driven by of a handler of any type; the only
+    pointer to it so far."""
     return SharedHandler(AnyHandler(handler^))
 
 

@@ -13,20 +13,14 @@ from flare.sys.random import fill_random
 
 
 def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
-    """Tells whether a handler raises what its request has refused to it.
+    """Tells what to answer if a handler raises what its request has refused to
+    it; nothing if the error is the handler's.
 
     An error of Mojo carries a text and nothing else, and a client may have
     chosen parts of a text. So a text alone never makes an error the client's
     fault: the request remembers that it refused, and what it said. A handler
     that catches that error and raises another of its own is answered for with
     500 as ever.
-
-    Args:
-        error: What its handler has raised.
-
-    Returns:
-        What to answer, as for an input of an endpoint; nothing if the error is
-        the handler's.
     """
     # SAFETY: the storage outlives the request, and is copied from here.
     ref noted = req.route_params()[].bad_input
@@ -39,15 +33,9 @@ def bad_input_of(req: Request, error: Error) -> Optional[InputError]:
 
 
 def failure_response(req: Request, error: Error) -> Response:
-    """Makes what is answered for a handler that raises.
-
-    Args:
-        error: What its handler has raised.
-
-    Returns:
-        400 if the request has refused input of the client; else a 500 that says
-        nothing but the id, which stands in the log.
-    """
+    """Makes what is answered for a handler that raises: 400 if the request has
+    refused input of the client; else a 500 that says nothing but the id, which
+    stands in the log."""
     var bad_input = bad_input_of(req, error)
     if bad_input:
         return bad_input.held().response()
@@ -61,12 +49,8 @@ def failure_response(req: Request, error: Error) -> Response:
 
 
 def refusal(status: Int, var reason: String) -> Response:
-    """Makes what is answered in place of a handler, and says what is wrong.
-
-    Args:
-        status: The status; with 503 goes Retry-After.
-        reason: What the content says, fit for strangers.
-    """
+    """Makes what is answered in place of a handler; with 503 goes Retry-After.
+    The content says the reason, fit for strangers."""
     var response = Response(
         status, reason^, content_type="text/plain; charset=utf-8"
     )
@@ -80,11 +64,8 @@ def refusal(status: Int, var reason: String) -> Response:
 
 
 def finished_refusal(var response: Response) raises -> Response:
-    """Takes what `Handler.refuse` has made of a refusal.
-
-    Raises:
-        Error: If that is what it must not make of it: a success or a stream.
-    """
+    """Takes what `Handler.refuse` has made of a refusal. Raises if that is what
+    it must not make of it: a success or a stream."""
     var code = response.status.code
     if code < 400 or code > 599 or response.body.is_stream():
         raise Error(
@@ -94,24 +75,16 @@ def finished_refusal(var response: Response) raises -> Response:
 
 
 def failure_status(req: Request, error: Error) -> Int:
-    """Tells with which status a server answers for a handler that raises.
-
-    Args:
-        error: What its handler has raised.
-
-    Returns:
-        400 if the request has refused input of the client, else 500.
-    """
+    """Tells with which status a server answers for a handler that raises: 400
+    if the request has refused input of the client, else 500."""
     return 400 if bad_input_of(req, error) else 500
 
 
 def failure_line(req: Request, error: Error) -> String:
-    """Writes what a handler raised, with the request line and the id.
+    """Writes what a handler raised, with the request line and the id, in one
+    line without its end.
 
     Octets of the request are escaped, so that no request can forge a line.
-
-    Returns:
-        One line without its end.
     """
     var line = Text().add("handler failed: ")
     line = line^.add_escaped(String(error).as_bytes())

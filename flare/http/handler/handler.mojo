@@ -297,14 +297,9 @@ trait HoldsHandler:
     """Has a field `handler`, which is another handler."""
 
     comptime Inner: Handler
-    """The inner handler's type."""
 
     def inner(ref self) -> ref[self] Self.Inner:
-        """Lends the inner handler.
-
-        Returns:
-            The field `handler`.
-        """
+        """Lends the inner handler, the field `handler`."""
         comptime INDEX = index_of_handler[Self]()
         comptime assert (
             INDEX >= 0
@@ -320,11 +315,8 @@ trait HoldsHandler:
 
 
 def index_of_handler[T: AnyType]() -> Int:
-    """Finds the field that holds the inner handler.
-
-    Returns:
-        The index of the field `handler`; -1 if there is none.
-    """
+    """Finds the index of the field `handler`, which holds the inner handler; -1
+    if there is none."""
     comptime for index in range(reflect[T].field_count()):
         comptime if reflect[T].field_names()[index] == "handler":
             return index
@@ -376,7 +368,6 @@ struct FixedHandler[H: Handler, //, HANDLER: H](Handler, HoldsHandler):
     """
 
     comptime Inner = Self.H
-    """The handler's type."""
     var handler: Self.H
     """The handler, to be asked what it says of itself."""
 
@@ -385,22 +376,15 @@ struct FixedHandler[H: Handler, //, HANDLER: H](Handler, HoldsHandler):
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
-        """Calls the handler.
-
-        Raises:
-            Error: What the handler raises.
-        """
         return materialize[Self.HANDLER]().serve(req)
 
 
 def can_be_fixed[H: AnyType]() -> Bool:
-    """Tells whether a handler made by the compiler works in the program.
+    """Tells whether a handler made by the compiler works in the program: it is
+    `Copyable`, or a `Middleware` around what is.
 
-    One that keeps others behind pointers of its own does not: such memory
-    comes over from the compiler without the functions that it points to.
-
-    Returns:
-        True if it is `Copyable`, or a `Middleware` around what is.
+    One that keeps others behind pointers of its own does not: such memory comes
+    over from the compiler without the functions that it points to.
     """
     comptime if conforms_to(H, Copyable):
         return True

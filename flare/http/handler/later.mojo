@@ -76,31 +76,17 @@ trait ArrivingContent(Deinitable, Movable):
     def take(
         mut self, mut out: Buffer, mut failure: Optional[BodyError]
     ) -> Bool:
-        """Takes what has arrived, without a wait; more is received then.
-
-        Args:
-            out: Where to append it.
-            failure: Set if no more will come.
-
-        Returns:
-            True if that was all.
-        """
+        """Appends what has arrived, without a wait, and tells whether that was
+        all; more is received then. Sets `failure` if no more will come."""
         ...
 
     def trailers(self) -> HeaderMap:
-        """Copies the trailer fields.
-
-        Returns:
-            The fields; none before the end.
-        """
+        """Copies the trailer fields; none before the end."""
         ...
 
     def go_on(mut self, task: UInt64):
-        """Goes on arriving when the response has begun.
-
-        Args:
-            task: Who is told of what comes from now on.
-        """
+        """Goes on arriving when the response has begun; `task` is told of what
+        comes from now on."""
         ...
 
 
@@ -206,7 +192,6 @@ struct LaterInbox(Movable):
     """Tasks of the loop that go on with content behind a response's head."""
 
     def __init__(out self):
-        """Makes an empty one."""
         self.finished = []
         self.interim = []
         self.rung = []
@@ -215,14 +200,11 @@ struct LaterInbox(Movable):
 
 @fieldwise_init
 struct FinishedErrand(Movable):
-    """A response, and whose it is."""
 
     var number: UInt64
     var response: Response
-    """What it has made."""
 
     def take(deinit self) -> Response:
-        """Takes the response out."""
         return self.response^
 
 
@@ -236,7 +218,6 @@ struct LaterBell(Copyable, Movable):
     """
 
     def __init__(out self, inbox: ArcPointer[LaterInbox], number: UInt64):
-        """Makes the bell of an errand."""
         self.inbox = inbox.copy()
         self.number = number
         self.task = 0
@@ -321,7 +302,6 @@ def _cancel[E: Errand](errand: Erased):
 
 
 struct AnyErrand(Movable):
-    """An errand of any type."""
 
     # SAFETY: this owns the counted pointer; the functions were made for it.
     var _errand: Erased
@@ -338,14 +318,12 @@ struct AnyErrand(Movable):
         self._drop = drop_counted[E]
 
     def __deinit__(deinit self):
-        """Lets the errand go."""
         self._drop(self._errand)
 
     def begin(self, var completion: Completion):
         self._begin(self._errand, completion^)
 
     def on_content(self):
-        """Tells that there is more content."""
         self._on_content(self._errand)
 
     def cancel(self):
@@ -380,7 +358,6 @@ def _finish[
 
 
 struct AnyStep(Movable):
-    """A step of any type."""
 
     # SAFETY: owned; the functions were made for its type.
     var _step: Erased
@@ -393,18 +370,10 @@ struct AnyStep(Movable):
         self._drop = destroy[S]
 
     def __deinit__(deinit self):
-        """Lets the step go."""
         self._drop(self._step)
 
     def finish(self, var response: Response) raises -> Response:
-        """Makes the response of the middleware.
-
-        Args:
-            response: What was made further in.
-
-        Raises:
-            Error: What the step raises.
-        """
+        """Makes the response of the middleware of what was made further in."""
         return self._finish(self._step, response^)
 
 
@@ -485,14 +454,8 @@ struct DeferredCall(Movable):
 
 
 def is_later(req: Request, response: Response) -> Bool:
-    """Tells whether a response stands for one that is made later.
-
-    Args:
-        response: What the inner handler has answered.
-
-    Returns:
-        True if so; `finish_later` then tells the response.
-    """
+    """Tells whether a response of the inner handler stands for one that is made
+    later, which `finish_later` then tells."""
     return response.outcome() == ResponseOutcome.LATER and Bool(
         req.extension[DeferredCall]()
     )
@@ -578,11 +541,8 @@ def later[E: Errand](req: Request, errand: ArcPointer[E]) raises -> Response:
 
 
 def owns_all[T: AnyType]() -> Bool:
-    """Tells whether a type can outlive a request; run by the compiler.
-
-    Returns:
-        False if it has an origin for a parameter, so that it borrows.
-    """
+    """Tells whether a type can outlive a request, run by the compiler: not if
+    it has an origin for a parameter, so that it borrows."""
     comptime NAME = reflect[T].name()
     # That is how an origin is written there.
     return not ("{}" in materialize[NAME]())

@@ -11,13 +11,11 @@ from flare.json.schema import SchemaBook, schema_id, schema_of
 
 @fieldwise_init
 struct ParameterDescription(Copyable, Movable):
-    """A parameter of a route."""
 
     var place: StaticString
     """`path`, `query`, `header` or `cookie`."""
     var name: String
     var is_required: Bool
-    """False if it may be left out."""
     var schema: String
     """Its JSON Schema, as text."""
 
@@ -201,7 +199,6 @@ struct Operation(Copyable, Movable):
 
 
 comptime INPUT_ERROR_COUNT_MAX = 32
-"""How many bad inputs one answer tells of."""
 
 
 @fieldwise_init

@@ -32,7 +32,6 @@ struct RouteMatch(Movable):
     var capture_count: Int
 
     def __init__(out self):
-        """Makes a match of nothing."""
         self.route = -1
         self.allowed = 0
         # On the stack and not cleared: only what is counted is read.
@@ -40,7 +39,6 @@ struct RouteMatch(Movable):
         self.capture_count = 0
 
     def copy_from(mut self, other: Self):
-        """Takes over a match."""
         self.route = other.route
         self.allowed = other.allowed
         self.capture_count = other.capture_count
@@ -49,13 +47,8 @@ struct RouteMatch(Movable):
 
     @always_inline
     def push(mut self, start: Int, end: Int, is_encoded: Bool):
-        """Captures a value.
-
-        Args:
-            start: Its first octet in the path.
-            end: Behind its last octet.
-            is_encoded: True if it has a `%`.
-        """
+        """Captures a value between two offsets in the path; `is_encoded` if it
+        has a `%`."""
         # A pattern has at most PATH_PARAM_COUNT_MAX names.
         self.captures.at(self.capture_count) = Capture(start, end, is_encoded)
         self.capture_count += 1
@@ -72,7 +65,6 @@ struct RouteMemo(Movable):
     var _path: List[UInt8]
 
     def __init__(out self):
-        """Makes a memo of nothing."""
         self._found = RouteMatch()
         self._owner = 0
         self._method = Method.OTHER
@@ -83,11 +75,8 @@ struct RouteMemo(Movable):
         self._owner = 0
 
     def keep(mut self, req: Request, owner: UInt64, found: RouteMatch):
-        """Keeps a route, unless an outer router has kept its own.
-
-        Args:
-            owner: The router, not 0.
-        """
+        """Keeps a route, unless an outer router has kept its own; the owner is
+        not 0."""
         if self._owner != 0:
             return
         self._owner = owner
@@ -97,12 +86,8 @@ struct RouteMemo(Movable):
         self._found.copy_from(found)
 
     def find(self, req: Request, owner: UInt64, mut found: RouteMatch) -> Bool:
-        """Finds a router's own route for this very request; middleware may have
-        made another one meanwhile.
-
-        Returns:
-            False if it is not kept here.
-        """
+        """Finds a router's own route for this very request, if it is kept here;
+        middleware may have made another one meanwhile."""
         if (
             self._owner != owner
             or self._method != req.method
@@ -116,14 +101,8 @@ struct RouteMemo(Movable):
 def erase_memo(
     mut memo: RouteMemo,
 ) -> OptionalPointer[NoneType, MutUntrackedOrigin]:
-    """Makes what a request's storage carries for routers.
-
-    Args:
-        memo: Must outlive the request.
-
-    Returns:
-        What `recall` and `remember` look for.
-    """
+    """Makes what a request's storage carries for routers, which `recall` and
+    `remember` look for; the memo must outlive the request."""
     # SAFETY: promised by the caller.
     return (
         Pointer(to=memo)
@@ -134,11 +113,8 @@ def erase_memo(
 
 @always_inline
 def recall(req: Request, owner: UInt64, mut found: RouteMatch) -> Bool:
-    """Finds the route that a router found when it was asked about a request.
-
-    Returns:
-        False if nobody asked, so that it is to be looked for.
-    """
+    """Finds the route that a router found when it was asked about a request;
+    False if nobody asked, so that it is to be looked for."""
     var memo = req.route_params()[].route_memo
     if likely(not memo.__bool__()):
         return False

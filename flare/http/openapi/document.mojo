@@ -92,14 +92,8 @@ def openapi_document(
 
 
 def template(pattern: String) raises -> String:
-    """Writes a pattern as OpenAPI does: `/users/{id}` for `/users/:id`.
-
-    Returns:
-        The template; what a `*name` stands for may hold slashes there.
-
-    Raises:
-        Error: If the pattern is malformed.
-    """
+    """Writes a pattern as OpenAPI does: `/users/{id}` for `/users/:id`; what a
+    `*name` stands for may hold slashes there."""
     var path = String()
     for segment in parse_pattern(pattern):
         if segment.kind == SEGMENT_STATIC:
@@ -112,19 +106,9 @@ def template(pattern: String) raises -> String:
 def with_one_template(
     var operations: List[Operation],
 ) raises -> List[Operation]:
-    """Gives routes that differ in nothing but the names of their parameters the
-    names of the first: OpenAPI has one template for all methods of a path, and
-    knows no difference between `:name` and `*name`.
-
-    Args:
-        operations: What `Router.operations` gives.
-
-    Returns:
-        The same, with patterns and path parameters renamed.
-
-    Raises:
-        Error: If a pattern is malformed.
-    """
+    """Gives routes of `Router.operations` that differ in nothing but the names
+    of their parameters the names of the first: OpenAPI has one template for all
+    methods of a path, and knows no difference between `:name` and `*name`."""
     var shapes = List[String]()
     for ref operation in operations:
         shapes.append(_shape(operation.pattern))
@@ -271,14 +255,7 @@ def parameters_of(
     operation: Operation,
 ) raises -> List[ParameterDescription]:
     """Lists the parameters; those of the pattern that no input tells of are
-    text.
-
-    Args:
-        operation: What is known of the route.
-
-    Raises:
-        Error: If the pattern is malformed.
-    """
+    text."""
     var parameters = operation.parameters.copy()
     for segment in parse_pattern(operation.pattern):
         if segment.kind == SEGMENT_STATIC:
@@ -320,11 +297,7 @@ def _write_responses(mut writer: JsonComposer, operation: Operation):
 
 def with_all_responses(var operations: List[Operation]) -> List[Operation]:
     """Adds the responses that handlers say nothing of: 200 if they say nothing
-    at all, and those to bad inputs.
-
-    Args:
-        operations: What `Router.operations` gives.
-    """
+    at all, and those to bad inputs."""
     for ref operation in operations:
         var takes_content = False
         var told = List[Int]()
@@ -426,11 +399,7 @@ def _write_scheme(mut writer: JsonComposer, scheme: SecurityScheme):
 
 
 def schemes_of(operations: List[Operation]) -> List[SecurityScheme]:
-    """Lists what the guards of all operations want to be shown, each once.
-
-    Args:
-        operations: What `Router.operations` gives.
-    """
+    """Lists what the guards of all operations want to be shown, each once."""
     var schemes = List[SecurityScheme]()
     for ref operation in operations:
         for ref guard in operation.guards:
@@ -443,15 +412,8 @@ def schemes_of(operations: List[Operation]) -> List[SecurityScheme]:
 
 
 def components_of(operations: List[Operation]) -> List[NamedSchema]:
-    """Lists the structs of all operations, each once, and the problem that bad
-    inputs are answered with.
-
-    Args:
-        operations: What `Router.operations` gives.
-
-    Returns:
-        Their schemas, under the names that they have in a document.
-    """
+    """Lists the structs of all operations, each once, under the names that they
+    have in a document, and the problem that bad inputs are answered with."""
     var schemas = List[NamedSchema]()
     var tells_of_inputs = False
     for ref operation in operations:
@@ -477,12 +439,7 @@ def components_of(operations: List[Operation]) -> List[NamedSchema]:
 def with_names(
     var operations: List[Operation], components: List[NamedSchema]
 ) -> List[Operation]:
-    """Lets operations name structs as a document does.
-
-    Args:
-        operations: What `Router.operations` gives.
-        components: What `components_of` gives for them.
-    """
+    """Lets operations name structs as `components_of` does."""
     for ref operation in operations:
         for ref content in operation.contents:
             content.schema = _renamed(content.schema, components)
@@ -490,14 +447,8 @@ def with_names(
 
 
 def component_names(schemas: List[NamedSchema]) -> List[String]:
-    """Chooses the names of schemas in a document.
-
-    Args:
-        schemas: The schemas, each with an id of its own.
-
-    Returns:
-        The name of each one's struct, or its id if another one has that name.
-    """
+    """Chooses the names of schemas in a document: that of each one's struct, or
+    its id if another one has that name."""
     var names = List[String](capacity=len(schemas))
     for ref schema in schemas:
         var count = 0

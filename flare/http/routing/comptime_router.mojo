@@ -548,7 +548,6 @@ comptime _Octets = Span[UInt8, ImmUntrackedOrigin]
 
 @fieldwise_init
 struct _Sought(ImplicitlyCopyable):
-    """What a route is sought for."""
 
     var method: Method
     var path: _Octets
@@ -559,18 +558,8 @@ def find_compiled[
 ](
     method: Method, path: Span[UInt8, _], mut found: RouteMatch
 ) raises PercentError:
-    """Finds the route of a path, as `RouteTree.find` does.
-
-    Parameters:
-        WAYS: The routes, from their first segment on.
-
-    Args:
-        path: The path as sent.
-        found: A new match, filled; `route` is -1 if there is none.
-
-    Raises:
-        PercentError: If a segment is malformed.
-    """
+    """Finds the route of a path as sent, as `RouteTree.find` does; `route` of
+    the new match is -1 if there is none. Raises if a segment is malformed."""
     if len(path) == 0 or path[0] != _SLASH:
         return
     # SAFETY: nothing of the path is kept beyond this call.
@@ -718,38 +707,23 @@ struct Way(Copyable, Movable):
     """What is left of a route behind the first segments of a path."""
 
     var segments: List[Segment]
-    """The segments that are left."""
     var method: UInt8
     """A method's number, or `ANY_METHOD`."""
     var route: Int
 
     def text(self) -> String:
-        """Gives the next segment's text.
-
-        Returns:
-            The text; there must be a segment.
-        """
+        """Gives the next segment's text; there must be a segment."""
         return self.segments[0].text
 
 
 def ended(ways: List[Way]) -> List[Way]:
-    """Selects those that end here.
-
-    Returns:
-        Those without a segment left.
-    """
+    """Selects those that end here."""
     return [way.copy() for way in ways if len(way.segments) == 0]
 
 
 def of_kind(ways: List[Way], kind: UInt8) -> List[Way]:
-    """Selects those whose next segment is of a kind.
-
-    Args:
-        kind: One of the `SEGMENT_` constants.
-
-    Returns:
-        They; those that end here are not among them.
-    """
+    """Selects those whose next segment is of one of the `SEGMENT_` kinds; those
+    that end here are not among them."""
     var selected = List[Way]()
     for way in ways:
         if len(way.segments) > 0 and way.segments[0].kind == kind:
@@ -758,14 +732,7 @@ def of_kind(ways: List[Way], kind: UInt8) -> List[Way]:
 
 
 def behind(ways: List[Way]) -> List[Way]:
-    """Goes one segment on.
-
-    Args:
-        ways: The ways; none ends here.
-
-    Returns:
-        They, without their next segment.
-    """
+    """Goes one segment on, with ways of which none ends here."""
     var shorter = List[Way]()
     for way in ways:
         var segments = List[Segment]()
@@ -776,11 +743,8 @@ def behind(ways: List[Way]) -> List[Way]:
 
 
 def text_lengths(ways: List[Way]) -> List[Int]:
-    """Lists how long their next segments are, each length once.
-
-    Args:
-        ways: The ways; a text is next on each.
-    """
+    """Lists how long their next segments, all of them text, are, each length
+    once."""
     var lengths = List[Int]()
     for way in ways:
         var length = way.segments[0].text.byte_length()
@@ -790,11 +754,7 @@ def text_lengths(ways: List[Way]) -> List[Int]:
 
 
 def of_text_length(ways: List[Way], length: Int) -> List[Way]:
-    """Selects those whose next segment is so long.
-
-    Args:
-        ways: The ways; a text is next on each.
-    """
+    """Selects those whose next segment, a text, is so long."""
     var selected = List[Way]()
     for way in ways:
         if way.segments[0].text.byte_length() == length:
@@ -803,15 +763,9 @@ def of_text_length(ways: List[Way], length: Int) -> List[Way]:
 
 
 def telling_offset(ways: List[Way]) -> Int:
-    """Finds where their next segments differ most.
-
-    Args:
-        ways: At least one; a text of the same length is next on each.
-
-    Returns:
-        The offset in bytes at which the texts have the most different octets;
-        -1 if all are the same text.
-    """
+    """Finds the offset at which their next segments, texts of the same length,
+    have the most different octets; -1 if all are the same text. There is one at
+    least."""
     var best = -1
     var best_count = 1
     for offset in range(ways[0].segments[0].text.byte_length()):
@@ -823,11 +777,8 @@ def telling_offset(ways: List[Way]) -> Int:
 
 
 def octets_at(ways: List[Way], offset: Int) -> List[UInt8]:
-    """Lists the octets of their next segments at an offset, each once.
-
-    Args:
-        ways: The ways; a longer text is next on each.
-    """
+    """Lists the octets of their next segments, longer texts, at an offset, each
+    once."""
     var octets = List[UInt8]()
     for way in ways:
         var octet = way.segments[0].text.as_bytes()[offset]
@@ -837,11 +788,8 @@ def octets_at(ways: List[Way], offset: Int) -> List[UInt8]:
 
 
 def with_octet(ways: List[Way], offset: Int, octet: UInt8) -> List[Way]:
-    """Selects those whose next segment has an octet at an offset.
-
-    Args:
-        ways: The ways; a longer text is next on each.
-    """
+    """Selects those whose next segment, a longer text, has an octet at an
+    offset."""
     var selected = List[Way]()
     for way in ways:
         if way.segments[0].text.as_bytes()[offset] == octet:

@@ -280,9 +280,7 @@ struct _HostTable(Movable):
 @fieldwise_init
 struct _Entry(TrivialRegisterPassable):
     var pattern: Int
-    """The index of the pattern."""
     var handler: Int
-    """The index of the handler."""
 
 
 def _host_key(pattern: StringSpan) raises RouteError -> String:
@@ -322,16 +320,13 @@ def _check_name(pattern: StringSpan, name: StringSpan) raises RouteError:
 
 
 def plain_host(authority: StringSpan) -> String:
-    """Gives the host of an authority in the form in which hosts are compared.
+    """Gives the host of an authority in the form in which hosts are compared:
+    in lower case, without port and without a dot at its end, an IPv6 address in
+    its shortest form.
 
-    Args:
-        authority: A host, and perhaps a port.
-
-    Returns:
-        The host in lower case, without port and without a dot at its end, an
-        IPv6 address in its shortest form; empty if a label is empty or too
-        long, it is longer than any name, or has an octet that no name of the
-        DNS has (RFC 3986 section 3.2.2 allows more, and encoded ones).
+    Empty if a label is empty or too long, it is longer than any name, or has an
+    octet that no name of the DNS has (RFC 3986 section 3.2.2 allows more, and
+    encoded ones).
     """
     var octets = authority.as_bytes()
     if len(octets) > 0 and octets.at(0) == _OPEN_BRACKET:

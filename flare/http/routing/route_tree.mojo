@@ -49,7 +49,6 @@ struct RouteTree(Movable):
     var _patterns: List[String]
 
     def __init__(out self):
-        """Makes an empty tree."""
         self._nodes = [_Node()]
         self._patterns = []
         self._table = SegmentTable()
@@ -57,21 +56,13 @@ struct RouteTree(Movable):
     def add(
         mut self, method: UInt8, pattern: StringSpan
     ) raises RouteError -> Int:
-        """Adds a route, if it agrees with those that are there.
+        """Adds a route of a method or of `ANY_METHOD`, if it agrees with those
+        that are there. Returns its number: how many were added before.
 
-        These are all the rules for routes, whether a program keeps them when
-        it runs (`Router`) or when it is built (`ComptimeRouter`).
-
-        Args:
-            method: A method's number, or `ANY_METHOD`.
-
-        Returns:
-            The route's number: how many were added before.
-
-        Raises:
-            RouteError: If the method is not registered, the pattern is
-                malformed, or another one matches the same paths for the same
-                method; it names the patterns.
+        These are all the rules for routes, whether a program keeps them when it
+        runs (`Router`) or when it is built (`ComptimeRouter`). Raises if the
+        method is not registered, the pattern is malformed, or another one
+        matches the same paths for the same method; it names the patterns.
         """
         if method == Method.OTHER.number:
             raise RouteError(
@@ -110,17 +101,9 @@ struct RouteTree(Movable):
     def find(
         self, method: Method, path: Span[UInt8, _], mut found: RouteMatch
     ) raises PercentError:
-        """Finds the route of a path.
-
-        Args:
-            method: The request's method; HEAD takes a GET route if there is
-                none of its own.
-            path: The path as sent, with its first slash.
-            found: A new match, filled; `route` is -1 if there is none.
-
-        Raises:
-            PercentError: If a segment is malformed.
-        """
+        """Finds the route of a path as sent, with its first slash; `route` of
+        the new match is -1 if there is none. HEAD takes a GET route if there is
+        none of its own. Raises if a segment is malformed."""
         if len(path) == 0 or path.at(0) != _SLASH:
             return
         _ = self._descend(0, method, path, 1, found)
@@ -215,17 +198,12 @@ struct SegmentTable(Movable):
     var _places: List[Int]
 
     def __init__(out self):
-        """Makes an empty table."""
         self._children = []
         self._places = List[Int](length=16, fill=-1)
 
     def add(mut self, parent: Int, var text: String, node: Int):
-        """Adds a child; there must be none for this segment yet.
-
-        Args:
-            parent: The node it hangs on.
-            node: The node it leads to.
-        """
+        """Adds a child that leads to `node`; there must be none for this
+        segment yet."""
         self._children.append(_Child(parent, text^, node))
         if len(self._children) * 2 > len(self._places):
             var count = len(self._places) * 2
@@ -244,14 +222,7 @@ struct SegmentTable(Movable):
         self._places.at(place) = index
 
     def find(self, parent: Int, segment: Span[UInt8, _]) -> Int:
-        """Finds a child.
-
-        Args:
-            parent: The node it hangs on.
-
-        Returns:
-            The node it leads to, or -1.
-        """
+        """Finds the node that a child leads to, or -1."""
         var mask = len(self._places) - 1
         var place = _hash(parent, segment) & mask
         while True:
@@ -306,19 +277,10 @@ struct Segment(Copyable, Movable):
 
 
 def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
-    """Reads a pattern.
-
-    Args:
-        pattern: Begins with `/`; text is compared with decoded paths, so it
-            is written without percent-encoding.
-
-    Returns:
-        Its segments; a slash at the end gives an empty one.
-
-    Raises:
-        RouteError: If the pattern is malformed or has more than
-            `PATH_PARAM_COUNT_MAX` parameters; it says how.
-    """
+    """Reads a pattern, which begins with `/`; text is compared with decoded
+    paths, so it is written without percent-encoding. A slash at the end gives
+    an empty segment. Raises if the pattern is malformed or has more than
+    `PATH_PARAM_COUNT_MAX` parameters; it says how."""
     var octets = pattern.as_bytes()
     if len(octets) == 0 or octets.at(0) != 47:
         raise _error(pattern, "a pattern begins with '/'")
@@ -356,17 +318,7 @@ def parse_pattern(pattern: StringSpan) raises RouteError -> List[Segment]:
 
 
 def param_names(pattern: StringSpan) raises RouteError -> List[String]:
-    """Lists the names of a pattern's parameters.
-
-    Args:
-        pattern: As for `parse_pattern`.
-
-    Returns:
-        The names, in order.
-
-    Raises:
-        RouteError: As `parse_pattern` does.
-    """
+    """Lists the names of a pattern's parameters, in order."""
     var names = List[String]()
     for segment in parse_pattern(pattern):
         if segment.kind != SEGMENT_STATIC:
@@ -437,14 +389,8 @@ def _error(pattern: StringSpan, reason: StringSpan) -> RouteError:
 
 
 def conflict_error(pattern: StringSpan, standing: StringSpan) -> RouteError:
-    """Makes the error for a route that conflicts with another.
-
-    Args:
-        standing: The other's, which stands already.
-
-    Returns:
-        The error, naming both.
-    """
+    """Makes the error for a route that conflicts with one that stands, naming
+    both."""
     return RouteError(
         Text()
         .add("'")
@@ -457,14 +403,8 @@ def conflict_error(pattern: StringSpan, standing: StringSpan) -> RouteError:
 
 
 def check_prefix(prefix: StringSpan) raises RouteError:
-    """Checks a prefix that routes are mounted below.
-
-    Args:
-        prefix: Begins with `/` and does not end with it.
-
-    Raises:
-        RouteError: If it is malformed.
-    """
+    """Checks a prefix that routes are mounted below, which begins with `/` and
+    does not end with it."""
     if prefix.byte_length() < 2 or prefix.endswith("/"):
         raise RouteError(
             Text()
@@ -476,11 +416,7 @@ def check_prefix(prefix: StringSpan) raises RouteError:
 
 
 def mounted_pattern(prefix: StringSpan, pattern: StringSpan) -> String:
-    """Puts a pattern below a prefix.
-
-    Args:
-        pattern: The pattern; `/` answers the prefix itself.
-    """
+    """Puts a pattern below a prefix; `/` answers the prefix itself."""
     if pattern == "/":
         return String(prefix)
     return Text().add(prefix).add(pattern).end()
@@ -489,17 +425,9 @@ def mounted_pattern(prefix: StringSpan, pattern: StringSpan) -> String:
 def capture(
     req: Request, found: RouteMatch, names: List[String]
 ) raises PercentError -> Bool:
-    """Stores the values of a route's parameters with the request.
-
-    Args:
-        names: The names of the route's parameters.
-
-    Returns:
-        False if nested routers have captured too many.
-
-    Raises:
-        PercentError: If a value is not percent-encoded as it should.
-    """
+    """Stores the values of a route's parameters with the request; False if
+    nested routers have captured too many. Raises if a value is not
+    percent-encoded as it should."""
     for index in range(found.capture_count):
         # SAFETY: names live in the router, which outlives the handler's call.
         var name = unsafe_lend_text[ImmUntrackedOrigin](
@@ -513,17 +441,9 @@ def capture(
 def capture_named[
     NAMES: List[String]
 ](req: Request, found: RouteMatch) raises PercentError -> Bool:
-    """Stores the values of parameters whose names are known at build time.
-
-    Parameters:
-        NAMES: As many as the route has parameters.
-
-    Returns:
-        False if nested routers have captured too many.
-
-    Raises:
-        PercentError: If a value is not percent-encoded as it should.
-    """
+    """Stores the values of parameters whose names are known at build time;
+    False if nested routers have captured too many. Raises if a value is not
+    percent-encoded as it should."""
     comptime for index in range(len(NAMES)):
         # SAFETY: the name is a part of the program.
         comptime NAME = get_static_string[NAMES[index]]()

@@ -504,17 +504,8 @@ struct Router(Handler):
 
 
 def with_allow(var response: Response, allowed: UInt64) raises -> Response:
-    """Names the allowed methods in a response (RFC 9110 section 10.2.1).
-
-    Args:
-        allowed: A bit for each method that has a route, by number.
-
-    Returns:
-        The response, with HEAD where there is GET, and with OPTIONS.
-
-    Raises:
-        HeaderError: Never, since method names are tokens.
-    """
+    """Names the allowed methods, a bit each by number, in a response (RFC 9110
+    section 10.2.1): HEAD where there is GET, and OPTIONS."""
     var get = UInt64(1) << UInt64(Method.GET.number)
     var methods = allowed | (UInt64(1) << UInt64(Method.OPTIONS.number))
     if (allowed & get) != 0:
@@ -541,17 +532,9 @@ def _everywhere() -> UInt64:
 
 
 def answer_without_route(req: Request, allowed: UInt64) raises -> Response:
-    """Answers a request for which no route is registered.
-
-    Args:
-        allowed: A bit for each method that has a route for the path.
-
-    Returns:
-        404, 405, 501 or an answer to OPTIONS (RFC 9110 section 9.3.7).
-
-    Raises:
-        HeaderError: Never, since method names are tokens.
-    """
+    """Answers a request for which no route is registered: 404, 405, 501 or an
+    answer to OPTIONS (RFC 9110 section 9.3.7). `allowed` has a bit for each
+    method that has a route for the path."""
     if req.method == Method.OPTIONS and req.path == "*":
         return with_allow(Response(204), _everywhere())
     if allowed == 0:
@@ -575,9 +558,7 @@ struct Route(Movable):
     var method: UInt8
     """The method's number, or `ANY_METHOD`."""
     var pattern: String
-    """The pattern as registered."""
     var names: List[String]
-    """The names of its parameters, in order."""
     var handler: AnyHandler
     var max_body_size: Int
     """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
@@ -593,14 +574,9 @@ struct Route(Movable):
         max_body_size: Int,
         may_block: Bool,
     ):
-        """Makes a route.
-
-        Args:
-            method: The method's number, or `ANY_METHOD`.
-            names: The names of its parameters, in order.
-            max_body_size: Most content in bytes, or `DEFAULT_BODY_LIMIT`.
-            may_block: False if the handler never takes long.
-        """
+        """Makes a route of a method or of `ANY_METHOD`; the most content may be
+        `DEFAULT_BODY_LIMIT`. The handler never takes long unless it
+        `may_block`."""
         self.method = method
         self.pattern = String(pattern)
         self.names = names^
@@ -610,32 +586,22 @@ struct Route(Movable):
 
     @always_inline
     def lend_pattern(self) -> StringSpan[ImmUntrackedOrigin]:
-        """Lends the pattern to the records of requests.
-
-        Returns:
-            The pattern, good while the router lives.
-        """
+        """Lends the pattern to the records of requests, while the router lives."""
         # SAFETY: the router outlives all requests that it answers.
         return unsafe_lend_text[ImmUntrackedOrigin](
             self.pattern.unsafe_ptr(), self.pattern.byte_length()
         )
 
     def operation(self) -> Operation:
-        """Tells what the route takes.
-
-        Returns:
-            Method and pattern, with what the handler says of itself.
-        """
+        """Tells what the route takes, by its pattern, and by what the handler
+        says of itself."""
         var operation = operation_of(self.method, self.pattern)
         self.handler.describe(operation)
         return operation^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Tells how a request of this route is to be treated.
-
-        Returns:
-            What the registration says, or else the handler.
-        """
+        """Tells how a request of this route is to be treated, by its
+        registration, or else by the handler."""
         var policy = self.handler.policy_for(req)
         if self.max_body_size != DEFAULT_BODY_LIMIT:
             policy.max_body_size = self.max_body_size
@@ -643,31 +609,20 @@ struct Route(Movable):
         return policy
 
     def take_handler(deinit self) -> AnyHandler:
-        """Takes the handler out."""
         return self.handler^
 
 
 def operation_of(method: UInt8, pattern: String) -> Operation:
-    """Makes the operation of a route, of whose handler nothing is known yet.
-
-    Args:
-        method: The method's number, or `ANY_METHOD`.
-    """
+    """Makes the operation of a route of a method or of `ANY_METHOD`, of whose
+    handler nothing is known yet."""
     if method == ANY_METHOD:
         return Operation("*", pattern)
     return Operation(String(method_name(Int(method))), pattern)
 
 
 def param_problem(operation: Operation, names: List[String]) -> String:
-    """Says which path parameter a handler takes that its route does not have.
-
-    Args:
-        operation: What the handler says of itself.
-        names: The names of the parameters that are captured for it.
-
-    Returns:
-        A sentence; empty if all are there.
-    """
+    """Says which path parameter a handler takes that is not captured for it;
+    empty if all are there."""
     for ref parameter in operation.parameters:
         if parameter.place != "path" or parameter.name in names:
             continue
@@ -688,13 +643,11 @@ struct RouteTable(Movable):
     """Routes in the order of registration, and the tree that finds them."""
 
     var tree: RouteTree
-    """Finds a route's index."""
     var routes: List[Route]
     var fallback: Optional[AnyHandler]
     """What answers paths without a route, if anything does."""
 
     def __init__(out self):
-        """Makes an empty table."""
         self.tree = RouteTree()
         self.routes = []
         self.fallback = None
@@ -707,17 +660,10 @@ struct RouteTable(Movable):
         max_body_size: Int,
         may_block: Bool,
     ) raises RouteError:
-        """Adds a route.
-
-        Args:
-            method: The method's number, or `ANY_METHOD`.
-            max_body_size: Most content in bytes, or `DEFAULT_BODY_LIMIT`.
-            may_block: False if the handler never takes long.
-
-        Raises:
-            RouteError: If the method is not registered, the pattern is
-                malformed, or another one matches the same paths.
-        """
+        """Adds a route of a method or of `ANY_METHOD`; the most content may be
+        `DEFAULT_BODY_LIMIT`. The handler never takes long unless it
+        `may_block`. Raises if the method is not registered, the pattern is
+        malformed, or another one matches the same paths."""
         # The tree counts routes as this list does.
         _ = self.tree.add(method, pattern)
         var names = param_names(pattern)
@@ -726,15 +672,9 @@ struct RouteTable(Movable):
         )
 
     def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
-        """Takes over another table's routes, not its fallback, below a prefix.
-
-        Args:
-            prefix: Begins with `/` and does not end with it.
-            other: The other table, without routes afterwards.
-
-        Raises:
-            RouteError: If the prefix is malformed, or a route conflicts.
-        """
+        """Takes over another table's routes, not its fallback, below a prefix
+        that begins with `/` and does not end with it. Raises if the prefix is
+        malformed, or a route conflicts."""
         check_prefix(prefix)
         while len(other.routes) > 0:
             var route = other.routes.pop(0)
@@ -745,48 +685,30 @@ struct RouteTable(Movable):
             self.add(method, pattern, route^.take_handler(), limit, blocks)
 
     def may_stream(self) -> Bool:
-        """Tells whether a route reads content while it arrives.
-
-        Returns:
-            True if one does, or the fallback.
-        """
+        """Tells whether a route, or the fallback, reads content while it
+        arrives."""
         for index in range(len(self.routes)):
             if self.routes.at(index).handler.may_stream():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_stream()
 
     def may_defer(self) -> Bool:
-        """Tells whether a route answers later.
-
-        Returns:
-            True if one may, or the fallback.
-        """
+        """Tells whether a route, or the fallback, may answer later."""
         for index in range(len(self.routes)):
             if self.routes.at(index).handler.may_defer():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_defer()
 
     def may_upgrade(self) -> Bool:
-        """Tells whether a route speaks WebSocket.
-
-        Returns:
-            True if one does, or the fallback.
-        """
+        """Tells whether a route, or the fallback, speaks WebSocket."""
         for index in range(len(self.routes)):
             if self.routes.at(index).handler.may_upgrade():
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_upgrade()
 
     def problem(self, params: List[String]) -> String:
-        """Looks for a handler that takes a path parameter which nothing
-        captures.
-
-        Args:
-            params: The names of those that are captured around this table.
-
-        Returns:
-            A sentence; empty if all is well.
-        """
+        """Looks for a handler that takes a path parameter which neither its
+        route nor anything around this table captures; empty if all is well."""
         for index in range(len(self.routes)):
             ref route = self.routes.at(index)
             var names = params.copy()
@@ -799,11 +721,7 @@ struct RouteTable(Movable):
         return self.fallback.held().problem(params) if self.fallback else ""
 
     def operations(self) -> List[Operation]:
-        """Tells what the routes take.
-
-        Returns:
-            One operation a route, in the order of registration.
-        """
+        """Tells what the routes take, in the order of registration."""
         var operations = List[Operation]()
         for index in range(len(self.routes)):
             operations.append(self.routes[index].operation())

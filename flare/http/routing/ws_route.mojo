@@ -40,21 +40,13 @@ struct WsRoute[H: WsHandler](Handler):
     def __init__(
         out self, var handler: Self.H, var config: WsConfig = WsConfig()
     ) raises:
-        """Makes a route.
-
-        Raises:
-            Error: If the configuration makes no sense.
-        """
+        """Makes a route. Raises if the configuration makes no sense."""
         self._opening = _Opening(
             SharedWsHandler(AnyWsHandler(handler^)), config^
         )
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Says that a handshake takes no time.
-
-        Returns:
-            A policy of what does not block.
-        """
+        """Says that a handshake takes no time."""
         return RequestPolicy(blocks=False)
 
     def may_upgrade(self) -> Bool:
@@ -62,15 +54,9 @@ struct WsRoute[H: WsHandler](Handler):
         return True
 
     def serve(self, req: Request) raises -> Response:
-        """Answers a handshake.
-
-        Returns:
-            101 and a conversation, or why not. Over HTTP/2 the server makes a
-            200 of it (RFC 8441).
-
-        Raises:
-            Error: What the handler raises in `on_open`.
-        """
+        """Answers a handshake by 101 and a conversation, or why not. Over
+        HTTP/2 the server makes a 200 of it (RFC 8441). Raises what the handler
+        raises in `on_open`."""
         return self._opening.serve(req)
 
 
@@ -191,18 +177,13 @@ def _refusal(error: WsHandshakeError) raises -> Response:
 def is_same_origin(
     origin: StringSpan, scheme: StringSpan, host: StringSpan
 ) -> Bool:
-    """Tells whether a page comes from where its request goes.
+    """Tells whether a page comes from where its request goes: by `http` or
+    `https`, to an authority with or without a port. Not for `null` and for what
+    is no origin.
 
     Source: RFC 6454 section 5: scheme, host and port are the same. A page that
     came by plain HTTP may be anybody's who sits on the way, so it is another
     origin than the same host over TLS.
-
-    Args:
-        scheme: How the request came: `http` or `https`.
-        host: The authority that it is for, with or without a port.
-
-    Returns:
-        True if it does; False for `null` and for what is no origin.
     """
     var octets = origin.as_bytes()
     var end = scheme.byte_length()
