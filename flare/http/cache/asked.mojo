@@ -6,12 +6,9 @@ from flare.http.message.request import Request
 
 
 def is_readable(req: Request) -> Bool:
-    """Tells whether a request may be answered with what is kept.
-
-    Returns:
-        True for GET and HEAD without content, unless they ask for another
-        protocol or have conditions that are for the origin alone.
-    """
+    """Tells whether a request may be answered with what is kept: GET and HEAD
+    without content, unless they ask for another protocol or have conditions
+    that are for the origin alone."""
     if req.method != Method.GET and req.method != Method.HEAD:
         return False
     if len(req.body) > 0:
@@ -34,7 +31,6 @@ comptime _UNREADABLE: Array[StaticString, 6] = [
 
 
 def request_key(req: Request) -> String:
-    """Writes the key of a request's target."""
     var target = req.url
     if not target.startswith("/"):
         # The absolute form: its authority is what `host` gives.
@@ -47,14 +43,8 @@ def request_key(req: Request) -> String:
 
 
 def may_change(method: Method) -> Bool:
-    """Tells whether a method is not known to be safe (RFC 9110 section 9.2.1).
-
-    Args:
-        method: The method, neither GET nor HEAD.
-
-    Returns:
-        True for all but OPTIONS, TRACE and CONNECT.
-    """
+    """Tells whether a method, neither GET nor HEAD, is not known to be safe
+    (RFC 9110 section 9.2.1): all but OPTIONS, TRACE and CONNECT."""
     return (
         method != Method.OPTIONS
         and method != Method.TRACE

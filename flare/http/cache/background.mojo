@@ -45,11 +45,6 @@ struct Job(Movable):
         target: Erased,
         refresh: Refresh,
     ):
-        """Makes a job.
-
-        Args:
-            refresh: What is called on it.
-        """
         self.request = request^
         self.claim = claim^
         self.target = target
@@ -85,7 +80,6 @@ struct _Shared(Movable):
 
 @fieldwise_init
 struct _Loop(Task):
-    """What a thread does."""
 
     var shared: ArcPointer[_Shared]
 
@@ -120,24 +114,13 @@ struct Background(Movable):
     var _shared: ArcPointer[_Shared]
 
     def __init__(out self) raises OsError:
-        """Makes it, without threads.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
         self._shared = ArcPointer(
             _Shared(Mutex(_Queue()), Condvar(), Condvar())
         )
 
     def add(self, var job: Job) raises OsError -> Bool:
-        """Has a job done soon.
-
-        Returns:
-            False if too many wait; the job is dropped then.
-
-        Raises:
-            OsError: If the system has no more threads.
-        """
+        """Has a job done soon. Drops it if too many wait, and returns False.
+        Raises if the system has no more threads."""
         ref shared = self._shared[]
         var queue = shared.queue.lock()
         if queue[].process != process_id():
@@ -156,11 +139,8 @@ struct Background(Movable):
         return True
 
     def quiesce(self, timeout_ms: Int = 0):
-        """Drops what waits, and waits for what is being done.
-
-        Args:
-            timeout_ms: How long; 0 for as long as it takes.
-        """
+        """Drops what waits, and waits for what is being done; 0 for as long as
+        it takes."""
         ref shared = self._shared[]
         var dropped = List[Job]()
         var queue = shared.queue.lock()
@@ -206,14 +186,8 @@ struct _Call(Copyable, WakeTarget):
 
 
 def run_to_end(response: Response) raises:
-    """Has the source of a response make all its content, for nobody.
-
-    Args:
-        response: The response; used up if it has a source.
-
-    Raises:
-        Error: What the source raises.
-    """
+    """Has the source of a response, if it has one, make all its content, for
+    nobody."""
     if not response.body.is_stream() or response.body.stream()[].is_endless():
         return
     var deadline = Deadline(_CONTENT_MS)

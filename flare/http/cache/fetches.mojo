@@ -85,11 +85,6 @@ struct FetchTable(Movable):
     var _ended: List[Condvar]
 
     def __init__(out self) raises OsError:
-        """Makes an empty one.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
         self._shards = []
         self._ended = []
         for _ in range(_SHARD_COUNT):
@@ -100,16 +95,10 @@ struct FetchTable(Movable):
     def begin(
         table: ArcPointer[Self], hash: UInt64, now_s: Int, *, may_claim: Bool
     ) -> FetchStart:
-        """Joins the fetch that is under way for a key, or begins one.
-
-        Args:
-            now_s: The time, in seconds.
-            may_claim: Whether the response may be of use to others.
-
-        Returns:
-            A claim, or whom to wait for; neither if the one is not to be had
-            and the other not worth it.
-        """
+        """Joins the fetch that is under way for a key, or begins one if
+        `may_claim`: if the response may be of use to others. Returns a claim,
+        or whom to wait for; neither if the one is not to be had and the other
+        not worth it."""
         var shard = table[]._shards.at(_shard_index(hash)).lock()
         var start = FetchStart()
         var running = shard[].running.get(hash)
@@ -136,11 +125,7 @@ struct FetchTable(Movable):
 
     def note_useless(self, hash: UInt64, now_s: Int):
         """Remembers for a while that what comes for a key is of no use to
-        others, so that nobody waits for it.
-
-        Args:
-            now_s: The time, in seconds.
-        """
+        others, so that nobody waits for it."""
         var shard = self._shards.at(_shard_index(hash)).lock()
         if len(shard[].notes) >= _NOTE_COUNT_MAX:
             shard[].notes.clear()
@@ -153,14 +138,8 @@ struct FetchTable(Movable):
             shard[].notes[hash] = 0
 
     def is_useless(self, hash: UInt64, now_s: Int) -> Bool:
-        """Tells whether what came for a key of late was of no use to others.
-
-        Args:
-            now_s: The time, in seconds.
-
-        Returns:
-            True if nobody is to wait for it.
-        """
+        """Tells whether what came for a key of late was of no use to others, so
+        that nobody is to wait for it."""
         var shard = self._shards.at(_shard_index(hash)).lock()
         return shard[].notes.get(hash).or_else(0) > now_s
 
@@ -227,7 +206,6 @@ struct FetchStart(Movable):
         self.joined = None
 
     def take_claim(deinit self) -> Optional[FetchClaim]:
-        """Takes the claim alone."""
         return self.claim^
 
 
@@ -260,11 +238,7 @@ struct FetchClaim(Movable):
         self._table[]._end(self._hash, self._fetch, state)
 
     def share(self, response: ArcPointer[StoredResponse]):
-        """Gives those who wait what has come.
-
-        Args:
-            response: The response, which is kept.
-        """
+        """Gives those who wait what has come, and is kept."""
         self._table[]._share(self._hash, self._fetch, response)
 
     def end(deinit self):
@@ -291,24 +265,15 @@ struct JoinedFetch(Movable):
         self._fetch = fetch^
 
     def state(self) -> FetchState:
-        """Tells how far it is."""
         return self._table[]._state(self._hash, self._fetch)
 
     def wait(self, timeout_ms: Int) -> FetchState:
-        """Waits until it ends. Not for a worker's own thread, which others wait
-        for.
-
-        Returns:
-            How it has ended; RUNNING at the end of the time.
-        """
+        """Waits until it ends; RUNNING at the end of the time. Not for a
+        worker's own thread, which others wait for."""
         return self._table[]._wait(self._hash, self._fetch, timeout_ms)
 
     def response(self) -> Optional[ArcPointer[StoredResponse]]:
-        """Gives what has come.
-
-        Returns:
-            The response; nothing if none was kept.
-        """
+        """Gives what has come; nothing if none was kept."""
         return self._table[]._response(self._hash, self._fetch)
 
 

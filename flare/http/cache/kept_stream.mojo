@@ -53,15 +53,8 @@ struct KeptStream(BodySource):
         since: FetchMark,
         var claim: Optional[FetchClaim],
     ):
-        """Takes a source.
-
-        Args:
-            store: Where the response goes.
-            key: The key of its target.
-            stored: The response, without its content.
-            since: When the response was asked for.
-            claim: The claim of the request that fetches it.
-        """
+        """Takes a source; `stored` is the response without its content, which
+        goes to `store` under `key`."""
         self._inner = inner.copy()
         self._store = store
         self._key = key^
@@ -173,14 +166,7 @@ def keep_for_many(
     since: FetchMark,
 ):
     """Keeps a response, gives it to who waits for it, and remembers if it is of
-    no use to them.
-
-    Args:
-        store: Where it is kept.
-        key: The key of its target.
-        claim: Of the request that has fetched it, if it has one.
-        since: When it was asked for.
-    """
+    no use to them."""
     if not store.put(key, response, since=since):
         return
     if claim:

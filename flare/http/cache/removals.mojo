@@ -12,7 +12,6 @@ comptime _LOG_COUNT = 256
 
 @fieldwise_init
 struct RemovalKind(Equatable, TrivialRegisterPassable):
-    """What is done to responses."""
 
     var octet: UInt8
 
@@ -32,11 +31,7 @@ struct Removal(Copyable, Movable):
     """A key, or the beginning of keys."""
 
     def __init__(out self, kind: RemovalKind, text: StringSpan):
-        """Makes one.
-
-        Args:
-            text: A key, or the beginning of keys.
-        """
+        """Makes one of a key, or of the beginning of keys."""
         self.kind = kind
         self.text = String(text)
         if text.byte_length() > REMOVAL_LEN_MAX:
@@ -48,11 +43,6 @@ struct Removal(Copyable, Movable):
             )
 
     def concerns(self, key: StringSpan) -> Bool:
-        """Tells whether a key is concerned.
-
-        Returns:
-            True if what is kept under it is removed.
-        """
         if self.kind == RemovalKind.PREFIX:
             return key.startswith(self.text)
         return key == self.text
@@ -78,14 +68,8 @@ struct RemovalLog(Movable):
         self.count += 1
 
     def was_removed(self, key: StringSpan, since: Int) -> Bool:
-        """Tells whether a key was concerned since a moment.
-
-        Args:
-            since: The count at that moment.
-
-        Returns:
-            True if so, or if that is not remembered.
-        """
+        """Tells whether a key was concerned since the count was `since`, or if
+        that is not remembered."""
         if self.count - since > _LOG_COUNT:
             return True
         for number in range(since, self.count):

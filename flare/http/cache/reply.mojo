@@ -36,20 +36,8 @@ def stored_reply(
     status: CacheStatus,
     now_s: Int,
 ) raises -> Response:
-    """Makes the answer to a request that selects a stored response.
-
-    The content is shared with the store.
-
-    Args:
-        req: The request, GET or HEAD.
-        status: What the cache did.
-        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-    Returns:
-        The response; 304, 206 or 416 if the request asks for it.
-
-    Raises:
-        Error: Never, unless the fields are longer than a block.
+    """Makes the answer to a GET or HEAD that selects a stored response; 304,
+    206 or 416 if the request asks for it. The content is shared with the store.
     """
     var response = Response(stored.status, stored.body.copy())
     response.headers = HeaderMap(
@@ -65,20 +53,10 @@ def stored_reply(
 def conditional_reply(
     req: Request, var response: Response, now_s: Int
 ) raises -> Response:
-    """Answers If-None-Match, If-Modified-Since and Range by a complete response.
-
-    Args:
-        req: The request, GET or HEAD, without If-Match and
-            If-Unmodified-Since: those are for origins (section 4.3.2).
-        response: The response, with its content in memory.
-        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-    Returns:
-        The response, or 304, 206 or 416.
-
-    Raises:
-        Error: Never, unless the fields are longer than a block.
-    """
+    """Answers If-None-Match, If-Modified-Since and Range by a complete response
+    with its content in memory: as it is, or by 304, 206 or 416. The request is
+    GET or HEAD, without If-Match and If-Unmodified-Since: those are for origins
+    (section 4.3.2)."""
     if response.status != 200:
         return response^
     var has_range = req.method == Method.GET and "range" in req.headers
@@ -99,11 +77,8 @@ def conditional_reply(
 
 
 def is_conditional(fields: Fields) -> Bool:
-    """Tells whether a request says what its client has.
-
-    Returns:
-        True by If-None-Match or If-Modified-Since.
-    """
+    """Tells whether a request says what its client has, by If-None-Match or
+    If-Modified-Since."""
     return "if-none-match" in fields or "if-modified-since" in fields
 
 

@@ -81,19 +81,11 @@ struct CacheShard(Movable, Sized):
         self._count = 0
 
     def __len__(self) -> Int:
-        """Counts the responses.
-
-        Returns:
-            All variants of all keys.
-        """
+        """Counts the responses: all variants of all keys."""
         return self._count
 
     def has_key(self, key: StringSpan, hash: UInt64) -> Bool:
-        """Tells whether anything is kept under a key.
-
-        Returns:
-            True if there is a variant at least.
-        """
+        """Tells whether any variant is kept under a key."""
         return self._first(key, hash) != _NONE
 
     def _first(self, key: StringSpan, hash: UInt64) -> Int:
@@ -108,14 +100,8 @@ struct CacheShard(Movable, Sized):
     def select(
         mut self, key: StringSpan, hash: UInt64, fields: Fields
     ) -> Optional[ArcPointer[StoredResponse]]:
-        """Finds the response that a request selects (RFC 9111 section 4.1).
-
-        Args:
-            key: The key of its target.
-
-        Returns:
-            The latest of those whose Vary matches.
-        """
+        """Finds the latest response that a request selects by its Vary (RFC
+        9111 section 4.1)."""
         var index = self._first(key, hash)
         var best = _NONE
         var best_s = 0
@@ -140,14 +126,8 @@ struct CacheShard(Movable, Sized):
         var response: ArcPointer[StoredResponse],
         octet_count: Int,
     ) -> Room:
-        """Keeps a response in place of the one that the same requests select.
-
-        Args:
-            octet_count: What it takes, in bytes.
-
-        Returns:
-            What those took whose place it has taken.
-        """
+        """Keeps a response of `octet_count` bytes. Returns what those took
+        whose place it has taken: that the same requests select."""
         var first = self._first(key, hash)
         var freed = Room(0, 0)
         if first == _NONE and self._by_hash.get(hash):
@@ -188,11 +168,7 @@ struct CacheShard(Movable, Sized):
         return self._drop_all(first)
 
     def remove_prefix(mut self, prefix: StringSpan) -> Room:
-        """Drops all responses whose key begins with a text.
-
-        Args:
-            prefix: The text; empty for all.
-        """
+        """Drops all responses whose key begins with a text."""
         var freed = Room(0, 0)
         for index in range(len(self._slots)):
             if self._slots.at(index).response:
@@ -215,11 +191,8 @@ struct CacheShard(Movable, Sized):
         return count
 
     def evict(mut self) -> Room:
-        """Drops the response that goes first.
-
-        Returns:
-            What it took; nothing if there is none.
-        """
+        """Drops the response that goes first, and returns what it took; nothing
+        if there is none."""
         if self._count == 0:
             return Room(0, 0)
         var index = self._hand if self._hand != _NONE else self._oldest

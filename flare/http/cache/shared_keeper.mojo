@@ -417,11 +417,7 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
 
     def __init__(out self, var store: Self.S, var target: Self.T) raises:
         """Takes a store, and asks it how many removals there were. Threads and
-        connections are made behind a fork, when there is something to do.
-
-        Raises:
-            Error: If the system has no more locks.
-        """
+        connections are made behind a fork, when there is something to do."""
         var known = -1
         var failure = Optional[Error](None)
         try:

@@ -217,31 +217,21 @@ struct LookupTicket(Copyable, Movable):
     var _rung: ArcPointer[Pipe]
 
     def __init__(out self) raises OsError:
-        """Makes one that is not done.
-
-        Raises:
-            OsError: If the system has no more locks or descriptors.
-        """
         self._outcome = Mutex(_Outcome())
         self._rung = ArcPointer(Pipe())
 
     def fd(self) -> Int32:
-        """Lends what becomes readable when the look-up has ended.
-
-        Returns:
-            A descriptor, good while a copy of the ticket lives.
-        """
+        """Lends a descriptor that becomes readable when the look-up has ended,
+        good while a copy of the ticket lives."""
         return self._rung[].reading_fd()
 
     def finish(self, var response: Optional[StoredResponse]):
-        """Ends the look-up."""
         var outcome = self._outcome.lock()
         outcome[].is_done = True
         outcome[].response = response^
         self._rung[].notify()
 
     def is_done(self) -> Bool:
-        """Tells whether the look-up has ended."""
         return self._outcome.lock()[].is_done
 
     def take(self) -> Optional[StoredResponse]:
@@ -264,54 +254,29 @@ trait SharedUser(Deinitable, Movable):
         fields: Fields[ImmUntrackedOrigin],
         policy: CachePolicy,
     ) -> Optional[StoredResponse]:
-        """Looks a response up, and waits for it.
-
-        Args:
-            key: The key of its target.
-
-        Returns:
-            The response; nothing if there is none, or the store is away.
-        """
+        """Looks a response up, and waits for it; nothing if there is none, or
+        the store is away."""
         ...
 
     def find_later(
         self, key: String, var request: OwnedRequest, policy: CachePolicy
     ) -> Optional[LookupTicket]:
-        """Has a response looked up by another thread.
-
-        Args:
-            key: The key of its target.
-
-        Returns:
-            What becomes of it; nothing if the store is away.
-        """
+        """Has a response looked up by another thread; nothing if the store is
+        away."""
         ...
 
     def wait_ms(self) -> Int:
-        """Tells how long to wait for a look-up.
-
-        Returns:
-            The time, in milliseconds.
-        """
         ...
 
     def known(self) -> Int:
-        """Tells how many removals are known.
-
-        Returns:
-            The number of the last one.
-        """
+        """Tells the number of the last removal that is known."""
         ...
 
     def put(
         self, key: String, response: ArcPointer[StoredResponse], since: Int
     ):
-        """Has a response written soon.
-
-        Args:
-            key: The key of its target.
-            since: What `known` was when it was asked for.
-        """
+        """Has a response written soon; `since` is what `known` was when it was
+        asked for."""
         ...
 
     def remove(self, var removal: Removal):
@@ -319,11 +284,6 @@ trait SharedUser(Deinitable, Movable):
         ...
 
     def stats(self) -> SharedStats:
-        """Copies the figures.
-
-        Returns:
-            As they are now.
-        """
         ...
 
 
@@ -412,13 +372,7 @@ struct SharedLevel(Movable):
         self, key: String, fields: Fields, policy: CachePolicy
     ) -> Optional[StoredResponse]:
         """Looks a response up, and waits for it: not on a worker's own thread.
-
-        Args:
-            key: The key of its target.
-
-        Returns:
-            The response; nothing if there is none, or the store is away.
-        """
+        Returns nothing if there is none, or the store is away."""
         # SAFETY: the fields are the caller's, and used during the call alone.
         var lent = fields.unsafe_outliving[ImmUntrackedOrigin]()
         return self._find(self._user, key, lent, policy)
@@ -426,41 +380,23 @@ struct SharedLevel(Movable):
     def find_later(
         self, key: String, var request: OwnedRequest, policy: CachePolicy
     ) -> Optional[LookupTicket]:
-        """Has a response looked up by another thread.
-
-        Args:
-            key: The key of its target.
-
-        Returns:
-            What becomes of it; nothing if the store is away.
-        """
+        """Has a response looked up by another thread; nothing if the store is
+        away."""
         return self._find_later(self._user, key, request^, policy)
 
     def wait_ms(self) -> Int:
-        """Tells how long to wait for a look-up.
-
-        Returns:
-            The time, in milliseconds.
-        """
         return self._wait_ms(self._user)
 
     def known(self) -> Int:
-        """Tells how many removals are known.
-
-        Returns:
-            The number of the last one; negative before the first contact.
-        """
+        """Tells the number of the last removal that is known; negative before
+        the first contact."""
         return self._known(self._user)
 
     def put(
         self, key: String, response: ArcPointer[StoredResponse], since: Int
     ):
-        """Has a response written soon.
-
-        Args:
-            key: The key of its target.
-            since: What `known` was when it was asked for.
-        """
+        """Has a response written soon; `since` is what `known` was when it was
+        asked for."""
         self._put(self._user, key, response, since)
 
     def remove(self, var removal: Removal):
@@ -468,9 +404,4 @@ struct SharedLevel(Movable):
         self._remove(self._user, removal^)
 
     def stats(self) -> SharedStats:
-        """Copies the figures.
-
-        Returns:
-            As they are now.
-        """
         return self._stats(self._user)

@@ -85,7 +85,6 @@ struct CacheStats(Copyable, Movable):
 
 @fieldwise_init
 struct Lookup(Copyable, Movable):
-    """What a store has for a request."""
 
     var response: Optional[ArcPointer[StoredResponse]]
     """The response that it selects."""
@@ -638,14 +637,9 @@ struct CopyRoom(Movable):
         store._give_copy_room(self.octet_count)
 
     def grow(mut self, octet_count: Int) -> Bool:
-        """Takes more, from what was not used of late if there is no other.
-
-        Args:
-            octet_count: How much it is to be, in bytes.
-
-        Returns:
-            False if copies have as much as they may; nothing has changed then.
-        """
+        """Takes more, up to `octet_count` in all, from what was not used of
+        late if there is no other. False if copies have as much as they may;
+        nothing has changed then."""
         var more = octet_count - self.octet_count
         if not self._store._take_copy_room(more):
             return False

@@ -331,11 +331,8 @@ struct _Directives(Movable):
 
 
 def parse_delta_seconds(octets: Span[UInt8, _]) -> Optional[Int]:
-    """Reads a number of seconds (RFC 9111 section 1.2.2).
-
-    Returns:
-        The number, at most `DELTA_SECONDS_MAX`; nothing if the text is none.
-    """
+    """Reads a number of seconds, at most `DELTA_SECONDS_MAX` (RFC 9111 section
+    1.2.2); nothing if the text is none."""
     if len(octets) == 0:
         return None
     var seconds = 0
@@ -399,14 +396,8 @@ def _element_end(value: Span[UInt8, _], start: Int) -> Int:
 
 
 def quotation_end(value: Span[UInt8, _], start: Int) -> Int:
-    """Finds the end of a quoted string (RFC 9110 section 5.6.4).
-
-    Args:
-        start: Where the opening quote stands.
-
-    Returns:
-        Behind the closing quote; -1 if there is none.
-    """
+    """Finds the offset behind the quoted string that begins at `start` (RFC
+    9110 section 5.6.4); -1 if it has no end."""
     var index = start + 1
     while index < len(value):
         if value.at(index) == _BACKSLASH:

@@ -26,11 +26,7 @@ struct Forward(Equatable, TrivialRegisterPassable):
     """What is stored is stale."""
 
     def name(self) -> StaticString:
-        """Gives the value of `fwd`.
-
-        Returns:
-            A token; empty for `NONE`.
-        """
+        """Gives the value of `fwd`; empty for `NONE`."""
         if self == Self.BYPASS:
             return "bypass"
         if self == Self.METHOD:
@@ -73,13 +69,11 @@ struct CacheStatus(Copyable, Movable):
     ):
         """Describes what a cache did.
 
-        Args:
-            forward: Why the request went on; `NONE` for a hit.
-            forward_status: The status that came back, if another one is sent.
-            is_stored: Whether what came back is kept.
-            is_collapsed: Whether the answer was fetched for another request.
-            is_shared: Whether it was found where many processes look.
-            ttl_s: How long the response is fresh still, in seconds.
+        `forward` is why the request went on, `NONE` for a hit; `forward_status`
+        the status that came back, if another one is sent. `is_stored` says that
+        what came back is kept, `is_collapsed` that the answer was fetched for
+        another request, `is_shared` that it was found where many processes
+        look. For `ttl_s` more seconds it is fresh.
         """
         self.forward = forward
         self.forward_status = forward_status
@@ -91,14 +85,8 @@ struct CacheStatus(Copyable, Movable):
     def add_to(
         self, mut headers: HeaderMap, cache_name: StringSpan
     ) raises HeaderError:
-        """Adds the cache's member behind those of caches nearer to the origin.
-
-        Args:
-            cache_name: Who speaks; empty to say nothing.
-
-        Raises:
-            HeaderError: If the name is none.
-        """
+        """Adds the cache's member behind those of caches nearer to the origin;
+        says nothing if the name is empty. Raises if the name is none."""
         if cache_name.byte_length() == 0:
             return
         var text = Text().add(cache_name)

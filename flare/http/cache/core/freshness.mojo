@@ -26,25 +26,14 @@ struct ExchangeTimes(TrivialRegisterPassable):
 
 
 def date_of(headers: HeaderMap, times: ExchangeTimes) -> Int:
-    """Reads when a response was made.
-
-    Returns:
-        Its Date, in seconds; when it came if it has none that can be read
-        (RFC 9110 section 6.6.1).
-    """
+    """Reads when a response was made: its Date, in seconds, or when it came if
+    it has none that can be read (RFC 9110 section 6.6.1)."""
     var date = _date(headers, "date", times.response_s)
     return date.or_else(times.response_s)
 
 
 def initial_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
-    """Computes a response's age when it came (section 4.2.3).
-
-    Args:
-        times: When it was asked for, and came.
-
-    Returns:
-        `corrected_initial_age`, in seconds.
-    """
+    """Computes `corrected_initial_age` in seconds (section 4.2.3)."""
     var apparent_age = max(0, times.response_s - date_of(headers, times))
     var response_delay = max(0, times.response_s - times.request_s)
     var corrected_age = _age(headers) + response_delay
@@ -52,15 +41,9 @@ def initial_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
 
 
 def origin_age_s(headers: HeaderMap, times: ExchangeTimes) -> Int:
-    """Computes a response's age when it came as if its fetch had taken no time.
-
-    Args:
-        times: When it was asked for, and came.
-
-    Returns:
-        The age, in seconds: what its Age says, or how long before it was asked
-        for its Date is.
-    """
+    """Computes a response's age in seconds when it came as if its fetch had
+    taken no time: what its Age says, or how long before it was asked for its
+    Date is."""
     var before_s = max(0, times.request_s - date_of(headers, times))
     return min(max(before_s, _age(headers)), DELTA_SECONDS_MAX)
 
@@ -93,15 +76,8 @@ def freshness_lifetime(
     policy: CachePolicy,
     times: ExchangeTimes,
 ) -> Lifetime:
-    """Computes how long a response is fresh (section 4.2.1).
-
-    Args:
-        control: What it says to caches.
-        policy: Whether the cache is shared, and what it may guess.
-
-    Returns:
-        The first of `s-maxage`, `max-age`, Expires and what may be guessed.
-    """
+    """Computes how long a response is fresh (section 4.2.1): by the first of
+    `s-maxage`, `max-age`, Expires and what the policy lets guess."""
     if policy.is_shared and control.s_maxage_s:
         return Lifetime(control.s_maxage_s.held(), True)
     if control.max_age_s:
@@ -142,9 +118,6 @@ def is_heuristic(status: Status) -> Bool:
     """Tells whether responses of a status may be kept though they say nothing.
 
     Source: RFC 9110 section 15.1. 206 is left out, since no parts are kept.
-
-    Returns:
-        True for 200, 203, 204, 300, 301, 308, 404, 405, 410, 414 and 501.
     """
     var code = status.code
     if code == 200 or code == 203 or code == 204 or code == 300:

@@ -9,12 +9,9 @@ def cache_key(
 ) -> String:
     """Writes a target URI in the form in which it is looked up.
 
-    Args:
-        scheme: "http" or "https".
-        authority: Host and optional port; the case of letters and the default
-            port mean nothing (RFC 9110 section 4.2.3).
-        target: Path and query as sent: what an origin makes of percent-encoding
-            is its own affair. An empty path is `/`.
+    The case of the authority and its default port mean nothing (RFC 9110
+    section 4.2.3). The target stays as sent, since what an origin makes of
+    percent-encoding is its own affair; an empty path is `/`.
     """
     var host = authority.as_bytes()
     var port = ":443" if scheme == "https" else ":80"
@@ -36,14 +33,8 @@ def cache_key(
 
 def key_of_reference(key: String, reference: StringSpan) -> String:
     """Finds what a Location or Content-Location field names, for invalidation.
-
-    Args:
-        key: The key of the request's target.
-
-    Returns:
-        The key, if it is of the same origin (RFC 9111 section 4.4); else an
-        empty text, also for references that are relative to a folder.
-    """
+    Returns an empty text if it is not of the origin of `key` (RFC 9111 section
+    4.4), also for references that are relative to a folder."""
     var octets = key.as_bytes()
     var origin_len = _origin_len(octets)
     var bare = reference.as_bytes()
@@ -113,14 +104,8 @@ struct UrlParts[o: ImmOrigin](Copyable, Movable):
 
 
 def split_url[o: ImmOrigin](url: StringSpan[o]) -> UrlParts[o]:
-    """Takes a URL apart as far as keys need it.
-
-    Parameters:
-        o: Where the text lives.
-
-    Returns:
-        Its parts; a text without `://` is all authority.
-    """
+    """Takes a URL apart as far as keys need it; a text without `://` is all
+    authority."""
     var octets = url.as_bytes()
     var end = 0
     while end < len(octets) and octets.at(end) != 35:

@@ -28,17 +28,8 @@ bytes."""
 
 
 def write_stored(key: StringSpan, response: StoredResponse) raises -> List[UInt8]:
-    """Writes a response.
-
-    Args:
-        key: The key of its target.
-
-    Returns:
-        What `read_stored` reads.
-
-    Raises:
-        Error: If its Vary is longer than `VARY_LEN_MAX`, or a field is no UTF-8.
-    """
+    """Writes what `read_stored` reads. Raises if the Vary is longer than
+    `VARY_LEN_MAX`, or a field is no UTF-8."""
     if response.vary.names().byte_length() > VARY_LEN_MAX:
         raise Error("the Vary of a response is too long to be kept elsewhere")
     var octets = List[UInt8](capacity=response.octet_count())
@@ -80,15 +71,8 @@ def read_stored(
     policy: CachePolicy,
     now_s: Int,
 ) -> Optional[StoredResponse]:
-    """Reads a response that was kept elsewhere.
-
-    Args:
-        key: The key that it was looked up by.
-        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-    Returns:
-        The response; nothing if the octets are of no response to this key, or
-        of one that a shared cache must not keep.
+    """Reads a response that was kept elsewhere. Returns nothing if the octets
+    are of no response to this key, or of one that a shared cache must not keep.
     """
     try:
         return _read(octets, key, policy, now_s)

@@ -68,12 +68,8 @@ struct StoreRefusal(Equatable, TrivialRegisterPassable):
 
     def is_of_request(self, status: Status) -> Bool:
         """Tells whether the response to another request for the same target may
-        well be kept.
-
-        Returns:
-            True if the request forbids it or has credentials, or is at fault
-            itself (4xx) in a way that says nothing of the target.
-        """
+        well be kept: if this one forbids it or has credentials, or is at fault
+        itself (4xx) in a way that says nothing of the target."""
         if self == Self.REQUEST or self == Self.AUTHORIZED:
             return True
         var is_at_fault = status.code >= 400 and status.code < 500
@@ -87,14 +83,8 @@ def store_refusal(
     policy: CachePolicy,
     times: ExchangeTimes,
 ) -> StoreRefusal:
-    """Decides whether a response to GET may be kept, in the order of section 3.
-
-    Args:
-        times: When the response came.
-
-    Returns:
-        `NONE`, or why not.
-    """
+    """Decides whether a response to GET may be kept, in the order of section 3;
+    `NONE` if so."""
     if status < 200 or status == 206 or status == 304:
         return StoreRefusal.STATUS
     var control = response_control(headers, policy)
@@ -148,15 +138,8 @@ def _shared_refusal(
 
 def may_be_shared(control: CacheControl) -> Bool:
     """Tells whether the response to a request with credentials may be given to
-    requests of others (section 3.5).
-
-    Args:
-        control: What the response says to caches.
-
-    Returns:
-        True by `must-revalidate`, `public` and `s-maxage`; `private` is not
-        looked at.
-    """
+    requests of others (section 3.5), by `must-revalidate`, `public` and
+    `s-maxage`; `private` is not looked at."""
     return (
         control.is_public
         or control.must_revalidate
@@ -187,12 +170,9 @@ def stored_fields(
 ) raises HeaderError -> HeaderMap:
     """Copies the fields of a response that are kept (section 3.1).
 
-    Left out are those of the connection, those that `no-cache` names, since they
-    may not be used without asking, and in a shared cache those that `private`
-    names.
-
-    Args:
-        control: What it says to caches.
+    Left out are those of the connection, those that `no-cache` names, since
+    they may not be used without asking, and in a shared cache those that
+    `private` names.
     """
     var kept = HeaderMap()
     for index in range(len(headers)):
@@ -208,14 +188,8 @@ def stored_fields(
 
 
 def is_stored(headers: HeaderMap, name: StringSpan) -> Bool:
-    """Tells whether a field goes beyond the connection (section 3.1).
-
-    Args:
-        headers: The response's fields, whose Connection may name it.
-
-    Returns:
-        False for fields of the connection and of the cache itself.
-    """
+    """Tells whether a field goes beyond the connection (section 3.1), which the
+    response's Connection may name, and the cache."""
     comptime for index in range(13):
         comptime NAME = _NOT_STORED[index]
         if equals_ignore_case(name.as_bytes(), NAME.as_bytes()):
@@ -232,17 +206,8 @@ def is_stored(headers: HeaderMap, name: StringSpan) -> Bool:
 def freshened_fields(
     stored: HeaderMap, newer: HeaderMap
 ) raises HeaderError -> HeaderMap:
-    """Updates stored fields from a newer response (section 3.2).
-
-    Args:
-        newer: Those of a 304, or of a response to HEAD.
-
-    Returns:
-        The newer ones, and the stored ones of other names.
-
-    Raises:
-        HeaderError: Never, unless both together are longer than a block.
-    """
+    """Updates stored fields from those of a 304 or of a response to HEAD
+    (section 3.2): the newer ones, and the stored ones of other names."""
     var fields = HeaderMap()
     for index in range(len(stored)):
         var name = stored.name(index)

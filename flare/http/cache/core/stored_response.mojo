@@ -102,15 +102,8 @@ struct StoredResponse(Copyable, Movable):
         policy: CachePolicy,
         times: ExchangeTimes,
     ) raises HeaderError:
-        """Keeps a response.
-
-        Args:
-            fields: Those of the request that it answers.
-            times: When it was asked for, and came.
-
-        Raises:
-            HeaderError: If the fields and a Date are longer than a block.
-        """
+        """Keeps a response to a request with `fields`. Raises if the fields and
+        a Date are longer than a block."""
         self.status = status
         self.control = response_control(headers, policy)
         self.headers = stored_fields(headers, self.control, policy)
@@ -142,13 +135,8 @@ struct StoredResponse(Copyable, Movable):
         policy: CachePolicy,
         ages: StoredAges,
     ):
-        """Makes a response that was kept elsewhere.
-
-        Args:
-            headers: Its fields, as they were kept.
-            fields: Those of the request that it answers, which Vary names.
-            ages: When it was made and came, and how long it is fresh.
-        """
+        """Makes a response that was kept elsewhere; `fields` are those of the
+        request that Vary names."""
         self.status = status
         self.control = response_control(headers, policy)
         self.vary = VaryKey(headers, fields)
@@ -173,15 +161,9 @@ struct StoredResponse(Copyable, Movable):
         )
 
     def useful_s(self, now_s: Int) -> Int:
-        """Tells how long the response may be of use still.
-
-        Args:
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            Seconds: while it is fresh, while it may be used stale, and an hour
-            more if it can be validated; 0 or less for not at all.
-        """
+        """Tells for how many seconds the response may be of use still: while it
+        is fresh, while it may be used stale, and an hour more if it can be
+        validated. 0 or less is not at all."""
         var left_s = self.lifetime_s + self.stale_s - self.age_s(now_s)
         if not self.has_validators():
             return left_s
@@ -201,19 +183,9 @@ struct StoredResponse(Copyable, Movable):
         policy: CachePolicy,
         times: ExchangeTimes,
     ) raises HeaderError -> Self:
-        """Makes the response that a 304 stands for (section 4.3.4).
-
-        Args:
-            newer: The fields of the 304, or of a response to HEAD.
-            fields: Those of the request.
-            times: When it was asked for, and came.
-
-        Returns:
-            The response, with the same content.
-
-        Raises:
-            HeaderError: If the fields together are longer than a block.
-        """
+        """Makes the response that a 304, or a response to HEAD, stands for
+        (section 4.3.4), with the same content. Raises if the fields together
+        are longer than a block."""
         var headers = freshened_fields(self.headers, newer)
         var age = newer.get("age")
         if age:
@@ -230,27 +202,15 @@ struct StoredResponse(Copyable, Movable):
         )
 
     def age_s(self, now_s: Int) -> Int:
-        """Computes the age now (section 4.2.3).
-
-        Args:
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            `current_age`, in seconds; a clock that was set back makes nothing
-            younger.
-        """
+        """Computes `current_age` in seconds (section 4.2.3); a clock that was
+        set back makes nothing younger."""
         var resident_s = max(0, now_s - self.response_s)
         return min(self.initial_age_s + resident_s, DELTA_SECONDS_MAX)
 
     def reuse(
         self, asked: CacheControl, policy: CachePolicy, now_s: Int
     ) -> Reuse:
-        """Decides what a request that selects the response may get.
-
-        Args:
-            asked: What the request says to caches.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-        """
+        """Decides what a request that selects the response may get."""
         return self._reuse_at(self.age_s(now_s), asked, policy)
 
     def reuse_by_waiter(
@@ -259,12 +219,9 @@ struct StoredResponse(Copyable, Movable):
         """Decides what a request may get that has waited while the response was
         fetched for another one.
 
-        Section 4.2.3 counts the time that a fetch takes as age, since the origin
-        may have made the response at its beginning. Who has waited for it does
-        not count it, unless the response may never be used stale.
-
-        Args:
-            asked: What the request says to caches.
+        Section 4.2.3 counts the time that a fetch takes as age, since the
+        origin may have made the response at its beginning. Who has waited for
+        it does not count it, unless the response may never be used stale.
         """
         var age_s = self.origin_age_s
         if self.forbids_stale(policy):
@@ -272,11 +229,8 @@ struct StoredResponse(Copyable, Movable):
         return self._reuse_at(age_s, asked, policy)
 
     def is_for_many(self, policy: CachePolicy) -> Bool:
-        """Tells whether those who have waited for the response may get it.
-
-        Returns:
-            False if each of them has to ask the origin.
-        """
+        """Tells whether those who have waited for the response may get it; else
+        each of them has to ask the origin."""
         var reuse = self.reuse_by_waiter(CacheControl(), policy)
         return reuse != Reuse.VALIDATE
 
@@ -304,12 +258,9 @@ struct StoredResponse(Copyable, Movable):
         return Reuse.VALIDATE
 
     def forbids_stale(self, policy: CachePolicy) -> Bool:
-        """Tells whether the response may not be used when it is stale.
-
-        Returns:
-            True by `must-revalidate`, `no-cache`, and in a shared cache by
-            `proxy-revalidate` and `s-maxage` (section 4.2.4).
-        """
+        """Tells whether the response may not be used when it is stale: by
+        `must-revalidate`, `no-cache`, and in a shared cache by
+        `proxy-revalidate` and `s-maxage` (section 4.2.4)."""
         if self.control.must_revalidate or self.control.no_cache:
             return True
         if not policy.is_shared:
@@ -319,14 +270,9 @@ struct StoredResponse(Copyable, Movable):
         )
 
     def stale_while_revalidate_s(self, policy: CachePolicy) -> Int:
-        """Tells how long the response may be used while a newer one is fetched.
-
-        What the response says itself holds with `s-maxage`, too, which would
-        forbid any other stale use.
-
-        Returns:
-            Seconds beyond its lifetime.
-        """
+        """Tells how many seconds beyond its lifetime the response may be used
+        while a newer one is fetched. What the response says itself holds with
+        `s-maxage`, too, which would forbid any other stale use."""
         return self._beyond_s(
             self.control.stale_while_revalidate_s,
             policy.stale_while_revalidate_s,
@@ -336,16 +282,8 @@ struct StoredResponse(Copyable, Movable):
     def may_stand_in(
         self, asked: CacheControl, policy: CachePolicy, now_s: Int
     ) -> Bool:
-        """Tells whether the response may be given in place of an error
-        (RFC 5861 section 4).
-
-        Args:
-            asked: What the request says to caches.
-            now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-        Returns:
-            True if it is not stale for too long.
-        """
+        """Tells whether the response is not stale for too long to be given in
+        place of an error (RFC 5861 section 4)."""
         if self.is_invalidated:
             return False
         var beyond_s = self._beyond_s(
@@ -367,31 +305,17 @@ struct StoredResponse(Copyable, Movable):
         return 0 if self.forbids_stale(policy) else default
 
     def validators(self) -> Validators:
-        """Reads what tells the response from others; what is malformed is none.
-
-        Returns:
-            Entity tag and Last-Modified.
-        """
+        """Reads entity tag and Last-Modified; what is malformed is none."""
         return validators_of(self.headers, self.response_s)
 
     def has_validators(self) -> Bool:
-        """Tells whether the origin can be asked if the response is current.
-
-        Returns:
-            True if it has an entity tag or Last-Modified.
-        """
+        """Tells whether the origin can be asked if the response is current, by
+        an entity tag or Last-Modified."""
         return "etag" in self.headers or "last-modified" in self.headers
 
     def is_confirmed_by(self, newer: HeaderMap) -> Bool:
-        """Tells whether a 304 speaks of this response (section 4.3.4).
-
-        Args:
-            newer: The fields of the 304.
-
-        Returns:
-            False if it has another entity tag, or none and another
-            Last-Modified.
-        """
+        """Tells whether a 304 speaks of this response (section 4.3.4): not if
+        it has another entity tag, or none and another Last-Modified."""
         var its = validators_of(newer, self.response_s)
         var mine = self.validators()
         if its.entity_tag:
@@ -403,11 +327,8 @@ struct StoredResponse(Copyable, Movable):
         return True
 
     def octet_count(self) -> Int:
-        """Tells how much memory the response takes.
-
-        Returns:
-            Bytes, about; the content counts fully though others may share it.
-        """
+        """Tells how many bytes the response takes, about; the content counts
+        fully though others may share it."""
         return (
             len(self.body)
             + len(self.headers.lines_octets())
@@ -419,15 +340,8 @@ struct StoredResponse(Copyable, Movable):
 
 
 def validators_of(headers: HeaderMap, now_s: Int) -> Validators:
-    """Reads the validators of a response; what is malformed is none.
-
-    Args:
-        now_s: About the time when it came, in seconds since 1970-01-01 00:00:00
-            UTC; see `parse_http_date`.
-
-    Returns:
-        Entity tag and Last-Modified.
-    """
+    """Reads entity tag and Last-Modified of a response that came at about
+    `now_s` (see `parse_http_date`); what is malformed is none."""
     var validators = Validators()
     validators.exists = True
     var tag = headers.get("etag")

@@ -19,12 +19,8 @@ comptime _INTEGER_DIGIT_MAX = 15
 def parse_targeted(
     headers: HeaderMap, name: StringSpan
 ) -> Optional[CacheControl]:
-    """Reads a targeted field.
-
-    Returns:
-        What it says; nothing if it is not there, malformed or empty (RFC 9213
-        section 2.1).
-    """
+    """Reads a targeted field; nothing if it is not there, malformed or empty
+    (RFC 9213 section 2.1)."""
     var control = CacheControl()
     var count = 0
     var index = headers.find(name)
@@ -40,15 +36,9 @@ def parse_targeted(
 
 
 def response_control(headers: HeaderMap, policy: CachePolicy) -> CacheControl:
-    """Reads what a response tells a cache.
-
-    Args:
-        policy: Names the fields that outrank Cache-Control.
-
-    Returns:
-        What the first targeted field says that is well-formed and not empty
-        (RFC 9213 section 2.2), or else Cache-Control.
-    """
+    """Reads what a response tells a cache: by the first targeted field of the
+    policy that is well-formed and not empty (RFC 9213 section 2.2), or else by
+    Cache-Control."""
     for index in range(len(policy.targets)):
         var targeted = parse_targeted(headers, policy.targets.at(index))
         if targeted:
@@ -57,11 +47,7 @@ def response_control(headers: HeaderMap, policy: CachePolicy) -> CacheControl:
 
 
 def is_targeted(headers: HeaderMap, policy: CachePolicy) -> Bool:
-    """Tells whether a field outranks Cache-Control and Expires.
-
-    Returns:
-        True if there is one that is well-formed.
-    """
+    """Tells whether a well-formed field outranks Cache-Control and Expires."""
     for index in range(len(policy.targets)):
         if policy.targets.at(index) in headers:
             if parse_targeted(headers, policy.targets.at(index)):

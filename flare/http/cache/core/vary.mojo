@@ -35,7 +35,6 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         self._fields = []
 
     def __init__(out self, headers: HeaderMap, fields: Fields):
-        """Makes the key of a response."""
         self = Self()
         var index = headers.find("vary")
         while index >= 0:
@@ -48,11 +47,7 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
 
     def select_by(mut self, name: StringSpan, fields: Fields):
         """Has requests select the response by one more field, as if Vary named
-        it.
-
-        Args:
-            fields: Those of the request that the response answers.
-        """
+        it; `fields` are those of the request that it answers."""
         self._add(name.as_bytes(), fields)
 
     def _add(mut self, name: Span[UInt8, _], fields: Fields):
@@ -70,20 +65,13 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         )
 
     def __len__(self) -> Int:
-        """Counts the fields.
-
-        Returns:
-            How many Vary names.
-        """
+        """Counts the fields that Vary names."""
         return len(self._fields)
 
     def matches(self, fields: Fields) -> Bool:
-        """Tells whether a request selects the response.
-
-        Returns:
-            True if all that Vary names is as it was in the request that the
-            response answered, or absent as it was.
-        """
+        """Tells whether a request selects the response: whether all that Vary
+        names is as it was in the request that the response answered, or absent
+        as it was."""
         if self.is_any:
             return False
         for index in range(len(self._fields)):
@@ -92,11 +80,8 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         return True
 
     def is_same(self, other: Self) -> Bool:
-        """Tells whether two responses are selected by the same requests.
-
-        Returns:
-            True if one takes the place of the other.
-        """
+        """Tells whether two responses are selected by the same requests, so
+        that one takes the place of the other."""
         if self.is_any != other.is_any or len(self) != len(other):
             return False
         for index in range(len(self._fields)):
@@ -109,11 +94,8 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         return True
 
     def names(self) -> String:
-        """Lists the fields that Vary names.
-
-        Returns:
-            Their names with commas between; empty without Vary.
-        """
+        """Lists the fields that Vary names, with commas between; empty without
+        Vary."""
         var text = String()
         for index in range(len(self._fields)):
             if index > 0:
@@ -122,11 +104,8 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         return text^
 
     def selection(self) -> List[UInt8]:
-        """Writes what requests that select the response have in common.
-
-        Returns:
-            Octets that are the same where `is_same` holds, and no others.
-        """
+        """Writes what requests that select the response have in common: octets
+        that are the same where `is_same` holds, and nowhere else."""
         var octets = List[UInt8]()
         for index in range(len(self._fields)):
             ref field = self._fields.at(index)
@@ -137,12 +116,8 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         return octets^
 
     def selecting_fields(self) raises HeaderError -> HeaderMap:
-        """Copies the fields of the request that the response answered, as far as
-        Vary names them.
-
-        Raises:
-            HeaderError: If they are longer than a block.
-        """
+        """Copies the fields of the request that the response answered, as far
+        as Vary names them. Raises if they are longer than a block."""
         var fields = HeaderMap()
         for index in range(len(self._fields)):
             ref field = self._fields.at(index)
@@ -161,17 +136,8 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
 
 
 def selection_of(names: StringSpan, fields: Fields) raises -> List[UInt8]:
-    """Writes what a request has of the fields that a Vary names.
-
-    Args:
-        names: The names, with commas between.
-
-    Returns:
-        What `VaryKey.selection` of a response to the request gives.
-
-    Raises:
-        Error: If the names are no field's value.
-    """
+    """Writes what `VaryKey.selection` of a response to the request gives for a
+    Vary with these names. Raises if they are no field's value."""
     var headers = HeaderMap()
     if names.byte_length() > 0:
         headers.append("Vary", names)
