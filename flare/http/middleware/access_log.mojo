@@ -232,7 +232,6 @@ def _entry(req: Request, response: Response) -> LogEntry:
 
 
 struct LogEntry(Copyable, Movable):
-    """What is logged of a response."""
 
     var unix_ms: Int
     """When the request was there, in milliseconds since 1970-01-01 UTC."""
@@ -240,7 +239,6 @@ struct LogEntry(Copyable, Movable):
     """How long the handler took, in microseconds."""
     var status: Int
     var content_len: Int
-    """Length of the content in bytes."""
     var request_id: String
     var upstream: Optional[UpstreamFacts]
     """Which server has answered, if the request was sent on."""
@@ -253,14 +251,8 @@ struct LogEntry(Copyable, Movable):
         content_len: Int,
         var request_id: String,
     ):
-        """Makes the entry of a request that was not sent on.
-
-        Args:
-            unix_ms: When the request was there, in milliseconds since 1970-01-01
-                UTC.
-            elapsed_us: How long the handler took, in microseconds.
-            content_len: Length of the content in bytes.
-        """
+        """Makes the entry of a request that was not sent on; `unix_ms` is when
+        it was there, `elapsed_us` how long the handler took."""
         self.unix_ms = unix_ms
         self.elapsed_us = elapsed_us
         self.status = status
@@ -270,17 +262,14 @@ struct LogEntry(Copyable, Movable):
 
 
 def text_line(req: Request, entry: LogEntry) -> String:
-    """Writes an entry for people.
+    """Writes an entry for people, with its line's end.
 
     Such as `1994-11-06T08:49:37.123Z 127.0.0.1:4000 GET /users/7?x=1 HTTP/1.1
     200 13 0.204ms 4f1c...`; a missing id is `-`. The target has no spaces, and
     octets that could end the line are escaped. Behind the id of a request that
     was sent on stands such as `upstream=http://10.0.0.7:80 upstream_status=200
-    connect=0.101ms head=4.020ms attempts=1`; a status or time that is missing is
-    `-`.
-
-    Returns:
-        The line with its end.
+    connect=0.101ms head=4.020ms attempts=1`; a status or time that is missing
+    is `-`.
     """
     var line = String(capacity_bytes=160)
     write_timestamp(entry.unix_ms, line)
@@ -333,17 +322,12 @@ def _write_known(text: StringSpan, mut line: String):
 
 
 def json_line(req: Request, entry: LogEntry) raises JsonError -> String:
-    """Writes an entry for programs.
+    """Writes an entry for programs: a JSON object with its line's end.
 
-    Returns:
-        A JSON object with its line's end; members `time`, `peer`, `method`,
-        `target`, `version`, `status`, `bytes`, `elapsed_us`, and, where there
-        are such, `route`, `request_id`, `user_agent` and `referer`; of one that
-        was sent on `upstream`, `upstream_status`, `connect_us`, `head_us` and
-        `attempts`.
-
-    Raises:
-        JsonError: Never, since all of it is UTF-8.
+    Its members are `time`, `peer`, `method`, `target`, `version`, `status`,
+    `bytes`, `elapsed_us`, and, where there are such, `route`, `request_id`,
+    `user_agent` and `referer`; of one that was sent on `upstream`,
+    `upstream_status`, `connect_us`, `head_us` and `attempts`.
     """
     var time = String()
     write_timestamp(entry.unix_ms, time)

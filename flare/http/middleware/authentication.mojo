@@ -202,19 +202,9 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
 def policy_behind[
     H: Handler, //, IS_QUICK: Bool
 ](req: Request, handler: H) -> RequestPolicy:
-    """Tells how a request is to be treated that a guard may let pass.
-
-    Parameters:
-        H: The inner handler's type.
-        IS_QUICK: Whether the guard's check takes next to no time.
-
-    Args:
-        handler: What the guard would call.
-
-    Returns:
-        What the inner handler says; a check that takes its time takes it also
-        where the inner handler takes none.
-    """
+    """Tells how a request is to be treated that a guard may let pass. A check
+    that takes its time (not `IS_QUICK`) takes it also where the inner handler
+    takes none."""
     var policy = handler.policy_for(req)
     comptime if not IS_QUICK:
         policy.blocks = True
@@ -230,14 +220,9 @@ def _credentials(req: Request) -> Optional[BasicCredentials]:
 
 
 def challenge(scheme: StringSpan, realm: StringSpan) raises -> String:
-    """Writes the start of a WWW-Authenticate field (RFC 9110 section 11.6.1).
-
-    Returns:
-        Such as `Basic realm="restricted"`.
-
-    Raises:
-        Error: If the realm cannot stand between quotes in a field.
-    """
+    """Writes the start of a WWW-Authenticate field (RFC 9110 section 11.6.1),
+    such as `Basic realm="restricted"`. Raises if the realm cannot stand between
+    quotes in a field."""
     check_field("WWW-Authenticate", realm)
     if '"' in realm or "\\" in realm:
         raise Error(

@@ -61,11 +61,7 @@ struct CacheFetch(Movable):
         self.is_later = False
 
     def begin(mut self, store: CacheStore):
-        """Fetches for all, or joins who does.
-
-        Args:
-            store: Where the response will be.
-        """
+        """Fetches for all, or joins who does."""
         var start = store.begin_fetch(
             self.key, unix_seconds(), may_claim=self.is_for_many
         )
@@ -73,32 +69,20 @@ struct CacheFetch(Movable):
         swap(self.joined, start.joined)
 
     def is_waited_for(self) -> Bool:
-        """Tells whether the fetch that was joined goes on.
-
-        Returns:
-            False behind its end.
-        """
         if not self.joined:
             return False
         return self.joined.held().state() == FetchState.RUNNING
 
     def was_abandoned(self) -> Bool:
         """Tells whether the fetch that was joined has ended without an answer,
-        so that another one may take it over.
-
-        Returns:
-            True if its client has gone.
-        """
+        since its client has gone, so that another one may take it over."""
         if not self.joined:
             return False
         return self.joined.held().state() == FetchState.ABANDONED
 
     def take_joined(mut self, req: Request, policy: CachePolicy) -> Bool:
-        """Takes what the fetch that was joined has brought.
-
-        Returns:
-            False if it has brought nothing that the request selects.
-        """
+        """Takes what the fetch that was joined has brought; False if the
+        request selects nothing of it."""
         if not self.joined:
             return False
         var response = self.joined.held().response()
@@ -167,23 +151,14 @@ def is_for_itself(
     req: Request, asked: CacheControl, policy: CachePolicy
 ) -> Bool:
     """Tells whether a request neither waits for others nor lets them wait: it
-    wants what no other gets, or gets what no other may.
-
-    Args:
-        asked: What it says to caches.
-
-    Returns:
-        True by `no-cache` and `no-store`, and in a shared cache by credentials.
-    """
+    wants what no other gets, or gets what no other may, by `no-cache` and
+    `no-store`, and in a shared cache by credentials."""
     if asked.no_cache or asked.no_store:
         return True
     return policy.is_shared and "authorization" in req.headers
 
 
 def may_fetch_for_many(req: Request) -> Bool:
-    """Tells whether the response to a request may be of use to others.
-
-    Returns:
-        False for HEAD, and for a part of the content.
-    """
+    """Tells whether the response to a request may be of use to others: not that
+    to HEAD, or a part of the content."""
     return req.method == Method.GET and "range" not in req.headers

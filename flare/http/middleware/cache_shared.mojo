@@ -14,15 +14,8 @@ def find_shared(
     policy: CachePolicy,
     mut fetch: CacheFetch,
 ) -> Bool:
-    """Looks a response up, waits for it, and keeps it in memory.
-
-    Args:
-        store: With a shared store behind it.
-        fetch: What is to be fetched.
-
-    Returns:
-        True if memory has something newer now.
-    """
+    """Looks a response up in the shared store behind a store, waits for it, and
+    keeps it in memory. True if memory has something newer now."""
     fetch.since = store.mark()
     return adopt(store, fetch, store.find_shared(fetch.key, fields, policy))
 
@@ -30,15 +23,8 @@ def find_shared(
 def adopt(
     store: CacheStore, fetch: CacheFetch, var response: Optional[StoredResponse]
 ) -> Bool:
-    """Keeps in memory what came from a shared store, unless it is no newer than
-    what is there.
-
-    Args:
-        fetch: What is to be fetched.
-
-    Returns:
-        True if memory has something newer now.
-    """
+    """Keeps in memory what came from a shared store, and tells so, unless it is
+    no newer than what is there."""
     if not response:
         return False
     if fetch.found.response:

@@ -47,11 +47,6 @@ struct WaitSteps(LaterStep):
     var steps: ArcPointer[List[AnyStep]]
 
     def __init__(out self, steps: ArcPointer[List[AnyStep]]):
-        """Makes a step of steps.
-
-        Args:
-            steps: What is to be done.
-        """
         self.steps = steps.copy()
 
     def finish(mut self, var response: Response) raises -> Response:
@@ -95,13 +90,8 @@ struct FetchWait(Errand, LoopTask):
         loop: ArcPointer[WorkerLoop],
         timeout_ms: Int,
     ):
-        """Makes a wait.
-
-        Args:
-            store: Where the response will be.
-            look_again: Looks for the response.
-            go_on: Asks the inner handler.
-        """
+        """Makes a wait for a response in `store`, for which `look_again` looks;
+        `go_on` asks the inner handler."""
         self.steps = ArcPointer(List[AnyStep]())
         self._request = request^
         self._fetch = fetch^

@@ -222,14 +222,8 @@ def _describe_unchanged(req: Request, mut response: Response) raises:
 
 
 def shrinks(content_type: Span[UInt8, _]) -> Bool:
-    """Tells whether content of a type is worth compressing.
-
-    Args:
-        content_type: A media type, with or without parameters.
-
-    Returns:
-        True for text, for what is written as JSON or XML, and for a few others.
-    """
+    """Tells whether content of a type, with or without parameters, is worth
+    compressing: text, what is written as JSON or XML, and a few others."""
     var essence = String()
     for octet in content_type:
         if octet == 59 or octet == 32:

@@ -210,14 +210,7 @@ threads at once.
 
 def log_and_hide(req: Request, error: Error) -> Response:
     """Logs an error to standard error, unless `ServerConfig.logs_errors` is
-    off, and answers with a plain 500.
-
-    Args:
-        error: What the handler raised.
-
-    Returns:
-        A 500 that says nothing of it.
-    """
+    off, and answers with a 500 that says nothing of it."""
     log_failure(req, error)
     return internal_error()
 

@@ -247,11 +247,7 @@ struct FirstAnswers(Movable):
     var config: IdempotencyConfig
 
     def begin(self, req: Request) -> _Known:
-        """Takes the key of a request.
-
-        Returns:
-            What is to be done with it.
-        """
+        """Takes the key of a request, and tells what is to be done with it."""
         var known = _Known()
         var count = 0
         for line in req.headers.get_all("idempotency-key"):
@@ -313,11 +309,7 @@ struct FirstAnswers(Movable):
             known.response = response^
 
     def end(self, claim: KeyClaim, response: Response):
-        """Keeps an answer, or lets the key be used again.
-
-        Args:
-            claim: What holds the key.
-        """
+        """Keeps an answer, or lets the key be used again."""
         var code = response.status.code
         if code == 429 or code >= 500:
             self.forget(claim)
@@ -335,11 +327,6 @@ struct FirstAnswers(Movable):
             _log("an answer could not be kept", error)
 
     def forget(self, claim: KeyClaim):
-        """Lets a key be used again.
-
-        Args:
-            claim: What holds the key.
-        """
         try:
             self.store.forget(claim)
         except error:
@@ -390,14 +377,8 @@ def _digest(
 
 
 def write_answer(response: Response) -> List[UInt8]:
-    """Writes a response for a store.
-
-    Args:
-        response: The response, with content in memory.
-
-    Returns:
-        A line with the status, a line for each field, an empty line, content.
-    """
+    """Writes a response, with content in memory, for a store: a line with the
+    status, a line for each field, an empty line, content."""
     var octets = List[UInt8]()
     octets.extend(String(response.status.code, "\n").as_bytes())
     for index in range(len(response.headers)):
@@ -411,14 +392,6 @@ def write_answer(response: Response) -> List[UInt8]:
 
 
 def read_answer(octets: Span[UInt8, _]) raises -> Response:
-    """Reads a response that `write_answer` has written.
-
-    Args:
-        octets: What a store gave.
-
-    Raises:
-        Error: If it is none.
-    """
     var response = Response(200)
     var start = 0
     var is_first = True

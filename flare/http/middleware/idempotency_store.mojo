@@ -12,7 +12,6 @@ comptime OCTETS_MAX = 16 * 1024 * 1024
 
 @fieldwise_init
 struct KeyState(Equatable, TrivialRegisterPassable):
-    """What is known of a key."""
 
     var value: UInt8
 
@@ -31,7 +30,6 @@ struct KeyRecord(Movable):
     """What a store says of a key."""
 
     var state: KeyState
-    """What is known of it."""
     var answer: List[UInt8]
     """The first answer if it is done; empty if that was not kept."""
 
@@ -119,11 +117,7 @@ struct AnswerTable(Movable, Sized):
     var _count_max: Int
 
     def __init__(out self, octets_max: Int, count_max: Int):
-        """Makes an empty one.
-
-        Args:
-            octets_max: Most octets of answers.
-        """
+        """Makes an empty one of at most so many octets of answers."""
         self._newer = {}
         self._older = {}
         self._newer_octets = 0
@@ -131,26 +125,14 @@ struct AnswerTable(Movable, Sized):
         self._count_max = count_max
 
     def __len__(self) -> Int:
-        """Counts the keys.
-
-        Returns:
-            How many, with those that have ended and are still there.
-        """
+        """Counts the keys, with those that have ended and are still there."""
         return len(self._newer) + len(self._older)
 
     def begin(
         mut self, claim: KeyClaim, ends_ms: Int, now_ms: Int
     ) raises -> KeyRecord:
-        """Takes a key for a request.
-
-        Args:
-            claim: The key, and who wants it.
-            ends_ms: Until when it is busy.
-            now_ms: What time it is.
-
-        Returns:
-            What was known before.
-        """
+        """Takes a key for a request, busy until `ends_ms`. Returns what was
+        known before."""
         if claim.key in self._newer:
             ref entry = self._newer[claim.key]
             if entry.ends_ms > now_ms:
@@ -169,13 +151,8 @@ struct AnswerTable(Movable, Sized):
         ends_ms: Int,
         now_ms: Int,
     ) raises:
-        """Keeps an answer, unless the key is somebody else's by now.
-
-        Args:
-            claim: What `begin` was given.
-            ends_ms: Until when it is kept.
-            now_ms: What time it is.
-        """
+        """Keeps an answer until `ends_ms`, unless the key is somebody else's by
+        now."""
         if self._is_of_another(claim, now_ms):
             return
         var entry = _Entry(claim, ends_ms)
@@ -184,12 +161,7 @@ struct AnswerTable(Movable, Sized):
         self._put(claim.key, entry^)
 
     def forget(mut self, claim: KeyClaim, now_ms: Int) raises:
-        """Drops a key, unless it is somebody else's by now.
-
-        Args:
-            claim: What `begin` was given.
-            now_ms: What time it is.
-        """
+        """Drops a key, unless it is somebody else's by now."""
         if not self._is_of_another(claim, now_ms):
             self._drop(claim.key)
 
@@ -314,7 +286,6 @@ def _forget[S: IdempotencyStore](store: Erased, claim: KeyClaim) raises:
 
 
 struct AnyIdempotencyStore(Movable):
-    """A store of any type."""
 
     # SAFETY: owned; the functions were made for its type.
     var _store: Erased
@@ -331,43 +302,17 @@ struct AnyIdempotencyStore(Movable):
         self._drop = destroy[S]
 
     def __deinit__(deinit self):
-        """Lets the store go."""
         self._drop(self._store)
 
     def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
-        """Takes a key for a request.
-
-        Args:
-            claim: The key, and who wants it.
-            lock_ms: How long it is busy, in milliseconds.
-
-        Returns:
-            What was known before.
-
-        Raises:
-            Error: If the store cannot be asked now.
-        """
+        """Takes a key for a request, busy for `lock_ms`. Returns what was known
+        before. Raises if the store cannot be asked now."""
         return self._begin(self._store, claim, lock_ms)
 
     def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
-        """Keeps an answer, unless the key is somebody else's by now.
-
-        Args:
-            claim: What `begin` was given.
-            keep_ms: How long, in milliseconds.
-
-        Raises:
-            Error: If it could not be kept.
-        """
+        """Keeps an answer, unless the key is somebody else's by now."""
         self._finish(self._store, claim, answer, keep_ms)
 
     def forget(self, claim: KeyClaim) raises:
-        """Lets a key be used again, unless it is somebody else's by now.
-
-        Args:
-            claim: What `begin` was given.
-
-        Raises:
-            Error: If the store cannot be asked now.
-        """
+        """Lets a key be used again, unless it is somebody else's by now."""
         self._forget(self._store, claim)

@@ -14,20 +14,13 @@ trait ChangesResponses(Movable):
     """Middleware whose work is done on the response of its inner handler."""
 
     def change(self, req: Request, var response: Response) raises -> Response:
-        """Makes the response of the middleware.
-
-        Args:
-            response: What the inner handler has made.
-
-        Raises:
-            Error: What the middleware raises.
-        """
+        """Makes the response of the middleware of what the inner handler has
+        made."""
         ...
 
 
 @fieldwise_init
 struct _Change[M: ChangesResponses](LaterStep):
-    """Changes a response when it is there."""
 
     # SAFETY: as `change_later` says.
     var middleware: Pointer[Self.M, ImmUntrackedOrigin]
@@ -39,14 +32,8 @@ struct _Change[M: ChangesResponses](LaterStep):
 
 @no_inline
 def change_later[M: ChangesResponses](middleware: M, req: Request) raises:
-    """Has middleware change a response when it is there.
-
-    Args:
-        req: The request; `is_later` has told that its response comes later.
-
-    Raises:
-        Error: If the inner handler does not answer later.
-    """
+    """Has middleware change a response when it is there, as `is_later` has
+    told. Raises if the inner handler does not answer later."""
     # SAFETY: a handler outlives the requests that it has been given.
     var held = Pointer(to=middleware).unsafe_origin_cast[ImmUntrackedOrigin]()
     finish_later(req, _Change(held, OwnedRequest(copy_of=req)))

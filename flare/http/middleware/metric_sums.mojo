@@ -30,13 +30,9 @@ struct MetricSums(Movable):
         self._figures = []
 
     def add(mut self, text: StringSpan, *, has_ended: Bool = False):
-        """Adds what a process tells.
-
-        Args:
-            text: Its figures, in the text format of Prometheus.
-            has_ended: True if the process is no more: what it has counted stays,
-                and what it had, its gauges, is passed over.
-        """
+        """Adds what a process tells, in the text format of Prometheus. If it is
+        no more, what it has counted stays, and what it had, its gauges, is
+        passed over."""
         var family = -1
         for line in text.split("\n"):
             if line.byte_length() == 0:
@@ -55,11 +51,7 @@ struct MetricSums(Movable):
             self._add_figure(family, key^, line[byte = end + 1 :])
 
     def write_to(self, mut text: String):
-        """Writes the sums.
-
-        Args:
-            text: Where to, in the text format of Prometheus.
-        """
+        """Writes the sums in the text format of Prometheus."""
         for index in range(len(self._families)):
             ref family = self._families.at(index)
             if len(family.figures) == 0:

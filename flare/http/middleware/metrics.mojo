@@ -488,16 +488,9 @@ comptime _NAME_WORDS = 1 + NAME_LEN_MAX // _WORD_LEN
 def find_or_claim(
     counters: SharedCounters, first: Int, count: Int, key: Int
 ) -> Int:
-    """Finds the entry of a key among those of a table, or takes a free one.
-
-    Args:
-        counters: Where the table lies; a key of 0 is a free entry.
-        first: The counter that holds the first entry's key.
-        count: How many entries there are.
-
-    Returns:
-        The entry's index; the last one if all are taken by others.
-    """
+    """Finds the entry of a key among `count` of a table, the first of which has
+    its key at counter `first`, or takes a free one, whose key is 0. Returns its
+    index; the last one if all are taken by others."""
     var start = Int((UInt64(key) * 0x9E3779B97F4A7C15) >> 32)
     for step in range(count):
         var index = (start + step) % count
@@ -520,19 +513,11 @@ struct SharedNames(Movable):
     var _words: SharedCounters
 
     def __init__(out self) raises OsError:
-        """Makes a table without names.
-
-        Raises:
-            OsError: If the kernel has no memory.
-        """
         self._words = SharedCounters(NAME_COUNT_MAX * (1 + _NAME_WORDS))
 
     def number(self, name: StringSpan) -> Int:
-        """Gives the number of a name, the same for all who ask.
-
-        Returns:
-            At least 0 and less than `NAME_COUNT_MAX`.
-        """
+        """Gives the number of a name, the same for all who ask, less than
+        `NAME_COUNT_MAX`."""
         var octets = name.as_bytes()
         var key = _fingerprint(octets)
         var number = find_or_claim(self._words, 0, NAME_COUNT_MAX, key)
@@ -541,14 +526,8 @@ struct SharedNames(Movable):
         return number
 
     def name(self, number: Int) -> String:
-        """Reads a name.
-
-        Args:
-            number: At least 0 and less than `NAME_COUNT_MAX`.
-
-        Returns:
-            The name; empty if it is none, or is being written.
-        """
+        """Reads a name; empty if the number is that of none, or of one that is
+        being written."""
         var first = _text(number)
         var length = self._words.load(first)
         # Written in order: what is replaced by itself is seen behind the text.

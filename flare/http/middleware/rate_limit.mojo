@@ -231,16 +231,9 @@ struct TokenBuckets(Movable, Sized):
     def __init__(
         out self, rate: Float64, burst: Int, key_count_max: Int = 65_536
     ) raises:
-        """Makes buckets, all of them full.
-
-        Args:
-            rate: Tokens gained each second, above 0 and at most 1,000,000.
-            burst: Most tokens of a bucket, 1 to 1,000,000.
-            key_count_max: Most keys that are kept, at least 2.
-
-        Raises:
-            Error: If a number is out of its range.
-        """
+        """Makes buckets, all of them full, that gain `rate` tokens a second
+        (above 0, at most 1,000,000) up to `burst` (1 to 1,000,000). At least 2
+        keys are kept. Raises if a number is out of its range."""
         if not (rate > 0.000_001 and rate <= 1_000_000):
             raise Error(
                 "rate limit: 'rate' is ", rate, "; allowed is 0.000001 to 1e6"
@@ -265,19 +258,10 @@ struct TokenBuckets(Movable, Sized):
         self._turned = 0
 
     def __len__(self) -> Int:
-        """Counts the keys that are kept.
-
-        Returns:
-            At most the bound given to the initializer.
-        """
         return len(self._newer) + len(self._older)
 
     def take(mut self, key: String, now_ns: Int) -> BucketVerdict:
-        """Takes a token, if there is one.
-
-        Args:
-            now_ns: The time, on a clock that never goes back.
-        """
+        """Takes a token, if there is one; the clock never goes back."""
         var now = now_ns // self._step_ns
         self._turn(now)
         var after = self._full(key, now) + self._interval
@@ -289,16 +273,11 @@ struct TokenBuckets(Movable, Sized):
         return BucketVerdict(True, remaining, 0)
 
     def has_token(self, key: String, now_ns: Int) -> Bool:
-        """Tells whether `take` would find a token, and takes none.
-
-        Args:
-            now_ns: The time, on the same clock.
-        """
+        """Tells whether `take` would find a token, and takes none."""
         var now = now_ns // self._step_ns
         return self._full(key, now) + self._interval - now <= self._span
 
     def _full(self, key: String, now: Int) -> Int:
-        """Tells when a bucket will be full."""
         var known = self._newer.get(key)
         if not known:
             known = self._older.get(key)
@@ -315,17 +294,11 @@ struct TokenBuckets(Movable, Sized):
 
 
 def _step_for(interval_ns: Int, burst: Int) -> Int:
-    """Finds the step of time in which a bucket's life can be counted.
+    """Finds the step of time in which a bucket's life can be counted: 1 ns, or
+    so many that interval (1 to 10^15 ns) times burst takes at most 2^61 of
+    them, and an interval still a million at least.
 
     A bucket of a million tokens that gains one in eleven days is full again
     after 31,000 years, which are too many nanoseconds for a word.
-
-    Args:
-        interval_ns: Nanoseconds between two tokens, 1 to 10^15.
-        burst: Most tokens of a bucket.
-
-    Returns:
-        The step in nanoseconds: 1, or so many that interval times burst takes
-        at most 2^61 of them, and an interval still a million at least.
     """
     return 1 + interval_ns // (_SPAN_MAX // burst)

@@ -86,30 +86,17 @@ struct SharedRate[S: RateStore](Movable):
     def __init__(
         out self, var store: Self.S, rate: Float64, burst: Int
     ) raises OsError:
-        """Takes a store.
-
-        Args:
-            rate: Tokens a second, checked by `TokenBuckets`.
-            burst: Most tokens of a bucket, checked likewise.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
+        """Takes a store; the rate in tokens a second, and the burst are checked
+        by `TokenBuckets`."""
         self._outage = State(_Outage(0, False, 0))
         self._store = store^
         self._interval_us = max(1, Int(1_000_000 / rate))
         self._burst = burst
 
     def take(self, key: String, now_ns: Int) -> Optional[BucketVerdict]:
-        """Takes a token, if there is one.
-
-        Args:
-            now_ns: The time, on a clock that never goes back.
-
-        Returns:
-            The verdict; nothing if the store cannot be asked. It is left alone
-            for a second then, so that not every request waits for it.
-        """
+        """Takes a token, if there is one; nothing if the store cannot be asked.
+        It is left alone for a second then, so that not every request waits for
+        it. The clock never goes back."""
         if now_ns < self._outage.lock()[].until_ns:
             return None
         try:
@@ -121,11 +108,7 @@ struct SharedRate[S: RateStore](Movable):
         return None
 
     def failure_count(self) -> Int:
-        """Counts how often the store could not be asked.
-
-        Returns:
-            How often, in this process.
-        """
+        """Counts how often this process could not ask the store."""
         return self._outage.lock()[].failure_count
 
     def _note_answer(self):
@@ -169,16 +152,9 @@ struct RateCounter(Movable):
         self._drop = destroy[SharedRate[S]]
 
     def __deinit__(deinit self):
-        """Lets the rate go."""
         self._drop(self._rate)
 
     def take(self, key: String, now_ns: Int) -> Optional[BucketVerdict]:
-        """Takes a token, if there is one.
-
-        Args:
-            now_ns: The time, on a clock that never goes back.
-
-        Returns:
-            The verdict; nothing if the store cannot be asked.
-        """
+        """Takes a token, if there is one; nothing if the store cannot be asked.
+        The clock never goes back."""
         return self._take(self._rate, key, now_ns)

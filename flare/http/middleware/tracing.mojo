@@ -276,19 +276,10 @@ struct TracedStream(UpgradedProtocol):
         self.span.end()
 
     def begin(mut self, var waker: StreamWaker):
-        """Hands the waker on.
-
-        Args:
-            waker: Rings for the connection.
-        """
         self.inner[].begin(waker^)
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Lets the content go on.
-
-        Raises:
-            Error: What the source raises; the span fails with it.
-        """
+        """Lets the content go on; the span fails with the source."""
         try:
             return self.inner[].fill(out)
         except error:
@@ -296,14 +287,8 @@ struct TracedStream(UpgradedProtocol):
             raise error^
 
     def trailers(mut self) raises -> Trailers:
-        """Makes the fields that follow the content.
-
-        Returns:
-            What the source says.
-
-        Raises:
-            Error: What the source raises; the span fails with it.
-        """
+        """Makes the fields that follow the content; the span fails with the
+        source."""
         try:
             return self.inner[].trailers()
         except error:
@@ -311,11 +296,7 @@ struct TracedStream(UpgradedProtocol):
             raise error^
 
     def region(self) -> FileRegion:
-        """Tells what comes next, if that lies in a file.
-
-        Returns:
-            What the source says.
-        """
+        """Tells what comes next, if that lies in a file."""
         return self.inner[].region()
 
     def advance(mut self, count: Int):
@@ -323,38 +304,22 @@ struct TracedStream(UpgradedProtocol):
         self.inner[].advance(count)
 
     def is_endless(self) -> Bool:
-        """Tells whether the content goes on until the client leaves.
-
-        Returns:
-            What the source says.
-        """
+        """Tells whether the content goes on until the client leaves."""
         return self.inner[].is_endless()
 
     def end_early(mut self, mut out: Buffer) -> Poll:
         return self.inner[].end_early(out)
 
     def poll_interval_ms(self) -> Int:
-        """Tells how long the source may be left alone.
-
-        Returns:
-            What the source says.
-        """
+        """Tells how long the source may be left alone."""
         return self.inner[].poll_interval_ms()
 
     def has_given_up(self) -> Bool:
-        """Tells whether the content is to be broken off.
-
-        Returns:
-            What the source says.
-        """
+        """Tells whether the content is to be broken off."""
         return self.inner[].has_given_up()
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
-        """Hands octets from the client on.
-
-        Raises:
-            Error: What the protocol raises; the span fails with it.
-        """
+        """Hands octets from the client on; the span fails with the protocol."""
         try:
             return self.inner[].receive(input, out)
         except error:
@@ -362,28 +327,16 @@ struct TracedStream(UpgradedProtocol):
             raise error^
 
     def end_input(mut self) -> Bool:
-        """Tells the conversation that the client has ended its direction.
-
-        Returns:
-            What the conversation says.
-        """
+        """Tells the conversation that the client has ended its direction."""
         return self.inner[].end_input()
 
     def take_failure(mut self) -> String:
-        """Tells what went wrong in what was received last.
-
-        Returns:
-            What the protocol says.
-        """
+        """Tells what went wrong in what was received last."""
         var failure = self.inner[].take_failure()
         if failure.byte_length() > 0:
             self.span.fail(failure.copy())
         return failure^
 
     def stall_timeout_ms(self) -> Int:
-        """Tells how long the client may take nothing at all.
-
-        Returns:
-            What the protocol says.
-        """
+        """Tells how long the client may take nothing at all."""
         return self.inner[].stall_timeout_ms()
