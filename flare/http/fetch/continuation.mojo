@@ -89,7 +89,6 @@ def _go_on[
 
 
 struct AnyContinuation(Movable):
-    """A continuation of any type."""
 
     # SAFETY: owned; the functions were made for its type.
     var _continuation: Erased
@@ -102,16 +101,7 @@ struct AnyContinuation(Movable):
         self._drop = destroy[C]
 
     def __deinit__(deinit self):
-        """Lets the continuation go."""
         self._drop(self._continuation)
 
     def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
-        """Goes on.
-
-        Args:
-            results: What became of the requests.
-
-        Raises:
-            Error: What the continuation raises.
-        """
         return self._go_on(self._continuation, results^)

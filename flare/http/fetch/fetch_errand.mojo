@@ -54,13 +54,8 @@ struct FetchErrand(Errand, FetchUser):
         var continuation: AnyContinuation,
         logs_errors: Bool,
     ):
-        """Makes one that has not begun.
-
-        Args:
-            requests: What is sent first.
-            continuation: Goes on with the responses.
-            logs_errors: Whether errors of the continuation are logged.
-        """
+        """Makes one that has not begun; with `logs_errors`, errors of the
+        continuation are logged."""
         self._padding = {}
         self._loop = loop.copy()
         self._client = client
@@ -95,11 +90,7 @@ struct FetchErrand(Errand, FetchUser):
 
     @staticmethod
     def on_result(user: ArcPointer[Self], index: Int, var result: SendResult):
-        """Takes what became of a request; behind the last one it goes on.
-
-        Args:
-            result: The response, or the error.
-        """
+        """Takes what became of a request; behind the last one it goes on."""
         ref self = user[]
         self._results[index] = result^
         self._waiting_count -= 1

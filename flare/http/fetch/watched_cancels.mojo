@@ -47,14 +47,6 @@ struct _Cancels(Movable):
 def watch_cancel(
     loop: ArcPointer[WorkerLoop], cancel: CancelToken, call: UInt64
 ) raises OsError:
-    """Has a call go on when it is cancelled.
-
-    Args:
-        call: The call's token in the loop.
-
-    Raises:
-        OsError: If the kernel refuses.
-    """
     var kept = loop[].unsafe_local[_Cancels](_KEY)
     if not kept:
         kept = ArcPointer(_Cancels())
@@ -76,11 +68,7 @@ def watch_cancel(
 
 
 def unwatch_cancel(loop: ArcPointer[WorkerLoop], call: UInt64):
-    """Forgets a call that is over.
-
-    Args:
-        call: The call's token; it need not be watched.
-    """
+    """Forgets a call that is over; it need not be watched."""
     var kept = loop[].unsafe_local[_Cancels](_KEY)
     if not kept:
         return

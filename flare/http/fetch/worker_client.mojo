@@ -34,7 +34,6 @@ from flare.sys.poll import PollEntry
 from std.memory import ArcPointer
 
 comptime NO_CALL = UInt64(0)
-"""No token of a call."""
 comptime _KEY = 2
 # Of what the loop keeps; no address is so low.
 
@@ -44,12 +43,6 @@ trait FetchUser(Deinitable, Movable):
 
     @staticmethod
     def on_result(user: ArcPointer[Self], index: Int, var result: SendResult):
-        """Takes what became of a request.
-
-        Args:
-            index: Which of its requests.
-            result: The response, or the error.
-        """
         ...
 
 
@@ -80,7 +73,6 @@ struct WorkerClient(Movable):
         self._dropped = NO_CALL
 
     def is_idle(self) -> Bool:
-        """Tells whether no call is under way."""
         return len(self._free) == len(self._calls)
 
     def _take_number(mut self) -> Int:
@@ -103,7 +95,6 @@ struct WorkerClient(Movable):
 
 
 struct _Clients(Movable):
-    """All clients of a worker."""
 
     var all: List[ArcPointer[WorkerClient]]
 
@@ -121,11 +112,8 @@ struct _Clients(Movable):
 def worker_client(
     loop: ArcPointer[WorkerLoop], client: SharedClient
 ) -> ArcPointer[WorkerClient]:
-    """Finds what a worker has of a client, or makes it.
-
-    Returns:
-        The same for all copies of the client.
-    """
+    """Finds what a worker has of a client, or makes it; the same for all copies
+    of the client."""
     var kept = loop[].unsafe_local[_Clients](_KEY)
     if not kept:
         kept = ArcPointer(_Clients())
@@ -147,15 +135,8 @@ def start_call[
     user: ArcPointer[U],
     index: Int,
 ) -> UInt64:
-    """Sends a request; `settle` must follow.
-
-    Args:
-        user: Who is told what becomes of it, perhaps at once.
-        index: Which of the user's requests it is.
-
-    Returns:
-        The call's token, for `drop_call`.
-    """
+    """Sends a request; `settle` must follow. The user is told what becomes of
+    it by `index`, perhaps at once. Returns the token for `drop_call`."""
     try:
         var prepared = worker[].client.prepare(request^)
         var cancel = prepared.cancel.copy()
@@ -179,11 +160,8 @@ def start_call[
 
 
 def drop_call(worker: ArcPointer[WorkerClient], token: UInt64):
-    """Ends a call whose result nobody wants; `settle` must follow.
-
-    Args:
-        token: The call's; it may be over.
-    """
+    """Ends a call whose result nobody wants, or that is over; `settle` must
+    follow."""
     if token == NO_CALL:
         return
     worker[]._dropped = token
@@ -265,7 +243,6 @@ struct _Call[U: FetchUser](LoopTask):
 
 
 def _turn[U: FetchUser](call: ArcPointer[_Call[U]], event: TaskEvent):
-    """Goes on with a request."""
     ref self = call[]
     if not self.task:
         return
@@ -328,7 +305,6 @@ def _unwatch[U: FetchUser](call: ArcPointer[_Call[U]]):
 
 
 def _end[U: FetchUser](call: ArcPointer[_Call[U]], var result: SendResult):
-    """Tells the user what became of it."""
     var user = call[].user.copy()
     var index = call[].index
     _forget(call)

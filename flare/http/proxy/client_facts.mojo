@@ -16,14 +16,8 @@ comptime _BACKSLASH: UInt8 = 92
 
 
 def is_other_fact(name: Span[UInt8, _]) -> Bool:
-    """Tells whether a trusted proxy's field passes as it stands.
-
-    Args:
-        name: A name of `ForwardedKind.CLIENT`.
-
-    Returns:
-        False for the fields that are written anew.
-    """
+    """Tells whether a trusted proxy's field, one of `ForwardedKind.CLIENT`,
+    passes as it stands; the others are written anew."""
     return not (
         equals_ignore_case(name, "forwarded".as_bytes())
         or equals_ignore_case(name, "x-forwarded-for".as_bytes())
@@ -45,11 +39,7 @@ struct ClientFacts(Movable):
 
     def __init__(out self, req: Request, host: StringSpan):
         """Takes what the connection tells, and what a `TrustedProxies` handler
-        around this one has found.
-
-        Args:
-            host: What it asks for, `Request.host`.
-        """
+        around this one has found."""
         self.peer = req.peer
         self.proto = forwarded_proto(req)
         if self.proto != "http" and self.proto != "https":
@@ -65,15 +55,9 @@ struct ClientFacts(Movable):
         mut scratch: Buffer,
         mut out: HeaderMap,
     ) raises HeaderError:
-        """Writes X-Forwarded-For, -Proto and -Host.
-
-        Args:
-            is_trusted: True to keep what it says, and to add to it.
-            scratch: For values that are put together.
-
-        Raises:
-            HeaderError: If the header block grows over its limit.
-        """
+        """Writes X-Forwarded-For, -Proto and -Host, adding to what the request
+        says if it is trusted; `scratch` is for values that are put together.
+        Raises if the header block grows over its limit."""
         scratch.clear()
         if is_trusted:
             _join(req.headers, "x-forwarded-for", scratch)
@@ -98,13 +82,8 @@ struct ClientFacts(Movable):
         mut scratch: Buffer,
         mut out: HeaderMap,
     ) raises HeaderError:
-        """Writes Forwarded (RFC 7239 section 4).
-
-        Args:
-            is_trusted: True to keep what it says, and to add to it.
-
-        Raises:
-            HeaderError: If the header block grows over its limit.
+        """Writes Forwarded (RFC 7239 section 4), adding to what the request
+        says if it is trusted. Raises if the header block grows over its limit.
         """
         scratch.clear()
         if is_trusted:

@@ -68,12 +68,6 @@ struct Durations(Copyable, Movable):
 
 
 def bound_text(index: Int) -> StaticString:
-    """Names the bound of a class.
-
-    Args:
-        index: Which class, below `DURATION_CLASS_COUNT`.
-
-    Returns:
-        The longest duration of it, in seconds, as Prometheus has it.
-    """
+    """Names the longest duration of a class, below `DURATION_CLASS_COUNT`: in
+    seconds, as Prometheus has it."""
     return global_constant[_BOUND_TEXTS]()[index]

@@ -91,14 +91,12 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     var _padding: Padding[128]
     var worker: ArcPointer[ProxyWorker]
-    """What its worker keeps."""
     var loop: ArcPointer[WorkerLoop]
     var phase: RequestPhase
     """What it waits for."""
     var request: UpstreamRequest
     """What is sent and received."""
     var place: Placement
-    """The upstream that it is at."""
     var asks_upstreams_host: Bool
     """True if Host is the upstream's, whichever it is."""
     var host: String
@@ -106,7 +104,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     var upgrade: String
     """The protocol that is asked for; empty if none is."""
     var response: Response
-    """Room for the response."""
     var _completion: Optional[Completion]
     # Rings for the client's connection, while content goes to it.
     var _waker: Optional[StreamWaker]
@@ -122,11 +119,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
         loop: ArcPointer[WorkerLoop],
         method_name: StringSpan,
     ):
-        """Makes an exchange without a request.
-
-        Args:
-            worker: What its worker keeps.
-        """
         self._padding = {}
         self.worker = worker.copy()
         self.loop = loop.copy()
@@ -199,7 +191,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
-        """Goes on with a connection that is ready."""
         if user[].phase.has_head():
             if event.is_writable and user[].phase == RequestPhase.BOTH_WAYS:
                 _send_on(user)
@@ -370,7 +361,6 @@ def _join(e: ArcPointer[Exchange]):
 
 
 def _on_connection(e: ArcPointer[Exchange]):
-    """Looks what has become of the connection."""
     ref x = e[]
     ref upstream = x.request.http2.held()[].stream.held().upstream[]
     if upstream.failure:
@@ -624,7 +614,6 @@ def _receive_head(e: ArcPointer[Exchange]) raises:
 
 
 def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
-    """Goes on with the response, receiving what is there."""
     ref x = e[]
     ref limits = x.worker[].shared[].config.head_limits
     return x.request.advance(limits)

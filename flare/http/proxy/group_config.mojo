@@ -189,11 +189,7 @@ def _within(name: StaticString, value: Int, low: Int, high: Int) raises:
 def check_within(
     what: StaticString, name: StaticString, value: Int, low: Int, high: Int
 ) raises:
-    """Checks a number of a configuration.
-
-    Raises:
-        Error: If it is outside of its range, with the range.
-    """
+    """Checks a number of a configuration; the error names its range."""
     if value < low or value > high:
         raise Error(
             what,

@@ -63,7 +63,6 @@ struct HealthChecks(LoopTask):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Begins what is due."""
         ref self = task[]
         while True:
             var pick = self._shared[].upstreams.next_check()
@@ -85,12 +84,7 @@ def start_health_checks(
     context: ArcPointer[ConnectContext],
     shared: ArcPointer[ProxyShared],
 ):
-    """Begins to ask upstreams how they are, if that is wanted.
-
-    Args:
-        context: What its connections share.
-        shared: What all workers know of the proxy.
-    """
+    """Begins to ask upstreams how they are, if that is wanted."""
     if shared[].group.health_path.byte_length() == 0:
         return
     var checks = ArcPointer(HealthChecks(loop, context, shared))

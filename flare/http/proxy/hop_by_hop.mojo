@@ -10,10 +10,8 @@ struct ForwardedKind(Equatable, TrivialRegisterPassable):
     """What a gateway does with a field."""
 
     var code: UInt8
-    """A small number, distinct for each kind."""
 
     comptime END_TO_END = ForwardedKind(0)
-    """It is passed on as it came."""
     comptime HOP = ForwardedKind(1)
     """It is for one connection, or is written anew for the next: framing, Host
     and credentials for a proxy."""
@@ -22,13 +20,10 @@ struct ForwardedKind(Equatable, TrivialRegisterPassable):
     comptime TE = ForwardedKind(3)
     """TE, of which `trailers` alone may be told to the next hop."""
     comptime UPGRADE = ForwardedKind(4)
-    """Upgrade."""
     comptime CLIENT = ForwardedKind(5)
     """What proxies tell of the client, and anybody can make up."""
     comptime MAX_FORWARDS = ForwardedKind(6)
-    """Max-Forwards."""
     comptime EXPECT = ForwardedKind(7)
-    """Expect."""
 
 
 def _folds_to(name: Span[UInt8, _], text: StaticString) -> Bool:
@@ -55,12 +50,8 @@ def _starts_as(name: Span[UInt8, _], text: StaticString) -> Bool:
 
 
 def request_field_kind(name: Span[UInt8, _]) -> ForwardedKind:
-    """Says what becomes of a field of a request.
-
-    Returns:
-        The kind, by the name alone; a field that Connection names is HOP
-        whatever its kind is.
-    """
+    """Says what becomes of a field of a request, by the name alone; a field
+    that Connection names is HOP whatever its kind is."""
     if len(name) == 0:
         return ForwardedKind.HOP
     # One look at the first letter leaves few names to compare with.
@@ -109,11 +100,8 @@ def request_field_kind(name: Span[UInt8, _]) -> ForwardedKind:
 
 
 def response_field_kind(name: Span[UInt8, _]) -> ForwardedKind:
-    """Says what becomes of a field of a response.
-
-    Returns:
-        END_TO_END, CONNECTION, UPGRADE or HOP.
-    """
+    """Says what becomes of a field of a response: END_TO_END, CONNECTION,
+    UPGRADE or HOP."""
     if len(name) == 0:
         return ForwardedKind.HOP
     var first = ascii_lower(name.at(0))
@@ -149,9 +137,7 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
     """
 
     var has_upgrade: Bool
-    """True if `upgrade` is among them."""
     var has_te: Bool
-    """True if `te` is."""
     # Without those that no field is named by, which nearly all messages have.
     var _names: List[Span[UInt8, Self.o]]
 
@@ -183,11 +169,8 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
             self._names.append(option)
 
     def name(self, field: Span[UInt8, _]) -> Bool:
-        """Tells whether an option names a field.
-
-        Returns:
-            True if the field is for this connection alone.
-        """
+        """Tells whether an option names a field, which is for this connection
+        alone."""
         for index in range(len(self._names)):
             if equals_ignore_case(self._names[index], field):
                 return True
@@ -195,14 +178,8 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
 
 
 def names_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:
-    """Looks for an element of a field that is a list of tokens.
-
-    Args:
-        token: The element, in any case; parameters behind `;` do not matter.
-
-    Returns:
-        True if one line of the field has it.
-    """
+    """Looks in a field that is a list for a token, in any case; parameters
+    behind `;` do not matter."""
     var index = fields.find(name)
     while index >= 0:
         for element in ListElements(fields.value_bytes(index)):

@@ -20,7 +20,6 @@ not asked again."""
 
 
 struct _Slot(Movable):
-    """What leads to one upstream."""
 
     var generation: UInt32
     var connections: List[ArcPointer[Http2Upstream]]
@@ -51,7 +50,6 @@ struct Http2Pool(Movable):
     var _config: Optional[ArcPointer[ClientConfig]]
 
     def __init__(out self):
-        """Makes one without connections."""
         self._slots = []
         self._config = None
 
@@ -72,15 +70,10 @@ struct Http2Pool(Movable):
         return index
 
     def may_ask(mut self, member: MemberId, *, is_tunnel: Bool) -> Bool:
-        """Tells whether an upstream may be asked over HTTP/2.
-
-        Args:
-            is_tunnel: True to ask for a WebSocket.
-
-        Returns:
-            False for a while after it has said that it does not speak HTTP/2,
-            or its SETTINGS have not said that it takes a WebSocket so.
-        """
+        """Tells whether an upstream may be asked over HTTP/2, or for a
+        WebSocket if `is_tunnel`: not for a while after it has said that it does
+        not speak HTTP/2, or its SETTINGS have not said that it takes a
+        WebSocket so."""
         ref slot = self._slots.at(self._index(member))
         var until_ms = slot.http1_until_ms
         if is_tunnel:
@@ -88,7 +81,6 @@ struct Http2Pool(Movable):
         return until_ms <= coarse_monotonic_ms()
 
     def note_http1(mut self, member: MemberId):
-        """Takes note of an upstream that speaks HTTP/1.1."""
         var index = self._index(member)
         self._slots.at(index).http1_until_ms = coarse_monotonic_ms() + _HTTP1_MS
 
@@ -100,12 +92,8 @@ struct Http2Pool(Movable):
         )
 
     def find(mut self, member: MemberId) -> Optional[ArcPointer[Http2Upstream]]:
-        """Finds a connection for one more request.
-
-        Returns:
-            One with room, or one that is being opened; nothing if another one is
-            needed.
-        """
+        """Finds a connection for one more request: with room, or being opened.
+        Nothing if another one is needed."""
         ref slot = self._slots.at(self._index(member))
         slot.drop_used_up()
         for connection in slot.connections:
@@ -143,11 +131,8 @@ def _client_config(config: ProxyConfig) -> ClientConfig:
 
 
 def http2_connector(upstream: Upstream, config: ProxyConfig) -> Connector:
-    """Makes what opens a connection on which HTTP/2 may be spoken.
-
-    Returns:
-        The connector; its time has begun.
-    """
+    """Makes what opens a connection on which HTTP/2 may be spoken; its time has
+    begun."""
     var endpoint = upstream.endpoint.copy()
     endpoint.offers_http2 = config.offers_http2(endpoint.is_tls)
     return Connector(

@@ -53,7 +53,6 @@ def _on_news[U: StreamUser](user: Erased):
 
 @fieldwise_init
 struct _AnyUser(TrivialRegisterPassable):
-    """A user of any type."""
 
     # SAFETY: the connection owns the counted pointer that this leads to, and
     # drops it by `drop`; the functions were made for its type.
@@ -69,13 +68,10 @@ struct Http2Upstream(LinkUser):
     var http2: Optional[OwnedPointer[Http2Link]]
     """What is spoken on it; nothing before it is open and after it is closed."""
     var failure: Optional[ClientError]
-    """Why there is no connection."""
     var plain: Optional[ArcPointer[UpstreamLink]]
     """The connection if the upstream speaks HTTP/1.1, until somebody takes it."""
     var speaks_http1: Bool
-    """True if it does."""
     var request_count: Int
-    """How many requests were sent on it."""
     # Where the loop knows it by; the octets are those of `http2`.
     var _link: Optional[ArcPointer[UpstreamLink]]
     var _config: ArcPointer[ClientConfig]
@@ -95,14 +91,9 @@ struct Http2Upstream(LinkUser):
         expected_streams_max: Int,
         age_max_ms: Int,
     ):
-        """Makes one that is not open; see `open_upstream`.
-
-        Args:
-            config: What HTTP/2 is spoken by.
-            keep_idle_ms: How long it stays open without requests.
-            expected_streams_max: How many requests may wait for it to open.
-            age_max_ms: How long it gets new requests; 0 for no bound.
-        """
+        """Makes one that is not open; see `open_upstream`. It stays open for
+        `keep_idle_ms` without requests, gets new ones for `age_max_ms` (0 for
+        no bound), and lets `expected_streams_max` wait for it to open."""
         self._padding = {}
         self.http2 = None
         self.failure = None
@@ -128,11 +119,7 @@ struct Http2Upstream(LinkUser):
                 user.drop(user.user)
 
     def is_opening(self) -> Bool:
-        """Tells whether it is not known yet what becomes of it.
-
-        Returns:
-            True before it is open.
-        """
+        """Tells whether it is not known yet what becomes of it."""
         return self._link.__bool__() and not self.http2
 
     def is_silent(self) -> Bool:
@@ -140,11 +127,8 @@ struct Http2Upstream(LinkUser):
         return self.http2.__bool__() and self.http2.held()[].is_silent
 
     def is_usable(self) -> Bool:
-        """Tells whether requests may join.
-
-        Returns:
-            False once it is over, too old, or takes no more requests.
-        """
+        """Tells whether requests may join: not once it is over, too old, or
+        takes no more."""
         if self.http2:
             return not (
                 self.http2.held()[].is_closing
@@ -153,46 +137,31 @@ struct Http2Upstream(LinkUser):
         return self.is_opening()
 
     def has_room(self) -> Bool:
-        """Tells whether one request more had better go here than elsewhere.
-
-        Returns:
-            True if there is a stream for it, or as far as it is not known yet
-            there will be.
-        """
+        """Tells whether one request more had better go here than elsewhere:
+        there is a stream for it, or as far as it is not known yet there will
+        be."""
         if self.knows_streams_max():
             return self.streams_max() > self._user_count
         return self._user_count < self._expected_streams_max
 
     def knows_streams_max(self) -> Bool:
-        """Tells whether the upstream has said how many streams it takes.
-
-        Returns:
-            True once its SETTINGS have come.
-        """
+        """Tells whether the upstream's SETTINGS have said how many streams it
+        takes."""
         return self.http2.__bool__() and (
             self.http2.held()[].session.state.has_settings
         )
 
     def streams_max(self) -> Int:
-        """Tells how many requests at once the upstream takes here.
-
-        Returns:
-            What its SETTINGS say, bounded; what was expected before they come.
-        """
+        """Tells how many requests at once the upstream takes here: what its
+        SETTINGS say, bounded; what was expected before they come."""
         if not self.knows_streams_max():
             return self._expected_streams_max
         ref state = self.http2.held()[].session.state
         return min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
 
     def join[U: StreamUser](mut self, user: ArcPointer[U]) -> Int:
-        """Takes a part in it, until `leave`.
-
-        Args:
-            user: Who is called when there is news.
-
-        Returns:
-            The number by which the connection knows him.
-        """
+        """Takes a part in it, until `leave`, for a user who is called when
+        there is news. Returns the number by which the connection knows him."""
         var number = 0
         while number < len(self._users) and self._users.at(number):
             number += 1
@@ -206,15 +175,8 @@ struct Http2Upstream(LinkUser):
         return number
 
     def hand_over[U: StreamUser](mut self, number: Int, user: ArcPointer[U]):
-        """Lets somebody else have a part, under the same number.
-
-        Parameters:
-            U: The new user's type.
-
-        Args:
-            number: What `join` has answered.
-            user: Who is called from now on when there is news.
-        """
+        """Lets somebody else have the part that `join` gave, under the same
+        number."""
         var old = self._users.at(number).held()
         self._users.at(number) = _AnyUser(
             erase(user.copy()), _on_news[U], destroy[ArcPointer[U]]
@@ -227,7 +189,6 @@ struct Http2Upstream(LinkUser):
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
-        """Begins to speak what was agreed on."""
         ref self = user[]
         var link = self._link.held().copy()
         if link[].connection.held()[].is_http2:
@@ -255,11 +216,6 @@ struct Http2Upstream(LinkUser):
 
     @staticmethod
     def on_refused(user: ArcPointer[Self], error: ClientError):
-        """Tells all that wait for it.
-
-        Args:
-            error: Why there is none.
-        """
         user[].failure = error.copy()
         user[]._link = None
         _tell_all(user)
@@ -300,23 +256,15 @@ def open_upstream(
     context: ArcPointer[ConnectContext],
     var connector: Connector,
 ):
-    """Opens a connection; users hear of the end, perhaps at once.
-
-    Args:
-        upstream: The connection, which somebody has joined.
-        context: What connections of the worker share.
-    """
+    """Opens a connection that somebody has joined; users hear of the end,
+    perhaps at once."""
     var link = open_link(loop, context, connector^, upstream)
     upstream[]._link = link.copy()
     start_link(link)
 
 
 def leave(upstream: ArcPointer[Http2Upstream], number: Int):
-    """Gives a part back.
-
-    Args:
-        number: What `join` has answered.
-    """
+    """Gives back the part that `join` gave."""
     ref self = upstream[]
     if not self._users.at(number):
         return
@@ -334,11 +282,8 @@ def leave(upstream: ArcPointer[Http2Upstream], number: Int):
 def take_plain(
     upstream: ArcPointer[Http2Upstream],
 ) -> Optional[ArcPointer[UpstreamLink]]:
-    """Takes the connection of an upstream that speaks HTTP/1.1.
-
-    Returns:
-        The connection, which nobody has; nothing if another one was first.
-    """
+    """Takes the connection of an upstream that speaks HTTP/1.1, which nobody
+    has; nothing if another one was first."""
     var plain = Optional[ArcPointer[UpstreamLink]](None)
     swap(plain, upstream[].plain)
     if plain:

@@ -17,46 +17,28 @@ struct HeadTime(TrivialRegisterPassable):
     var _due_ms: Int
 
     def __init__(out self):
-        """Makes one that has not begun."""
         self._due_ms = NO_DEADLINE_MS
 
     def begin(mut self, head_timeout_ms: Int):
-        """Begins, unless it has.
-
-        Args:
-            head_timeout_ms: The time it has.
-        """
+        """Begins, unless it has."""
         if self._due_ms == NO_DEADLINE_MS:
             self._due_ms = coarse_monotonic_ms() + head_timeout_ms
 
     def is_over(self, now_ms: Int) -> Bool:
-        """Tells whether the head should have been there."""
         return now_ms >= self._due_ms
 
     def deadline_ms(self, wait_ms: Int) -> Int:
-        """Tells until when something may be waited for before.
-
-        Args:
-            wait_ms: Milliseconds from now; negative for no other bound.
-
-        Returns:
-            The earlier time of both.
-        """
+        """Tells until when something may be waited for before: for `wait_ms`,
+        negative for no other bound, but not beyond this time."""
         if wait_ms < 0:
             return self._due_ms
         return min(self._due_ms, coarse_monotonic_ms() + wait_ms)
 
 
 def wait_ms(phase: RequestPhase, config: ProxyConfig) -> Int:
-    """Tells how long a request may wait in a phase, but for what `HeadTime` says.
-
-    Args:
-        phase: What it waits for.
-
-    Returns:
-        Milliseconds; negative where somebody else has a time for it: the
-        connection that is being opened, or the client.
-    """
+    """Tells how long a request may wait in a phase, but for what `HeadTime`
+    says; negative where somebody else has a time for it: the connection that is
+    being opened, or the client."""
     if phase == RequestPhase.SENDING:
         return config.write_timeout_ms
     if phase == RequestPhase.ASKING:
@@ -65,11 +47,7 @@ def wait_ms(phase: RequestPhase, config: ProxyConfig) -> Int:
 
 
 def outcome_of_late(phase: RequestPhase) -> Outcome:
-    """Tells how an attempt has ended whose time is over.
-
-    Args:
-        phase: What it has waited for.
-    """
+    """Tells how an attempt has ended whose time is over."""
     if phase == RequestPhase.CONNECTING:
         return Outcome.CONNECT_TIMEOUT
     if phase == RequestPhase.SENDING:
@@ -78,14 +56,7 @@ def outcome_of_late(phase: RequestPhase) -> Outcome:
 
 
 def reason_of_late(phase: RequestPhase, config: ProxyConfig) -> String:
-    """Explains it.
-
-    Args:
-        phase: What it has waited for.
-
-    Returns:
-        A text for the log.
-    """
+    """Explains it, for the log."""
     if phase == RequestPhase.CONNECTING:
         return String("no stream within ", config.connect_timeout_ms, " ms")
     if phase == RequestPhase.SENDING:

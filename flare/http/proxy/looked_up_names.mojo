@@ -51,20 +51,13 @@ struct LookedUpNames(Movable):
     var _names: List[_Name]
 
     def __init__(out self, interval_ms: Int):
-        """Makes one without names.
-
-        Args:
-            interval_ms: How often each is looked up; 0 for never.
-        """
+        """Makes one without names, each of which is looked up at this interval;
+        0 for never."""
         self._interval_ms = interval_ms
         self._names = []
 
     def add(mut self, address: StringSpan, now_ms: Int):
-        """Takes an upstream that is named.
-
-        Args:
-            address: Where it is, in the words of the configuration.
-        """
+        """Takes an upstream that is named, in the words of the configuration."""
         if self._interval_ms > 0 and self._find(address) < 0:
             self._names.append(_Name(String(address), now_ms))
 
@@ -81,11 +74,8 @@ struct LookedUpNames(Movable):
         return -1
 
     def next(mut self, now_ms: Int) -> Optional[String]:
-        """Finds an upstream that is to be looked up now, and takes note of it.
-
-        Returns:
-            Where it is, for which `end` is owed; nothing if none is due.
-        """
+        """Finds an upstream that is to be looked up now, and takes note of it;
+        nothing if none is due. `end` is owed for it."""
         for index in range(len(self._names)):
             ref name = self._names.at(index)
             if not name.is_asking and now_ms >= name.due_ms:
@@ -94,11 +84,8 @@ struct LookedUpNames(Movable):
         return None
 
     def next_ms(self, now_ms: Int) -> Int:
-        """Tells when to ask `next` again.
-
-        Returns:
-            The time; what is being looked up may fail, and be due so soon.
-        """
+        """Tells when to ask `next` again; what is being looked up may fail, and
+        be due so soon."""
         var soonest_ms = now_ms + self._interval_ms
         for index in range(len(self._names)):
             ref name = self._names.at(index)
@@ -113,17 +100,10 @@ struct LookedUpNames(Movable):
         used_count: Int,
         now_ms: Int,
     ) -> LookupNews:
-        """Takes note of how a look-up has ended.
-
-        Args:
-            address: Which upstream was looked up.
-            found_count: How many upstreams its addresses are; 0 if it has failed.
-            used_count: How many of them have a place.
-
-        Returns:
-            What is worth a line in the log; nothing of a name that was removed
-            meanwhile.
-        """
+        """Takes note of how a look-up has ended: how many upstreams its
+        addresses are (0 if it has failed), and how many of them have a place.
+        Returns what is worth a line in the log; nothing of a name that was
+        removed meanwhile."""
         var news = LookupNews(False, False, found_count, used_count)
         var index = self._find(address)
         if index < 0:
@@ -146,16 +126,12 @@ struct LookedUpNames(Movable):
 
 
 def pair_addresses(addresses: Span[IpAddr, _]) -> List[List[IpAddr]]:
-    """Tells which upstreams the addresses of a name are. Where it has both
-    families, those of the one with more addresses are (of the first one, if there
-    are as many), and each has one of the other beside it, by which it is reached
-    where its own family leads nowhere (RFC 8305).
+    """Tells which upstreams the addresses of a name are, best first.
 
-    Args:
-        addresses: The addresses, best first.
-
-    Returns:
-        For each upstream its address, and perhaps another one, sorted.
+    Where it has both families, those of the one with more addresses are (of the
+    first one, if there are as many), and each has one of the other beside it,
+    by which it is reached where its own family leads nowhere (RFC 8305).
+    Returns for each upstream its address, and perhaps another one, sorted.
     """
     var first = List[IpAddr]()
     var second = List[IpAddr]()

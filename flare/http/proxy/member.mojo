@@ -65,7 +65,6 @@ struct MemberFigures(Copyable, Movable):
 
 
 struct Member(Copyable, Movable):
-    """An upstream, and what is known of it."""
 
     var address: String
     # One of those that the address stands for; empty if it stands for itself.

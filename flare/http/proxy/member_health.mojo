@@ -70,14 +70,10 @@ struct MemberHealth(Copyable, Movable):
     # Since when it may be asked, for the slow start; _NEVER if it always was.
     var _since_ms: Int
     var ejection_count: Int
-    """How often it was ejected."""
 
     def __init__(out self, now_ms: Int, starts_slowly: Bool):
-        """Makes the health of an upstream that nothing is known of.
-
-        Args:
-            starts_slowly: True for one that joins others.
-        """
+        """Makes the health of an upstream that nothing is known of, and that
+        starts slowly if it joins others."""
         self._failures_in_row = 0
         self._window_start_ms = now_ms
         self._window_requests = 0
@@ -96,12 +92,8 @@ struct MemberHealth(Copyable, Movable):
         self.ejection_count = 0
 
     def is_well(mut self, now_ms: Int) -> Bool:
-        """Tells whether it may be asked, as far as its health goes; ends an
-        ejection whose time is over.
-
-        Returns:
-            False while it is ejected or down.
-        """
+        """Tells whether it may be asked, as far as its health goes: not while
+        it is ejected or down. Ends an ejection whose time is over."""
         if self._ejected_until_ms != _NEVER and (
             now_ms >= self._ejected_until_ms
         ):
@@ -111,11 +103,6 @@ struct MemberHealth(Copyable, Movable):
         return self._ejected_until_ms == _NEVER and not self._is_down
 
     def is_ejected(self, now_ms: Int) -> Bool:
-        """Tells whether it is ejected.
-
-        Returns:
-            True until the ejection's end.
-        """
         return now_ms < self._ejected_until_ms
 
     def _begin_anew(mut self, now_ms: Int):
@@ -126,22 +113,16 @@ struct MemberHealth(Copyable, Movable):
         self._since_ms = now_ms
 
     def circuit_admits(self, now_ms: Int) -> Bool:
-        """Tells whether the circuit lets a request pass.
-
-        Returns:
-            True if it is closed, or half-open and nobody tries yet.
-        """
+        """Tells whether the circuit lets a request pass: it is closed, or
+        half-open and nobody tries yet."""
         if self._open_until_ms == _NEVER:
             return True
         return now_ms >= self._open_until_ms and not self._has_trial
 
     def next_change_ms(self, now_ms: Int) -> Int:
-        """Tells when time alone may have it asked again.
-
-        Returns:
-            The end of its ejection, or when its circuit lets a request try,
-            whichever comes first; `NO_CHANGE_MS` if neither is ahead.
-        """
+        """Tells when time alone may have it asked again: the end of its
+        ejection, or when its circuit lets a request try, whichever comes first;
+        `NO_CHANGE_MS` if neither is ahead."""
         var next_ms = NO_CHANGE_MS
         if self.is_ejected(now_ms):
             next_ms = self._ejected_until_ms
@@ -150,22 +131,15 @@ struct MemberHealth(Copyable, Movable):
         return next_ms
 
     def begin_request(mut self) -> Bool:
-        """Notes that a request goes there.
-
-        Returns:
-            True if it is the one that tries whether a circuit may close.
-        """
+        """Notes that a request goes there. Returns True if it is the one that
+        tries whether a circuit may close."""
         if self._open_until_ms == _NEVER:
             return False
         self._has_trial = True
         return True
 
     def state(self, now_ms: Int) -> MemberState:
-        """Names its state, but for draining.
-
-        Returns:
-            The worst that holds.
-        """
+        """Names its state, the worst that holds, but for draining."""
         if self._is_down:
             return MemberState.DOWN
         if self.is_ejected(now_ms):
@@ -181,14 +155,8 @@ struct MemberHealth(Copyable, Movable):
         is_trial: Bool,
         now_ms: Int,
     ) -> Bool:
-        """Learns from a request's end.
-
-        Args:
-            is_trial: What `begin_request` has told.
-
-        Returns:
-            True if it deserves to be ejected.
-        """
+        """Learns from a request's end, and whether it deserves to be ejected;
+        `is_trial` is what `begin_request` has told."""
         if is_trial:
             self._has_trial = False
         if outcome == Outcome.CANCELLED:
@@ -253,11 +221,8 @@ struct MemberHealth(Copyable, Movable):
         self._ejected_until_ms = now_ms + length_ms
 
     def ramp_percent(self, config: GroupConfig, now_ms: Int) -> Int:
-        """Tells which part of its weight it has in its slow start.
-
-        Returns:
-            From 10 to 100.
-        """
+        """Tells which part of its weight it has in its slow start, from 10 to
+        100."""
         if self._since_ms == _NEVER or config.slow_start_ms == 0:
             return 100
         var elapsed_ms = now_ms - self._since_ms
@@ -266,11 +231,7 @@ struct MemberHealth(Copyable, Movable):
         return max(elapsed_ms * 100 // config.slow_start_ms, 10)
 
     def wants_check(self, now_ms: Int) -> Bool:
-        """Tells whether a health check is due.
-
-        Returns:
-            False while one is under way.
-        """
+        """Tells whether a health check is due, and none under way."""
         return not self._is_checking and now_ms >= self._check_due_ms
 
     def begin_check(mut self):
@@ -278,11 +239,8 @@ struct MemberHealth(Copyable, Movable):
         self._is_checking = True
 
     def end_check(mut self, is_good: Bool, config: GroupConfig, now_ms: Int):
-        """Learns from a check.
-
-        Args:
-            is_good: True if the answer came in time and was good.
-        """
+        """Learns from a check, whose answer came in time and was good if
+        `is_good`."""
         self._is_checking = False
         self._check_due_ms = now_ms + config.health_interval_ms
         if is_good:
@@ -302,14 +260,8 @@ struct MemberHealth(Copyable, Movable):
 
 
 def is_failure(outcome: Outcome, config: GroupConfig) -> Bool:
-    """Tells whether an outcome speaks against the upstream.
-
-    Args:
-        outcome: How a request ended.
-
-    Returns:
-        True for failures, and for the statuses that count as such.
-    """
+    """Tells whether an outcome speaks against the upstream: failures, and the
+    statuses that count as such."""
     if outcome != Outcome.ANSWERED:
         return outcome.is_failure()
     var status = Int(outcome.status)

@@ -27,7 +27,6 @@ struct NameLookups(LoopTask):
     def __init__(
         out self, loop: ArcPointer[WorkerLoop], shared: ArcPointer[ProxyShared]
     ):
-        """Makes one that has not begun; see `start_name_lookups`."""
         self._loop = loop.copy()
         self._shared = shared.copy()
         self._token = 0
@@ -39,7 +38,6 @@ struct NameLookups(LoopTask):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Begins what is due."""
         ref self = task[]
         while True:
             var url = self._shared[].upstreams.next_lookup()
@@ -54,11 +52,7 @@ struct NameLookups(LoopTask):
 def start_name_lookups(
     loop: ArcPointer[WorkerLoop], shared: ArcPointer[ProxyShared]
 ):
-    """Begins to look up the names of upstreams, if that is wanted.
-
-    Args:
-        shared: What all workers know of the proxy.
-    """
+    """Begins to look up the names of upstreams, if that is wanted."""
     if shared[].group.lookup_interval_ms == 0:
         return
     var lookups = ArcPointer(NameLookups(loop, shared))

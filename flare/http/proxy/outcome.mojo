@@ -153,7 +153,6 @@ struct Outcome(Equatable, TrivialRegisterPassable):
 
 
 comptime OUTCOME_COUNT = 16
-"""How many kinds there are."""
 
 
 @fieldwise_init

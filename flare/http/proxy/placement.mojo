@@ -46,7 +46,6 @@ struct Placement(Movable):
     var facts: ArcPointer[UpstreamFacts]
     """What is to be told of the upstream."""
     var logs_errors: Bool
-    """True to log what fails."""
     var _shared: ArcPointer[ProxyShared]
     var _upstreams: Upstreams
     # Those that have failed the request, the present one included.
@@ -63,11 +62,6 @@ struct Placement(Movable):
     def __init__(
         out self, shared: ArcPointer[ProxyShared], method_name: StringSpan
     ):
-        """Makes one without an upstream.
-
-        Args:
-            shared: The proxy's settings, and its upstreams.
-        """
         self.method_name = String(method_name)
         self.key = 0
         self.member = MemberId(0, False, 0)
@@ -91,31 +85,19 @@ struct Placement(Movable):
             self._upstreams.finish(self.member, Outcome.CANCELLED, 0)
 
     def choose(mut self) -> Bool:
-        """Chooses an upstream for the next attempt.
-
-        Returns:
-            False if there is none; then `no_upstream` answers.
-        """
+        """Chooses an upstream for the next attempt; False if there is none, and
+        `no_upstream` answers."""
         return self._take(self._upstreams.choose(self.key, self._tried))
 
     def is_full(self) -> Bool:
-        """Tells whether there was no upstream since all are busy.
-
-        Returns:
-            True if it may be worth to `wait`.
-        """
+        """Tells whether there was no upstream since all are busy, so that it
+        may be worth to `wait`."""
         return self._refusal == Outcome.FULL
 
     def wait(mut self, line: Int, token: UInt64) -> Bool:
-        """Waits until an upstream has room.
-
-        Args:
-            line: Of which worker the request is.
-            token: By what that knows the request.
-
-        Returns:
-            False if it may not; else `arrive` or `stop_waiting` ends it.
-        """
+        """Waits until an upstream has room, in the line of a worker that knows
+        the request by a token. False if it may not; else `arrive` or
+        `stop_waiting` ends it."""
         if not self._upstreams.wait(Waiter(line, token, self.key)):
             return False
         self._line = line
@@ -123,23 +105,14 @@ struct Placement(Movable):
         return True
 
     def arrive(mut self, var pick: Pick) -> Bool:
-        """Ends the wait with what was given to it.
-
-        Args:
-            pick: Where the request goes.
-
-        Returns:
-            False if it goes nowhere; then `no_upstream` answers.
-        """
+        """Ends the wait with what was given to it; False if the request goes
+        nowhere, and `no_upstream` answers."""
         self._line = -1
         return self._take(pick^)
 
     def end_wait(mut self) -> Bool:
-        """Ends the wait, whose time is over, with a last try.
-
-        Returns:
-            False if there is no upstream even now; then `no_upstream` answers.
-        """
+        """Ends the wait, whose time is over, with a last try; False if there is
+        no upstream even now, and `no_upstream` answers."""
         return self.arrive(self._upstreams.end_wait(self._line, self._token))
 
     def stop_waiting(mut self):
@@ -170,7 +143,6 @@ struct Placement(Movable):
         self.facts[].connect_us = self._elapsed_us()
 
     def note_head(mut self, status: Int):
-        """Takes note of the head of a response."""
         self.facts[].status = status
         self.facts[].head_us = self._elapsed_us()
 
@@ -178,11 +150,7 @@ struct Placement(Movable):
         return (monotonic_ns() - self._began_ns) // 1_000
 
     def authority(self) -> String:
-        """Tells where the upstream is.
-
-        Returns:
-            Host and port; empty before the first choice.
-        """
+        """Tells host and port of the upstream; empty before the first choice."""
         return self.upstream.held()[].authority if self.upstream else String()
 
     def no_upstream(self) -> Response:
@@ -195,16 +163,8 @@ struct Placement(Movable):
     def failed(
         self, outcome: Outcome, decision: RetryDecision, reason: String
     ) -> Response:
-        """Makes what is answered in place of the upstream, and logs why.
-
-        Args:
-            outcome: How the last attempt has ended.
-            decision: Why there is no other.
-            reason: What has happened in detail.
-
-        Returns:
-            502, 503 or 504.
-        """
+        """Makes what is answered in place of the upstream, 502, 503 or 504, and
+        logs why there is no other attempt."""
         if self.logs_errors:
             var told_as = String()
             if self.upstream:
@@ -217,11 +177,7 @@ struct Placement(Movable):
 
     def report(mut self, outcome: Outcome) -> Bool:
         """Tells the upstream how the attempt has ended; only the first time
-        counts.
-
-        Returns:
-            False if it knows already.
-        """
+        counts, and is True."""
         if not self._is_owed:
             return False
         self._is_owed = False
@@ -232,15 +188,10 @@ struct Placement(Movable):
         mut self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
     ) -> RetryDecision:
         """Chooses an upstream for another attempt, behind `report` of one that
-        has ended without an answer.
+        has ended without an answer. Returns AGAIN if there is one, or why not.
 
-        Args:
-            outcome: How it has ended.
-            was_sent: True if any octet may have reached the upstream.
-            content_is_kept: True if the content is there from its start.
-
-        Returns:
-            AGAIN if there is one, or why not.
+        `was_sent` if any octet may have reached the upstream, `content_is_kept`
+        if the content is there from its start.
         """
         var attempt = self._attempt(outcome, was_sent, content_is_kept)
         var repeated = self._upstreams.repeat(attempt, self.key, self._tried)
@@ -262,11 +213,8 @@ struct Placement(Movable):
 
     def may_lack(self, upgrade: StringSpan) -> Bool:
         """Tells whether the upstream is known to speak HTTP/2 without TLS, and
-        may not understand the HTTP/1.1 that a change of the protocol needs.
-
-        Args:
-            upgrade: The protocol that is asked for; empty if none is.
-        """
+        may not understand the HTTP/1.1 that a change of the protocol needs. The
+        protocol is empty if none is asked for."""
         var is_tls = self.upstream.held()[].endpoint.is_tls
         var is_known = not is_tls and (
             self._shared[].config.http2_prior_knowledge
@@ -274,16 +222,10 @@ struct Placement(Movable):
         return upgrade.byte_length() > 0 and is_known
 
     def asks_again(mut self, status: Int, *, content_is_kept: Bool) -> Bool:
-        """Tells whether an answer has the request sent again, which ends the
-        attempt. An answer for which there is no other upstream is passed on:
-        better than one of the gateway's own.
-
-        Args:
-            content_is_kept: True if the content is there from its start.
-
-        Returns:
-            True for another attempt, for which an upstream is chosen.
-        """
+        """Tells whether an answer has the request sent again, to an upstream
+        that is chosen, which ends the attempt. An answer for which there is no
+        other upstream is passed on: better than one of the gateway's own.
+        `content_is_kept` if the content is there from its start."""
         if len(self._shared[].group.retried_statuses) == 0:
             return False
         var attempt = self._attempt(
@@ -304,32 +246,19 @@ struct Placement(Movable):
             self._upstreams.count_failed(outcome, RetryDecision.BEGUN)
 
     def is_idempotent(self) -> Bool:
-        """Tells whether acting on the request twice is the same as once.
-
-        Returns:
-            True for the methods of RFC 9110 section 9.2.2.
-        """
+        """Tells whether acting on the request twice is the same as once (RFC
+        9110 section 9.2.2)."""
         return is_idempotent(self.method_name)
 
 
 def reason_of_refusal(error: ClientError) -> String:
-    """Explains why there is no connection.
-
-    Returns:
-        A text for the log.
-    """
+    """Explains why there is no connection, for the log."""
     return String("cannot connect: ", error.reason)
 
 
 def reason_over_http1(reason: String) -> String:
-    """Explains what has failed at an upstream that is known to speak HTTP/2.
-
-    Args:
-        reason: How HTTP/1.1 has failed.
-
-    Returns:
-        A text for the log.
-    """
+    """Explains, for the log, how HTTP/1.1 has failed at an upstream that is
+    known to speak HTTP/2."""
     return String(
         "it takes no WebSocket over HTTP/2 (RFC 8441), nor is there another"
         " way over HTTP/1.1: ",
@@ -338,11 +267,8 @@ def reason_over_http1(reason: String) -> String:
 
 
 def outcome_of_refusal(error: ClientError) -> Outcome:
-    """Tells how an attempt has ended that has got no connection.
-
-    Returns:
-        One of the outcomes in which nothing was sent.
-    """
+    """Tells how an attempt has ended that has got no connection, so that
+    nothing was sent."""
     var is_late = error.kind == Timeout or error.kind == ConnectionTimeout
     if error.phase == Phase.RESOLVE:
         return Outcome.DNS_TIMEOUT if is_late else Outcome.DNS_FAILED
@@ -356,16 +282,10 @@ def outcome_of_refusal(error: ClientError) -> Outcome:
 
 
 def outcome_of_failure(error: ClientError, is_silent: Bool) -> Outcome:
-    """Tells how an attempt over HTTP/2 has ended that has got no response.
-
-    Args:
-        is_silent: True if the upstream has not answered PING. It may still be at
-            it, as one that takes too long.
-
-    Returns:
-        BAD_RESPONSE for what breaks the rules, HEAD_TIMEOUT for silence, else
-        RESET.
-    """
+    """Tells how an attempt over HTTP/2 has ended that has got no response:
+    BAD_RESPONSE for what breaks the rules, HEAD_TIMEOUT for silence, else
+    RESET. An upstream that is silent, and does not answer PING, may still be at
+    it, as one that takes too long."""
     if is_silent:
         return Outcome.HEAD_TIMEOUT
     if error.kind == MalformedResponse or error.kind == ResponseTooLarge:
@@ -391,15 +311,8 @@ def _is_of_certificate(kind: TlsErrorKind) -> Bool:
 
 
 def gateway_failure(outcome: Outcome, via: StringSpan) -> Response:
-    """Makes what is answered in place of an upstream.
-
-    Args:
-        outcome: How the last attempt has ended.
-        via: The gateway's name, for Proxy-Status (RFC 9209).
-
-    Returns:
-        502, 503 or 504.
-    """
+    """Makes what is answered in place of an upstream, 502, 503 or 504; `via` is
+    the gateway's name, for Proxy-Status (RFC 9209)."""
     var response = refusal(
         outcome.client_status(), String(outcome.reason(), "\n")
     )
@@ -416,14 +329,8 @@ def gateway_failure(outcome: Outcome, via: StringSpan) -> Response:
 def log_failure(
     authority: String, outcome: Outcome, decision: RetryDecision, reason: String
 ):
-    """Logs a request that an upstream has failed.
-
-    Args:
-        authority: Where the upstream is.
-        outcome: How the last attempt has ended.
-        decision: Why there is no other.
-        reason: What has happened in detail.
-    """
+    """Logs a request that an upstream has failed, and why there is no other
+    attempt."""
     log_line(
         String(
             "proxy: ",

@@ -127,12 +127,9 @@ struct ProxyShared(Movable):
     def __init__(
         out self, var config: ProxyConfig, urls: Span[String, _]
     ) raises:
-        """Takes the settings, and reads where the upstreams are.
-
-        Raises:
-            Error: If there is none, one is no such URL, or the settings
-                contradict themselves.
-        """
+        """Takes the settings, and reads where the upstreams are. Raises if
+        there is none, one is no such URL, or the settings contradict
+        themselves."""
         config.check()
         if len(urls) == 0:
             raise Error(

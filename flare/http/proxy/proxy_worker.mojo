@@ -69,11 +69,8 @@ struct ProxyWorker(Movable):
 
     var _padding: Padding[200]
     var shared: ArcPointer[ProxyShared]
-    """What all workers know."""
     var context: ArcPointer[ConnectContext]
-    """What the connections share."""
     var forwarded: ForwardedRequest
-    """The request at hand."""
     var scratch: Buffer
     """Content on its way from one buffer to another; empty between calls."""
     var http2: Http2Pool
@@ -86,11 +83,6 @@ struct ProxyWorker(Movable):
     var _outputs: List[Buffer]
 
     def __init__(out self, shared: ArcPointer[ProxyShared]):
-        """Makes one without connections.
-
-        Args:
-            shared: What all workers know.
-        """
         self._padding = {}
         self.shared = shared.copy()
         self.context = ArcPointer(
@@ -114,17 +106,9 @@ struct ProxyWorker(Movable):
         host: StringSpan,
         completion: Optional[Completion],
     ) raises:
-        """Passes interim responses on (RFC 9110 section 15.2).
-
-        Args:
-            interim: The responses; none afterwards.
-            place: Which upstream it is.
-            host: The Host that it was asked for.
-            completion: Takes them, unless the client has gone.
-
-        Raises:
-            Error: If the fields are longer than a header block may be.
-        """
+        """Passes interim responses on (RFC 9110 section 15.2), unless the
+        client has gone; none are left. `host` is what the upstream was asked
+        for. Raises if the fields are longer than a header block may be."""
         while len(interim) > 0:
             var received = interim.pop(0)
             if completion:
@@ -139,16 +123,9 @@ struct ProxyWorker(Movable):
         host: StringSpan,
         mut out: HeaderMap,
     ) raises HeaderError:
-        """Makes the fields of a response to the client.
-
-        Args:
-            place: Which upstream it is.
-            host: The Host that it was asked for.
-            out: Where to; the fields are added.
-
-        Raises:
-            HeaderError: If they are longer than a header block may be.
-        """
+        """Adds the fields of a response to the client; `host` is what the
+        upstream was asked for. Raises if they are longer than a header block
+        may be."""
         self.shared[].config.rules.forward_response(
             received,
             UpstreamNames(
@@ -203,11 +180,7 @@ struct ProxyWorker(Movable):
         links.idle.put(link.copy(), end_ms)
 
     def connector(self, upstream: Upstream) -> Connector:
-        """Makes what opens a connection.
-
-        Returns:
-            The connector; its time has begun.
-        """
+        """Makes what opens a connection; its time has begun."""
         return Connector(
             upstream.endpoint,
             None,
@@ -222,7 +195,6 @@ struct ProxyWorker(Movable):
         return OwnedPointer(ResponseParser(PARSER_LEN))
 
     def give_parser(mut self, var parser: OwnedPointer[ResponseParser]):
-        """Takes a parser back."""
         if (
             len(self._parsers) < _KEPT_COUNT_MAX
             and parser[].input.capacity() <= _PARSER_KEEP_LEN_MAX
@@ -254,14 +226,7 @@ struct ProxyWorker(Movable):
 def worker_of(
     loop: ArcPointer[WorkerLoop], shared: ArcPointer[ProxyShared]
 ) -> ArcPointer[ProxyWorker]:
-    """Finds what a worker keeps for a proxy, or makes it.
-
-    Args:
-        shared: What all workers know of the proxy.
-
-    Returns:
-        What the worker keeps.
-    """
+    """Finds what a worker keeps for a proxy, or makes it."""
     # Nobody else has that address while the proxy lives.
     var key = Int(Pointer(to=shared[]))
     # SAFETY: kept below, under the same key, with the same type.

@@ -27,15 +27,8 @@ comptime _WEBSOCKET = StaticString("websocket")
 
 
 def asks_for_websocket(req: Request, upgrade: StringSpan) -> Bool:
-    """Tells whether a request may be an extended CONNECT of HTTP/2, too.
-
-    Args:
-        upgrade: The protocol that it asks for.
-
-    Returns:
-        False for another protocol, and for a request with content, which has no
-        place there.
-    """
+    """Tells whether a request may be an extended CONNECT of HTTP/2, too: not
+    for another protocol, nor with content, which has no place there."""
     return (
         equals_ignore_case(upgrade.as_bytes(), _WEBSOCKET.as_bytes())
         and req.method == Method.GET
@@ -65,11 +58,7 @@ struct StreamHandshake(Movable):
             self.fault = String(error, "\n")
 
     def answer(self, mut headers: HeaderMap) raises HeaderError:
-        """Adds what says that the protocol has changed.
-
-        Raises:
-            HeaderError: If they are longer than a header block may be.
-        """
+        """Adds what says that the protocol has changed."""
         # It says nothing of a tunnel (RFC 9110 section 9.3.6).
         _ = headers.remove("Content-Length")
         _ = headers.remove("Sec-WebSocket-Accept")
@@ -80,7 +69,6 @@ struct StreamHandshake(Movable):
 
 
 struct _StreamEnd(StreamUser, TunnelSide):
-    """A stream that the upstream has opened."""
 
     var _padding: Padding[200]
     # Nothing once it is closed.
@@ -144,15 +132,8 @@ struct _StreamEnd(StreamUser, TunnelSide):
 
 
 def opens_tunnel(mut stream: UpstreamStream) -> Bool:
-    """Tells whether an upstream has opened the tunnel; if not, the request ends
-    there (RFC 9110 section 9.3.6).
-
-    Args:
-        stream: The stream, whose head has come.
-
-    Returns:
-        True for a status of success.
-    """
+    """Tells whether the head of an upstream has opened the tunnel; if not, the
+    request ends there (RFC 9110 section 9.3.6)."""
     if stream.flight.held()[].status < _REDIRECTION:
         return True
     if not stream.has_sent_end():
@@ -165,14 +146,8 @@ def begin_stream_tunnel(
     loop: ArcPointer[WorkerLoop],
     idle_timeout_ms: Int,
 ) -> Body:
-    """Makes a tunnel of a stream that the upstream has opened.
-
-    Args:
-        idle_timeout_ms: Longest time in which nothing moves.
-
-    Returns:
-        The body of the response with 101.
-    """
+    """Makes a tunnel of a stream that the upstream has opened: the body of the
+    response with 101. It ends when nothing moves for `idle_timeout_ms`."""
     var upstream = stream.upstream.copy()
     var number = stream.number
     var end = ArcPointer(_StreamEnd(stream^, loop))

@@ -32,20 +32,15 @@ def _octet_at(path: Span[UInt8, _], offset: Int) -> _Octet:
 
 
 def has_dot_segment(path: Span[UInt8, _]) -> Bool:
-    """Tells whether an upstream could take a path for another one.
+    """Tells whether an upstream could take a path for another one: a part
+    between slashes, be they encoded or backslashes, is `.` or `..`, in whatever
+    spelling.
 
     The router compares segments as they stand, and knows no `..`; an upstream
-    may remove dot segments (RFC 3986 section 5.2.4), before or after it decodes,
-    and with either slash. So `/public/..%2fadmin` is what `/public/*rest`
-    answers here, and `/admin` there. Path parameters (`/..;x/`) hide dots from
-    some and not from others.
-
-    Args:
-        path: The path as it was sent.
-
-    Returns:
-        True if a part between slashes, be they encoded or backslashes, is `.`
-        or `..`, in whatever spelling.
+    may remove dot segments (RFC 3986 section 5.2.4), before or after it
+    decodes, and with either slash. So `/public/..%2fadmin` is what
+    `/public/*rest` answers here, and `/admin` there. Path parameters (`/..;x/`)
+    hide dots from some and not from others.
     """
     var offset = 0
     var dot_count = 0
@@ -70,18 +65,12 @@ def has_dot_segment(path: Span[UInt8, _]) -> Bool:
 
 
 def prefix_len(path: Span[UInt8, _], prefix: Span[UInt8, _]) -> Int:
-    """Finds where a prefix of whole segments ends in a path.
+    """Finds how many octets of a path, as it was sent, stand for a prefix of
+    whole segments; -1 if it does not begin with it. The prefix begins with `/`,
+    ends with none, and is not encoded.
 
     Source: RFC 3986 section 6.2.2.2: `/%61pi` is `/api`, to the router, too. An
     encoded slash is no slash.
-
-    Args:
-        path: The path as it was sent.
-        prefix: Begins with `/` and ends with none; not encoded.
-
-    Returns:
-        How many octets of the path stand for the prefix, or -1 if it does not
-        begin with it.
     """
     var offset = 0
     for wanted in prefix:
@@ -98,19 +87,12 @@ def prefix_len(path: Span[UInt8, _], prefix: Span[UInt8, _]) -> Int:
 
 
 def checked_prefix(prefix: StringSpan, *, is_encoded: Bool) raises -> String:
-    """Checks a path prefix of a configuration.
+    """Checks a path prefix of a configuration: empty, or a path that begins
+    with `/`; slashes at its end are dropped. Raises if it begins with another
+    octet, or holds one that it may not.
 
-    Args:
-        prefix: Empty, or a path that begins with `/`; slashes at its end are
-            dropped.
-        is_encoded: True if it goes into a target as it stands, False if it is
-            compared with decoded segments, as a route's pattern is.
-
-    Returns:
-        The prefix without a slash at its end.
-
-    Raises:
-        Error: If it begins with another octet, or holds one that it may not.
+    It goes into a target as it stands if `is_encoded`, else it is compared with
+    decoded segments, as a route's pattern is.
     """
     var octets = prefix.as_bytes()
     var end = len(octets)

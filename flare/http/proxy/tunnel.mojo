@@ -33,11 +33,6 @@ struct IdleClock(TrivialRegisterPassable):
     var _last_ms: Int
 
     def __init__(out self, timeout_ms: Int):
-        """Begins now.
-
-        Args:
-            timeout_ms: Longest time in which nothing moves.
-        """
         self.timeout_ms = timeout_ms
         self._last_ms = coarse_monotonic_ms()
 
@@ -46,11 +41,7 @@ struct IdleClock(TrivialRegisterPassable):
         self._last_ms = coarse_monotonic_ms()
 
     def check(self) raises:
-        """Ends a tunnel in which nothing moves.
-
-        Raises:
-            Error: If that has lasted for too long.
-        """
+        """Raises if nothing has moved in a tunnel for too long."""
         if coarse_monotonic_ms() - self._last_ms >= self.timeout_ms:
             raise Error("nothing has moved for ", self.timeout_ms, " ms")
 
@@ -67,26 +58,12 @@ trait TunnelSide(Deinitable, Movable):
         ...
 
     def send(mut self, mut unsent: Buffer, ends: Bool) raises:
-        """Sends what the upstream takes.
-
-        Args:
-            unsent: The octets; those that were sent are taken out.
-            ends: True if nothing will follow them.
-
-        Raises:
-            Error: If the upstream has gone.
-        """
+        """Sends what the upstream takes, and takes it out of `unsent`; nothing
+        follows if `ends`. Raises if the upstream has gone."""
         ...
 
     def take(mut self, mut out: Buffer) raises -> Poll:
-        """Takes what the upstream has sent.
-
-        Args:
-            out: Where to append it.
-
-        Raises:
-            Error: If the upstream has gone.
-        """
+        """Appends what the upstream has sent. Raises if it has gone."""
         ...
 
     def may_end(self) -> Bool:
@@ -94,17 +71,12 @@ trait TunnelSide(Deinitable, Movable):
         ...
 
     def close(mut self, unsent: Span[UInt8, _]):
-        """Ends it, whatever is under way.
-
-        Args:
-            unsent: What the upstream has not taken. If it still does not, it
-                must not take what it got for all.
-        """
+        """Ends it, whatever is under way. If the upstream still does not take
+        what is unsent, it must not take what it got for all."""
         ...
 
 
 struct Tunnel[S: TunnelSide](UpgradedProtocol):
-    """A tunnel, for the client's connection."""
 
     var _side: ArcPointer[Self.S]
     # What the upstream has not taken yet.
@@ -113,11 +85,6 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
     var _clock: IdleClock
 
     def __init__(out self, side: ArcPointer[Self.S], idle_timeout_ms: Int):
-        """Takes the upstream's end.
-
-        Args:
-            idle_timeout_ms: Longest time in which nothing moves.
-        """
         self._side = side.copy()
         self._unsent = Buffer(0)
         self._ends = False
@@ -132,17 +99,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         self._side[].set_waker(waker^)
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
-        """Sends the client's octets on.
-
-        Args:
-            out: Stays as it is.
-
-        Returns:
-            That what follows is made by `fill`.
-
-        Raises:
-            Error: If the upstream has gone.
-        """
+        """Sends the client's octets on; what follows is made by `fill`."""
         self._clock.note()
         self._unsent.append(input.span())
         self._send()
@@ -158,10 +115,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
 
     def end_input(mut self) -> Bool:
         """Ends the direction to the upstream, too, behind what waits for it.
-
-        Returns:
-            True if the upstream's own goes on.
-        """
+        Returns True if the upstream's own goes on."""
         if not self._side[].may_end():
             return False
         self._ends = True
@@ -178,11 +132,8 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         return len(self._unsent) > 0
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Takes what the upstream has sent, and sends it what waits.
-
-        Raises:
-            Error: If the upstream has gone, or nothing moves for too long.
-        """
+        """Takes what the upstream has sent, and sends it what waits. Raises if
+        it has gone, or nothing moves for too long."""
         self._send()
         var had_len = len(out)
         var poll = self._side[].take(out)
@@ -289,17 +240,10 @@ struct _LinkEnd(LinkUser, TunnelSide):
 def agree_on_protocol(
     parser: ResponseParser, wanted: String, mut response: Response
 ) raises:
-    """Checks to which protocol an upstream changes, and tells the client.
+    """Checks to which protocol the upstream changes with its 101, and tells the
+    client. Raises if it is not the one asked for.
 
     Source: RFC 9110 section 7.8.
-
-    Args:
-        parser: Has a head with 101.
-        wanted: What the client has asked for.
-        response: Gets the fields that say so.
-
-    Raises:
-        Error: If it is another one.
     """
     var named = parser.fields().get("upgrade")
     var protocol = String(named.held()) if named else String()
@@ -315,15 +259,9 @@ def begin_tunnel(
     first: Span[UInt8, _],
     idle_timeout_ms: Int,
 ) -> Body:
-    """Makes a tunnel of a connection that has changed its protocol.
-
-    Args:
-        link: The connection; lent to the tunnel from now on.
-        first: What the upstream has sent already.
-        idle_timeout_ms: Longest time in which nothing moves.
-
-    Returns:
-        The body of the response with 101.
+    """Makes a tunnel of a connection that has changed its protocol, lent to it
+    from now on: the body of the response with 101. `first` is what the upstream
+    has sent already; the tunnel ends when nothing moves for `idle_timeout_ms`.
     """
     var octets = List[UInt8](capacity=len(first))
     octets.extend(first)

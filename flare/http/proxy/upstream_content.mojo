@@ -18,26 +18,12 @@ struct NoContent(BodySource):
         pass
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Makes nothing.
-
-        Args:
-            out: Stays as it is.
-
-        Returns:
-            That this was all.
-        """
+        """Makes nothing, and says that this was all."""
         return Poll.DONE
 
 
 def trailers_of(fields: HeaderMap) -> Trailers:
-    """Takes what may be sent on of a trailer section (RFC 9110 section 6.5.1).
-
-    Args:
-        fields: The fields that were received.
-
-    Returns:
-        Those that may be trailers.
-    """
+    """Takes what may be sent on of a trailer section (RFC 9110 section 6.5.1)."""
     var trailers = Trailers()
     for index in range(len(fields)):
         try:
@@ -49,11 +35,8 @@ def trailers_of(fields: HeaderMap) -> Trailers:
 
 
 def has_events(response: Response) -> Bool:
-    """Tells whether the content goes on until somebody leaves.
-
-    Returns:
-        True for server-sent events.
-    """
+    """Tells whether the content is server-sent events, and goes on until
+    somebody leaves."""
     var content_type = response.headers.content_type().as_bytes()
     return len(content_type) >= _EVENTS.byte_length() and (
         equals_ignore_case(
@@ -63,11 +46,8 @@ def has_events(response: Response) -> Bool:
 
 
 def announce(mut response: Response, length: Optional[Int]) raises:
-    """Says how long the content would be that HEAD has not asked for.
-
-    Args:
-        length: How long, if the upstream has said so.
-    """
+    """Says how long the content would be that HEAD has not asked for, if the
+    upstream has said so."""
     if length:
         response.headers.set("Content-Length", String(length.held()))
     else:

@@ -18,7 +18,6 @@ comptime REMOVED_MAX = 64
 """How many upstreams that were removed are known to have been there."""
 
 comptime WEIGHT_MAX = 1_000
-"""The highest weight of an upstream."""
 
 comptime _PERCENT = 100
 

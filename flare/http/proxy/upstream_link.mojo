@@ -89,7 +89,6 @@ def _on_late[U: LinkUser](user: Erased):
 
 @fieldwise_init
 struct _AnyUser(TrivialRegisterPassable):
-    """A user of any type."""
 
     # SAFETY: the link owns this counted pointer, and drops it by `drop`; the
     # functions were made for its type.
@@ -102,7 +101,6 @@ struct _AnyUser(TrivialRegisterPassable):
 
 
 struct UpstreamLink(LoopTask, OctetStream):
-    """A connection to an upstream."""
 
     var _padding: Padding[200]
     var connection: Optional[OwnedPointer[ClientConnection]]
@@ -115,7 +113,6 @@ struct UpstreamLink(LoopTask, OctetStream):
     var request_count: Int
     """How many requests it has carried, the present one included."""
     var opened_ms: Int
-    """When it was opened."""
     var _loop: ArcPointer[WorkerLoop]
     var _context: ArcPointer[ConnectContext]
     var _token: UInt64
@@ -153,19 +150,12 @@ struct UpstreamLink(LoopTask, OctetStream):
         self.may_have_more = True
 
     def token(self) -> UInt64:
-        """Tells by what the loop knows the connection.
-
-        Returns:
-            The token of its task.
-        """
+        """Tells by what the loop knows the connection."""
         return self._token
 
     def is_open(self) -> Bool:
-        """Tells whether the connection can be used.
-
-        Returns:
-            False before it is open and after it is closed.
-        """
+        """Tells whether the connection can be used: not before it is open and
+        after it is closed."""
         return self.connection.__bool__()
 
     def is_older_than(self, age_max_ms: Int) -> Bool:
@@ -202,11 +192,8 @@ struct UpstreamLink(LoopTask, OctetStream):
             user.drop(user.user)
 
     def set_deadline(self, wait_ms: Int):
-        """Sets the time that its user has, or the idle connection.
-
-        Args:
-            wait_ms: Milliseconds from now; negative for ever.
-        """
+        """Sets the time that its user has, or the idle connection; negative for
+        ever."""
         var deadline_ms = NO_DEADLINE_MS
         if wait_ms >= 0:
             deadline_ms = coarse_monotonic_ms() + wait_ms
@@ -224,11 +211,8 @@ struct UpstreamLink(LoopTask, OctetStream):
 
     @no_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets.
-
-        Returns:
-            How many were taken, or a negative number as `Transport` gives it.
-        """
+        """Writes octets. Returns how many were taken, or a negative number as
+        `Transport` gives it."""
         ref transport = self.connection.held()[].transport
         while True:
             var count = transport.send(octets)
@@ -239,15 +223,9 @@ struct UpstreamLink(LoopTask, OctetStream):
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]
     ) -> Int:
-        """Writes two pieces, without joining them.
-
-        Args:
-            first: What goes first; not empty.
-
-        Returns:
-            How many octets of both were taken, or a negative number as
-            `Transport` gives it.
-        """
+        """Writes two pieces, the first not empty, without joining them. Returns
+        how many octets of both were taken, or a negative number as `Transport`
+        gives it."""
         ref transport = self.connection.held()[].transport
         while True:
             var count = transport.send_two(first, second)
@@ -255,21 +233,15 @@ struct UpstreamLink(LoopTask, OctetStream):
                 return count
 
     def flush(mut self) -> Int:
-        """Sends what was taken and has not left yet.
-
-        Returns:
-            0 if all has left, or a negative number.
-        """
+        """Sends what was taken and has not left yet. Returns 0 if all has left,
+        or a negative number."""
         return self.connection.held()[].transport.flush()
 
     @no_inline
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
-        """Reads octets, if there may be some.
-
-        Returns:
-            How many, 0 at the end of the stream, or a negative number as
-            `Transport` gives it; -EAGAIN if nothing is there.
-        """
+        """Reads octets, if there may be some. Returns how many, 0 at the end of
+        the stream, or a negative number as `Transport` gives it; -EAGAIN if
+        nothing is there."""
         ref transport = self.connection.held()[].transport
         if not self.is_readable and not transport.has_buffered():
             return -EAGAIN
@@ -323,12 +295,7 @@ def open_link[
     var connector: Connector,
     user: ArcPointer[U],
 ) -> ArcPointer[UpstreamLink]:
-    """Makes a connection that `start_link` will open, and lends it.
-
-    Args:
-        context: What connections of the worker share.
-        user: Whom it is lent to.
-    """
+    """Makes a connection that `start_link` will open, and lends it to a user."""
     var link = ArcPointer(UpstreamLink(loop, context, connector^))
     link[]._token = loop[].add(link)
     link[].lend(user)
@@ -336,11 +303,8 @@ def open_link[
 
 
 def start_link(link: ArcPointer[UpstreamLink]):
-    """Begins to open a connection; its user may hear of the end at once.
-
-    Args:
-        link: What `open_link` has made.
-    """
+    """Begins to open a connection that `open_link` has made; its user may hear
+    of the end at once."""
     _connect(link)
 
 

@@ -233,16 +233,9 @@ struct UpstreamOrders(Copyable, Movable):
 
 
 def add_figures(mut sums: List[UpstreamSums], text: String) raises:
-    """Adds what one worker knows.
-
-    Args:
-        sums: What others have told.
-        text: A line for each upstream: state, requests, ejections, the counts
-            of outcomes, and the address.
-
-    Raises:
-        Error: If it has another form.
-    """
+    """Adds what one worker knows: a line for each upstream, with state,
+    requests, ejections, the counts of outcomes, and the address. Raises if the
+    text has another form."""
     for line in text.split("\n"):
         if line.byte_length() == 0:
             continue

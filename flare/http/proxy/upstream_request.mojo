@@ -43,11 +43,8 @@ struct StreamSide(Movable):
         var request: Http2Request,
         var handshake: Optional[StreamHandshake],
     ):
-        """Takes a request.
-
-        Args:
-            handshake: Of a WebSocket, if it asks for one.
-        """
+        """Takes a request, with the handshake of a WebSocket if it asks for
+        one."""
         self.request = request^
         self.handshake = handshake^
         self.stream = None
@@ -56,7 +53,6 @@ struct StreamSide(Movable):
 
 @fieldwise_init
 struct UpstreamHead(Copyable, Movable):
-    """What the head of a response says of it."""
 
     var status: Int
     var length: Optional[Int]
@@ -71,7 +67,6 @@ struct UpstreamRequest(Movable):
 
     var method: Method
     var http1: Http1Request
-    """The request for an upstream that speaks HTTP/1.1."""
     var http2: Optional[OwnedPointer[StreamSide]]
     """The request as long as the upstream may speak HTTP/2; nothing is written for
     HTTP/1.1 then."""
@@ -86,11 +81,7 @@ struct UpstreamRequest(Movable):
     than it had; 0 in an attempt that has not begun to send."""
 
     def __init__(out self, method_name: StringSpan, var output: Buffer):
-        """Makes one without a request.
-
-        Args:
-            output: Room for what is sent; empty.
-        """
+        """Makes one without a request; `output` is room for what is sent."""
         self.method = Method(method_name)
         self.http1 = Http1Request(output^)
         self.http2 = None
@@ -100,11 +91,7 @@ struct UpstreamRequest(Movable):
         self.taken_ms = 0
 
     def supply(self) -> Supply:
-        """Tells how much of the request is here.
-
-        Returns:
-            The same as that of the version.
-        """
+        """Tells how much of the request is here, as its version does."""
         if self.http2:
             return self.http2.held()[].request.outgoing.supply
         return self.http1.outgoing.supply
@@ -114,7 +101,6 @@ struct UpstreamRequest(Movable):
         return self.http2.held()[].stream.held().flight.held().copy()
 
     def has_stream(self) -> Bool:
-        """Tells whether it is sent on a stream."""
         return (
             self.http2.__bool__()
             and self.http2.held()[].stream.__bool__()
@@ -122,35 +108,21 @@ struct UpstreamRequest(Movable):
         )
 
     def has_failed(self) -> Bool:
-        """Tells whether the stream is known to have failed.
-
-        Returns:
-            True if so; never over HTTP/1.1, where `push` says it.
-        """
+        """Tells whether the stream is known to have failed; never over
+        HTTP/1.1, where `push` says it."""
         return self.has_stream() and self.flight()[].failure.__bool__()
 
     def may_have_been_sent(self) -> Bool:
-        """Tells whether any octet may have reached the upstream in this attempt.
-
-        Returns:
-            False if none has left.
-        """
+        """Tells whether any octet may have reached the upstream in this
+        attempt."""
         return self.http1.outgoing.sent_count > 0 or self.has_stream()
 
     def push(
         mut self, mut scratch: Buffer, now_ms: Int
     ) raises BodyError -> RequestEvent:
-        """Sends what is there, and takes more of the content.
-
-        Args:
-            scratch: Room; empty, and empty again afterwards.
-
-        Returns:
-            What follows, as `OutgoingRequest.push` says it.
-
-        Raises:
-            BodyError: If no more of the content will come.
-        """
+        """Sends what is there, and takes more of the content; `scratch` is
+        empty before and after. Returns what `OutgoingRequest.push` says. Raises
+        if no more of the content will come."""
         while True:
             var event: RequestEvent
             if self.http2:
@@ -198,11 +170,7 @@ struct UpstreamRequest(Movable):
         return True
 
     def end_sending(mut self) -> Buffer:
-        """Lets go what was sent: the response may go on for long.
-
-        Returns:
-            The room that it had.
-        """
+        """Lets go the room of what was sent: the response may go on for long."""
         self.content = None
         if self.http2:
             self.http2.held()[].request.outgoing.output = Buffer(0)
@@ -214,17 +182,10 @@ struct UpstreamRequest(Movable):
 
     def advance(mut self, limits: HeadLimits) raises -> ResponseProgress:
         """Goes on with a response over HTTP/1.1, receiving what is there.
-
-        Args:
-            limits: Bounds of its head.
-
-        Raises:
-            Error: If the connection or the response fails.
-        """
+        Raises if the connection or the response fails."""
         return self.http1.receive(self.link.held()[], limits)
 
     def head(mut self) -> UpstreamHead:
-        """Reads the head that is complete."""
         if self.http2:
             var flight = self.flight()
             return UpstreamHead(
@@ -243,28 +204,15 @@ struct UpstreamRequest(Movable):
 
     def may_want_rest(self) -> Bool:
         """Tells whether an upstream that has begun to answer may still want the
-        rest of the request.
-
-        Returns:
-            False if the connection ends with its error.
-        """
+        rest of the request: not if the connection ends with its error."""
         return self.http2.__bool__() or self.http1.wants_rest()
 
     def take_here(
         mut self, mut out: List[UInt8], limits: HeadLimits
     ) raises -> Bool:
-        """Takes content that has come with the head. What may stay on a stream
-        stays there, so that its window holds the upstream.
-
-        Args:
-            out: Where to append it.
-
-        Returns:
-            True if that is all.
-
-        Raises:
-            Error: If the content breaks a rule.
-        """
+        """Appends content that has come with the head; True if that is all.
+        What may stay on a stream stays there, so that its window holds the
+        upstream."""
         if self.http2:
             var flight = self.flight()
             if flight[].has_ended:
@@ -278,14 +226,8 @@ struct UpstreamRequest(Movable):
             out.extend(parser.content())
 
     def pull(mut self, mut out: Buffer, limits: HeadLimits) raises -> Poll:
-        """Takes what has come of the content, and lets the upstream send more.
-
-        Args:
-            out: Where to append it.
-
-        Raises:
-            Error: If the upstream fails.
-        """
+        """Appends what has come of the content, and lets the upstream send
+        more."""
         if self.http2:
             return self.http2.held()[].stream.held().take(out, _PIECE_LEN)
         while len(out) < _PIECE_LEN:
@@ -299,11 +241,8 @@ struct UpstreamRequest(Movable):
         return Poll.READY
 
     def trailers(self) -> Trailers:
-        """Takes what has followed the content of a response that is complete.
-
-        Returns:
-            The fields that may be sent on.
-        """
+        """Takes what has followed the content of a response that is complete,
+        as far as it may be sent on."""
         if self.http2:
             return trailers_of(self.flight()[].trailers)
         ref parser = self.http1.parser.held()[]
@@ -312,12 +251,8 @@ struct UpstreamRequest(Movable):
         return trailers_of(owned_fields(parser.trailers()))
 
     def keep_link(mut self) -> Optional[ArcPointer[UpstreamLink]]:
-        """Takes the connection out behind a response that is complete, if it is
-        good for another request.
-
-        Returns:
-            The connection, which nobody has.
-        """
+        """Takes the connection, which nobody has, out behind a response that is
+        complete, if it is good for another request."""
         if self.http2 or not self.http1.end_response():
             return None
         ref link = self.link.held()[]

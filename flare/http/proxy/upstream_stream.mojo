@@ -24,11 +24,7 @@ struct UpstreamStream(Movable, RequestStream):
     """By what the connection knows who has it."""
 
     def __init__(out self, upstream: ArcPointer[Http2Upstream], number: Int):
-        """Takes a part that was joined.
-
-        Args:
-            number: What its `join` has answered.
-        """
+        """Takes a part that was joined under a number."""
         self.upstream = upstream.copy()
         self.flight = None
         self.number = number
@@ -45,15 +41,9 @@ struct UpstreamStream(Movable, RequestStream):
         *,
         is_tunnel: Bool,
     ) raises ClientError:
-        """Hands the fields of a request to the connection, for `open`.
-
-        Args:
-            host: Host and port that are asked for.
-            is_tunnel: True for the handshake of a WebSocket (RFC 8441).
-
-        Raises:
-            ClientError: If they are more than the upstream takes.
-        """
+        """Hands the fields of a request, or of the handshake of a WebSocket
+        (RFC 8441), to the connection, for `open`. Raises if they are more than
+        the upstream takes."""
         ref link = self.upstream[].http2.held()[]
         var start = RequestStart(method, StringSpan(request.target), host, 1)
         var is_tls = link.connection[].endpoint.is_tls
@@ -66,16 +56,8 @@ struct UpstreamStream(Movable, RequestStream):
         link.fields.check_size(link.session.state.remote.max_header_list_size)
 
     def open(mut self, is_head: Bool, *, ends: Bool, is_tunnel: Bool) -> Bool:
-        """Begins a stream with the fields that were collected.
-
-        Args:
-            is_head: True if the method is HEAD.
-            ends: True if nothing follows the fields.
-            is_tunnel: True if they open a tunnel.
-
-        Returns:
-            False if the connection has no more numbers.
-        """
+        """Begins a stream with the fields that were collected; `ends` if
+        nothing follows them. False if the connection has no more numbers."""
         ref link = self.upstream[].http2.held()[]
         self.flight = link.open(self.number, is_head, ends, is_tunnel=is_tunnel)
         if not self.flight:
@@ -92,53 +74,34 @@ struct UpstreamStream(Movable, RequestStream):
         return link.is_congested()
 
     def has_sent_end(self) -> Bool:
-        """Tells whether nothing may follow.
-
-        Returns:
-            True once all is sent, no more is wanted, or the stream has failed.
-        """
+        """Tells whether nothing may follow: all is sent, no more is wanted, or
+        the stream has failed."""
         if not self.is_open():
             return True
         ref flight = self.flight.held()[]
         return flight.has_sent_end or flight.failure.__bool__()
 
     def sendable_len(self) -> Int:
-        """Tells how much content may be sent now.
-
-        Returns:
-            Bytes; 0 if a window is shut.
-        """
+        """Tells how many bytes of content may be sent now; 0 if a window is
+        shut."""
         return self.upstream[].http2.held()[].sendable_len(self.flight.held()[])
 
     def send_content(mut self, octets: Span[UInt8, _], ends: Bool):
-        """Sends a piece of content.
-
-        Args:
-            octets: The piece, no more than `sendable_len`.
-            ends: True if it is the last one.
-        """
+        """Sends a piece of content, no more than `sendable_len`; the last one
+        if `ends`."""
         self.upstream[].http2.held()[].send_content(
             self.flight.held()[], octets, ends
         )
 
     def send_trailers(mut self, fields: HeaderMap):
-        """Ends the request with trailer fields."""
         self.upstream[].http2.held()[].send_trailers(
             self.flight.held()[], fields
         )
 
     def take(mut self, mut out: Buffer, length_max: Int) raises -> Poll:
-        """Takes content that has come, and lets the upstream send more, which
-        `settle` of the connection tells it.
-
-        Args:
-            out: Where to append it.
-            length_max: How long that may become, in bytes.
-
-        Raises:
-            Error: If nothing more comes, since the stream or its connection has
-                failed.
-        """
+        """Appends content that has come, up to `length_max` bytes, and lets the
+        upstream send more, which `settle` of the connection tells it. Raises if
+        nothing more comes, since the stream or its connection has failed."""
         ref flight = self.flight.held()[]
         flight.has_news = False
         var count = min(len(flight.content), length_max - len(out))

@@ -32,7 +32,6 @@ struct Upstream(Copyable, Movable):
     """Where requests are sent."""
 
     var endpoint: Endpoint
-    """How it is reached."""
     var authority: String
     """Host and port, as in Host."""
     var name: String
@@ -45,15 +44,9 @@ struct Upstream(Copyable, Movable):
     reach it by; none to have the name looked up for each connection."""
 
     def __init__(out self, url: StringSpan) raises:
-        """Reads the address of an upstream.
-
-        Args:
-            url: Such as `http://127.0.0.1:8080`, `https://host` or
-                `http+unix://%2Frun%2Fapp.sock`, without path and query.
-
-        Raises:
-            Error: If it is not of that form.
-        """
+        """Reads the address of an upstream, such as `http://127.0.0.1:8080`,
+        `https://host` or `http+unix://%2Frun%2Fapp.sock`, without path and
+        query. Raises if it is not of that form."""
         for octet in url.as_bytes():
             # The URL parser would leave some of them out.
             if octet <= 32 or octet == 127:
@@ -86,11 +79,8 @@ struct Upstream(Copyable, Movable):
         self.told_as = self.authority
 
     def is_named(self) -> Bool:
-        """Tells whether it has a name that stands for addresses.
-
-        Returns:
-            False for an address, and for a Unix socket.
-        """
+        """Tells whether it has a name that stands for addresses, and is none,
+        nor a Unix socket."""
         if self.endpoint.is_unix:
             return False
         try:
@@ -100,11 +90,7 @@ struct Upstream(Copyable, Movable):
         return False
 
     def set_addresses(mut self, addresses: List[IpAddr]):
-        """Says at which address of its name it is.
-
-        Args:
-            addresses: The address, and perhaps another one to reach it by.
-        """
+        """Says at which address of its name it is, and perhaps at another one."""
         self.addresses = addresses.copy()
         var address = String("(", addresses[0], ")")
         self.name.write(address)
@@ -128,21 +114,13 @@ struct Repeated(Movable):
     var _pick: Pick
 
     def __init__(out self, decision: RetryDecision, var pick: Pick):
-        """Takes both.
-
-        Args:
-            decision: AGAIN, or why not.
-            pick: Where the request goes; an upstream only if it goes again.
-        """
+        """Takes both; there is an upstream only if the decision is AGAIN."""
         self.decision = decision
         self._pick = pick^
 
     def take(deinit self) -> Pick:
-        """Takes out where the request goes.
-
-        Returns:
-            An upstream if the decision is AGAIN.
-        """
+        """Takes out where the request goes: an upstream if the decision is
+        AGAIN."""
         return self._pick^
 
 

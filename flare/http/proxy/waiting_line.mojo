@@ -28,11 +28,8 @@ struct WaitingLine(LoopTask):
     def __init__(
         out self, loop: ArcPointer[WorkerLoop], upstreams: Upstreams
     ) raises OsError:
-        """Makes a line that is not watched; see `open_line`.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
+        """Makes a line that is not watched; see `open_line`. Raises if the
+        process has no more descriptors."""
         self.handed = None
         self._loop = loop.copy()
         self._upstreams = upstreams
@@ -46,11 +43,7 @@ struct WaitingLine(LoopTask):
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        """Lets those go on that have got an upstream, or will get none.
-
-        Args:
-            event: That it was rung for.
-        """
+        """Lets those go on that have got an upstream, or will get none."""
         _ = task[]._waker.drain()
         var alarm_ms = task[]._upstreams.alarm_ms(task[].number)
         if alarm_ms != NO_CHANGE_MS:
@@ -81,15 +74,8 @@ struct WaitingLine(LoopTask):
 def open_line(
     loop: ArcPointer[WorkerLoop], upstreams: Upstreams
 ) -> Optional[ArcPointer[WaitingLine]]:
-    """Opens the line of a worker.
-
-    Args:
-        upstreams: Where its requests go.
-
-    Returns:
-        The line; nothing if the process has no more descriptors, so that no
-        request waits.
-    """
+    """Opens the line of a worker; nothing if the process has no more
+    descriptors, so that no request waits."""
     try:
         var line = ArcPointer(WaitingLine(loop, upstreams))
         line[]._token = loop[].add(line)
