@@ -505,22 +505,14 @@ struct DescriptorBudget(ImplicitlyCopyable):
     too, must not eat up the reserve."""
 
     def __init__(out self, limit: Int):
-        """Divides the descriptors of a process.
-
-        Args:
-            limit: How many it may have.
-        """
         var reserve = min(limit // 4, RESERVE_COUNT_MAX)
         self.refused_from = limit - reserve
         self.dropped_from = self.refused_from + reserve // 4
 
     @staticmethod
     def of_process() -> Self:
-        """Divides the descriptors that this process may have now.
-
-        Returns:
-            The budget; none is missing if the system does not tell the limit.
-        """
+        """Divides the descriptors that this process may have now; none is
+        missing if the system does not tell the limit."""
         try:
             return Self(descriptor_limit())
         except error:
@@ -536,16 +528,9 @@ struct DescriptorBudget(ImplicitlyCopyable):
 def prepare_descriptors(
     config: ServerConfig, listener: Int32, workers_of_process: Int
 ) -> DescriptorBudget:
-    """Raises the limit of descriptors as far as the process may, and says so
-    if it is too low all the same.
-
-    Args:
-        config: Says how many connections there may be.
-        workers_of_process: How many workers share the limit.
-
-    Returns:
-        What connections may take.
-    """
+    """Raises the limit of descriptors as far as the process may, and says so if
+    it is too low for its workers and the configured connections all the same.
+    Returns what connections may take."""
     try:
         raise_descriptor_limit()
     except error:
@@ -587,16 +572,12 @@ struct ServerContext(Copyable, Movable):
     var tls: Optional[ServerTls]
     """What TLS is spoken with; nothing for plain HTTP."""
     var descriptors: DescriptorBudget
-    """What descriptors connections may take."""
     var ready: ReadySwitch
     """Turned off when the server begins to stop."""
 
     def __init__(out self, var config: ServerConfig) raises ConfigError:
-        """Makes the context of plain HTTP.
-
-        Raises:
-            ConfigError: If it contradicts itself.
-        """
+        """Makes the context of plain HTTP. Raises if the configuration
+        contradicts itself."""
         config.check()
         self.config = config^
         self.tls = None
@@ -604,15 +585,12 @@ struct ServerContext(Copyable, Movable):
         self.ready = ReadySwitch()
 
     def speak_tls(mut self, var config: TlsServerConfig) raises:
-        """Chooses HTTP over TLS; reads the files that are named. A program that
-        never calls this holds nothing of what speaks TLS.
+        """Chooses HTTP over TLS; reads the files that are named. An empty
+        `alpn` becomes "h2" and "http/1.1", or the latter alone if HTTP/2 is
+        off.
 
-        Args:
-            config: Certificates and rules. An empty `alpn` becomes "h2" and
-                "http/1.1", or the latter alone if HTTP/2 is off.
-
-        Raises:
-            Error: If it cannot work, or OpenSSL is missing; the text says why.
+        A program that never calls this holds nothing of what speaks TLS. Raises
+        if it cannot work, or OpenSSL is missing; the text says why.
         """
         # A day, as for the other times.
         if (

@@ -27,24 +27,18 @@ struct ConnectionTable(Movable, Sized):
     var _free: List[Int]
 
     def __init__(out self):
-        """Makes an empty table."""
         self._slots = []
         self._free = []
 
     def __len__(self) -> Int:
-        """Counts the open connections."""
         return len(self._slots) - len(self._free)
 
     def slot_count(self) -> Int:
-        """Counts the slots, free ones included.
-
-        Returns:
-            One more than the highest slot ever used.
-        """
+        """Counts the slots, free ones included: one more than the highest ever
+        used."""
         return len(self._slots)
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr) -> Int:
-        """Starts a connection, and gives its slot."""
         if len(self._free) == 0:
             self._free.append(len(self._slots))
             self._slots.append(Connection())
@@ -54,11 +48,8 @@ struct ConnectionTable(Movable, Sized):
         return slot
 
     def close(mut self, slot: Int):
-        """Ends a connection: closes its socket and frees its slot.
-
-        Args:
-            slot: The slot of an open connection.
-        """
+        """Ends the open connection of a slot: closes its socket and frees the
+        slot."""
         ref connection = self._slots.at(slot)
         connection.close()
         connection.generation += 1
@@ -73,14 +64,8 @@ struct ConnectionTable(Movable, Sized):
 
     @always_inline
     def find(self, token: UInt64) -> Int:
-        """Finds the connection that a token belongs to.
-
-        Args:
-            token: What an event or a timer carries.
-
-        Returns:
-            Its slot, or -1 if it is gone.
-        """
+        """Finds the slot of the connection that the token of an event or a
+        timer belongs to; -1 if it is gone."""
         var slot = Int(token & SLOT_MASK)
         if slot >= len(self._slots):
             return -1

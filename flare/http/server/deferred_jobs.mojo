@@ -89,7 +89,6 @@ struct DeferredJobs(Movable):
     var _padding: Padding[200]
 
     def __init__(out self):
-        """Makes one without requests."""
         self.loop = ArcPointer(WorkerLoop())
         self._new = []
         self._inbox = ArcPointer(LaterInbox())
@@ -105,11 +104,8 @@ struct DeferredJobs(Movable):
         self._padding = {}
 
     def unsafe_begin(mut self, mut selector: Selector):
-        """Begins to watch sockets of tasks.
-
-        Args:
-            selector: The worker's, which does not move before `end`.
-        """
+        """Begins to watch sockets of tasks by the worker's selector, which does
+        not move before `end`."""
         # SAFETY: the caller's promise.
         self.loop[].unsafe_attach(
             Pointer(to=selector).unsafe_origin_cast[MutUntrackedOrigin](),
@@ -117,11 +113,7 @@ struct DeferredJobs(Movable):
         )
 
     def on_event(self, event: Event, now_ms: Int):
-        """Lets a task go on.
-
-        Args:
-            event: Has the task's token.
-        """
+        """Lets a task go on."""
         self.loop[].now_ms = now_ms
         run_event(self.loop, event)
 
@@ -137,7 +129,6 @@ struct DeferredJobs(Movable):
         self._new.append(job^)
 
     def has_news(self) -> Bool:
-        """Tells whether there is something to settle."""
         ref inbox = self._inbox[]
         return (
             len(self._new) > 0
@@ -151,11 +142,8 @@ struct DeferredJobs(Movable):
         )
 
     def begin_settling(mut self, now_ms: Int) -> Bool:
-        """Begins to settle what there is.
-
-        Returns:
-            False if it has begun already, further up.
-        """
+        """Begins to settle what there is; False if it has begun already,
+        further up."""
         if self._is_settling:
             return False
         self._is_settling = True
@@ -171,11 +159,7 @@ struct DeferredJobs(Movable):
             _ = wheel.insert(next_ms, TASK_TOKEN)
 
     def take_woken(self) -> List[Woken]:
-        """Takes those whose content has news.
-
-        Returns:
-            Their connections and streams.
-        """
+        """Takes the connections and streams whose content has news."""
         var woken = List[Woken]()
         swap(woken, self.loop[].woken)
         return woken^
@@ -257,14 +241,8 @@ struct DeferredJobs(Movable):
         mut self, mut spare: SpareJobs, handler: AnyHandler
     ) -> List[OwnedPointer[Job]]:
         """Begins what is new, ends what nobody waits for, and takes the
-        requests that have been answered.
-
-        Args:
-            spare: Has the room for a list.
-
-        Returns:
-            The jobs with their responses, and notes of interim ones before them.
-        """
+        requests that have been answered, with notes of interim responses before
+        them. `spare` has the room for a list."""
         swap(self._fresh, self._new)
         self._fresh.reverse()
         while len(self._fresh) > 0:

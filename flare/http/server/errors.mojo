@@ -50,12 +50,7 @@ struct _Line(Movable):
 
 
 def report_crash(signal: Int, note: Note):
-    """Names the request whose handler has brought the process down.
-
-    Args:
-        signal: What it dies of.
-        note: The record of the thread's request.
-    """
+    """Names the request whose handler has brought the process down by a signal."""
     # SAFETY: the worker or the job that noted its record still runs, in the
     # frames below this signal handler; so does the handler whose request is
     # recorded.

@@ -290,11 +290,8 @@ struct _Speaker:
 
 
 def run_job(mut job: Job, handler: AnyHandler, lane: _Lane):
-    """Lets a handler answer on this thread.
-
-    Args:
-        job: The request; its response is there afterwards.
-    """
+    """Lets a handler answer on this thread; the job has its response
+    afterwards."""
     # SAFETY: job and lane are the caller's for the length of this call.
     var speaker = _Speaker(
         Pointer(to=job).unsafe_origin_cast[MutUntrackedOrigin](),
@@ -320,7 +317,6 @@ def _send_early_hints(speaker: Erased, var fields: HeaderMap):
 
 @fieldwise_init
 struct _HandlerThread(Task):
-    """One thread of a pool."""
 
     var handler: SharedHandler
     var lane: _Lane
@@ -346,11 +342,8 @@ struct _HandlerThread(Task):
 
 
 def late_share(thread_count: Int) -> Int:
-    """Tells how many threads take requests whose content is still to arrive.
-
-    Returns:
-        Three quarters of them; of one thread, this one.
-    """
+    """Tells how many threads take requests whose content is still to arrive:
+    three quarters of them; of one thread, this one."""
     return max(1, thread_count - max(1, thread_count // 4))
 
 
@@ -372,14 +365,8 @@ struct HandlerPool(Movable):
     var _logs_errors: Bool
 
     def __init__(out self, config: ServerConfig) raises OsError:
-        """Makes a pool without threads.
-
-        Args:
-            config: How many requests may wait.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
+        """Makes a pool without threads. Raises if the process has no more
+        descriptors."""
         var is_automatic = config.handler_threads == AUTOMATIC_THREADS
         self._thread_max = config.handler_threads
         if is_automatic:
@@ -400,12 +387,8 @@ struct HandlerPool(Movable):
         return self._missing_count > 0
 
     def grow(mut self, handler: SharedHandler) raises OsError:
-        """Starts the threads that are wanted.
-
-        Raises:
-            OsError: If the system has no more threads. An automatic pool goes
-                on with those that it has.
-        """
+        """Starts the threads that are wanted. If the system has no more, an
+        automatic pool goes on with those that it has."""
         while self._missing_count > 0:
             # It counts before it runs, so that nobody starts one in its place.
             self._queue.jobs.lock()[].thread_count += 1
@@ -433,23 +416,14 @@ struct HandlerPool(Movable):
         self._queue.close()
 
     def fd(self) -> Int32:
-        """Lends the descriptor that is readable when answers are there.
-
-        Returns:
-            A descriptor, good while this value lives.
-        """
+        """Lends the descriptor that is readable when answers are there, good
+        while this value lives."""
         return self._waker.fd()
 
     def is_full(self, is_late: Bool) -> Bool:
-        """Tells whether no more requests may wait.
-
-        Args:
-            is_late: Whether the request's content is still to arrive. Such
-                requests take no place from others.
-
-        Returns:
-            True if a further one is to be refused.
-        """
+        """Tells whether no more requests may wait, and a further one is to be
+        refused. Those whose content is still to arrive, if `is_late`, take no
+        place from others."""
         # A request that a thread is about to take does not wait for one, so
         # all are counted, and as many as there are threads are free.
         var jobs = self._queue.jobs.lock()
@@ -466,11 +440,8 @@ struct HandlerPool(Movable):
             self._missing_count += 1
 
     def note_complete(self, token: UInt64, stream_id: Int = 0):
-        """Says that the content of a connection's request is complete.
-
-        Args:
-            stream_id: The stream over HTTP/2, else 0.
-        """
+        """Says that the content of a connection's request is complete; the
+        stream is 0 but for HTTP/2."""
         self._queue.note_complete(token, stream_id)
 
     def drop_gone(mut self):
@@ -480,23 +451,13 @@ struct HandlerPool(Movable):
             self._waker.wake()
 
     def pace(self) -> ClientPace:
-        """Makes what tells a handler that its client is too slow while others
-        wait for a thread.
-
-        Returns:
-            The pace of a client that nobody has waited for.
-        """
+        """Makes what tells a handler that its client, for whom nobody has
+        waited, is too slow while others wait for a thread."""
         return ClientPace(self._queue.demand, self._min_body_rate)
 
     def take_done(mut self, mut spare: SpareJobs) -> List[OwnedPointer[Job]]:
-        """Takes the requests that have been answered.
-
-        Args:
-            spare: Has the room for a list.
-
-        Returns:
-            The jobs, with their responses.
-        """
+        """Takes the requests that have been answered; `spare` has the room for
+        a list."""
         _ = self._waker.drain()
         var done = spare.take_list()
         swap(done, self._queue.jobs.lock()[].done)

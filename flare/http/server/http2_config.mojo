@@ -144,22 +144,16 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
 
     @staticmethod
     def about(name: StringSpan) -> StaticString:
-        """Says what a field means, for `--help`.
-
-        Returns:
-            A line; empty for a name that is none.
-        """
+        """Says what a field means, for `--help`, in a line; empty for a name
+        that is none."""
         for row in materialize[_ROWS]():
             if row.name == name:
                 return row.about
         return ""
 
     def problem(self) -> String:
-        """Says what is wrong with the values.
-
-        Returns:
-            A sentence that names field and bounds; empty if all is well.
-        """
+        """Says what is wrong with the values, by field and bounds; empty if all
+        is well."""
         var found = String()
         _check(found, "max_streams", self.max_streams, 1, 10_000)
         _check(
@@ -207,12 +201,7 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
     def session_limits(
         self, max_header_size: Int, max_fields: Int, max_target_size: Int
     ) -> Http2Limits:
-        """Gives the bounds that a session keeps.
-
-        Args:
-            max_header_size: Largest field section in bytes.
-            max_target_size: Longest request target in bytes.
-        """
+        """Gives the bounds that a session keeps, in bytes."""
         var limits = Http2Limits()
         limits.section = SectionLimits(
             max_header_size, max_fields, max_target_size

@@ -59,7 +59,6 @@ struct Job(Movable):
     var had_to_wait: Bool
     """True if no thread was free for it."""
     var params: PathParams
-    """Storage for path parameters."""
     var memo: Optional[OwnedPointer[RouteMemo]]
     """The route that was found for it, if the handler was asked about it."""
     var response: Response
@@ -72,11 +71,6 @@ struct Job(Movable):
         peer: SocketAddr,
         cancel: ArcPointer[CancelFlag],
     ):
-        """Makes a job that waits.
-
-        Args:
-            peer: Where it came from.
-        """
         self.token = token
         self.box = None
         self.http2 = None
@@ -120,22 +114,13 @@ struct Job(Movable):
         self.memo = None
 
     def is_interim(self) -> Bool:
-        """Tells whether this is what a handler says before it answers.
-
-        Returns:
-            True if the job itself is still to come.
-        """
+        """Tells whether this is what a handler says before it answers, and the
+        job itself is still to come."""
         return self.response.status.is_interim()
 
     def note(self, status: Status, var fields: HeaderMap) -> OwnedPointer[Self]:
-        """Makes what tells the worker of an interim response.
-
-        Args:
-            status: 100 to 199, but 101.
-
-        Returns:
-            A job that only says so; this one is still to come.
-        """
+        """Makes what tells the worker of an interim response, 100 to 199, but
+        101: a job that only says so; this one is still to come."""
         var note = OwnedPointer(Self(self.token, self.peer, self.cancel))
         note[].stream_id = self.stream_id
         note[].response.status = status
@@ -143,7 +128,6 @@ struct Job(Movable):
         return note^
 
     def run(mut self, handler: AnyHandler):
-        """Lets the handler answer."""
         if self.memo:
             self.params.route_memo = erase_memo(self.memo.held()[])
         # SAFETY: parser, storage and flag belong to this job, which does not
@@ -166,11 +150,7 @@ struct Job(Movable):
 
     def run_deferred(mut self, handler: AnyHandler, mut call: DeferredCall):
         """Lets a handler answer on the worker's own thread, or say that it will
-        later.
-
-        Args:
-            call: What it is lent.
-        """
+        later."""
         if self.memo:
             self.params.route_memo = erase_memo(self.memo.held()[])
         # SAFETY: as in `run`.
@@ -183,12 +163,8 @@ struct Job(Movable):
         scope^.end()
 
     def unsafe_request(mut self) -> Request[ImmUntrackedOrigin]:
-        """Lends the request.
-
-        Returns:
-            A view, good as long as this job keeps its parser and stays where it
-            is.
-        """
+        """Lends the request, as long as this job keeps its parser and stays
+        where it is."""
         # SAFETY: as in `run`.
         comptime o = ImmUntrackedOrigin
         var params = Pointer(to=self.params).unsafe_origin_cast[
@@ -238,19 +214,11 @@ struct SpareJobs(Movable):
     var _room: List[OwnedPointer[Job]]
 
     def __init__(out self):
-        """Makes one without jobs."""
         self._jobs = []
         self._room = []
 
     def take(mut self, token: UInt64, peer: SocketAddr) -> OwnedPointer[Job]:
-        """Makes the job of a request.
-
-        Args:
-            peer: Where it came from.
-
-        Returns:
-            The job, whose flag is not set.
-        """
+        """Makes the job of a request, whose flag is not set."""
         if len(self._jobs) == 0:
             return OwnedPointer(Job(token, peer, ArcPointer(CancelFlag())))
         var job = self._jobs.pop()
@@ -259,12 +227,8 @@ struct SpareJobs(Movable):
         return job^
 
     def give(mut self, var done: List[OwnedPointer[Job]]):
-        """Takes jobs and their list back.
-
-        Args:
-            done: Jobs that are over; those that no thread has had are used
-                again.
-        """
+        """Takes jobs that are over and their list back; those that no thread
+        has had are used again."""
         while len(done) > 0:
             var job = done.pop()
             if job[].defers and len(self._jobs) < _SPARE_COUNT_MAX:

@@ -32,11 +32,8 @@ struct Listeners(Movable):
     var _is_watched: Bool
 
     def __init__(out self, var sockets: List[RawSocket], is_shared: Bool):
-        """Takes listening sockets.
-
-        Args:
-            is_shared: True if other workers accept from them too.
-        """
+        """Takes listening sockets, from which other workers accept, too, if
+        `is_shared`."""
         self._sockets = sockets^
         self._adopted = []
         self._turn = 0
@@ -46,33 +43,21 @@ struct Listeners(Movable):
         self._is_watched = False
 
     def batch_len(self) -> Int:
-        """Tells how many connections to take in one round of the loop.
-
-        Returns:
-            Few if other workers accept from the same sockets: what waits is
-            left to those that have nothing else to do.
-        """
+        """Tells how many connections to take in one round of the loop: few if
+        other workers accept from the same sockets, so that what waits is left
+        to those that have nothing else to do."""
         if self._interest.has(Interest.EXCLUSIVE):
             return _SHARED_BATCH_LEN
         return _BATCH_LEN
 
     def is_watched(self) -> Bool:
-        """Tells whether a selector watches the sockets.
-
-        Returns:
-            True between `watch` and `unwatch`.
-        """
+        """Tells whether a selector watches the sockets: True between `watch`
+        and `unwatch`."""
         return self._is_watched
 
     def start(mut self, mut selector: Selector, token: UInt64) raises OsError:
-        """Lets a selector tell when connections wait, for the first time.
-
-        Args:
-            token: What it hands back.
-
-        Raises:
-            OsError: If the selector refuses.
-        """
+        """Lets a selector tell by a token when connections wait, for the first
+        time."""
         for index in range(len(self._sockets)):
             selector.register(
                 self._sockets.at(index).fd(), token, self._interest_in(index)
@@ -92,15 +77,8 @@ struct Listeners(Movable):
         mut selector: Selector,
         token: UInt64,
     ) raises OsError:
-        """Accepts from another worker's socket, too.
-
-        Args:
-            number: What it is called when it is given back.
-            token: What it hands back.
-
-        Raises:
-            OsError: If the selector refuses.
-        """
+        """Accepts from another worker's socket, too, which is given back by its
+        number."""
         if number in self._adopted:
             return
         self._adopted.append(number)
@@ -112,14 +90,7 @@ struct Listeners(Movable):
             )
 
     def give_back(mut self, number: Int, mut selector: Selector) raises OsError:
-        """Accepts no more from another worker's socket.
-
-        Args:
-            number: What it is called.
-
-        Raises:
-            OsError: If the selector fails.
-        """
+        """Accepts no more from another worker's socket."""
         var own_count = len(self._sockets) - len(self._adopted)
         for place in range(len(self._adopted)):
             if self._adopted.at(place) != number:
@@ -135,23 +106,13 @@ struct Listeners(Movable):
             return
 
     def watch(mut self, mut selector: Selector, token: UInt64) raises OsError:
-        """Lets a selector tell when connections wait, if it does not yet.
-
-        Args:
-            token: What it hands back.
-
-        Raises:
-            OsError: If the selector fails.
-        """
+        """Lets a selector tell by a token when connections wait, if it does not
+        yet."""
         if not self._is_watched:
             self.start(selector, token)
 
     def unwatch(mut self, mut selector: Selector) raises OsError:
-        """Ends that, so that connections wait in the kernel.
-
-        Raises:
-            OsError: If the selector fails.
-        """
+        """Ends that, so that connections wait in the kernel."""
         if not self._is_watched:
             return
         self._is_watched = False
@@ -159,12 +120,8 @@ struct Listeners(Movable):
             selector.deregister(self._sockets.at(index).fd())
 
     def accept(mut self) -> Accepted:
-        """Takes a waiting connection from any of the sockets.
-
-        Returns:
-            The connection, or the errno that says why there is none; `EAGAIN`
-            when all queues are empty.
-        """
+        """Takes a waiting connection from any of the sockets, or the errno that
+        says why there is none; `EAGAIN` when all queues are empty."""
         while self._turn < len(self._sockets):
             var accepted = self._sockets.at(self._turn).accept()
             if accepted.error_number != EAGAIN:
@@ -182,15 +139,8 @@ struct Listeners(Movable):
 def take_listeners(
     mut listeners: List[RawSocket], method: StringSpan
 ) raises -> List[RawSocket]:
-    """Takes the sockets of a server that begins to serve.
-
-    Args:
-        listeners: Where they are; empty afterwards.
-        method: The method that wants them, for the error.
-
-    Raises:
-        Error: If there are none any more.
-    """
+    """Takes the sockets of a server that begins to serve by a method, which the
+    error names if there are none any more."""
     if len(listeners) == 0:
         raise Error(
             Text()
@@ -207,18 +157,9 @@ def take_listeners(
 def listen_ip(
     address: SocketAddr, config: ServerConfig
 ) raises -> List[RawSocket]:
-    """Makes a TCP socket that listens, or takes over what was handed over.
-
-    Args:
-        address: Where; port 0 lets the kernel choose one.
-        config: Says whether to look for what was handed over.
-
-    Returns:
-        At least one socket.
-
-    Raises:
-        Error: If the address cannot be had, or the configuration contradicts
-            itself; the text says which and why.
+    """Makes a TCP socket that listens, or takes over what was handed over: one
+    at least. Port 0 lets the kernel choose one. Raises if the address cannot be
+    had, or the configuration contradicts itself; the text says which and why.
     """
     config.check()
     if is_dev_build():
@@ -234,19 +175,9 @@ def listen_ip(
 def listen_path(
     address: UnixAddr, config: ServerConfig, replace_stale: Bool
 ) raises -> BoundSocket:
-    """Makes a Unix socket that listens.
-
-    Args:
-        address: A path or an abstract name.
-        replace_stale: True to take over the path of a program that died.
-
-    Returns:
-        The socket with its file.
-
-    Raises:
-        Error: If the address cannot be had, the configuration contradicts
-            itself, or it wants to inherit listeners.
-    """
+    """Makes a Unix socket that listens; takes over the path of a program that
+    died if `replace_stale`. Raises if the address cannot be had, the
+    configuration contradicts itself, or it wants to inherit listeners."""
     config.check()
     if config.inherits_listeners:
         raise ConfigError(
@@ -257,14 +188,8 @@ def listen_path(
 
 
 def check_inherited(bound: ServerConfig, wants_to: Bool) raises:
-    """Refuses a configuration that comes too late to inherit listeners.
-
-    Args:
-        wants_to: Whether the later one wants listeners that were handed over.
-
-    Raises:
-        Error: If only the later one does.
-    """
+    """Refuses a configuration that comes too late to inherit listeners, as only
+    the later one wants to."""
     if wants_to and not bound.inherits_listeners:
         raise Error(
             "serve_comptime: bind makes listeners; give it a ServerConfig"

@@ -11,17 +11,12 @@ struct ReadyList(Movable, Sized):
     var _within: List[UInt64]
 
     def __init__(out self):
-        """Makes an empty list."""
         self._before = []
         self._within = []
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the connections.
-
-        Returns:
-            How many wait for a turn.
-        """
+        """Counts the connections that wait for a turn."""
         return len(self._before) + len(self._within)
 
     def add(mut self, token: UInt64):
@@ -36,11 +31,8 @@ struct ReadyList(Movable, Sized):
             self._within.clear()
 
     def take(mut self) -> List[UInt64]:
-        """Takes those that have their turn now.
-
-        Returns:
-            Their tokens; some may be of connections that are gone.
-        """
+        """Takes the tokens of those that have their turn now; some may be of
+        connections that are gone."""
         var tokens = List[UInt64]()
         swap(tokens, self._before)
         return tokens^

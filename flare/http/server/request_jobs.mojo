@@ -21,11 +21,8 @@ struct RequestJobs(Movable):
     var _logs_errors: Bool
 
     def __init__(out self, config: ServerConfig) raises OsError:
-        """Makes one without requests.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
+        """Makes one without requests. Raises if the process has no more
+        descriptors."""
         self.threads = HandlerPool(config)
         self.deferred = DeferredJobs()
         self.spare = SpareJobs()
@@ -34,21 +31,14 @@ struct RequestJobs(Movable):
     def take_job(
         mut self, token: UInt64, peer: SocketAddr
     ) -> OwnedPointer[Job]:
-        """Makes the job of a request.
-
-        Returns:
-            The job, whose flag is not set.
-        """
+        """Makes the job of a request, whose flag is not set."""
         var job = self.spare.take(token, peer)
         job[].params.record.logs_errors = self._logs_errors
         return job^
 
     def submit(mut self, var job: OwnedPointer[Job], *, defers: Bool):
-        """Hands a request over.
-
-        Args:
-            defers: Whether its handler answers later, and so needs no thread.
-        """
+        """Hands a request over; if it `defers`, its handler answers later, and
+        so needs no thread."""
         if defers:
             self.deferred.put(job^)
         else:

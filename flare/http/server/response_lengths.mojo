@@ -43,12 +43,8 @@ struct ResponseLengths(Movable):
         length: Int,
         now_ms: Int,
     ):
-        """Takes note of an answer.
-
-        Args:
-            route: Its route, as the router lends it.
-            length: Its content in memory, in bytes; 0 if a source makes it.
-        """
+        """Takes note of an answer on a route, as the router lends it, by its
+        content in memory; 0 if a source makes it."""
         var index = self._find(route)
         if index < 0:
             if len(self._routes) < _ROUTE_COUNT_MAX:
@@ -59,11 +55,8 @@ struct ResponseLengths(Movable):
     def expected(
         self, route: StringSpan[ImmUntrackedOrigin], now_ms: Int
     ) -> Int:
-        """Tells how much an answer may be in bytes, or `UNKNOWN_LEN`.
-
-        Args:
-            route: Its route, as the router lends it.
-        """
+        """Tells how much an answer on a route, as the router lends it, may be
+        in bytes, or `UNKNOWN_LEN`."""
         var index = self._find(route)
         if index < 0:
             return UNKNOWN_LEN

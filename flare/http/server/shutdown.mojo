@@ -30,19 +30,11 @@ struct ShutdownSignal(Movable):
         lifeline_fd: Int32 = -1,
         has_master: Bool = False,
     ) raises OsError:
-        """Starts to listen for requests.
-
-        Args:
-            waker: Rung by other threads, once a request.
-            handles_signals: True to count signals too.
-            lifeline_fd: A descriptor that becomes readable when the
-                worker's master has ended, or -1.
-            has_master: True if all signals together are one request, since a
-                master ends this process.
-
-        Raises:
-            OsError: If handlers cannot be installed.
-        """
+        """Starts to listen for requests: of other threads, which ring the waker
+        once each, of signals if `handles_signals`, and of the end of the
+        worker's master, by which `lifeline_fd` becomes readable (-1 for none).
+        All signals together are one request if a master ends this process.
+        Raises if handlers cannot be installed."""
         self._waker = waker^
         self.lifeline_fd = lifeline_fd
         self._signals = None
@@ -52,19 +44,10 @@ struct ShutdownSignal(Movable):
             self._signals = SignalPipe(signals)
 
     def waker_fd(self) -> Int32:
-        """Lends the descriptor of the waker.
-
-        Returns:
-            A descriptor to watch.
-        """
         return self._waker.fd()
 
     def signal_fd(self) -> Int32:
-        """Lends the descriptor of the signals.
-
-        Returns:
-            A descriptor to watch, or -1.
-        """
+        """Lends the descriptor of the signals, or -1."""
         if not self._signals:
             return -1
         return self._signals.held().fd()

@@ -55,12 +55,8 @@ struct HandlerTimer(TrivialRegisterPassable):
         self._wait_count = thread_wait_count()
 
     def elapsed_ns(self) -> Int:
-        """Ends the measurement.
-
-        Returns:
-            How long the handler took, in nanoseconds; 0 if it was short but for
-            interruptions.
-        """
+        """Ends the measurement: how long the handler took; 0 if it was short
+        but for interruptions."""
         var elapsed_ns = monotonic_ns() - self._start_ns
         if elapsed_ns < HELD_LONG_NS:
             return elapsed_ns
@@ -82,7 +78,6 @@ struct SlowHandlers(Movable):
     """Finds the routes whose handlers hold the loop, and warns once of each."""
 
     var is_timing: Bool
-    """True if every handler is timed."""
     var _is_automatic: Bool
     var _has_threads: Bool
     var _limit_ms: Int
@@ -99,12 +94,7 @@ struct SlowHandlers(Movable):
     var _warned: List[String]
 
     def __init__(out self, config: ServerConfig):
-        """Makes a watch that has seen nothing.
-
-        Args:
-            config: Says what is slow, what follows, and whether anything is
-                logged.
-        """
+        """Makes a watch that has seen nothing."""
         self._is_automatic = config.handler_threads == AUTOMATIC_THREADS
         self._timed_left = _FIRST_COUNT if self._is_automatic else 0
         self.is_timing = self._is_automatic
@@ -123,21 +113,15 @@ struct SlowHandlers(Movable):
 
     @always_inline
     def begin_round(mut self, now_ms: Int, request_count: Int):
-        """Notes how things are when events are there.
-
-        Args:
-            request_count: How many requests were answered so far.
-        """
+        """Notes how things are when events are there, and so many requests were
+        answered."""
         self._last_ms = now_ms
         self._count = request_count
 
     def note_long_turn(mut self, route: StringSpan[ImmUntrackedOrigin]):
-        """Times handlers until the next call of one that may have held the loop,
-        and those of the other clients that wait for it now.
-
-        Args:
-            route: That of the request answered last.
-        """
+        """Times handlers until the next call of one that may have held the
+        loop, and those of the other clients that wait for it now. The route is
+        that of the request answered last."""
         if not self._is_automatic:
             return
         self._time(_FIRST_COUNT)
@@ -146,28 +130,20 @@ struct SlowHandlers(Movable):
             self._suspected_left = _SUSPECTED_COUNT
 
     def time_next(mut self):
-        """Times the next handler."""
         if self._is_automatic:
             self._time(1)
 
     @always_inline
     def is_late(self) -> Bool:
-        """Looks at the clock at the end of a round.
-
-        Returns:
-            True if the round took so long that it is to be looked into.
-        """
+        """Tells whether a round, at its end, took so long that it is to be
+        looked into."""
         return coarse_monotonic_ms() - self._last_ms >= self._look_ms
 
     def end_late_round(
         mut self, route: StringSpan[ImmUntrackedOrigin], request_count: Int
     ):
-        """Finds out whose fault a long round was.
-
-        Args:
-            route: That of the request answered last.
-            request_count: How many requests were answered so far.
-        """
+        """Finds out whose fault a long round was, with so many requests
+        answered, the last of them on a route."""
         var elapsed_ms = coarse_monotonic_ms() - self._last_ms
         var count = request_count - self._count
         if elapsed_ms < self._limit_ms:
@@ -198,15 +174,10 @@ struct SlowHandlers(Movable):
         self.is_timing = True
 
     def begin_handler(mut self):
-        """Begins to time a handler."""
         self._timer = HandlerTimer()
 
     def end_handler(mut self, route: StringSpan[ImmUntrackedOrigin]):
-        """Looks at the clock behind a handler.
-
-        Args:
-            route: The one whose handler has just answered.
-        """
+        """Looks at the clock behind the handler of a route."""
         if self._timed_left != Int.MAX:
             self._timed_left = max(0, self._timed_left - 1)
             if self._suspected_left > 0:
@@ -226,11 +197,8 @@ struct SlowHandlers(Movable):
         return len(self._routes) > 0
 
     def is_moved(self, route: StringSpan[ImmUntrackedOrigin]) -> Bool:
-        """Tells whether a route is called on a thread because it is slow.
-
-        Args:
-            route: Its pattern, as the router lends it.
-        """
+        """Tells whether a route, as the router lends it, is called on a thread
+        because it is slow."""
         return self._find(route) >= 0
 
     def note_elsewhere(
@@ -240,11 +208,7 @@ struct SlowHandlers(Movable):
         now_ms: Int,
     ):
         """Notes how long a handler took on a thread; after many that were quick
-        its route is called on the loop again.
-
-        Args:
-            elapsed_ns: How long it took, in nanoseconds.
-        """
+        its route, as the router lends it, is called on the loop again."""
         var index = self._find(route)
         if index < 0:
             return

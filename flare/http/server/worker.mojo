@@ -90,16 +90,8 @@ struct Worker(Movable):
         var stop: ShutdownSignal,
         var stats: StatsRow,
     ) raises OsError:
-        """Makes a worker.
-
-        Args:
-            handler: Answers requests; other workers may use it too.
-            context: Limits and times, and TLS if it is spoken.
-            stats: Where the worker tells what it has done.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
+        """Makes a worker; others may use its handler, too. Raises if the
+        process has no more descriptors."""
         self._listeners = listeners^
         self._selector = Selector(_EVENT_COUNT_MAX)
         self._wheel = TimerWheel(coarse_monotonic_ms())
@@ -120,11 +112,8 @@ struct Worker(Movable):
         pass
 
     def begin(mut self) raises OsError:
-        """Starts to accept connections; they are served by `run`.
-
-        Raises:
-            OsError: If the selector fails, or the system has no more threads.
-        """
+        """Starts to accept connections; they are served by `run`. Raises if the
+        selector fails, or the system has no more threads."""
         self._selector.register(
             self._jobs.threads.fd(), DONE_TOKEN, Interest.READ
         )
@@ -148,14 +137,8 @@ struct Worker(Movable):
         self._listeners.start(self._selector, LISTENER_TOKEN)
 
     def obey(mut self, var master: Optional[MasterLine]) raises OsError:
-        """Does what a master says from now on, and tells it when it leaves.
-
-        Args:
-            master: The line to the master; nothing without one.
-
-        Raises:
-            OsError: If the selector fails.
-        """
+        """Does what a master, if there is one, says from now on, and tells it
+        when it leaves."""
         self._master = master^
         if self._master:
             self._selector.register(
@@ -163,11 +146,7 @@ struct Worker(Movable):
             )
 
     def run(mut self) raises OsError:
-        """Serves until it is told to stop and all connections have ended.
-
-        Raises:
-            OsError: If the selector fails.
-        """
+        """Serves until it is told to stop and all connections have ended."""
         self._state.note_for_crashes()
         # SAFETY: the worker does not move while it runs.
         self._jobs.deferred.unsafe_begin(self._selector)

@@ -75,40 +75,24 @@ struct WakeQueue(Movable):
     var _waker: Waker
 
     def __init__(out self) raises OsError:
-        """Makes an empty wake_queue.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
+        """Makes an empty queue. Raises if the process has no more descriptors."""
         self._woken = Mutex(List[Woken]())
         self._waker = Waker()
 
     def fd(self) -> Int32:
-        """Lends the descriptor that is readable when there are tokens.
-
-        Returns:
-            A descriptor, good while this value lives.
-        """
+        """Lends the descriptor that is readable when there are tokens, good
+        while this value lives."""
         return self._waker.fd()
 
     def waker_for(self, token: UInt64, stream_id: Int = 0) -> StreamWaker:
-        """Makes what a source rings.
-
-        Args:
-            stream_id: The stream's over HTTP/2.
-
-        Returns:
-            A waker, which may outlive the connection and this wake_queue.
-        """
+        """Makes what a source rings, on a stream of HTTP/2; it may outlive the
+        connection and this queue."""
         var side = _WakeSide(self._woken, self._waker.copy(), stream_id)
         return StreamWaker(side^, token, stream_id)
 
     def take(mut self) -> List[Woken]:
-        """Takes what has come.
-
-        Returns:
-            Some may be there twice, or of connections that are gone.
-        """
+        """Takes what has come; some may be there twice, or of connections that
+        are gone."""
         _ = self._waker.drain()
         var woken = List[Woken]()
         swap(woken, self._woken.lock()[])
@@ -172,13 +156,11 @@ struct WorkerState(Movable):
     var turn_start_ms: Int
     """When the turn of the connection at hand began, or that of one before."""
     var date: DateLine
-    """The Date of this round."""
     var out: Buffer
     """Responses of the connection at hand, not yet sent."""
     var params: OwnedPointer[PathParams]
     """Storage for the path parameters of the request at hand."""
     var request_count: Int
-    """Requests answered by the worker."""
     var handler: SharedHandler
     """What answers; other workers may have it, too."""
     var takes_upgrades: Bool
@@ -206,7 +188,6 @@ struct WorkerState(Movable):
     var tls_output: Buffer
     """Octets of TLS for the connection at hand; empty between calls."""
     var descriptors: DescriptorBudget
-    """What descriptors connections may take."""
     var streams: StreamPool
     """Boxes for streams of HTTP/2 that have more than a head."""
     var send_order: SendOrder
@@ -220,14 +201,8 @@ struct WorkerState(Movable):
     def __init__(
         out self, context: ServerContext, var handler: SharedHandler
     ) raises OsError:
-        """Makes the state of a worker that has not begun.
-
-        Args:
-            context: The server's configuration, and TLS if it is spoken.
-
-        Raises:
-            OsError: If the process has no more descriptors.
-        """
+        """Makes the state of a worker that has not begun. Raises if the process
+        has no more descriptors."""
         self.config = context.config.copy()
         self.limits = context.config.head_limits()
         self.now_ms = 0
@@ -277,22 +252,13 @@ struct WorkerState(Movable):
 
     @always_inline
     def is_turn_over(self) -> Bool:
-        """Tells whether the connection at hand is to give way to others.
-
-        Returns:
-            True if it has had the loop for `TURN_MS`.
-        """
+        """Tells whether the connection at hand has had the loop for `TURN_MS`,
+        and is to give way to others."""
         return coarse_monotonic_ms() - self.turn_start_ms >= TURN_MS
 
     def body_time_ms(self, received_len: Int) -> Int:
-        """Tells how long a client may take for content.
-
-        Args:
-            received_len: How much of it has come, in bytes.
-
-        Returns:
-            Milliseconds: `body_timeout_ms`, and what `min_body_rate` adds.
-        """
+        """Tells how long a client may take for content, of which so much has
+        come: `body_timeout_ms`, and what `min_body_rate` adds."""
         var timeout_ms = self.config.body_timeout_ms
         if self.config.min_body_rate > 0:
             timeout_ms += received_len * 1_000 // self.config.min_body_rate
@@ -328,12 +294,8 @@ struct WorkerState(Movable):
         response: Response,
     ):
         """Notes how long a handler on another thread took, and how much it has
-        made.
-
-        Args:
-            job_route: Its route, as the router lends it.
-            elapsed_ns: How long, in nanoseconds; negative if none was called.
-        """
+        made. The route is as the router lends it; the time is negative if none
+        was called."""
         if elapsed_ns >= 0:
             self.lengths.note(job_route, len(response.body), self.now_ms)
         if self.config.handler_threads < 0 and elapsed_ns >= 0:
@@ -348,11 +310,7 @@ struct WorkerState(Movable):
         )
 
     def params_pointer(mut self) -> Pointer[PathParams, MutUntrackedOrigin]:
-        """Gives the storage for path parameters.
-
-        Returns:
-            A pointer that is good while the worker lives.
-        """
+        """Gives the storage for path parameters, good while the worker lives."""
         # SAFETY: the box never moves, and the worker outlives every request.
         return Pointer(to=self.params[]).unsafe_origin_cast[
             MutUntrackedOrigin
@@ -393,11 +351,8 @@ struct WorkerState(Movable):
         self._ready.set(False)
 
     def log(self, what: StringSpan):
-        """Writes a line to standard error, unless `logs_errors` is off.
-
-        Args:
-            what: What happened, and what follows.
-        """
+        """Writes what happened, and what follows, to standard error, unless
+        `logs_errors` is off."""
         if self.config.logs_errors:
             log_line(what)
 
@@ -408,12 +363,9 @@ struct WorkerState(Movable):
         return self.config.header_timeout_ms
 
     def next_retire_ms(mut self) -> Int:
-        """Chooses when a connection that begins now has grown old.
-
-        Returns:
-            The time: somewhat before `max_connection_age_ms` is over, so that
-            those which began together do not all end together.
-        """
+        """Chooses when a connection that begins now has grown old: somewhat
+        before `max_connection_age_ms` is over, so that those which began
+        together do not all end together."""
         var age_ms = self.config.max_connection_age_ms
         if age_ms == 0:
             return NEVER_MS
@@ -421,16 +373,9 @@ struct WorkerState(Movable):
         return self.now_ms + age_ms - Int(self._jitter.next() % spread)
 
     def charge(self, mut charge: Optional[BodyCharge], length: Int) -> Bool:
-        """Counts the memory that a connection's content takes, if the bound
-        allows it to grow so far.
-
-        Args:
-            length: How much it is now, in bytes.
-
-        Returns:
-            False if it has grown and all together would be beyond
-            `max_buffered_bodies_size`; nothing is changed then.
-        """
+        """Counts the memory that a connection's content takes now, if the bound
+        allows it to grow so far. False if it has grown and all together would
+        be beyond `max_buffered_bodies_size`; nothing is changed then."""
         var growth = length - (charge.held().length if charge else 0)
         var sum = Int(self._body_sum[].load()) + growth
         if growth > 0 and sum > self.config.max_buffered_bodies_size:

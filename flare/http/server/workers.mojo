@@ -36,14 +36,7 @@ struct ThreadPlan(ImplicitlyCopyable):
 
 
 def check_worker_count(count: Int) raises ConfigError:
-    """Refuses counts that cannot be meant.
-
-    Args:
-        count: How many workers somebody wants.
-
-    Raises:
-        ConfigError: If it is not 1 to `WORKER_COUNT_MAX`.
-    """
+    """Refuses counts that cannot be meant: but 1 to `WORKER_COUNT_MAX`."""
     if count < 1 or count > WORKER_COUNT_MAX:
         raise ConfigError(
             Text()
@@ -59,16 +52,9 @@ def check_worker_count(count: Int) raises ConfigError:
 def split_listeners(
     var sockets: List[RawSocket], count: Int, mode: ListenerMode
 ) raises -> List[Listeners]:
-    """Gives each worker sockets to accept from.
-
-    Args:
-        sockets: Listen already, at one address; at least one.
-        count: How many workers, at least 1.
-        mode: Whether each has a queue of its own.
-
-    Raises:
-        Error: If the process has no more descriptors.
-    """
+    """Gives each of `count` workers sockets to accept from, with queues of
+    their own or not. There is one at least; all listen already, at one address.
+    Raises if the process has no more descriptors."""
     # What waits in a socket of a worker's own is lost with the process.
     var splits = mode == ListenerMode.PER_WORKER and not is_dev_build()
     var share = ListenerShare(sockets^, splits)
@@ -117,14 +103,7 @@ def run_worker(
     board: ArcPointer[SharedStats],
 ) raises:
     """Answers requests on the calling thread until the server is stopped.
-
-    Args:
-        context: Limits and times, and TLS if it is spoken.
-        stop: Says when to stop.
-
-    Raises:
-        Error: If the worker cannot be made or fails.
-    """
+    Raises if the worker cannot be made or fails."""
     var worker = Worker(
         handler.copy(),
         Listeners(sockets^, False),
@@ -148,18 +127,8 @@ def run_workers(
     plan: ThreadPlan,
 ) raises:
     """Answers requests until the server is stopped: on the calling thread, or
-    on several threads of their own.
-
-    Args:
-        handler: Answers requests, on all threads.
-        context: Limits and times, and TLS if it is spoken.
-        stop: Says when to stop.
-        plan: How many threads, and where.
-
-    Raises:
-        Error: If a worker cannot be made or fails; which, and why. All others
-            have ended then.
-    """
+    on several threads of their own. If a worker cannot be made or fails, raises
+    which, and why, when all others have ended."""
     if plan.worker_count == 1:
         return run_worker(handler, sockets^, context, stop^, board)
     var listeners = split_listeners(
@@ -228,11 +197,8 @@ struct ServerProgram(PreforkProgram):
     """The figures of all processes."""
 
     def work(mut self, mut child: ChildProcess) raises:
-        """Answers requests until the process is told to stop.
-
-        Raises:
-            Error: If the system refuses what it needs.
-        """
+        """Answers requests until the process is told to stop. Raises if the
+        system refuses what it needs."""
         var worker = Worker(
             self.handler.copy(),
             Listeners(child.take_listeners(), child.shares_listeners),
@@ -253,11 +219,8 @@ struct ServerProgram(PreforkProgram):
         self.handler[].drained()
 
     def renew(mut self) raises:
-        """Reads certificates anew: new workers show them, and share the keys
-        of their tickets.
-
-        Raises:
-            Error: If a file does not work; the old ones are still shown then.
-        """
+        """Reads certificates anew: new workers show them, and share the keys of
+        their tickets. If a file does not work, it raises, and the old ones are
+        still shown."""
         if self.context.tls:
             self.context.tls.held().context.reload()

@@ -26,17 +26,13 @@ struct OpenFile(Movable):
     """Its neighbour `NAME.gz`, if there is one."""
 
     def __init__(out self, var plain: File):
-        """Makes one without neighbours."""
         self.plain = ArcPointer(plain^)
         self.brotli = None
         self.gzip = None
 
     def codings(self) -> List[ContentCoding]:
-        """Lists the codings that there are neighbours of.
-
-        Returns:
-            The codings, the shortest content first.
-        """
+        """Lists the codings that there are neighbours of, the shortest content
+        first."""
         var codings = List[ContentCoding]()
         if self.brotli:
             codings.append(ContentCoding.BR)
@@ -45,14 +41,8 @@ struct OpenFile(Movable):
         return codings^
 
     def in_coding(self, coding: ContentCoding) -> ArcPointer[File]:
-        """Chooses one of the files.
-
-        Args:
-            coding: One of `codings`, or `ContentCoding.IDENTITY`.
-
-        Returns:
-            A share of it; of the file as it is if there is none of the coding.
-        """
+        """Lends the file in one of `codings`; as it is if there is none, or for
+        `ContentCoding.IDENTITY`."""
         if coding == ContentCoding.BR:
             return self.brotli.or_else(self.plain)
         if coding == ContentCoding.GZIP:
@@ -60,14 +50,8 @@ struct OpenFile(Movable):
         return self.plain
 
     def has_its_neighbours(self) raises OsError -> Bool:
-        """Tells whether no neighbour was removed or replaced since.
-
-        Returns:
-            False if one has no name any more.
-
-        Raises:
-            OsError: If the system does not say.
-        """
+        """Tells whether no neighbour was removed or replaced since. Raises if
+        the system does not say."""
         if self.brotli and not self.brotli.value()[].status().is_linked:
             return False
         return not self.gzip or self.gzip.value()[].status().is_linked
@@ -135,24 +119,14 @@ struct FileCache(Movable, Sized):
     var _kept_ms: Int
 
     def __init__(out self, kept_ms: Int):
-        """Makes an empty cache.
-
-        Args:
-            kept_ms: How long a file is kept, in milliseconds; 0 for a cache
-                that stays empty.
-        """
+        """Makes an empty cache, which keeps a file for so long; with 0 it stays
+        empty."""
         self._entries = ArcPointer(_Entries())
         self._kept_ms = kept_ms
 
     def find(self, path: String, now_ms: Int) -> Optional[ArcPointer[OpenFile]]:
-        """Looks a file up.
-
-        Args:
-            now_ms: The time on a clock that never goes back.
-
-        Returns:
-            A share of it, or nothing if it is not here or its time is over.
-        """
+        """Looks a file up on a clock that never goes back; nothing if it is not
+        here or its time is over."""
         if self._kept_ms <= 0:
             return None
         var ended = List[_Entry]()
@@ -170,12 +144,8 @@ struct FileCache(Movable, Sized):
         return entry.value().file
 
     def keep(self, path: String, file: ArcPointer[OpenFile], now_ms: Int):
-        """Puts a file in, in place of what was there of its path.
-
-        Args:
-            file: The file, just opened.
-            now_ms: The time on the clock of `find`.
-        """
+        """Puts a file, just opened, in place of what was there of its path, on
+        the clock of `find`."""
         if self._kept_ms <= 0:
             return
         var old: Optional[_Entry]
@@ -187,7 +157,6 @@ struct FileCache(Movable, Sized):
         _ = old^
 
     def forget(self, path: String):
-        """Takes a file out."""
         var old: Optional[_Entry]
         ref entries = self._entries[]
         with BlockingScopedLock(entries.lock):
@@ -195,7 +164,6 @@ struct FileCache(Movable, Sized):
         _ = old^
 
     def clear(self):
-        """Takes all files out."""
         var all = Dict[String, _Entry, KeyedHasher]()
         ref entries = self._entries[]
         with BlockingScopedLock(entries.lock):
@@ -203,11 +171,6 @@ struct FileCache(Movable, Sized):
         _ = all^
 
     def __len__(self) -> Int:
-        """Counts the files.
-
-        Returns:
-            How many paths are held.
-        """
         ref entries = self._entries[]
         with BlockingScopedLock(entries.lock):
             return len(entries.by_path)
@@ -252,35 +215,18 @@ struct FileFolder(Movable):
         finds_coded: Bool,
         cache_ms: Int,
     ) raises OsError:
-        """Opens the folder, which stays the same if it is renamed.
-
-        Args:
-            follows_links: Whether symbolic links are followed.
-            finds_coded: Whether coded neighbours are looked for.
-            cache_ms: How long files stay open, in milliseconds; 0 for as long
-                as they are used.
-
-        Raises:
-            OsError: If the folder cannot be opened.
-        """
+        """Opens the folder, which stays the same if it is renamed. Coded
+        neighbours are looked for if `finds_coded`; files stay open for
+        `cache_ms`, 0 for as long as they are used."""
         self._root = File.folder(root)
         self._follows_links = follows_links
         self._finds_coded = finds_coded
         self._cache = FileCache(cache_ms)
 
     def find(self, path: String) raises OsError -> Optional[FoundFile]:
-        """Finds a regular file.
-
-        Args:
-            path: Its path, as `FilePath` has it.
-
-        Returns:
-            The file; nothing if there is none, or no right to read it.
-
-        Raises:
-            OsError: If there are too many open files, or a file that is open
-                cannot be asked.
-        """
+        """Finds a regular file by its path, as `FilePath` has it; nothing if
+        there is none, or no right to read it. Raises if there are too many open
+        files, or a file that is open cannot be asked."""
         var asked_ns = realtime_ns()
         var now_ms = coarse_monotonic_ms()
         var known = self._cache.find(path, now_ms)
@@ -304,34 +250,17 @@ struct FileFolder(Movable):
         return FoundFile(shared^, status, asked_ns)
 
     def status(self, path: String) raises OsError -> Optional[FileStatus]:
-        """Tells what stands at a path; opens it for that, and keeps nothing.
-
-        Args:
-            path: The path; empty for this folder.
-
-        Returns:
-            What it is; nothing if there is nothing, or no right to read it.
-
-        Raises:
-            OsError: If there are too many open files.
-        """
+        """Tells what stands at a path, empty for this folder; opens it for
+        that, and keeps nothing. Nothing if nothing is there, or no right to
+        read it. Raises if there are too many open files."""
         var file = self._open(path)
         if not file:
             return None
         return file.value().status()
 
     def names(self, path: String) raises OsError -> List[String]:
-        """Lists a folder.
-
-        Args:
-            path: Its path; empty for this folder.
-
-        Returns:
-            The names in it that are UTF-8, sorted by octets.
-
-        Raises:
-            OsError: If it cannot be read.
-        """
+        """Lists the names in a folder, empty for this one, that are UTF-8,
+        sorted by octets."""
         return self._root.open_beneath(
             path, follows_links=self._follows_links
         ).names()
@@ -390,12 +319,8 @@ struct FileSource(BodySource, Movable):
     var _range_done: Int
 
     def __init__(out self, file: ArcPointer[File], range: ByteRange):
-        """Takes one range of a file.
-
-        Args:
-            file: The file; others may send from it at the same time.
-            range: What is sent of it; may be of length 0.
-        """
+        """Takes one range of a file, perhaps of length 0; others may send from
+        it at the same time."""
         self._file = file
         self._texts = [String()]
         self._ranges = [range]
@@ -404,12 +329,8 @@ struct FileSource(BodySource, Movable):
         self._range_done = 0
 
     def __init__(out self, file: ArcPointer[File], layout: ByterangesLayout):
-        """Takes several ranges of a file.
-
-        Args:
-            file: The file; others may send from it at the same time.
-            layout: What is sent of it, and what between.
-        """
+        """Takes several ranges of a file, and what stands between; others may
+        send from it at the same time."""
         self._file = file
         self._texts = List[String]()
         self._ranges = List[ByteRange]()
@@ -423,11 +344,8 @@ struct FileSource(BodySource, Movable):
         self._range_done = 0
 
     def region(self) -> FileRegion:
-        """Tells what comes next, if that lies in the file.
-
-        Returns:
-            The region; of length 0 if a text comes next, or nothing.
-        """
+        """Tells what comes next, if that lies in the file; of length 0 if a
+        text comes next, or nothing."""
         if self._index == len(self._ranges) or not self._text_sent:
             return FileRegion.none()
         var rest = self._ranges[self._index]
@@ -438,11 +356,8 @@ struct FileSource(BodySource, Movable):
         )
 
     def advance(mut self, count: Int):
-        """Goes on behind octets of the region that were sent as they lie.
-
-        Args:
-            count: How many; at most the region's length.
-        """
+        """Goes on behind octets of the region, at most its length, that were
+        sent as they lie."""
         self._range_done += count
         while (
             self._index < len(self._ranges)
@@ -457,14 +372,8 @@ struct FileSource(BodySource, Movable):
             )
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Appends the next piece.
-
-        Returns:
-            `READY` or `DONE`.
-
-        Raises:
-            Error: If the file cannot be read, or has become shorter.
-        """
+        """Appends the next piece: `READY` or `DONE`. Raises if the file cannot
+        be read, or has become shorter."""
         self.advance(0)
         if self._index == len(self._ranges):
             return Poll.DONE

@@ -21,11 +21,8 @@ struct FilePath(Copyable, Movable):
     """True if the request's path ended with a slash."""
 
     def __init__(out self, var path: String, is_folder: Bool):
-        """Makes a path of checked names.
-
-        Args:
-            is_folder: Whether a slash stood behind them.
-        """
+        """Makes a path of checked names, behind which a slash stood if
+        `is_folder`."""
         self.path = path^
         self.is_folder = is_folder
 
@@ -33,22 +30,15 @@ struct FilePath(Copyable, Movable):
     def parse(
         encoded: Span[UInt8, _], *, serves_hidden: Bool = False
     ) -> Optional[Self]:
-        """Reads the path of a request target.
+        """Reads the path of a request target, with its slash in front; nothing
+        if the answer is 404.
 
         A path is taken only if no reader could see another file in it: names
         are decoded once, and refused if they are empty, `.` or `..`, longer
         than `FILE_NAME_LEN_MAX`, no UTF-8, or have a slash, a backslash or a
-        control octet in them, as they stand or encoded (RFC 3986 section
-        3.3).
-
-        Args:
-            encoded: The path, percent-encoded, with its slash in front.
-            serves_hidden: False to refuse names that begin with a dot, which
-                are of no business to strangers, but for `.well-known`
-                (RFC 8615).
-
-        Returns:
-            The path, or nothing: answer 404.
+        control octet in them, as they stand or encoded (RFC 3986 section 3.3).
+        Unless `serves_hidden`, so are names that begin with a dot, which are of
+        no business to strangers, but for `.well-known` (RFC 8615).
         """
         if len(encoded) == 0 or encoded[0] != _SLASH:
             return None
@@ -240,15 +230,8 @@ comptime _TYPES: Array[StaticString, 134] = [
 
 
 def file_type(name: StringSpan) -> StaticString:
-    """Looks up the media type of a file.
-
-    Args:
-        name: Its name or path.
-
-    Returns:
-        The media type by the extension, in any case; `UNKNOWN_FILE_TYPE` if
-        that says nothing.
-    """
+    """Looks up the media type of a file by the extension, in any case;
+    `UNKNOWN_FILE_TYPE` if that says nothing."""
     var octets = name.as_bytes()
     var start = len(octets)
     while start > 0 and octets[start - 1] != 46:

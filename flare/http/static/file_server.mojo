@@ -105,15 +105,8 @@ struct FileServerConfig(Copyable, Movable):
 
 
 def folder_page(folder: StringSpan, names: List[String]) -> String:
-    """Writes the page.
-
-    Args:
-        folder: The folder's path, decoded; empty for the root.
-        names: What is in it; folders with a slash behind them.
-
-    Returns:
-        HTML, in which no name can be markup.
-    """
+    """Writes the page, in which no name can be markup. The folder's path is
+    decoded, empty for the root; names of folders have a slash behind them."""
     var page = String(
         '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>/'
     )
@@ -412,17 +405,11 @@ struct FileServer(Handler):
 
 
 def _rest_offset(pattern: StringSpan, path: Span[UInt8, _]) -> Int:
-    """Finds the slash before what `*rest` of a route has matched.
+    """Finds the slash before what `*rest` of a route has matched; 0 if the
+    pattern does not end with one, or is empty, as no route answers.
 
     A pattern has as many segments before it as the path: both are compared
     segment by segment.
-
-    Args:
-        pattern: The route's pattern; empty if no route answers.
-        path: The path that it matched.
-
-    Returns:
-        The slash's offset; 0 if the pattern does not end with a `*rest`.
     """
     var octets = pattern.as_bytes()
     var segment_start = 0
@@ -481,17 +468,8 @@ def file_tag(
     tag of a file that may still be written to without getting another time is
     weak (RFC 9110 section 8.8.1), and not the one that it has afterwards: no
     range of it is joined to another (section 13.1.5), and what was kept of it
-    is fetched again once it has settled.
-
-    Args:
-        size: The file's length in bytes.
-        modified_ns: When it was last changed, in nanoseconds since 1970-01-01
-            00:00:00 UTC.
-        coding: What its content is coded with.
-        now_ns: The time when the file was asked for the others, likewise.
-
-    Returns:
-        The tag, weak if the file is that young, or of the future.
+    is fetched again once it has settled. That is so if at `now_ns`, when the
+    file was asked, it was that young, or of the future.
     """
     var text = String(hex(size, prefix=""), "-")
     text.write(hex(max(modified_ns, 0), prefix=""))

@@ -35,11 +35,7 @@ struct BodyCharge(Movable):
     var _sum: ArcPointer[Atomic[Int64]]
 
     def __init__(out self, sum: ArcPointer[Atomic[Int64]]):
-        """Starts with nothing.
-
-        Args:
-            sum: What all content of the worker takes, in bytes.
-        """
+        """Starts with nothing; the sum is of all content of the worker."""
         self.length = 0
         self._sum = sum.copy()
 
@@ -77,33 +73,22 @@ struct ClientPace(Movable):
     var _received_len: Int
 
     def __init__(out self, demand: ArcPointer[Atomic[Int64]], rate: Int):
-        """Starts to count.
-
-        Args:
-            demand: How many requests wait for a thread.
-            rate: What a client has to send, in bytes a second.
-        """
+        """Starts to count; `demand` requests wait for a thread, and a client
+        has to send `rate` bytes a second."""
         self._demand = demand.copy()
         self._rate = max(rate, 1)
         self._waited_ms = 0
         self._received_len = 0
 
     def add(mut self, received_len: Int, waited_ms: Int):
-        """Counts on.
-
-        Args:
-            received_len: What has come, in bytes.
-            waited_ms: How long the handler has waited.
-        """
+        """Counts on, with what has come, and how long the handler has waited
+        for it."""
         self._received_len += received_len
         self._waited_ms += waited_ms
 
     def is_too_slow(self) -> Bool:
-        """Tells whether the thread is of more use to others.
-
-        Returns:
-            True if some wait, and the client has not sent at the rate.
-        """
+        """Tells whether the thread is of more use to others: some wait, and the
+        client has not sent at the rate."""
         if self._waited_ms < STALL_MS or self._demand[].load() == 0:
             return False
         return self._received_len * 1_000 < self._rate * self._waited_ms
@@ -259,26 +244,14 @@ struct BodyPipe(Copyable, Movable):
     var _shared: _Shared
 
     def __init__(out self, *, waits_to_be_asked: Bool) raises OsError:
-        """Makes an empty window.
-
-        Args:
-            waits_to_be_asked: True if nothing is put before the handler reads.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
+        """Makes an empty window; nothing is put before the handler reads if it
+        `waits_to_be_asked`."""
         self._shared = _Shared(Mutex(_Window(waits_to_be_asked)), Condvar())
 
     def put(self, octets: Span[UInt8, _], *, rings: Bool = False) -> Bool:
-        """Adds content.
-
-        Args:
-            rings: True if the reader is to ring whenever it has taken some: the
-                client of HTTP/2 waits for that.
-
-        Returns:
-            False if the window is full: the reader rings when it is not.
-        """
+        """Adds content; False if the window is full: the reader rings when it
+        is not. With `rings`, it rings whenever it has taken some: the client of
+        HTTP/2 waits for that."""
         return self._shared.put(octets, rings)
 
     def end(self, var trailers: HeaderMap):
@@ -287,27 +260,17 @@ struct BodyPipe(Copyable, Movable):
 
     def fail(self, var error: BodyError):
         """Says that no more will come; what waits is dropped. Nothing happens
-        if the content is complete, or has failed before.
-
-        Args:
-            error: What the handler's reads raise.
-        """
+        if the content is complete, or has failed before."""
         self._shared.finish(HeaderMap(), error^)
 
     def is_paused(self) -> Bool:
-        """Tells whether the reader will ring when it wants more.
-
-        Returns:
-            False once it has rung.
-        """
+        """Tells whether the reader will ring when it wants more, and has not
+        yet."""
         return self._shared.window.lock()[].is_paused
 
     def goes_on(self) -> Bool:
-        """Tells whether the reader takes more when the response has begun.
-
-        Returns:
-            True if it has said so.
-        """
+        """Tells whether the reader has said that it takes more when the
+        response has begun."""
         return self._shared.window.lock()[].goes_on
 
     def is_left(self) -> Bool:
@@ -319,23 +282,12 @@ struct BodyPipe(Copyable, Movable):
         return len(self._shared.window.lock()[].waiting)
 
     def held_len(self) -> Int:
-        """Tells how much memory the window takes.
-
-        Returns:
-            Bytes, with what the handler has in its hands.
-        """
+        """Tells how many bytes the window takes, with what the handler has in
+        its hands."""
         return self._shared.window.lock()[].held_len()
 
     def outlet(self, waker: StreamWaker, var pace: ClientPace) -> BodyOutlet:
-        """Makes the handler's side.
-
-        Args:
-            waker: Wakes the worker for the connection.
-            pace: Tells when the client is too slow.
-
-        Returns:
-            What the handler's thread reads from.
-        """
+        """Makes the handler's side; the pace tells when the client is too slow."""
         return BodyOutlet(self._shared.copy(), waker, pace^)
 
 
@@ -353,12 +305,7 @@ struct BodyOutlet(ArrivingContent, BodyFeed):
         waker: StreamWaker,
         var pace: ClientPace,
     ):
-        """Makes the handler's side.
-
-        Args:
-            waker: Wakes the worker for the connection.
-            pace: Tells when the client is too slow.
-        """
+        """Makes the handler's side; the pace tells when the client is too slow."""
         self._pace = pace^
         self._shared = shared^
         self._waker = waker.copy()
@@ -369,17 +316,8 @@ struct BodyOutlet(ArrivingContent, BodyFeed):
         self._shared.leave(self._waker)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises BodyError -> Int:
-        """Waits for content and copies what is there.
-
-        Args:
-            room: Where to; not empty.
-
-        Returns:
-            How many octets, 0 at the end.
-
-        Raises:
-            BodyError: What the worker says.
-        """
+        """Waits for content and copies what is there into room that is not
+        empty. Returns how many octets, 0 at the end."""
         if len(self._taken) == 0:
             self._shared.take(self._taken, self._waker, self._pace)
         var count = min(len(room), len(self._taken))
@@ -390,49 +328,26 @@ struct BodyOutlet(ArrivingContent, BodyFeed):
     def take(
         mut self, mut out: Buffer, mut failure: Optional[BodyError]
     ) -> Bool:
-        """Takes what has arrived, without a wait; more is received then.
-
-        Args:
-            out: Where to append it.
-            failure: Set if no more will come.
-
-        Returns:
-            True if that was all.
-        """
+        """Appends what has arrived, without a wait, and tells whether that was
+        all; more is received then. Sets `failure` if no more will come."""
         return self._shared.take_now(out, failure, self._waker)
 
     def set_bell(mut self, var bell: LaterBell):
-        """Names who is told of what comes, on the worker's own thread.
-
-        Args:
-            bell: Rung whenever there is something new.
-        """
+        """Names who is told of what comes, on the worker's own thread."""
         self._shared.window.lock()[].bell = bell^
 
     def go_on(mut self, task: UInt64):
-        """Goes on arriving when the response has begun.
-
-        Args:
-            task: Who is told of what comes from now on; nobody if nobody was
-                told before.
-        """
+        """Goes on arriving when the response has begun; the task is told of
+        what comes from now on, nobody if nobody was told before."""
         var window = self._shared.window.lock()
         window[].goes_on = True
         if window[].bell:
             window[].bell.held().task = task
 
     def failure(self) -> Optional[BodyError]:
-        """Tells how the content has failed.
-
-        Returns:
-            What reads raise; nothing if it has not.
-        """
+        """Tells how the content has failed, if it has."""
         return self._shared.window.lock()[].failure.copy()
 
     def trailers(self) -> HeaderMap:
-        """Copies the trailer fields.
-
-        Returns:
-            The fields; none before the end.
-        """
+        """Copies the trailer fields; none before the end."""
         return self._shared.window.lock()[].trailers.copy()

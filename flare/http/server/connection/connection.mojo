@@ -41,43 +41,27 @@ struct WritePace(ImplicitlyCopyable):
     var _counted_len: Int
 
     def __init__(out self):
-        """Starts with nothing sent."""
         self.sent_len = 0
         self._queued_len = 0
         self._counted_len = 0
 
     def begin(mut self, queued_len: Int):
-        """Begins to count.
-
-        Args:
-            queued_len: Octets that the system has still to deliver.
-        """
+        """Begins to count, from what the system has still to deliver."""
         self.sent_len = 0
         self._queued_len = queued_len
         self._counted_len = 0
 
     def taken_len(self, queued_len: Int) -> Int:
-        """Tells what the client has taken since the wait began.
-
-        Args:
-            queued_len: Octets that the system has still to deliver now.
-
-        Returns:
-            How many octets; never less than was counted already.
-        """
+        """Tells how many octets the client has taken since the wait began, by
+        what the system has still to deliver now; never less than was counted
+        already."""
         var taken = self.sent_len + self._queued_len - queued_len
         return max(taken, self._counted_len)
 
     def earn_ms(mut self, queued_len: Int, rate: Int) -> Int:
-        """Turns what was taken since the last call into time.
-
-        Args:
-            queued_len: Octets that the system has still to deliver now.
-            rate: Octets a second that a client has to take; 0 gives no time.
-
-        Returns:
-            Milliseconds, rounded down; what is lost by that counts next time.
-        """
+        """Turns what was taken since the last call into milliseconds, rounded
+        down; what is lost by that counts next time. A rate, in octets a second,
+        of 0 gives no time."""
         if rate == 0:
             return 0
         var fresh = self.taken_len(queued_len) - self._counted_len
@@ -93,13 +77,11 @@ struct PendingWrite(Movable):
     var _padding: Padding[8]
     var octets: Buffer
     var body: OutgoingBody
-    """The content behind it."""
     var is_chunked: Bool
     """True if pieces of a source are sent as chunks."""
     var gives_way: Bool
     """True if it was interrupted for the sake of others."""
     var pace: WritePace
-    """How fast the client takes it."""
     var write_end_ms: Int
     """When the client must have taken what a conversation sends, if it is
     watched for less than that; 0 if not."""
@@ -120,33 +102,22 @@ struct PendingWrite(Movable):
         self.taken_ms = 0
 
     def __init__(out self, var body: Body, octets: Span[UInt8, _], taken: Int):
-        """Keeps what is left of octets and content behind them.
-
-        Args:
-            taken: How many octets of both have been taken.
-        """
+        """Keeps what is left of octets and content behind them, when `taken` of
+        both have been taken."""
         var first = min(taken, len(octets))
         self = Self(OutgoingBody(body^, offset=taken - first))
         self.octets.reserve(len(octets) - first)
         self.octets.append(octets.after(first))
 
     def drop(mut self, count: Int):
-        """Drops what was taken.
-
-        Args:
-            count: How many octets, of both together.
-        """
+        """Drops what was taken, of both together."""
         var first = min(count, len(self.octets))
         self.octets.consume(first)
         self.body.offset += count - first
 
     def send_to(mut self, mut socket: RawSocket) -> Int:
-        """Sends once.
-
-        Returns:
-            How many octets were taken, 0 if the file of the region has become
-            shorter, or a negative errno.
-        """
+        """Sends once. Returns how many octets were taken, 0 if the file of the
+        region has become shorter, or a negative errno."""
         if self.body.state == BodyState.FILE:
             return self._send_to_region(socket)
         var rest = self.body.rest()
@@ -185,20 +156,13 @@ struct PendingWrite(Movable):
         return count
 
     def has_more_to_say(self) -> Bool:
-        """Tells whether a conversation has more to say at once, before it
-        hears anything else.
-
-        Returns:
-            False for any other stream.
-        """
+        """Tells whether a conversation has more to say at once, before it hears
+        anything else."""
         return self.body.state == BodyState.READY and self.body.listens()
 
     def is_empty(self) -> Bool:
-        """Tells whether all that is here is sent.
-
-        Returns:
-            True if nothing is left, but for what a stream will make.
-        """
+        """Tells whether all that is here is sent, but for what a stream will
+        make."""
         return len(self.octets) == 0 and self.body.is_sent()
 
 
@@ -227,12 +191,9 @@ struct StreamedContent(Movable):
         owes_continue: Bool,
         handler_timeout_ms: Int,
     ):
-        """Makes content of which nothing was handed on.
-
-        Args:
-            owes_continue: True if the client waits for 100 (Continue).
-            handler_timeout_ms: How long each of the handler's turns may take.
-        """
+        """Makes content of which nothing was handed on, for a client that waits
+        for 100 (Continue) if `owes_continue`. Each of the handler's turns may
+        take `handler_timeout_ms`."""
         self.intake = intake^
         self.pipe = pipe.copy()
         self.owes_continue = owes_continue
@@ -272,7 +233,6 @@ struct RequestState(Movable):
     """The memory that its content takes here, if it is counted."""
 
     def __init__(out self):
-        """Makes the state of a connection between requests."""
         self.parser = None
         self.pending = None
         self.job = None
@@ -289,19 +249,11 @@ struct RequestState(Movable):
         return self.parser.take()
 
     def has_all_content(self) -> Bool:
-        """Tells whether nothing more is to be received for a handler.
-
-        Returns:
-            True unless a handler's content still arrives.
-        """
+        """Tells whether nothing more is to be received for a handler."""
         return not self.content or self.content.held()[].intake.is_complete()
 
     def goes_both_ways(self) -> Bool:
-        """Tells whether content arrives while the response goes out.
-
-        Returns:
-            True once the response has begun, while there is more.
-        """
+        """Tells whether content arrives while the response goes out."""
         return self.content.__bool__() and self.content.held()[].has_response
 
     def cancel(mut self):
@@ -342,11 +294,7 @@ struct ClientSide(Equatable, TrivialRegisterPassable):
         self._number = number
 
     def ends(mut self, has_failed: Bool):
-        """Takes note of an end; what has failed stays so.
-
-        Args:
-            has_failed: True if the connection has.
-        """
+        """Takes note of an end; what has failed stays so."""
         if has_failed:
             self = Self.FAILED
         elif self == Self.OPEN:
@@ -388,7 +336,6 @@ struct Connection(Movable):
     var phase_request: UInt64
     """`request_count` when the phase began: tells two heads apart."""
     var phase_start_ms: Int
-    """When the phase began."""
     var retire_ms: Int
     """From when on a response is the connection's last."""
     var deadline_ms: Int
@@ -406,10 +353,8 @@ struct Connection(Movable):
     # Not in a box: a struct of at most 256 octets is passed by its fields across
     # calls, a larger one by its address, which costs each request less.
     var request: RequestState
-    """The request under way."""
 
     def __init__(out self):
-        """Makes a free slot."""
         self.socket = RawSocket(owned=-1)
         self.peer = SocketAddr.any(0)
         self.generation = 0
@@ -435,7 +380,6 @@ struct Connection(Movable):
         self.request = RequestState()
 
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
-        """Starts a connection in this slot."""
         var fresh = Self()
         fresh.generation = self.generation
         self = fresh^
@@ -445,12 +389,9 @@ struct Connection(Movable):
 
     @always_inline
     def enter[event: Event](mut self):
-        """Goes where an event leads; nothing else changes the phase.
-
-        Parameters:
-            event: What has happened. With `-D ASSERT=all` the program aborts if
-                the table does not know it in this phase.
-        """
+        """Goes where an event leads; nothing else changes the phase. With `-D
+        ASSERT=all` the program aborts if the table does not know it in this
+        phase."""
         comptime NEXT = phase_of(event)
         comptime if CHECKS_PHASES:
             debug_assert(
@@ -463,32 +404,20 @@ struct Connection(Movable):
         self.phase = NEXT
 
     def decide(self, event: Event) -> NextAction:
-        """Tells what an event asks for that leaves the phase as it is.
-
-        Returns:
-            What the table says.
-        """
+        """Tells what an event asks for that leaves the phase as it is."""
         return action_after(self.phase, event)
 
     @always_inline
     def begins[event: Event](self) -> Bool:
         """Tells whether an event leads to another phase, or to the same one of
-        another request.
-
-        Returns:
-            False if the connection is in that phase already.
-        """
+        another request."""
         comptime NEXT = phase_of(event)
         return self.phase != NEXT or self.phase_request != self.request_count
 
     @always_inline
     def begin[event: Event](mut self, now_ms: Int, timeout_ms: Int):
         """Goes where an event leads, with a deadline; unless the connection is
-        there already for the same request.
-
-        Args:
-            timeout_ms: How long the phase may take.
-        """
+        there already for the same request."""
         if not self.begins[event]():
             return
         self.enter[event]()
@@ -498,11 +427,8 @@ struct Connection(Movable):
 
     @always_inline
     def begin_idling(mut self, now_ms: Int, timeout_ms: Int):
-        """Begins to wait for the next request.
-
-        Args:
-            timeout_ms: How long to wait, if the connection may get so old.
-        """
+        """Begins to wait for the next request, for `timeout_ms` if the
+        connection may get so old."""
         self.enter[Event.ALL_ANSWERED]()
         self.deadline_ms = now_ms + timeout_ms
         if unlikely(self.deadline_ms > self.retire_ms):
@@ -512,11 +438,7 @@ struct Connection(Movable):
             )
 
     def may_have_job(self) -> Bool:
-        """Tells whether somebody may have to hear that it ends.
-
-        Returns:
-            False if no handler elsewhere has a request of it.
-        """
+        """Tells whether a handler elsewhere may have to hear that it ends."""
         return self.request.job.__bool__() or self.http2.__bool__()
 
     def finish_writing(mut self):
@@ -526,7 +448,6 @@ struct Connection(Movable):
         self.socket.finish_writing()
 
     def drop_tls(mut self):
-        """Goes on without TLS, if there was any."""
         self.tls_peer = None
         self.tls = None
 

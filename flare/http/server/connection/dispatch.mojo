@@ -72,13 +72,9 @@ def ask_policy(
     mut connection: Connection,
     mut state: WorkerState,
 ):
-    """Asks the handler how the request that is first is to be treated.
-
-    Args:
-        parser: Has the request's head.
-        connection: Where it came from; keeps the answer, with the server's own
-            limits in place of defaults.
-    """
+    """Asks the handler how the request whose head is first is to be treated.
+    The connection keeps the answer, with the server's own limits in place of
+    defaults."""
     state.params[].clear()
     if not connection.request.memo:
         connection.request.memo = state.take_memo()
@@ -93,12 +89,8 @@ def ask_policy(
 
 
 def complete_policy(mut policy: RequestPolicy, state: WorkerState):
-    """Puts the server's own limits in place of defaults, and decides whether the
-    handler runs on a thread: `blocks` says so afterwards.
-
-    Args:
-        policy: What a handler has answered, just now.
-    """
+    """Puts the server's own limits in place of defaults, and decides whether
+    the handler runs on a thread: `blocks` says so afterwards."""
     ref config = state.config
     if policy.max_body_size == DEFAULT_BODY_LIMIT:
         policy.max_body_size = config.max_body_size
@@ -119,16 +111,9 @@ def complete_policy(mut policy: RequestPolicy, state: WorkerState):
 
 
 def check_handler(handler: AnyHandler, config: ServerConfig) raises:
-    """Refuses a handler that cannot be served so.
-
-    Args:
-        handler: Is about to be served.
-
-    Raises:
-        Error: If some request can never be answered as it is put together
-            (`Handler.problem`), or if it reads content while it arrives, and
-            there are no threads that could wait for it.
-    """
+    """Refuses a handler that cannot be served so: if some request can never be
+    answered as it is put together (`Handler.problem`), or if it reads content
+    while it arrives, and there are no threads that could wait for it."""
     var problem = handler.problem(List[String]())
     if problem.byte_length() > 0:
         raise Error(problem)
@@ -147,15 +132,9 @@ def answer(
     mut connection: Connection,
     mut state: WorkerState,
 ) -> NextAction:
-    """Lets the handler answer the complete request that is first.
-
-    Args:
-        parser: Has the request; it is dropped.
-        state: The worker's state; the response goes to its output.
-
-    Returns:
-        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
-        if it is broken.
+    """Lets the handler answer the complete request that is first, which is
+    dropped; the response goes to the worker's output. Returns WAIT to go on,
+    SHUTDOWN if the connection ends with this response, CLOSE if it is broken.
     """
     state.params[].clear()
     if unlikely(connection.request.memo.__bool__()):
@@ -195,19 +174,11 @@ def answer_by_head(
     owes_continue: Bool,
 ) -> NextAction:
     """Lets the handler answer a request whose content it does not need, and of
-    which a part is still to come.
+    which a part is still to come, as `answer` does.
 
     Little content is skipped when it comes. With much, or chunks, or a client
-    that may send it or not (RFC 9110 section 10.1.1), the connection ends.
-
-    Args:
-        parser: Has the request's head; it is dropped.
-        state: The worker's state; the response goes to its output.
-        owes_continue: True if the client waits for 100 (Continue).
-
-    Returns:
-        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
-        if it is broken.
+    that may send it or not (RFC 9110 section 10.1.1) and waits for 100
+    (Continue) if `owes_continue`, the connection ends.
     """
     var rest_len = parser.leave_content()
     if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
@@ -243,18 +214,9 @@ def queue_response[
     mut state: WorkerState,
     response: Response,
 ) -> NextAction:
-    """Puts the response to the complete request that is first into the output.
-
-    Parameters:
-        is_rare: True to call what writes the head, in place of inlining it.
-
-    Args:
-        parser: Has the request; it is dropped.
-
-    Returns:
-        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
-        if it is broken.
-    """
+    """Puts the response to the complete request that is first into the output,
+    and drops the request. Returns what `answer` returns. What writes the head
+    is called, in place of inlined, if `is_rare`."""
     var is_head = parser.head.method == Method.HEAD
     var minor_version = parser.head.minor_version
     var keeps_alive = (
@@ -337,15 +299,7 @@ def queue_rare_response(
     response: Response,
 ) -> NextAction:
     """Does what `queue_response` does, once for all that few requests need:
-    inlined, it would stand in the program for each.
-
-    Args:
-        parser: Has the request; it is dropped.
-
-    Returns:
-        WAIT to go on, SHUTDOWN if the connection ends with this response, CLOSE
-        if it is broken.
-    """
+    inlined, it would stand in the program for each."""
     return queue_response[is_rare=True](parser, connection, state, response)
 
 
@@ -359,12 +313,8 @@ def _write_rare_head(
 @always_inline
 def call_handler(handler: AnyHandler, request: Request) -> Response:
     """Lets a handler answer, whatever it does; a crash in it will name the
-    request.
-
-    Returns:
-        Its response; 500 if it raises or gives what is no final response, 400
-        if it raises what the request has told it of bad input.
-    """
+    request. Its response is 500 if it raises or gives what is no final
+    response, 400 if it raises what the request has told it of bad input."""
     try:
         return _serve(handler, request)
     except error:
@@ -386,14 +336,8 @@ def call_while_arriving(
     outlet: BodyOutlet,
 ) -> Response:
     """Does what `call_handler` does for a handler that reads content while it
-    arrives, and that may fail because its client did.
-
-    Args:
-        outlet: Has its content, and knows how that has failed.
-
-    Returns:
-        The response, or a refusal of content that has failed.
-    """
+    arrives, and that may fail because its client did: then it is a refusal of
+    that content."""
     try:
         return _serve(handler, request)
     except error:
@@ -450,14 +394,8 @@ def _check_outcome(
 
 
 def status_problem(code: Int, outcome: ResponseOutcome) -> String:
-    """Says why a response cannot be sent.
-
-    Args:
-        outcome: Its outcome, not LATER.
-
-    Returns:
-        A sentence; empty if it can.
-    """
+    """Says why a response cannot be sent, by its outcome, not LATER; empty if
+    it can."""
     var is_final = code >= 200 and code <= 599
     var problem = Text()
     if outcome == ResponseOutcome.UPGRADE:
@@ -487,11 +425,7 @@ def answer_error(
     mut state: WorkerState,
     error: RemoteProtocolError,
 ):
-    """Puts the answer to a broken rule into the output; it is the last one.
-
-    Args:
-        parser: Has what was read of the request.
-    """
+    """Puts the answer to a broken rule into the output; it is the last one."""
     # It is known even where the rest of the line is not.
     var is_head = parser.head.method == Method.HEAD
     _answer_last(
@@ -527,11 +461,8 @@ def answer_content_error(
 def answer_timeout(
     mut connection: Connection, mut state: WorkerState, is_head: Bool
 ):
-    """Puts the answer to a request that came too slowly into the output.
-
-    Args:
-        is_head: True if the method of the request is known, and is HEAD.
-    """
+    """Puts the answer to a request that came too slowly into the output;
+    `is_head` if its method is known, and is HEAD."""
     if not connection.request.parser:
         var request = _request_of_peer(connection, state)
         _answer_last(connection, state, request, 408, LATE_REQUEST, is_head)
@@ -566,11 +497,7 @@ def answer_full(
     mut state: WorkerState,
 ):
     """Puts the refusal of content that there is no memory for into the output;
-    it is the last answer.
-
-    Args:
-        parser: Has what was read of the request.
-    """
+    it is the last answer."""
     var is_head = parser.head.method == Method.HEAD
     var request = _request_so_far(parser, connection, state)
     _answer_last(connection, state, request, 503, _FULL, is_head)
@@ -589,12 +516,7 @@ def answer_content_full(mut connection: Connection, mut state: WorkerState):
 def answer_plain_http(
     mut connection: Connection, mut state: WorkerState, is_head: Bool
 ):
-    """Puts the answer to HTTP without TLS into the output.
-
-    Args:
-        connection: Where it goes, without TLS.
-        is_head: True if the request is HEAD.
-    """
+    """Puts the answer to HTTP without TLS into the output."""
     var request = _request_of_peer(connection, state)
     _answer_last(
         connection,
@@ -625,11 +547,8 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
 def busy_response(
     mut parser: RequestParser, connection: Connection, mut state: WorkerState
 ) -> Response:
-    """Makes the answer for when all handler threads and their queue are full.
-
-    Returns:
-        A 503 with Retry-After (RFC 9110 section 10.2.3).
-    """
+    """Makes the answer for when all handler threads and their queue are full: a
+    503 with Retry-After (RFC 9110 section 10.2.3)."""
     var request = _request_so_far(parser, connection, state)
     return refusal_of_request(state, request, 503, BUSY)
 
@@ -641,11 +560,7 @@ def refusal_of_peer(
     reason: String,
 ) -> Response:
     """Makes an answer in place of the handler, to a request of which only the
-    client counts.
-
-    Args:
-        reason: What is wrong, fit for strangers.
-    """
+    client counts; the reason is fit for strangers."""
     return refusal_of_request(
         state, _request_of_peer(connection, state), status, reason
     )
@@ -670,13 +585,8 @@ def refusal_of_request(
     mut state: WorkerState, request: Request, status: Int, reason: String
 ) -> Response:
     """Makes an answer in place of the handler, which its middleware finishes.
-
     What that must not make of it, such as a success or a stream, is not taken.
-
-    Args:
-        request: What is known of the request.
-        reason: What is wrong, fit for strangers.
-    """
+    The reason is fit for strangers."""
     try:
         return finished_refusal(
             state.handler[].refuse(

@@ -61,17 +61,12 @@ def begins_http2(
     mut parser: RequestParser,
     mut state: WorkerState,
 ) -> Bool:
-    """Tells whether what is no request of HTTP/1.1 is the preface of HTTP/2, and
-    begins to speak it then (RFC 9113 section 3.4).
+    """Tells whether what the parser has refused, being no request of HTTP/1.1,
+    is the preface of HTTP/2, and begins to speak it then (RFC 9113 section
+    3.4).
 
     That is for a client that knows without asking (section 3.3); over TLS it is
     agreed on in the handshake.
-
-    Args:
-        parser: Has refused what stands first; it is emptied.
-
-    Returns:
-        False if the refusal holds.
     """
     # Up to the version, which is what is refused; the end of the line may come
     # later.
@@ -100,15 +95,9 @@ def on_readable_http2(
     mut state: WorkerState,
     is_closed: Bool,
 ) -> NextAction:
-    """Drives a connection that is readable, or whose time has come.
-
-    Args:
-        scratch: The worker's own parser, idle; idle again afterwards.
-        is_closed: True if the end of the stream may stand behind the octets.
-
-    Returns:
-        What is to happen to it.
-    """
+    """Drives a connection that is readable, or whose time has come. `scratch`
+    is the worker's own parser, idle before and after; the end of the stream may
+    stand behind the octets if `is_closed`."""
     debug_assert(len(state.out) == 0, "this is for another connection")
     var link = connection.http2.take()
     var action = _read(connection, link[], scratch.input, state, is_closed)
@@ -122,11 +111,7 @@ def on_writable_http2(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
     """Goes on with a connection whose client takes octets again, or whose
-    sources or handlers have something.
-
-    Returns:
-        What is to happen to it; YIELD if it should be read again.
-    """
+    sources or handlers have something. YIELD if it should be read again."""
     if not write_pending(connection, state):
         return NextAction.CLOSE
     var link = connection.http2.take()
@@ -167,14 +152,8 @@ def _ask_all(mut link: Http2Link, mut state: WorkerState):
 def continue_http2(
     mut connection: Connection, mut link: Http2Link, mut state: WorkerState
 ) -> NextAction:
-    """Sends what there is, and decides what is waited for.
-
-    Args:
-        link: Its link, which it does not have meanwhile.
-
-    Returns:
-        What is to happen to it.
-    """
+    """Sends what there is, and decides what is waited for. The connection does
+    not have its link meanwhile."""
     var action = _send(connection, link, state)
     if action == NextAction.CLOSE:
         return action

@@ -26,7 +26,6 @@ struct _LostCall(TrivialRegisterPassable):
 
 
 struct Http2Link(Movable):
-    """The HTTP/2 side of a connection."""
 
     var session: Http2Session
     var input: Buffer
@@ -87,12 +86,8 @@ struct Http2Link(Movable):
     def __init__(
         out self, limits: Http2Limits, write_timeout_ms: Int, now_ms: Int
     ):
-        """Makes the link of a connection that begins.
-
-        Args:
-            limits: What the client may ask for.
-            write_timeout_ms: The time for it to take one response.
-        """
+        """Makes the link of a connection that begins, with `write_timeout_ms`
+        for the client to take one response."""
         self.session = Http2Session(Http2Role.SERVER, limits, now_ms)
         self.input = Buffer(0)
         self.tasks = []
@@ -121,11 +116,7 @@ struct Http2Link(Movable):
 
     @staticmethod
     def begin(mut state: WorkerState) -> OwnedPointer[Self]:
-        """Makes the link of a connection that begins, and its first frames.
-
-        Args:
-            state: The worker's state; its output gets our SETTINGS.
-        """
+        """Makes the link of a connection that begins, and writes our SETTINGS."""
         ref config = state.config
         var link = OwnedPointer(
             Self(
@@ -156,11 +147,7 @@ struct Http2Link(Movable):
             )
 
     def find(self, id: Int) -> Int:
-        """Finds the task of a stream.
-
-        Returns:
-            Its index, or -1.
-        """
+        """Finds the index of the task of a stream, or -1."""
         var index = self._place_of(id)
         if index < len(self.tasks) and self.tasks.at(index)[].id == id:
             return index
@@ -185,21 +172,13 @@ struct Http2Link(Movable):
         return index
 
     def next_turn(mut self) -> Int:
-        """Makes the number of a turn to send content.
-
-        Returns:
-            A number that is higher than all before.
-        """
+        """Makes the number of a turn to send content, higher than all before."""
         self.turn_count += 1
         return self.turn_count
 
     def note_woken(mut self, id: Int):
-        """Takes note that the source of a stream, or the handler that reads its
-        content, has news.
-
-        Args:
-            id: The stream's number; it may be over.
-        """
+        """Takes note that the source of a stream, which may be over, or the
+        handler that reads its content, has news."""
         if self.find(id) >= 0 and id not in self.woken:
             self.woken.append(id)
 
@@ -222,15 +201,8 @@ struct Http2Link(Movable):
         self.has_cancelled = True
 
     def drop(mut self, index: Int, mut out: Buffer) -> OwnedPointer[StreamTask]:
-        """Takes a task out.
-
-        Args:
-            out: Gets WINDOW_UPDATE: what nobody will read of its content is the
-                connection's room again.
-
-        Returns:
-            The task; a handler that has it counts until it has answered.
-        """
+        """Takes a task out; a handler that has it counts until it has answered.
+        What nobody will read of its content is the connection's room again."""
         var task = self.tasks.pop(index)
         self.session.state.owe(task[].call.piped_len, out)
         if task[].has_content():

@@ -33,15 +33,8 @@ from std.sys.intrinsics import unlikely
 def offload_streams(
     mut connection: Connection, mut jobs: RequestJobs, mut state: WorkerState
 ) -> NextAction:
-    """Gives requests to the handler threads, or to what answers later, or refuses
-    them.
-
-    Args:
-        connection: Speaks HTTP/2, and has such requests.
-
-    Returns:
-        What is to happen to the connection.
-    """
+    """Gives requests of an HTTP/2 connection to the handler threads, or to what
+    answers later, or refuses them."""
     var link = connection.http2.take()
     var index = 0
     while index < len(link[].tasks):
@@ -117,15 +110,8 @@ def _submit(
 def on_stream_done(
     mut connection: Connection, mut job: Job, mut state: WorkerState
 ) -> NextAction:
-    """Sends what a handler elsewhere has answered.
-
-    Args:
-        connection: Speaks HTTP/2, and has sent the request.
-        job: Is done; its response is taken.
-
-    Returns:
-        What is to happen to the connection.
-    """
+    """Sends what a handler elsewhere has answered, and takes the response of
+    its job."""
     var link = connection.http2.take()
     var index = link[].find(job.stream_id)
     var waits = index >= 0 and link[].tasks.at(index)[].call.job.__bool__()
@@ -190,11 +176,7 @@ def _go_on_receiving(
 
 
 def settle_jobs(mut connection: Connection, mut pool: HandlerPool):
-    """Tells the pool what has become of requests that it has.
-
-    Args:
-        connection: Has just been looked at.
-    """
+    """Tells the pool what has become of requests that it has."""
     if not connection.http2:
         return
     ref link = connection.http2.held()[]

@@ -53,11 +53,7 @@ def answer_request(
     event: Http2Event,
     mut state: WorkerState,
 ):
-    """Takes a request whose header section has come.
-
-    Args:
-        event: Says on which stream, and whether content follows.
-    """
+    """Takes a request whose header section has come."""
     ref section = link.session.section
     var id = event.stream_id
     if unlikely(section.status == WANTS_UPGRADE):
@@ -303,11 +299,8 @@ def begin_task_response(
     var response: Response,
     mut state: WorkerState,
 ):
-    """Sends the response to a request that had to wait.
-
-    Args:
-        link: Has the stream, and no task of it any more.
-    """
+    """Sends the response to a request that had to wait, and whose task the link
+    does not have any more."""
     if unlikely(task.is_tunnel):
         _open_tunnel(connection, link, task, response^, state)
         return
@@ -355,12 +348,7 @@ def on_content(
     mut input: Buffer,
     mut state: WorkerState,
 ):
-    """Takes content of a request.
-
-    Args:
-        event: Says of which stream, and whether more follows.
-        input: Where the content stands.
-    """
+    """Takes content of a request, at the front of the input."""
     var content = link.session.data(input)
     var index = link.find(event.stream_id)
     if unlikely(index >= 0 and link.tasks.at(index)[].is_tunnel):
@@ -437,11 +425,8 @@ def on_request_end(
     has_trailers: Bool,
     mut state: WorkerState,
 ):
-    """Takes note that all of a request has come.
-
-    Args:
-        has_trailers: True if the section of the session is its trailers.
-    """
+    """Takes note that all of a request has come, with trailers in the session
+    if it has them."""
     var index = link.find(id)
     if unlikely(index >= 0 and link.tasks.at(index)[].is_tunnel):
         # Nothing but DATA belongs there (RFC 9113 section 8.5).
@@ -493,22 +478,15 @@ def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
 
 
 def offload_task(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
-    """Tells whether a request may be given to a handler elsewhere; one that has
-    to wait for other responses is parked.
-
-    Returns:
-        False if it is not to be given to one now.
-    """
+    """Tells whether a request may be given to a handler elsewhere now; one that
+    has to wait for other responses is parked."""
     ref task = link.tasks.at(index)[]
     return task.call.intake != Intake.WHOLE or not _park(link, index, state)
 
 
 def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
-    """Finds the most urgent request that waits for responses to leave.
-
-    Returns:
-        Its index; -1 if there is none, or it has to wait on.
-    """
+    """Finds the index of the most urgent request that waits for responses to
+    leave; -1 if there is none, or it has to wait on."""
     link.has_parked = False
     var best = -1
     var best_urgency = UInt8(255)
@@ -554,13 +532,9 @@ def on_reset(mut link: Http2Link, id: Int, mut state: WorkerState):
 
 
 def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
-    """Sets the deadline of the side that is waited for: the handler's turns
-    have their time each, those of the client one in all.
-
-    Args:
-        task: A handler elsewhere has its request.
-        begins: True if a turn begins in any case.
-    """
+    """Sets the deadline of the side that is waited for, while a handler
+    elsewhere has the request: the handler's turns, one of which may begin in
+    any case, have their time each, those of the client one in all."""
     if task.has_response():
         # It has the times of the response.
         return
@@ -585,11 +559,8 @@ def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
 
 
 def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):
-    """Gives the room of content that a handler has read back to the client.
-
-    Args:
-        index: Its task, which has a pipe.
-    """
+    """Gives the room of content that a handler has read through the task's pipe
+    back to the client."""
     ref task = link.tasks.at(index)[]
     if (
         task.call.intake == Intake.HELD_BACK

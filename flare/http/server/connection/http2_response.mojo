@@ -62,12 +62,7 @@ def begin_response(
     mut state: WorkerState,
 ):
     """Writes the header section of a response, and short content with it; more
-    becomes the stream's task.
-
-    Args:
-        link: Has the stream; it has no task.
-        is_head: True if the request is a HEAD.
-    """
+    becomes the stream's task, of which it has none yet."""
     ref session = link.session
     if unlikely(session.state.table.find(id) < 0):
         # It was reset meanwhile: fields that are encoded and not sent put the
@@ -126,12 +121,8 @@ def send_interim(
     fields: HeaderMap,
     mut state: WorkerState,
 ):
-    """Writes an interim response (RFC 9110 section 15.2).
-
-    Args:
-        link: Has the stream, on which nothing final is sent yet.
-        status: Its status, 100 to 199, but 101.
-    """
+    """Writes an interim response (RFC 9110 section 15.2), 100 to 199, but 101,
+    on a stream on which nothing final is sent yet."""
     link.session.begin_block()
     link.session.encoder.add_status(link.session.fields, status.code)
     add_fields(link.session, fields, link.name)
@@ -170,16 +161,10 @@ def _end_unread(mut link: Http2Link, id: Int, mut state: WorkerState):
 def send_content(
     connection: Connection, mut link: Http2Link, mut state: WorkerState
 ) -> Bool:
-    """Writes content of responses, up to `FLUSH_LEN` of output, by the order of
-    RFC 9218 section 10: the most urgent first, those of the same urgency one
-    after the other, or by turns if they are incremental.
-
-    Args:
-        state: The worker's state; its output gets the frames.
-
-    Returns:
-        True if there may be more to send.
-    """
+    """Writes content of responses, up to `FLUSH_LEN` of output, and tells
+    whether there may be more. It goes by the order of RFC 9218 section 10: the
+    most urgent first, those of the same urgency one after the other, or by
+    turns if they are incremental."""
     if len(link.tasks) == 0:
         return False
     for index in range(len(link.tasks)):
@@ -254,13 +239,9 @@ comptime _CREDIT_MAX = 15
 
 @no_inline
 def has_to_wait(link: Http2Link, id: Int, state: WorkerState) -> Bool:
-    """Tells whether a request is better answered later: much content that was
-    made for this client waits, or handlers elsewhere are about to make it, and
-    some of it is as urgent.
-
-    Returns:
-        True to ask again when some has left.
-    """
+    """Tells whether a request is better answered when some has left: much
+    content that was made for this client waits, or handlers elsewhere are about
+    to make it, and some of it is as urgent."""
     var limit = state.config.http2_limits.max_pending_response_size
     var most = limit + min(_CREDIT_FACTOR * link.sent_len, _CREDIT_MAX * limit)
     var called_len = link.lost_len
@@ -485,13 +466,8 @@ def refusal_of_task(
     status: Int,
     reason: StaticString,
 ) -> Response:
-    """Makes an answer in place of the handler, with what has come of the request
-    if it is here.
-
-    Args:
-        task: Has the request, or a handler elsewhere has it.
-        reason: What is wrong, fit for strangers.
-    """
+    """Makes an answer in place of the handler, with what has come of the
+    request if it is not elsewhere; the reason is fit for strangers."""
     if not task.request:
         return refusal_of_peer(connection, state, status, reason)
     state.params[].clear()
@@ -513,15 +489,8 @@ def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
 
 
 def earned_end_ms(end_ms: Int, sent_len: Int, state: WorkerState) -> Int:
-    """Puts off until when a client must open a window.
-
-    Args:
-        end_ms: Until when it had to.
-        sent_len: What it has let through since, in bytes.
-
-    Returns:
-        The time; no more than `write_timeout_ms` from now.
-    """
+    """Puts off until when a client must open a window, by what it has let
+    through since; no more than `write_timeout_ms` from now."""
     ref config = state.config
     var earned_ms = 0
     if config.min_send_rate > 0:
@@ -545,11 +514,8 @@ def set_send_deadlines(
     mut link: Http2Link, has_pending: Bool, state: WorkerState
 ):
     """Sets how long streams may wait for their windows or their sources, and
-    all of them together for the client.
-
-    Args:
-        has_pending: True if the socket does not take what was written.
-    """
+    all of them together for the client, if `has_pending`: the socket does not
+    take what was written."""
     ref config = state.config
     var waits_for_all = False
     var waits = has_pending

@@ -49,14 +49,8 @@ def on_accept(
     mut state: WorkerState,
     is_refused: Bool,
 ) -> NextAction:
-    """Begins to wait for a client that was just accepted.
-
-    Args:
-        is_refused: True if the connection is one too many.
-
-    Returns:
-        What is to happen to it.
-    """
+    """Begins to wait for a client that was just accepted; the connection is one
+    too many if `is_refused`."""
     connection.retire_ms = state.next_retire_ms()
     ref proxies = state.config.proxy_protocol
     var is_announced = len(proxies) > 0
@@ -96,15 +90,10 @@ def read_proxy_header(
     mut scratch: RequestParser,
     mut state: WorkerState,
 ) -> NextAction:
-    """Takes the header, if all of it is here.
-
-    Args:
-        scratch: The worker's own parser, idle; idle again afterwards.
-
-    Returns:
-        YIELD to be driven as any other connection from now on, WAIT for
-        more octets, CLOSE if there are none to come, or not a header.
-    """
+    """Takes the header, if all of it is here; `scratch` is the worker's own
+    parser, idle before and after. Returns YIELD to be driven as any other
+    connection from now on, WAIT for more octets, CLOSE if there are none to
+    come, or not a header."""
     var room = scratch.input.spare()
     var seen = room.between(0, min(len(room), PROXY_HEADER_LEN_MAX))
     var count = connection.socket.peek(seen)
@@ -150,11 +139,8 @@ def begin_shutdown(
     """Ends a connection whose last response is in the output, sent or parked.
 
     A client that has not been read to the end would be sent a reset by close,
-    which can destroy the response on its way (RFC 9112 section 9.6). So the
-    own direction ends first, and what still comes is read for a while.
-
-    Returns:
-        What is to happen to it.
+    which can destroy the response on its way (RFC 9112 section 9.6). So the own
+    direction ends first, and what still comes is read for a while.
     """
     connection.closes = True
     if connection.request.pending:
@@ -171,15 +157,9 @@ def begin_shutdown(
 def discard_input(
     mut connection: Connection, mut scratch: RequestParser
 ) -> NextAction:
-    """Reads and drops what a client sends behind its last response.
-
-    Args:
-        scratch: The worker's own parser, idle; idle again afterwards.
-
-    Returns:
-        WAIT for more, YIELD if there is more already, CLOSE at the end of the
-        stream.
-    """
+    """Reads and drops what a client sends behind its last response; `scratch`
+    is the worker's own parser, idle before and after. Returns WAIT for more,
+    YIELD if there is more already, CLOSE at the end of the stream."""
     var total = 0
     while total < LINGER_LEN_MAX:
         var count = connection.socket.receive(scratch.input.spare())
@@ -197,14 +177,8 @@ def on_timeout(
     """Does what follows when a phase has taken too long.
 
     A client that waits for an answer gets one; one that sends nothing, or does
-    not read, does not.
-
-    Args:
-        connection: Its deadline is over.
-
-    Returns:
-        SHUTDOWN if an answer was sent, YIELD to ask a source, WAIT if the
-        client has earned more time, CLOSE otherwise.
+    not read, does not. Returns SHUTDOWN if an answer was sent, YIELD to ask a
+    source, WAIT if the client has earned more time, CLOSE otherwise.
     """
     var action = connection.decide(Event.TIMED_OUT)
     if action == NextAction.ASK:
@@ -239,12 +213,9 @@ def on_timeout(
 def refuse_connection(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
-    """Answers a connection that is one too many.
-
-    Returns:
-        SHUTDOWN, or CLOSE if the connection is broken, or speaks TLS: a handshake
-        would cost more than a request.
-    """
+    """Answers a connection that is one too many. Returns SHUTDOWN, or CLOSE if
+    the connection is broken, or speaks TLS: a handshake would cost more than a
+    request."""
     if connection.tls:
         return NextAction.CLOSE
     answer_overload(connection, state)
@@ -254,11 +225,10 @@ def refuse_connection(
 def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:
     """Lets a connection go when the server is to stop, as soon as it can.
 
-    Returns:
-        YIELD after a long pause, since a request may be here nevertheless,
-        and to end a stream that has no end; else WAIT. A client that was
-        answered a moment ago may have its next request on the way: it is
-        waited for shortly, and answered with `Connection: close`.
+    Returns YIELD after a long pause, since a request may be here nevertheless,
+    and to end a stream that has no end; else WAIT. A client that was answered a
+    moment ago may have its next request on the way: it is waited for shortly,
+    and answered with `Connection: close`.
     """
     var action = connection.decide(Event.DRAIN_BEGUN)
     if action == NextAction.ASK:

@@ -44,17 +44,9 @@ def offload(
     mut jobs: RequestJobs,
     mut state: WorkerState,
 ) -> NextAction:
-    """Gives a request to the handler threads, or to what answers later, or
-    refuses it.
-
-    Its content may still be arriving; then the handler reads it meanwhile.
-
-    Args:
-        connection: Has the request in its parser.
-
-    Returns:
-        WAIT, or what follows a refusal.
-    """
+    """Gives the request in a connection's parser to the handler threads, or to
+    what answers later, or refuses it. Its content may still be arriving; then
+    the handler reads it meanwhile. Returns WAIT, or what follows a refusal."""
     if connection.http2:
         return offload_streams(connection, jobs, state)
     var box = connection.request.take_parser()
@@ -145,11 +137,7 @@ def _submit(
 
 
 def note_job(connection: Connection, mut pool: HandlerPool):
-    """Tells the pool what has become of a connection whose request it has.
-
-    Args:
-        connection: Has just been looked at.
-    """
+    """Tells the pool what has become of a connection whose request it has."""
     if connection.client != ClientSide.OPEN or not connection.request.job:
         pool.drop_gone()
     elif connection.request.has_all_content():
@@ -159,12 +147,8 @@ def note_job(connection: Connection, mut pool: HandlerPool):
 def on_event_while_offloaded(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
-    """Receives for a handler elsewhere that reads content, or tells it
-    when its client has gone.
-
-    Returns:
-        What is to happen to it.
-    """
+    """Receives for a handler elsewhere that reads content, or tells it when its
+    client has gone."""
     # What is not read now, no other event will announce; reading to the end of
     # what is here takes it back.
     connection.has_unread = True
@@ -180,15 +164,8 @@ def on_job_done(
     mut job: Job,
     mut state: WorkerState,
 ) -> NextAction:
-    """Sends what a handler elsewhere has answered.
-
-    Args:
-        connection: Waits for this job.
-        job: Is done; its parser and its response are taken.
-
-    Returns:
-        What is to happen to the connection.
-    """
+    """Sends what a handler elsewhere has answered to the connection that waits
+    for it; the job's parser and its response are taken."""
     if job.stream_id > 0:
         return on_stream_done(connection, job, state)
     if unlikely(job.is_interim()):
@@ -239,14 +216,8 @@ def finish_request(
     response: Response,
     mut state: WorkerState,
 ) -> NextAction:
-    """Goes on with a connection whose handler elsewhere has answered.
-
-    Args:
-        box: The request, complete and still first.
-
-    Returns:
-        What is to happen to the connection.
-    """
+    """Goes on with a connection whose handler elsewhere has answered the
+    request in `box`, complete and still first."""
     var result = queue_rare_response(box[], connection, state, response)
     if result == NextAction.CLOSE:
         state.give_parser(box^)
@@ -278,14 +249,8 @@ def finish_request(
 
 
 def waits_for(connection: Connection, job: Job) -> Bool:
-    """Tells whether a connection still waits for a job.
-
-    Args:
-        connection: The connection that the job's token leads to.
-
-    Returns:
-        False if the connection gave the job up.
-    """
+    """Tells whether the connection that a job's token leads to still waits for
+    it, and did not give it up."""
     if job.stream_id > 0:
         # It looks for the stream itself.
         return connection.http2.__bool__() and not connection.closes

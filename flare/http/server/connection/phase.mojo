@@ -10,7 +10,6 @@ comptime CHECKS_PHASES = get_defined_string["ASSERT", "safe"]() == "all"
 """True in a build with `-D ASSERT=all`."""
 
 comptime NEVER_MS = Int.MAX
-"""A time that never comes."""
 
 comptime FRESH_GRACE_MS = 1_000
 """How long a connection that is to end waits for a request which may be on its
@@ -18,7 +17,6 @@ way."""
 
 
 struct Phase(Equatable, TrivialRegisterPassable, Writable):
-    """What a connection waits for."""
 
     var number: UInt8
     """The row of the table."""
@@ -34,7 +32,6 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
     comptime HANDLER = Phase(4)
     """A handler elsewhere, which has the request."""
     comptime HANDSHAKE = Phase(5)
-    """The TLS handshake."""
     comptime SOURCE = Phase(6)
     """The source of a response's content, which has nothing yet."""
     comptime LINGER = Phase(7)
@@ -48,7 +45,6 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
     """Whatever its streams wait for, of a connection that speaks HTTP/2."""
 
     comptime COUNT = 11
-    """How many phases there are."""
 
     @always_inline
     def __init__(out self, number: UInt8):
@@ -81,13 +77,11 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
 
 
 struct Event(Equatable, TrivialRegisterPassable):
-    """What happens to a connection."""
 
     var number: UInt8
     """The column of the table."""
 
     comptime ACCEPTED = Event(0)
-    """A client has come."""
     comptime TLS_BEGUN = Event(1)
     """TLS is spoken, beginning with the handshake."""
     comptime PROXY_NAMED = Event(2)
@@ -95,9 +89,7 @@ struct Event(Equatable, TrivialRegisterPassable):
     comptime PROXY_READ = Event(3)
     """That header is read, and plain HTTP follows."""
     comptime HANDSHAKE_DONE = Event(4)
-    """The TLS handshake is complete."""
     comptime HEAD_STARTED = Event(5)
-    """A part of a request's head is here."""
     comptime BODY_AWAITED = Event(6)
     """The head is here, and content is to follow."""
     comptime ALL_ANSWERED = Event(7)
@@ -111,16 +103,12 @@ struct Event(Equatable, TrivialRegisterPassable):
     comptime LAST_SENT = Event(11)
     """The last response is sent, and the client may still have to read it."""
     comptime CLOSED = Event(12)
-    """The socket is closed."""
     comptime TIMED_OUT = Event(13)
     """The phase has taken too long."""
     comptime DRAIN_BEGUN = Event(14)
-    """The server is to stop."""
     comptime HTTP2_BEGUN = Event(15)
-    """The client has begun to speak HTTP/2."""
 
     comptime COUNT = 16
-    """How many events there are."""
 
     @always_inline
     def __init__(out self, number: UInt8):
@@ -128,14 +116,12 @@ struct Event(Equatable, TrivialRegisterPassable):
 
 
 struct NextAction(Equatable, TrivialRegisterPassable):
-    """What is to be done with a connection."""
 
     var number: UInt8
 
     comptime WAIT = NextAction(0)
     """Nothing, until its client or its deadline says more."""
     comptime CLOSE = NextAction(1)
-    """Close it."""
     comptime YIELD = NextAction(2)
     """Go on in the next round; others have their turn before."""
     comptime SHUTDOWN = NextAction(3)
@@ -251,14 +237,8 @@ comptime _ROWS = [
 
 
 def phase_of(event: Event) -> Phase:
-    """Tells where an event leads.
-
-    Args:
-        event: One that changes the phase.
-
-    Returns:
-        The phase, wherever the event comes from.
-    """
+    """Tells where an event that changes the phase leads, wherever it comes
+    from."""
     comptime for index in range(len(_ROWS)):
         comptime ROW = _ROWS[index]
         if event == ROW.event:
@@ -267,14 +247,8 @@ def phase_of(event: Event) -> Phase:
 
 
 def phase_after(phase: Phase, event: Event) -> Phase:
-    """Tells which phase follows.
-
-    Args:
-        event: What happens in it; see `action_after` for whether it can.
-
-    Returns:
-        The phase; the same if the event changes none, or cannot happen.
-    """
+    """Tells which phase follows; the same if the event changes none, or cannot
+    happen, which `action_after` tells."""
     comptime for index in range(len(_ROWS)):
         comptime ROW = _ROWS[index]
         if event == ROW.event and (ROW.phases >> Int(phase.number)) & 1 == 1:
@@ -283,11 +257,7 @@ def phase_after(phase: Phase, event: Event) -> Phase:
 
 
 def action_after(phase: Phase, event: Event) -> NextAction:
-    """Tells what an event asks for.
-
-    Returns:
-        The action; NONE if it does not happen in that phase.
-    """
+    """Tells what an event asks for; NONE if it does not happen in that phase."""
     comptime for index in range(len(_ROWS)):
         comptime ROW = _ROWS[index]
         if event == ROW.event and (ROW.phases >> Int(phase.number)) & 1 == 1:

@@ -51,16 +51,12 @@ def on_readable(
     mut state: WorkerState,
     is_closed: Bool,
 ) -> NextAction:
-    """Drives a connection that is readable.
+    """Drives a connection that is readable, not lingering, and without a
+    pending write.
 
-    Args:
-        connection: The connection; not lingering, and without a pending write.
-        scratch: The worker's own parser, idle; idle again afterwards.
-        is_closed: True if the end of the stream may stand behind the octets,
-            so that a short read does not mean that all was read.
-
-    Returns:
-        What is to happen to it.
+    `scratch` is the worker's own parser, idle before and after. If `is_closed`,
+    the end of the stream may stand behind the octets, so that a short read does
+    not mean that all was read.
     """
     debug_assert(
         not connection.request.pending.__bool__(),
@@ -141,12 +137,8 @@ def put_back(
     mut state: WorkerState,
     action: NextAction,
 ):
-    """Keeps a parser with the connection while it has a part of a request.
-
-    Args:
-        state: The worker's state, which takes the parser back otherwise.
-        action: What is to happen to the connection.
-    """
+    """Keeps a parser with the connection while it has a part of a request; the
+    worker takes it back otherwise."""
     if (
         box[].is_idle()
         or action == NextAction.CLOSE
@@ -241,14 +233,8 @@ def read_requests(
     mut parser: RequestParser,
     mut state: WorkerState,
 ) -> NextAction:
-    """Answers all complete requests of a parser, and sends.
-
-    Args:
-        connection: Where they came from; has no pending write.
-
-    Returns:
-        What is to happen to the connection.
-    """
+    """Answers all complete requests of a parser, and sends; the connection has
+    no pending write."""
     var keeps_alive = True
     connection.has_unanswered = False
     while keeps_alive:
@@ -414,11 +400,8 @@ def _await_rest(
 def on_writable(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
-    """Goes on with a connection whose client takes octets again.
-
-    Returns:
-        What is to happen to it; YIELD if it should be read again.
-    """
+    """Goes on with a connection whose client takes octets again; YIELD if it
+    should be read again."""
     if connection.http2 and not connection.closes:
         return on_writable_http2(connection, state)
     if connection.request.content:

@@ -61,14 +61,8 @@ comptime _READ_LEN = 65_536
 
 
 def owes_continue(parser: RequestParser) -> Bool:
-    """Tells whether the client waits for 100 (Continue) (RFC 9110 10.1.1).
-
-    Args:
-        parser: Has a request whose content is arriving.
-
-    Returns:
-        True if it sends none before.
-    """
+    """Tells whether the client waits for 100 (Continue) (RFC 9110 10.1.1) with
+    the content that is arriving."""
     return (
         parser.head.framing.has(EXPECTS_CONTINUE)
         and parser.head.minor_version > 0
@@ -82,13 +76,9 @@ def start_content(
     pipe: BodyPipe,
     handler_timeout_ms: Int,
 ):
-    """Begins to take content while a handler reads it.
-
-    Args:
-        connection: Is about to be parked.
-        parser: Has a request whose content is arriving; then only its head.
-        handler_timeout_ms: How long each of the handler's turns may take.
-    """
+    """Begins to take content while a handler, each turn of which may take
+    `handler_timeout_ms`, reads it. The connection is about to be parked; the
+    parser has only the head then."""
     var owes = owes_continue(parser)
     connection.request.content = OwnedPointer(
         StreamedContent(parser.detach_body(), pipe, owes, handler_timeout_ms)
@@ -99,14 +89,8 @@ def start_content(
 def take_content(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
-    """Receives what there is room for in the window.
-
-    Args:
-        connection: Has content that a handler reads.
-
-    Returns:
-        What is to happen to it.
-    """
+    """Receives what there is room for in the window of the handler that reads
+    content."""
     var box = connection.request.content.take()
     var action = _take(connection, box[], state)
     if action == NextAction.WAIT or action == NextAction.YIELD:
@@ -233,17 +217,10 @@ def end_content(
     mut parser: RequestParser,
     mut state: WorkerState,
 ) -> Bool:
-    """Stops taking content, since the handler has answered.
-
-    What it did not read is dropped as far as it has arrived.
-
-    Args:
-        connection: Has content that a handler has read, or not.
-        parser: Has the request's head; gets what stands behind the content.
-
-    Returns:
-        False if the content goes on, so that the connection has to end.
-    """
+    """Stops taking content, since the handler has answered. What it did not
+    read is dropped as far as it has arrived; what stands behind the content
+    goes to the parser. Returns False if the content goes on, so that the
+    connection has to end."""
     var box = connection.request.content.take()
     box[].pipe.fail(BodyError(503, "the handler has answered"))
     connection.request.charge = None
@@ -282,17 +259,11 @@ def _drain(
 
 
 def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
-    """Tells whether content goes on arriving behind the head of a response, and
-    takes note of that.
+    """Tells whether content goes on arriving for somebody behind the head of a
+    response, and takes note of that.
 
     A response that is complete ends the request (RFC 9112 section 9.3); so does
     one that the client has got in place of 100 (RFC 9110 section 10.1.1).
-
-    Args:
-        connection: Has content that a handler has read so far.
-
-    Returns:
-        False if nobody takes more of it.
     """
     ref content = connection.request.content.held()[]
     if (
@@ -311,15 +282,8 @@ def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
 def go_on_receiving(
     mut connection: Connection, action: NextAction
 ) -> NextAction:
-    """Has content received on behind the head of a response.
-
-    Args:
-        connection: Has begun to send the response.
-        action: What was to happen to it.
-
-    Returns:
-        What is to happen to it now.
-    """
+    """Has content received on behind the head of a response, if it goes
+    on, in place of an action but CLOSE."""
     if not connection.request.goes_both_ways() or action == NextAction.CLOSE:
         return action
     if not connection.request.pending:
@@ -338,16 +302,9 @@ def drive_both_ways(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
     """Sends what there is of a response, and receives what there is of the
-    content that goes on behind its head.
-
-    Args:
-        connection: Has both. When all of the response is sent, the content is
-            dropped: then `request.content` is empty, and `closes` says whether
-            the connection has to end with it.
-
-    Returns:
-        What is to happen to it.
-    """
+    content that goes on behind its head. When all of the response is sent, the
+    content is dropped: then `request.content` is empty, and `closes` says
+    whether the connection has to end with it."""
     if not write_pending(connection, state):
         return NextAction.CLOSE
     if not connection.request.pending:

@@ -11,16 +11,9 @@ comptime _TURN_BITS = 48
 
 @always_inline
 def send_rank(priority: Priority, turn: Int) -> Int:
-    """Gives a place in the order.
-
-    Args:
-        priority: The stream's. Of the same urgency, those go first that are of
-            no use before they are complete.
-        turn: When the stream began, or sent last if it shares with others.
-
-    Returns:
-        A number, lower for what goes earlier.
-    """
+    """Gives a place in the order, lower for what goes earlier. Of the same
+    urgency, those go first that are of no use before they are complete. `turn`
+    is when the stream began, or sent last if it shares with others."""
     return (priority.packed() << _TURN_BITS) | turn
 
 
@@ -38,7 +31,6 @@ struct SendOrder(Movable, Sized):
     var _entries: List[_Entry]
 
     def __init__(out self):
-        """Makes an empty order."""
         self._entries = []
 
     def __len__(self) -> Int:
@@ -49,12 +41,7 @@ struct SendOrder(Movable, Sized):
         self._entries.clear()
 
     def add(mut self, rank: Int, index: Int):
-        """Adds a task.
-
-        Args:
-            rank: Its place, see `send_rank`.
-            index: What the caller knows it by.
-        """
+        """Adds a task that the caller knows by an index; see `send_rank`."""
         var place = len(self._entries)
         var entry = _Entry(rank, index)
         self._entries.append(entry)
@@ -68,11 +55,8 @@ struct SendOrder(Movable, Sized):
         self._entries.at(place) = entry
 
     def first(self) -> Int:
-        """Tells which task goes first; there must be one.
-
-        Returns:
-            What the caller knows it by.
-        """
+        """Tells which task, by the caller's index, goes first; there must be
+        one."""
         return self._entries.at(0).index
 
     def drop_first(mut self):
@@ -82,11 +66,8 @@ struct SendOrder(Movable, Sized):
             self._sink(last)
 
     def move_first(mut self, rank: Int):
-        """Gives the task that goes first another place.
-
-        Args:
-            rank: The place, not before the one that it has.
-        """
+        """Gives the task that goes first another place, not before the one that
+        it has."""
         self._sink(_Entry(rank, self._entries.at(0).index))
 
     def _sink(mut self, entry: _Entry):

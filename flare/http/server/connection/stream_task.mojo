@@ -28,16 +28,13 @@ struct ReceivedRequest(Movable):
     var section: Http2FieldSection
     var content: Buffer
     var trailers: Optional[OwnedPointer[Http2FieldSection]]
-    """Its trailers, if there are some."""
 
     def __init__(out self):
-        """Makes a request without anything."""
         self.section = Http2FieldSection()
         self.content = Buffer(0)
         self.trailers = None
 
     def is_head(self) -> Bool:
-        """Tells whether its method is HEAD."""
         return self.section.method == Method.HEAD
 
     def unsafe_request[
@@ -49,16 +46,8 @@ struct ReceivedRequest(Movable):
         cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
         tls: OptionalPointer[TlsPeer, ImmUntrackedOrigin] = None,
     ) -> Request[o]:
-        """Lends the request.
-
-        Parameters:
-            o: The lifetime to lend for; ends before this changes.
-
-        Args:
-            params: Storage for path parameters that outlives the request.
-            cancel: A flag that outlives the request, if there is one.
-            tls: What TLS tells about the client; outlives the request.
-        """
+        """Lends the request, until this changes; all that is pointed to
+        outlives the request."""
         # SAFETY: the caller ends the loan before this changes.
         var content = unsafe_lend[o](
             self.content.unsafe_base(), len(self.content)
@@ -79,7 +68,6 @@ struct ReceivedRequest(Movable):
 
 
 struct StreamPhase(Equatable, TrivialRegisterPassable):
-    """What a stream of a server waits for."""
 
     var number: UInt8
 
@@ -126,11 +114,6 @@ comptime _EDGES = [
 
 
 def may_follow(phase: StreamPhase, next: StreamPhase) -> Bool:
-    """Tells whether a stream may go from one phase to another.
-
-    Returns:
-        False if that does not happen.
-    """
     comptime for index in range(len(_EDGES)):
         comptime EDGE = _EDGES[index]
         if phase == EDGE[0] and next == EDGE[1]:
@@ -139,7 +122,6 @@ def may_follow(phase: StreamPhase, next: StreamPhase) -> Bool:
 
 
 struct Intake(Equatable, TrivialRegisterPassable):
-    """What has come of a request."""
 
     var _number: UInt8
 
@@ -159,7 +141,6 @@ struct StreamCall(Movable):
     """A request of a stream that waits for its response, and who has it."""
 
     var policy: RequestPolicy
-    """How it is to be treated."""
     var memo: Optional[OwnedPointer[RouteMemo]]
     """The route that was found for it."""
     var charge: Optional[BodyCharge]
@@ -224,7 +205,6 @@ struct StreamTask(Movable):
     var request: Optional[OwnedPointer[ReceivedRequest]]
     """The request, while it is here."""
     var body: OutgoingBody
-    """The content of the response."""
     var piece: Buffer
     """What its source has made, and is not sent."""
     var unheard: Buffer
@@ -232,7 +212,6 @@ struct StreamTask(Movable):
     var pace: StreamPace
 
     def __init__(out self, id: Int):
-        """Makes the task of a stream that has just begun."""
         self.id = id
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
@@ -261,11 +240,8 @@ struct StreamTask(Movable):
 
     @always_inline
     def enter[next: StreamPhase](mut self):
-        """Goes to another phase; nothing else changes it.
-
-        Parameters:
-            next: The phase, which `may_follow` the one before.
-        """
+        """Goes to a phase which `may_follow` the one before; nothing else
+        changes it."""
         comptime if CHECKS_PHASES:
             debug_assert(
                 may_follow(self.phase, next),
@@ -278,19 +254,12 @@ struct StreamTask(Movable):
 
     @always_inline
     def has_response(self) -> Bool:
-        """Tells whether the header section of the response is sent.
-
-        Returns:
-            False while the request waits for that.
-        """
+        """Tells whether the header section of the response is sent."""
         return self.phase.number >= StreamPhase.SENDS.number
 
     def has_content(self) -> Bool:
-        """Tells whether there is content of the response to send now.
-
-        Returns:
-            False if all is sent, or its source has nothing yet.
-        """
+        """Tells whether there is content of the response to send now: not if
+        all is sent, or its source has nothing yet."""
         if not self.has_response():
             return False
         if self.body.source:
@@ -302,21 +271,14 @@ struct StreamTask(Movable):
         return len(self.piece) > 0 or not self.body.is_sent()
 
     def unsent_len(self) -> Int:
-        """Counts the content of the response that is here.
-
-        Returns:
-            Bytes; what a source has not made does not count.
-        """
+        """Counts the content of the response that is here; what a source has
+        not made does not count."""
         if not self.has_response():
             return 0
         return len(self.body.rest()) + len(self.piece)
 
     def called_len(self) -> Int:
-        """Counts the content that a handler elsewhere is about to make.
-
-        Returns:
-            Bytes; 0 if none has the request.
-        """
+        """Counts the content that a handler elsewhere is about to make."""
         return self.call.expected_len if self.call.job else 0
 
     @always_inline
@@ -328,11 +290,7 @@ struct StreamTask(Movable):
 
     def hears(self) -> Bool:
         """Tells whether a conversation is to hear of its client: it has
-        answered all that it has heard, and that is taken.
-
-        Returns:
-            False if nothing came.
-        """
+        answered all that it has heard, and that is taken."""
         return (
             self.is_tunnel
             and self.body.state == BodyState.WAITING
@@ -341,12 +299,8 @@ struct StreamTask(Movable):
 
     @always_inline
     def may_turn(self) -> Bool:
-        """Tells whether a conversation has something to do though its client may
-        take nothing now: what it has said is taken.
-
-        Returns:
-            False if it waits for somebody.
-        """
+        """Tells whether a conversation has something to do though its client
+        may take nothing now: what it has said is taken."""
         if not self.is_tunnel or not self.body.source or len(self.piece) > 0:
             return False
         if self.body.state == BodyState.READY:
@@ -356,12 +310,8 @@ struct StreamTask(Movable):
         ) and not (self.body.source.held()[].is_full())
 
     def begins_both_ways(self, body: Body) -> Bool:
-        """Tells whether content goes on arriving behind the head of a response
-        (RFC 9113 section 8.1).
-
-        Returns:
-            False if nobody takes more of it.
-        """
+        """Tells whether content goes on arriving for somebody behind the head
+        of a response (RFC 9113 section 8.1)."""
         if not self.call.pipe or self.call.intake != Intake.ARRIVING:
             return False
         return (
@@ -371,19 +321,13 @@ struct StreamTask(Movable):
         )
 
     def has_dropped_content(self) -> Bool:
-        """Tells whether nobody takes content of the request.
-
-        Returns:
-            True once it is answered, unless content goes on arriving.
-        """
+        """Tells whether nobody takes content of the request: it is answered,
+        and no content goes on arriving."""
         return self.has_response() and not self.call.pipe
 
     def take_content_of(mut self, mut other: Self):
-        """Takes the content that goes on arriving.
-
-        Args:
-            other: The same stream before it had a response.
-        """
+        """Takes the content that goes on arriving from the same stream before
+        it had a response."""
         swap(self.call.pipe, other.call.pipe)
         swap(self.call.charge, other.call.charge)
         self.call.piped_len = other.call.piped_len
@@ -392,11 +336,8 @@ struct StreamTask(Movable):
         other.call.piped_len = 0
 
     def cancel(mut self, status: Int, reason: StaticString):
-        """Tells a handler elsewhere that nobody waits for it.
-
-        Args:
-            status: What its reads of content say.
-        """
+        """Tells a handler elsewhere, whose reads of content fail with the
+        status, that nobody waits for it."""
         if self.call.pipe:
             self.call.pipe.take().fail(BodyError(status, String(reason)))
         if self.call.job:
@@ -414,7 +355,6 @@ struct StreamPool(Movable):
     var _tasks: List[OwnedPointer[StreamTask]]
 
     def __init__(out self):
-        """Makes an empty pool."""
         self._tasks = []
 
     def take(mut self, id: Int) -> OwnedPointer[StreamTask]:

@@ -35,17 +35,12 @@ struct TlsLink(Movable):
     var is_plain_http: Bool
     """True if the client speaks HTTP without TLS."""
     var speaks_http2: Bool
-    """True if HTTP/2 was agreed on in the handshake."""
     var is_plain_head: Bool
     """True if it does, and its method is HEAD."""
     var pump: TlsPump
 
     def __init__(out self, var session: TlsSession):
-        """Makes a link whose handshake is awaited.
-
-        Args:
-            session: A server's session, before its handshake.
-        """
+        """Makes a link whose handshake is awaited."""
         self.rest = Buffer(0)
         self.unsent = Buffer(0)
         self.peer = ArcPointer(TlsPeer())
@@ -56,28 +51,18 @@ struct TlsLink(Movable):
         self.pump = TlsPump(session^)
 
     def tells_why(self) -> Bool:
-        """Tells whether an alert of ours says why the session is broken.
-
-        Returns:
-            True if it should reach the client.
-        """
+        """Tells whether an alert of ours, which should reach the client, says
+        why the session is broken."""
         return self.pump.session.tells_why()
 
     def read(
         mut self, mut input: Buffer, mut output: Buffer, room: MutSpan[UInt8, _]
     ) -> Int:
-        """Decrypts what has arrived; goes on with the handshake before.
-
-        Args:
-            input: Octets of the client; used up unless the room is full, or
-                TLS is over.
-            output: Gets what the session itself has to say to the client.
-            room: Where the plaintext goes.
-
-        Returns:
-            How many octets of plaintext; also if the pump is broken then,
-            which nothing of the socket will announce again.
-        """
+        """Decrypts what has arrived into `room`; goes on with the handshake
+        before. The input is used up unless the room is full, or TLS is over;
+        the output gets what the session itself has to say to the client.
+        Returns how many octets of plaintext; also if the pump is broken then,
+        which nothing of the socket will announce again."""
         var was_established = self.pump.session.is_established()
         var step = self.pump.read(input, output, room)
         if step.status == TlsStatus.FAILED:
@@ -93,11 +78,8 @@ struct TlsLink(Movable):
         return step.count
 
     def send_close_notify(mut self, mut socket: RawSocket):
-        """Tells the client that nothing follows, unless something is missing.
-
-        Args:
-            socket: The connection's; what it does not take is dropped.
-        """
+        """Tells the client that nothing follows, unless something is missing;
+        what the socket does not take is dropped."""
         if self.pump.is_broken() or len(self.unsent) > 0:
             return
         var notice = Buffer(0)
@@ -125,14 +107,8 @@ struct ServerTls(Copyable):
         self._read = _read_link
 
     def begin(self) raises -> OwnedPointer[TlsLink]:
-        """Makes the link of a new connection.
-
-        Returns:
-            A link whose handshake is awaited.
-
-        Raises:
-            Error: If OpenSSL has no memory.
-        """
+        """Makes the link of a new connection, whose handshake is awaited.
+        Raises if OpenSSL has no memory."""
         return self._begin(self.context)
 
     def read(
@@ -142,16 +118,6 @@ struct ServerTls(Copyable):
         mut output: Buffer,
         room: MutSpan[UInt8, _],
     ) -> Int:
-        """Does what `TlsLink.read` does.
-
-        Args:
-            input: Octets of the client.
-            output: Gets what the session itself has to say.
-            room: Where the plaintext goes.
-
-        Returns:
-            How many octets of plaintext.
-        """
         return self._read(link, input, output, room)
 
 

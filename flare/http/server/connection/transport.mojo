@@ -37,21 +37,15 @@ def receive(
     room: MutSpan[UInt8, _],
     mut may_have_more: Bool,
 ) -> Int:
-    """Reads octets of requests, decrypted if the connection speaks TLS.
+    """Reads octets of requests, decrypted if the connection speaks TLS, into
+    room that is not empty. The connection has a pending write afterwards if TLS
+    has something to say that the client does not take.
 
     As with a socket, nothing announces what is left behind a filled room, and
-    fewer octets than there is room for mean that all was read.
-
-    Args:
-        connection: Where from. It has a pending write afterwards if TLS has
-            something to say that the client does not take.
-        room: Where to; not empty.
-        may_have_more: True if fewer octets do not mean that all was read; set
-            where that turns out here.
-
-    Returns:
-        How many, 0 at the end of the stream, or a negative errno; `-EINTR` to
-        try again; or `TLS_BROKEN`.
+    fewer octets than there is room for mean that all was read, unless
+    `may_have_more`, which is set where that turns out here. Returns how many, 0
+    at the end of the stream, or a negative errno; `-EINTR` to try again; or
+    `TLS_BROKEN`.
     """
     if likely(not connection.tls.__bool__()):
         return connection.socket.receive(room)
@@ -174,12 +168,8 @@ def _leave_handshake(mut connection: Connection, mut state: WorkerState):
 
 
 def begin_http2(mut connection: Connection, mut state: WorkerState):
-    """Begins to speak HTTP/2 (RFC 9113 section 3.4).
-
-    Args:
-        connection: Its client does, or has agreed to.
-        state: The worker's state; its output is empty.
-    """
+    """Begins to speak HTTP/2 (RFC 9113 section 3.4) with a client that does, or
+    has agreed to; the worker's output is empty."""
     connection.http2 = Http2Link.begin(state)
     connection.enter[Event.HTTP2_BEGUN]()
     # The worker's output is for one connection at a time. If this one is broken,
@@ -198,14 +188,8 @@ less than the copy.
 @always_inline
 def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
     """Sends the worker's output, behind what waits already if anything does;
-    what the client does not take now waits, too.
-
-    Args:
-        state: The worker's state; its output is empty afterwards.
-
-    Returns:
-        False if the connection is broken.
-    """
+    what the client does not take now waits, too. False if the connection is
+    broken."""
     var length = len(state.out)
     if length == 0:
         return True
@@ -227,15 +211,8 @@ def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
 def deliver_last(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
-    """Sends the last response of a connection.
-
-    Args:
-        connection: Where to; its client may not have been read to the end.
-        state: The worker's state; its output is empty afterwards.
-
-    Returns:
-        SHUTDOWN, or CLOSE if the connection is broken.
-    """
+    """Sends the last response of a connection, whose client may not have been
+    read to the end. Returns SHUTDOWN, or CLOSE if the connection is broken."""
     connection.lingers = True
     if deliver(connection, state):
         return NextAction.SHUTDOWN
@@ -246,13 +223,7 @@ def flush_with_body(
     mut connection: Connection, mut state: WorkerState, var body: Body
 ) -> Bool:
     """Sends the worker's output and content behind it, without copying it.
-
-    Args:
-        state: The worker's state; its output is empty afterwards.
-
-    Returns:
-        False if the connection is broken.
-    """
+    False if the connection is broken."""
     if unlikely(connection.request.pending.__bool__()):
         state.out.append(body.as_bytes())
         return deliver(connection, state)
@@ -286,15 +257,8 @@ def _keep_rest(
 def tls_write(
     mut connection: Connection, mut state: WorkerState, var body: Body
 ) -> Bool:
-    """Encrypts and sends the worker's output and content behind it.
-
-    Args:
-        connection: Speaks TLS; has no pending write.
-        state: The worker's state; its output is empty afterwards.
-
-    Returns:
-        False if the connection is broken.
-    """
+    """Encrypts and sends the worker's output and content behind it; there is no
+    pending write. False if the connection is broken."""
     var sent_len = 0
     var count = _send(
         connection,
@@ -319,15 +283,8 @@ def tls_write(
 def tls_write_pending(
     mut connection: Connection, mut state: WorkerState
 ) -> Bool:
-    """Sends what was parked, as far as the client takes it.
-
-    Args:
-        connection: Speaks TLS and has a pending write, which may be empty
-            afterwards.
-
-    Returns:
-        False if the connection is broken.
-    """
+    """Sends what was parked, as far as the client takes it; the pending write
+    may be empty afterwards. False if the connection is broken."""
     while len(connection.tls.held()[].unsent) > 0:
         ref unsent = connection.tls.held()[].unsent
         var count = connection.socket.send(unsent.span())
@@ -362,17 +319,11 @@ def _send(
     second: Span[UInt8, _],
     mut sent_len: Int,
 ) -> Int:
-    """Encrypts and sends two pieces, as far as the client takes them.
-
-    Args:
-        connection: Speaks TLS; what is encrypted and was not taken becomes its
-            `unsent`, which is empty before.
-        sealed: The worker's buffer, empty; empty again afterwards.
-        sent_len: Raised by the encrypted octets that the client took.
-
-    Returns:
-        How many octets of both are encrypted, or a negative errno.
-    """
+    """Encrypts and sends two pieces, as far as the client takes them. What is
+    encrypted and was not taken becomes the connection's `unsent`, which is
+    empty before, as `sealed`, the worker's buffer, is before and after. Returns
+    how many octets of both are encrypted, or a negative errno; `sent_len` is
+    raised by the encrypted ones that were taken."""
     var total = len(first) + len(second)
     var done = 0
     while done < total:

@@ -36,18 +36,10 @@ def read_upgraded(
 
     Only a conversation reads on while it has something to say, and only when
     the client has taken what it was sent, and all that came before is answered.
-    Anything else is read when the pending write has gone.
-
-    The arguments are addresses, since a struct is passed by its fields, which
-    costs more than all of a short message.
-
-    Args:
-        connection_at: The connection; it has a pending write.
-        scratch_at: The worker's own parser, idle; idle again afterwards.
-        is_closed: True if the end of the stream may stand behind the octets.
-
-    Returns:
-        What is to happen to it.
+    Anything else is read when the pending write has gone. The arguments are
+    addresses, since a struct is passed by its fields, which costs more than all
+    of a short message. `scratch_at` is the worker's own parser, idle before and
+    after; the end of the stream may stand behind the octets if `is_closed`.
     """
     ref connection = connection_at[]
     ref state = state_at[]

@@ -33,7 +33,6 @@ struct WaitBudget(Movable):
     """What has earned time already, in bytes."""
 
     def __init__(out self, write_timeout_ms: Int):
-        """Makes the budget of a connection that begins."""
         self.end_ms = NEVER_MS
         self.sent_len = 0
         self._left_ms = WAIT_FACTOR * write_timeout_ms
@@ -46,12 +45,8 @@ struct WaitBudget(Movable):
         self._has_dropped = True
 
     def note_wait(mut self, waits: Bool, has_content: Bool, now_ms: Int):
-        """Takes note of how things stand behind what was sent.
-
-        Args:
-            waits: True if content waits for the client.
-            has_content: True if there is content that is not sent, whatever it
-                waits for.
+        """Takes note of whether content waits for the client behind what was
+        sent, and whether there is any that is not sent, whatever it waits for.
         """
         if waits:
             if self.end_ms == NEVER_MS:
@@ -78,16 +73,9 @@ struct WaitBudget(Movable):
         mut self, unsent_len: Int, rate: Int, write_timeout_ms: Int, now_ms: Int
     ) -> Bool:
         """Gives the time that the client has earned by what it took, when none
-        is left.
-
-        Args:
-            unsent_len: What was written and its system does not have yet, in
-                bytes.
-            rate: Octets a second that it has to take; 0 gives no time.
-
-        Returns:
-            False if the connection is to end.
-        """
+        is left; False if the connection is to end. `unsent_len` was written and
+        its system does not have it yet; a rate, in octets a second, of 0 gives
+        no time."""
         var taken_len = max(self.sent_len - unsent_len, self._counted_len)
         var earned_ms = 0
         if rate > 0:

@@ -40,16 +40,9 @@ def start_stream(
     stream: ArcPointer[BodyStream],
     is_chunked: Bool,
 ) -> Bool:
-    """Begins to send content that a source makes.
-
-    Args:
-        connection: Where to; has no pending write.
-        state: The worker's state; its output goes first, with the head.
-        is_chunked: True to send pieces as chunks.
-
-    Returns:
-        False if the connection is broken.
-    """
+    """Begins to send content that a source makes, in chunks if `is_chunked`,
+    behind the worker's output with the head; there is no pending write. False
+    if the connection is broken."""
     var pending = PendingWrite(
         OutgoingBody(
             stream, sends_regions=not connection.tls and not is_chunked
@@ -71,16 +64,9 @@ def start_stream(
 def write_pending(
     mut connection: Connection, mut state: WorkerState, made_count: Int = 0
 ) -> Bool:
-    """Sends what was parked, and what a stream makes, as far as it goes.
-
-    Args:
-        connection: Has a pending write, or not; has none afterwards if all is
-            sent.
-        made_count: Pieces that the stream has made in this round already.
-
-    Returns:
-        False if the connection is broken.
-    """
+    """Sends what was parked, if anything is, and what a stream makes, of which
+    it has made `made_count` pieces in this round already. There is no pending
+    write afterwards if all is sent. False if the connection is broken."""
     if not connection.request.pending:
         return True
     connection.request.pending.held()[].gives_way = False
@@ -120,12 +106,6 @@ def await_pending(
 
     A client that hangs up while its stream has nothing ends the stream; a
     client is not known to be there as long as nothing is sent.
-
-    Args:
-        connection: Has a pending write.
-
-    Returns:
-        What is to happen to it.
     """
     if connection.phase == Phase.HANDSHAKE:
         # A part of it; its deadline holds.
@@ -147,14 +127,7 @@ def await_pending(
 @always_inline
 def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     """Sets phase and deadline of a connection whose client has taken all, and
-    whose source has nothing more yet.
-
-    Args:
-        connection: Has a pending write with a source.
-
-    Returns:
-        What is to happen to it.
-    """
+    whose source has nothing more yet."""
     ref body = connection.request.pending.held()[].body
     ref source = body.source.held()[]
     if connection.has_unread and source.listens() and not source.is_full():
@@ -190,17 +163,12 @@ def note_end(mut connection: Connection, state: WorkerState):
 
 @no_inline
 def has_left(mut connection: Connection) -> Bool:
-    """Tells whether a client that has ended its side is taken for gone.
+    """Tells whether a client that has ended its side is taken for gone, or may
+    wait for what it has asked for.
 
     One that has sent its last request may end its own side and wait (RFC 9112
     section 9.6), and one that leaves does the same. So it counts whether other
     requests stand before the end, or did so: who leaves has seldom sent more.
-
-    Args:
-        connection: Its client has ended its side.
-
-    Returns:
-        False if it may wait for what it has asked for.
     """
     if connection.client == ClientSide.FAILED:
         return True
@@ -272,14 +240,8 @@ def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
 
 
 def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Gives a client the time that it has earned by taking octets.
-
-    Args:
-        connection: Its time to write is over.
-
-    Returns:
-        False if there is none; that is logged.
-    """
+    """Gives a client, whose time to write is over, the time that it has earned
+    by taking octets. False if there is none; that is logged."""
     if connection.request.pending.held()[].write_end_ms > state.now_ms:
         return not _is_stalled(connection, state)
     ref config = state.config
@@ -310,11 +272,8 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
 
 
 def has_to_write(connection: Connection) -> Bool:
-    """Tells whether a connection is to go on when its client takes octets.
-
-    Returns:
-        False if it has no pending write, or only a source that has nothing.
-    """
+    """Tells whether a connection is to go on when its client takes octets: it
+    has a pending write, and not only a source that has nothing."""
     if not connection.request.pending:
         return False
     ref body = connection.request.pending.held()[].body
@@ -323,10 +282,7 @@ def has_to_write(connection: Connection) -> Bool:
 
 def on_wake(mut connection: Connection, stream_id: Int) -> NextAction:
     """Takes note that a source has rung, or a handler that reads content.
-
-    Returns:
-        CLOSE if the source gives the client up, YIELD otherwise.
-    """
+    Returns CLOSE if the source gives the client up, YIELD otherwise."""
     if connection.http2:
         connection.http2.held()[].note_woken(stream_id)
         return NextAction.YIELD
@@ -347,16 +303,7 @@ def ask_again(mut connection: Connection):
 def feed_upgraded(
     mut connection: Connection, mut state: WorkerState, mut input: Buffer
 ) -> Bool:
-    """As `feed`; for what came behind the request.
-
-    Args:
-        connection: Has a conversation in its pending write, or one that has
-            ended.
-        input: The octets; empty afterwards.
-
-    Returns:
-        False if the connection is broken.
-    """
+    """As `feed`; for what came behind the request."""
     return feed(connection, state, input)
 
 
@@ -364,16 +311,9 @@ def feed_upgraded(
 def feed(
     mut connection: Connection, mut state: WorkerState, mut input: Buffer
 ) -> Bool:
-    """Hands octets from the client to a conversation, and sends its answer.
-
-    Args:
-        connection: Has a conversation in its pending write, or one that has
-            ended.
-        input: The octets; empty afterwards.
-
-    Returns:
-        False if the connection is broken.
-    """
+    """Hands octets from the client to a conversation in the pending write, or
+    one that has ended, and sends its answer; the input is empty afterwards.
+    False if the connection is broken."""
     if unlikely(
         not connection.request.pending
         or not connection.request.pending.held()[].body.source
@@ -403,25 +343,15 @@ def feed(
 
 @always_inline
 def is_taken(connection: Connection) -> Bool:
-    """Tells whether the client has taken all that is here of the pending write.
-
-    Args:
-        connection: Has a pending write.
-
-    Returns:
-        True if nothing waits but for what a source will make.
-    """
+    """Tells whether the client has taken all that is here of the pending write,
+    but for what a source will make."""
     if connection.tls and len(connection.tls.held()[].unsent) > 0:
         return False
     return connection.request.pending.held()[].is_empty()
 
 
 def note_origin(mut body: OutgoingBody, state: WorkerState):
-    """Notes whose content it is, for the log.
-
-    Args:
-        body: Of the response to the request at hand.
-    """
+    """Notes whose content it is, for the log."""
     ref record = state.params[].record
     body.route = record.route
     if record.has_id():
@@ -430,11 +360,8 @@ def note_origin(mut body: OutgoingBody, state: WorkerState):
 
 @no_inline
 def log_failure(mut body: OutgoingBody, peer: SocketAddr, state: WorkerState):
-    """Tells what went wrong with content, and whose it is.
-
-    Args:
-        body: Has a `failure`, and none afterwards.
-    """
+    """Tells what went wrong with content, and whose it is; it has no `failure`
+    afterwards."""
     var line = Text().add(body.take_failure()).add(" [route ")
     line = line^.add_escaped(body.route.as_bytes())
     line = line^.add(", from ").add(peer)
