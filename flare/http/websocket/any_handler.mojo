@@ -60,36 +60,16 @@ struct AnyWsHandler(WsHandler):
         self._destroy(self._handler)
 
     def on_open(self, req: Request, sender: WsSender) raises:
-        """Lets the handler hear of a new connection.
-
-        Args:
-            req: The request that opened it.
-            sender: Sends to the client.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        """Lets the handler hear of a new connection."""
         self._open(self._handler, req, sender)
 
     @always_inline
     def on_message(self, message: WsIncoming, sender: WsSender) raises:
-        """Lets the handler answer a message.
-
-        Args:
-            sender: Sends to the client.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        """Lets the handler answer a message."""
         self._message(self._handler, message, sender)
 
     def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
-        """Lets the handler hear of the end.
-
-        Args:
-            code: The client's close code.
-            sender: Cannot send any more.
-        """
+        """Lets the handler hear of the end; the sender cannot send any more."""
         self._close(self._handler, code, reason, sender)
 
 

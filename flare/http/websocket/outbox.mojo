@@ -77,12 +77,8 @@ struct WsOutbox(Movable):
         waiting_len_max: Int,
         cuts: Bool,
     ):
-        """Makes an empty box.
-
-        Args:
-            waiting_len_max: Most bytes that may wait.
-            cuts: True to break the connection off beyond that.
-        """
+        """Makes an empty box, which breaks the connection off if it `cuts` when
+        more than `waiting_len_max` waits."""
         self.core = core^
         self.waker = None
         self.is_closed = False
@@ -97,17 +93,10 @@ struct WsOutbox(Movable):
         self._cuts = cuts
 
     def admit(mut self, count: Int) raises:
-        """Sees to it that something can be sent, and soon will be.
-
-        To a client for whom nothing waits anything goes, however long.
-
-        Args:
-            count: How much it is with its header, before it is compressed, in
-                bytes.
-
-        Raises:
-            Error: If nothing more can be sent, or too much waits already.
-        """
+        """Sees to it that so many octets, with a header, before they are
+        compressed, can be sent, and soon will be. To a client for whom nothing
+        waits anything goes, however long. Raises if nothing more can be sent,
+        or too much waits already."""
         if self.is_closed:
             raise Error("the WebSocket connection is closed")
         if not self.is_awake:
@@ -143,16 +132,9 @@ struct WsOutbox(Movable):
     def write(
         mut self, opcode: Opcode, payload: Span[UInt8, _], code: Int
     ) raises:
-        """Writes a message, a ping or a close frame behind all that waits.
-
-        Args:
-            opcode: What kind of frame it is.
-            payload: The payload, or the reason of a close frame.
-            code: The code of a close frame.
-
-        Raises:
-            Error: If it cannot be sent, or too much waits already.
-        """
+        """Writes a message, a ping or a close frame, with its code and reason,
+        behind all that waits. Raises if it cannot be sent, or too much waits
+        already."""
         # Whoever is closed is not behind.
         self.admit(0 if opcode == Opcode.CLOSE else _frame_len(len(payload)))
         self.settle()
@@ -166,24 +148,15 @@ struct WsOutbox(Movable):
             self.core.send_message(opcode, payload, MaskingKey.none())
 
     def put_frame(mut self, frame: ArcPointer[Buffer]) raises:
-        """Adds a shared frame behind all that waits.
-
-        Args:
-            frame: A whole frame, unmasked.
-
-        Raises:
-            Error: If it cannot be sent, or too much waits already.
-        """
+        """Adds a shared frame, whole and unmasked, behind all that waits.
+        Raises if it cannot be sent, or too much waits already."""
         self.admit(len(frame[]))
         self._append_frame(frame)
 
     def put_frames(mut self, frames: List[ArcPointer[Buffer]]) raises:
         """Adds shared frames behind all that waits, however many they are: what
-        a client has missed. They count for what follows.
-
-        Raises:
-            Error: If they cannot be sent, or too much waits already.
-        """
+        a client has missed. They count for what follows. Raises if they cannot
+        be sent, or too much waits already."""
         if len(frames) == 0:
             return
         self.admit(0)
@@ -213,11 +186,8 @@ struct WsOutbox(Movable):
         self._passed_len = len(self.core.output)
 
     def is_full(self) -> Bool:
-        """Tells whether a turn has made enough for now.
-
-        Returns:
-            True if it is to be sent before another message is heard.
-        """
+        """Tells whether a turn has made enough for now, to be sent before
+        another message is heard."""
         return len(self.core.output) >= min(TURN_LEN_MAX, self._waiting_len_max)
 
     def lend_room(mut self, mut room: Buffer):
@@ -231,24 +201,16 @@ struct WsOutbox(Movable):
         self.is_awake = True
 
     def take_back(mut self, mut room: Buffer, comes_back: Bool):
-        """Gives the worker's buffer back, with what was written.
-
-        Args:
-            room: What `lend_room` left.
-            comes_back: True if the worker looks here again when the client has
-                taken it, without being woken.
-        """
+        """Gives the worker's buffer that `lend_room` left back, with what was
+        written. If it `comes_back`, the worker looks here again when the client
+        has taken it, without being woken."""
         self.settle()
         swap(self.core.output, room)
         self._rest(len(room), comes_back)
 
     def take(mut self, mut out: Buffer):
         """Takes all that waits, and gives the memory back that it was in. The
-        client has taken what the worker had before.
-
-        Args:
-            out: Where to append it.
-        """
+        client has taken what the worker had before."""
         var start = len(out)
         out.append(self.core.output.span())
         for index in range(len(self._frames)):
@@ -259,11 +221,8 @@ struct WsOutbox(Movable):
 
     def wants_word(self) -> Bool:
         """Tells whether the worker is to look here again when the client has
-        taken what was handed over: until then it counts.
-
-        Returns:
-            False if it was so little that it does not count.
-        """
+        taken what was handed over: until then it counts, unless it was too
+        little."""
         return self._handed_len > 0
 
     def _rest(mut self, handed_len: Int, comes_back: Bool):
@@ -290,40 +249,21 @@ def send(
     payload: Span[UInt8, _],
     code: Int = 0,
 ) raises:
-    """Sends a frame; the calling thread compresses it, if that was agreed on.
-
-    Args:
-        opcode: What kind of frame it is.
-        payload: The payload, or the reason of a close frame.
-        code: The code of a close frame.
-
-    Raises:
-        Error: If it cannot be sent, or the client is too far behind.
-    """
+    """Sends a frame, or a close frame with its code and reason; the calling
+    thread compresses it, if that was agreed on. Raises if it cannot be sent, or
+    the client is too far behind."""
     box.lock()[].write(opcode, payload, code)
 
 
 def send_shared(box: Mutex[WsOutbox], frame: ArcPointer[Buffer]) raises:
-    """Sends a frame that goes to other connections, too.
-
-    Args:
-        frame: A whole frame, unmasked.
-
-    Raises:
-        Error: If it cannot be sent, or the client is too far behind.
-    """
+    """Sends a frame, whole and unmasked, that goes to other connections, too.
+    Raises if it cannot be sent, or the client is too far behind."""
     box.lock()[].put_frame(frame)
 
 
 def check_close(code: Int, reason: StringSpan) raises WsMisuse:
-    """Checks that a server may close a connection so.
-
-    Args:
-        code: The close code, or `CloseCode.NO_STATUS`.
-
-    Raises:
-        WsMisuse: If one of them cannot be sent.
-    """
+    """Checks that a server may close a connection so, or with
+    `CloseCode.NO_STATUS`."""
     if code != CloseCode.NO_STATUS and not may_send_close_code(code):
         raise WsMisuse.CLOSE_CODE
     if reason.byte_length() > CLOSE_REASON_LEN_MAX:
@@ -337,11 +277,7 @@ def end(box: Mutex[WsOutbox]):
 
 def must_pause(box: Mutex[WsOutbox]) -> Bool:
     """Tells whether what was answered is to be sent before another message is
-    processed. What waits does not count any more: it is about to be sent.
-
-    Returns:
-        True if the turn has made enough.
-    """
+    processed. What waits does not count any more: it is about to be sent."""
     var outbox = box.lock()
     outbox[].pass_on()
     return outbox[].is_full()
@@ -351,11 +287,7 @@ def must_pause(box: Mutex[WsOutbox]) -> Bool:
 def advance(
     box: Mutex[WsOutbox], mut input: Buffer
 ) raises WsProtocolError -> WsProgress:
-    """Goes on with what the client has sent.
-
-    Raises:
-        WsProtocolError: If the client breaks a rule.
-    """
+    """Goes on with what the client has sent."""
     # SAFETY: only the worker's thread receives, so the receiver needs no lock;
     # it lies in a box of its own.
     ref receiver = box.unsafe_unlocked().core.receiver[]
@@ -390,14 +322,7 @@ def _frame_len(payload_len: Int) -> Int:
 
 
 def shared_frame(opcode: Opcode, payload: Span[UInt8, _]) -> ArcPointer[Buffer]:
-    """Writes a frame for any number of clients.
-
-    Args:
-        opcode: What kind of frame it is.
-
-    Returns:
-        The frame, unmasked, as servers send it.
-    """
+    """Writes a frame for any number of clients, unmasked, as servers send it."""
     var frame = Buffer(len(payload) + 16)
     write_frame(frame, FrameHeader(opcode, len(payload)), payload)
     return ArcPointer(frame^)

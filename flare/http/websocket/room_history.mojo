@@ -16,11 +16,6 @@ struct HistoryBounds(Copyable, Movable):
     """Most rooms of which something is kept."""
 
     def check(self) raises:
-        """Checks that the numbers make sense.
-
-        Raises:
-            Error: If one does not.
-        """
         if self.count_max < 0 or self.len_max < 1 or self.rooms_max < 1:
             raise Error(
                 "WsHub: history is ",
@@ -67,7 +62,6 @@ struct RoomHistory(Movable, Sized):
     var _dropped_id: String
 
     def __init__(out self):
-        """Makes an empty one."""
         self.used = 0
         self._kept = []
         self._start = 0
@@ -75,19 +69,10 @@ struct RoomHistory(Movable, Sized):
         self._dropped_id = String()
 
     def __len__(self) -> Int:
-        """Counts the messages.
-
-        Returns:
-            How many are kept.
-        """
         return len(self._kept) - self._start
 
     def octet_count(self) -> Int:
-        """Sums their lengths.
-
-        Returns:
-            The octets of all frames that are kept.
-        """
+        """Sums the octets of all frames that are kept."""
         return self._octet_count
 
     def put(
@@ -96,12 +81,8 @@ struct RoomHistory(Movable, Sized):
         frame: ArcPointer[Buffer],
         bounds: HistoryBounds,
     ):
-        """Adds a message, and drops the oldest ones that are too many.
-
-        Args:
-            id: Its id; may be empty.
-            bounds: How much may be kept.
-        """
+        """Adds a message, whose id may be empty, and drops the oldest ones that
+        are too many."""
         self._kept.append(ArcPointer(_Kept(id, frame)))
         self._octet_count += len(frame[])
         while len(self) > bounds.count_max or (
@@ -126,15 +107,8 @@ struct RoomHistory(Movable, Sized):
             self._kept[self._start - 1] = self._kept[self._start].copy()
 
     def missed(self, last_id: StringSpan) -> MissedMessages:
-        """Finds what came behind a message.
-
-        Args:
-            last_id: The message; empty if none was seen.
-
-        Returns:
-            What came behind it; all that is kept, and that it may not be
-            complete, if the message is not known.
-        """
+        """Finds what came behind a message. If it is not known, or empty since
+        none was seen: all that is kept, and that it may not be complete."""
         var start = self._start
         var is_known = last_id.byte_length() == 0 or (
             self._dropped_id == last_id

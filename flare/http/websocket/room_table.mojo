@@ -26,7 +26,6 @@ struct RoomTable(BackplaneListener):
     var users: Dict[String, _Members, KeyedHasher]
     """The connections of each user."""
     var bounds: HistoryBounds
-    """How much rooms keep."""
     # Whose a connection is.
     var _user_of: Dict[UInt64, String]
     var _histories: Dict[String, ArcPointer[RoomHistory], KeyedHasher]
@@ -34,11 +33,6 @@ struct RoomTable(BackplaneListener):
     var _kept_count: Int
 
     def __init__(out self, var bounds: HistoryBounds):
-        """Makes a table without rooms.
-
-        Args:
-            bounds: How much rooms keep.
-        """
         self.rooms = {}
         self.users = {}
         self.bounds = bounds^
@@ -54,11 +48,7 @@ struct RoomTable(BackplaneListener):
         _take(self.rooms, room, id)
 
     def set_user(mut self, sender: WsSender, user: StringSpan):
-        """Notes whose a connection is.
-
-        Args:
-            user: The user; nobody if empty.
-        """
+        """Notes whose a connection is; nobody's if empty."""
         var id = sender.id()
         self.unset_user(id)
         if user.byte_length() == 0:
@@ -75,7 +65,6 @@ struct RoomTable(BackplaneListener):
             pass
 
     def count(self, room: String) -> Int:
-        """Counts the members of a room."""
         try:
             return len(self.rooms[room])
         except:
@@ -85,34 +74,20 @@ struct RoomTable(BackplaneListener):
     def send_to_room(
         mut self, room: String, id: StringSpan, frame: ArcPointer[Buffer]
     ) -> Int:
-        """Sends under the lock, so that all get messages in the same order.
-
-        Args:
-            id: The message's id, if it is kept.
-
-        Returns:
-            To how many it goes.
-        """
+        """Sends under the lock, so that all get messages in the same order, and
+        tells to how many. The id is the message's, if it is kept."""
         if self.bounds.count_max > 0:
             self._keep(room, id, frame)
         return _send_to_all(self.rooms, room, frame)
 
     def send_to_user(mut self, user: String, frame: ArcPointer[Buffer]) -> Int:
-        """Sends to all connections of a user.
-
-        Returns:
-            To how many it goes.
-        """
+        """Sends to all connections of a user, and tells how many."""
         return _send_to_all(self.users, user, frame)
 
     def close_user(
         mut self, user: String, code: Int, reason: StringSpan
     ) -> Int:
-        """Closes all connections of a user.
-
-        Returns:
-            How many were open.
-        """
+        """Closes all connections of a user, and tells how many were open."""
         var count = 0
         try:
             for member in self.users[user].values():
@@ -129,16 +104,9 @@ struct RoomTable(BackplaneListener):
         last_id: StringSpan,
         gap: Optional[ArcPointer[Buffer]],
     ) -> MissedMessages:
-        """Adds a member that gets first what it has missed: both under one
-        lock, so that nothing comes between.
-
-        Args:
-            last_id: The last message that it has seen; empty for none.
-            gap: What it gets before all else if it has missed more.
-
-        Returns:
-            What it was sent.
-        """
+        """Adds a member that gets first what it has missed behind `last_id`
+        (empty for none), and before it `gap` if that is not all: both under one
+        lock, so that nothing comes between. Returns what it was sent."""
         var missed = self._missed(String(room), last_id)
         var frames = List[ArcPointer[Buffer]]()
         if gap and not missed.is_complete:
@@ -189,11 +157,8 @@ struct RoomTable(BackplaneListener):
         self._histories = kept^
 
     def on_message(mut self, message: BackplaneMessage, *, is_own: Bool) -> Int:
-        """Delivers a message to the clients of this process.
-
-        Returns:
-            To how many it goes.
-        """
+        """Delivers a message to the clients of this process, and tells to how
+        many."""
         var name = String(message.room())
         if message.kind == MessageKind.USER_CLOSE:
             var payload = message.payload()

@@ -64,11 +64,6 @@ struct WsSession(UpgradedProtocol):
         box: Mutex[WsOutbox],
         config: ArcPointer[WsConfig],
     ):
-        """Makes the session of a connection that its handler has heard of.
-
-        Args:
-            box: The protocol, and what waits to be sent.
-        """
         self._handler = handler.copy()
         self._box = box
         self._sender = WsSender(box)
@@ -96,15 +91,9 @@ struct WsSession(UpgradedProtocol):
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Goes on with a batch of messages; else writes what waits, pings a
-        silent client, and looks at the time.
-
-        Returns:
-            MORE to be asked when the client has taken it, LATER, or END when
-            the time is over.
-
-        Raises:
-            Error: If the client is too far behind.
-        """
+        silent client, and looks at the time. Returns MORE to be asked when the
+        client has taken it, LATER, or END when the time is over. Raises if the
+        client is too far behind."""
         var now_ms = coarse_monotonic_ms()
         if now_ms >= self._close_end_ms:
             return Poll.DONE
@@ -128,15 +117,9 @@ struct WsSession(UpgradedProtocol):
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Lets the handler answer what has come, or the beginning of it.
-
-        Returns:
-            MORE to be asked when the client has taken the answers, LATER, or
-            END when the connection is closed.
-
-        Raises:
-            Error: If the client is too far behind. One that breaks a rule gets
-                a close frame.
-        """
+        Returns MORE to be asked when the client has taken the answers, LATER,
+        or END when the connection is closed. Raises if the client is too far
+        behind; one that breaks a rule gets a close frame."""
         var now_ms = coarse_monotonic_ms()
         self._heard_ms = now_ms
         self._pinged_ms = _NEVER_MS
@@ -150,22 +133,16 @@ struct WsSession(UpgradedProtocol):
         return supply
 
     def take_failure(mut self) -> String:
-        """Tells what the handler raised for the messages received last.
-
-        Returns:
-            A text for the server's log; empty if it raised nothing.
-        """
+        """Tells what the handler raised for the messages received last, for the
+        log; empty if nothing."""
         var failure = String()
         swap(failure, self._failure)
         return failure^
 
     def end_early(mut self, mut out: Buffer) -> Poll:
         """Tells the client that the server goes away, behind answers to all
-        that it has said so far, and waits for its answer.
-
-        Returns:
-            MORE, LATER, or END when the time is over.
-        """
+        that it has said so far, and waits for its answer: MORE, LATER, or END
+        when the time is over."""
         var now_ms = coarse_monotonic_ms()
         if self._unheard:
             try:
@@ -189,11 +166,7 @@ struct WsSession(UpgradedProtocol):
         return True
 
     def poll_interval_ms(self) -> Int:
-        """Tells when to look at the time again.
-
-        Returns:
-            Milliseconds to the next thing that time brings.
-        """
+        """Tells when to look at the time again."""
         var now_ms = coarse_monotonic_ms()
         if self._close_end_ms != _NEVER_MS:
             return self._close_end_ms - now_ms
@@ -202,21 +175,13 @@ struct WsSession(UpgradedProtocol):
         return self._heard_ms + self._config[].ping_interval_ms - now_ms
 
     def has_given_up(self) -> Bool:
-        """Tells whether the client is too far behind.
-
-        Returns:
-            True if it is to be cut off.
-        """
+        """Tells whether the client is too far behind, and is to be cut off."""
         return self._box.lock()[].is_cut
 
     def stall_timeout_ms(self) -> Int:
         """Tells how long the client may take nothing while messages of its own
-        wait to be answered.
-
-        Returns:
-            Milliseconds; without end if nothing waits, or slow clients are not
-            cut off.
-        """
+        wait to be answered; without end if nothing waits, or slow clients are
+        not cut off."""
         if not self._unheard or not self._config[].cuts_slow_clients:
             return _NEVER_MS
         return self._config[].stall_timeout_ms
