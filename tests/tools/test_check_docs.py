@@ -16,11 +16,19 @@ def program(text: str) -> str:
     return f"# Title\n\n```mojo\n{text}```\n"
 
 
-def documented(name: str, sections: str) -> dict[str, str]:
-    """A file with a function of two sections."""
+def documented(name: str, sections: str, summary: str = "Does it.") -> dict[str, str]:
+    """A file with a function, and a docstring of summary and sections."""
     return {
         "flare/net/ip.mojo": f"struct IpAddr:\n    pass\n\n\ndef {name}(a: Int) -> Int:\n"
-        f'    """Does it.\n\n{sections}    """\n    return a\n'
+        f'    """{summary}\n\n{sections}    """\n    return a\n'
+    }
+
+
+def summed_up(name: str, summary: str) -> dict[str, str]:
+    """A file with a function, and a docstring of a line."""
+    return {
+        "flare/net/ip.mojo": "struct IpAddr:\n    pass\n\n\n"
+        f'def {name}(octet: Int) -> Int:\n    """{summary}"""\n    return octet\n'
     }
 
 
@@ -31,6 +39,20 @@ ACCEPTED = {
     "result of two lines": documented(
         "find", "    Returns:\n        The first of all\n        that there are.\n"
     ),
+    "result with a word of its own": documented(
+        "find",
+        "    Returns:\n        The place of the octet that was found.\n",
+        "Finds the place of an octet.",
+    ),
+    "entry with a name": documented(
+        "find", "    Args:\n        a: The `place` of the octet.\n", "Finds the place."
+    ),
+    "summary with a word of its own": summed_up("find_octet", "Finds the last octet."),
+    "summary with a number": summed_up("find_octet", "Finds an octet of 7 bits."),
+    "summary of a front": {
+        "flare/net/__init__.mojo": "from flare.net.ip import IpAddr, find_octet\n",
+        **summed_up("find_octet", "Finds the octet."),
+    },
     "noise of a front": {
         "flare/net/__init__.mojo": "from flare.net.ip import IpAddr, parse\n",
         **documented("parse", "    Args:\n        a: The octets.\n"),
@@ -57,6 +79,24 @@ REFUSED = {
     "entry of three words": (
         documented("find", "    Args:\n        a: The one octet.\n"),
         "flare/net/ip.mojo:9: `a: The one octet.` says what the name says",
+    ),
+    "result in the words of the summary": (
+        documented(
+            "find",
+            "    Returns:\n        True if an octet is\n        in the last place.\n",
+            "Tells whether the octet is in last place.",
+        ),
+        "flare/net/ip.mojo:9: `True if an octet is in the last place.` says what",
+    ),
+    "entry in the words of summary and signature": (
+        documented(
+            "find_place", "    Args:\n        a: The place of the octets.\n", "Reads an octet."
+        ),
+        "flare/net/ip.mojo:9: `a: The place of the octets.` says what summary",
+    ),
+    "summary in the words of the signature": (
+        summed_up("octet_count", "Tells how many octets there are in the count."),
+        "flare/net/ip.mojo:6: `Tells how many octets there are in the count.` says",
     ),
     "result of two words": (
         documented("find", "    Returns:\n        The octet.\n"),

@@ -56,7 +56,6 @@ struct FieldSection(Movable):
 
     @always_inline
     def begin(mut self, offset: Int):
-        """Starts a new section."""
         self.count = 0
         self.is_text = True
         self._start = offset

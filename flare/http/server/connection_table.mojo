@@ -57,7 +57,6 @@ struct ConnectionTable(Movable, Sized):
 
     @always_inline
     def token(self, slot: Int) -> UInt64:
-        """Makes the token of the connection that is in a slot now."""
         return UInt64(slot) | (
             UInt64(self._slots.at(slot).generation) << _SLOT_BITS
         )
