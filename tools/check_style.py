@@ -215,11 +215,13 @@ def pointer_aliases(sources: list[Source]) -> set[str]:
         if _may_use_pointers(source.path):
             continue
         for number, line in enumerate(source.code):
+            alias = ALIAS.match(line)
+            if not alias:
+                continue
             end = number + 1
             while end < len(source.code) and _depth(source.code[number:end]):
                 end += 1
-            alias = ALIAS.match(line)
-            if alias and POINTER.search("".join(source.code[number:end])):
+            if POINTER.search("".join(source.code[number:end])):
                 found.add(alias[1])
     return found
 
