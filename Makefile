@@ -1,4 +1,4 @@
-# Every target sets up what it needs first. ONLY=unit narrows `make test`,
+# Every target sets up what it needs first. ONLY=changed narrows `make test`,
 # FLAGS=--all widens `make autobahn`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py

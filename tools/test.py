@@ -3,8 +3,9 @@
 Parts, quickest first: check (format, layers, style, tests, docs), refusals
 (programs that must not build), unit, cross, size (of what the compiler
 generates), fuzz, vectors, examples, cli (the wheel and the command), wire,
-deploy (what is in deploy/); asan and nightly only when named. An argument with a
-slash is a path: a test file, or a folder of them.
+deploy (what is in deploy/); asan and nightly only when named, and changed: what a
+change can break first. An argument with a slash is a path: a test file, or a folder
+of them.
 """
 
 import importlib.util
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import build_size
+import changed
 import check_docs
 import check_layers
 import check_style
@@ -196,6 +198,30 @@ def nightly(report: Report) -> None:
         report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")
 
 
+def check_changed(report: Report) -> None:
+    """Runs the checks, and the tests that what has changed can break first."""
+    report.step("format", check_format)
+    for name, problems in (
+        ("layers", check_layers.problems),
+        ("style", check_style.problems),
+        ("tests can fail", check_tests.problems),
+    ):
+        report.step(name, lambda r: r_problems(r, name, problems(ROOT)))
+    files = changed.changed_files(ROOT)
+    choice = changed.choose(ROOT, files)
+    print("changed: " + " ".join(map(str, files)))
+    if choice.has_docs:
+        report.step("docs", check_docs.run)
+    if choice.unit:
+        print("unit tests: " + " ".join(map(str, choice.unit)))
+        tests = [ROOT / path for path in choice.unit]
+        report.step("unit tests", lambda r: unit.run(r, files=tests))
+    for path in choice.paths:
+        report.step(str(path), run_path, str(path))
+    for line in choice.left:
+        print(f"left out: {line}")
+
+
 def deploy(report: Report) -> None:
     """Tries the deployment files with the programs that they are for."""
     run_pytest(report, "tests/deploy", "-m", "not nightly")
@@ -215,10 +241,11 @@ PARTS = {
     "deploy": lambda report: report.step("deployment files", deploy),
     "nightly": lambda report: nightly(report),
     "asan": lambda report: report.step("unit tests under ASan", unit.run, True),
+    "changed": lambda report: check_changed(report),
 }
 
 
-SELDOM = ("nightly", "asan")
+SELDOM = ("nightly", "asan", "changed")
 
 
 def run_path(report: Report, path: str) -> None:

@@ -16,6 +16,8 @@ from report import Report
 from toolchain import ASAN_ENVIRONMENT, ASAN_OPTIONS, BUILD, ROOT, build, environment
 
 BATCH_COUNT = 4
+# Each batch compiles what it reaches of the library.
+FEW_BATCH_COUNT = 2
 # What ASan adds makes the compiler's time grow faster than the program.
 ASAN_BATCH_COUNT = 24
 TEST_TIMEOUT_S = 300
@@ -133,14 +135,22 @@ def read_output(output: str, report: Report) -> str | None:
     return running
 
 
-def run(report: Report, asan: bool = False, below: str = "tests") -> None:
-    """Builds and runs the unit tests: all, or those below a path."""
+def run(
+    report: Report,
+    asan: bool = False,
+    below: str = "tests",
+    files: list[Path] | None = None,
+) -> None:
+    """Builds and runs the unit tests: all, those below a path, or some files."""
     tests = find_tests(below)
+    if files is not None:
+        tests = {path: tests[path] for path in files}
     if asan:
         for names in tests.values():
             names[:] = [name for name in names if name not in NOT_UNDER_ASAN]
     folder = BUILD / ("asan" if asan else "unit")
-    batches = shares(tests, ASAN_BATCH_COUNT if asan else BATCH_COUNT)
+    count = BATCH_COUNT if files is None else FEW_BATCH_COUNT
+    batches = shares(tests, ASAN_BATCH_COUNT if asan else count)
 
     def one(index: int) -> None:
         source = folder / f"batch_{index}.mojo"
