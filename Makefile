@@ -2,7 +2,7 @@
 # FLAGS=--all widens `make autobahn`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan fuzz autobahn walks bench bench-quick examples docs chat-proof nightly wheel release-check clean setup
+.PHONY: run test check format test-asan fuzz autobahn lines walks bench bench-quick examples docs chat-proof nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -11,6 +11,7 @@ format: setup ; @.venv/bin/mblack -q --include '\.mojo$$' .
 test-asan: setup ; @$(PY) tools/test.py asan
 fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
 autobahn: setup ; @$(PY) tools/autobahn.py $(FLAGS)
+lines: ; @$(SETUP) run && $(PY) tools/count_lines.py $(FLAGS)
 walks: ; @$(SETUP) run && $(PY) tools/walk.py $(FLAGS)
 bench: ; @$(SETUP) bench && $(PY) bench/bench.py run
 bench-quick: ; @$(SETUP) bench && $(PY) bench/bench.py run --quick

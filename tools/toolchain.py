@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "cli"))
 from mojo_flare.compiler import Compiler  # noqa: E402
 from mojo_flare.object import store  # noqa: E402
 from mojo_flare.object.library import Library  # noqa: E402, F401
+from mojo_flare.object.source import Module, without_docs  # noqa: E402, F401
 from mojo_flare.object.store import Recipe  # noqa: E402
 from mojo_flare.outcome import CommandError  # noqa: E402
 

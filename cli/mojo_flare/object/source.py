@@ -265,7 +265,7 @@ def without_docs(module: Module) -> str:
         for octet in "".join(code[at:end]):
             depth += (octet in "([{") - (octet in ")]}")
         at = end
-    return "\n".join(found) + "\n"
+    return "".join(f"{line}\n" for line in found)
 
 
 def _is_all_of_a_body(code: list[str], before: list[str], end: int) -> bool:
