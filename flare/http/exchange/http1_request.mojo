@@ -46,11 +46,8 @@ struct Http1Request(Movable):
     var _host_len: Int
 
     def __init__(out self, var output: Buffer):
-        """Makes one without a request.
-
-        Args:
-            output: Room for what is sent; empty.
-        """
+        """Makes one without a request; the output is empty room for what is
+        sent."""
         self._padding = {}
         self.outgoing = OutgoingRequest(output^)
         self.parser = None
@@ -63,18 +60,9 @@ struct Http1Request(Movable):
         headers: HeaderMap,
         framing: RequestFraming,
     ) raises LocalProtocolError:
-        """Writes the head into the output.
-
-        Source: RFC 9112 sections 3 and 6.
-
-        Args:
-            start: Method, target and host.
-            headers: The header fields, without Host.
-            framing: How the content is framed.
-
-        Raises:
-            LocalProtocolError: If a part must not be sent.
-        """
+        """Writes the head into the output (RFC 9112 sections 3 and 6), with
+        method, target and host of `start`, and fields without Host. Raises if a
+        part must not be sent."""
         write_request_head(
             self.outgoing.output, start, headers, HeaderMap(), framing
         )
@@ -103,15 +91,8 @@ struct Http1Request(Movable):
         *,
         expects_switching: Bool = False,
     ) raises:
-        """Begins to look for the response.
-
-        Args:
-            parser: A parser without octets.
-            expects_switching: True if 101 is an answer.
-
-        Raises:
-            Error: Never; the parser has no octets.
-        """
+        """Begins to look for the response, with a parser without octets, so
+        that this never raises. `expects_switching` makes 101 an answer."""
         parser[].begin(method, expects_switching=expects_switching)
         self.parser = parser^
 
@@ -122,17 +103,9 @@ struct Http1Request(Movable):
     def receive[
         S: OctetStream
     ](mut self, mut stream: S, limits: HeadLimits) raises -> ResponseProgress:
-        """Goes on with the response, receiving what is there.
-
-        Args:
-            limits: Bounds of the response's head.
-
-        Returns:
-            What was found; `NEEDS_OCTETS` to wait.
-
-        Raises:
-            Error: If the connection or the response fails.
-        """
+        """Goes on with the response, receiving what is there. Returns what was
+        found, `NEEDS_OCTETS` to wait; raises if the connection or the response
+        fails."""
         ref parser = self.parser.held()[]
         while True:
             var progress = parser.advance(limits)
@@ -145,36 +118,25 @@ struct Http1Request(Movable):
                 raise Error(reason_of(count))
 
     def announced_len(self) -> Optional[Int]:
-        """Tells how long the content of the response is by Content-Length.
-
-        Returns:
-            The length in bytes; nothing without such a field, or if chunks say it.
-        """
+        """Tells how many bytes the content of the response has by
+        Content-Length; nothing without such a field, or if chunks say it."""
         ref framing = self.parser.held()[].head.framing
         if framing.has(HAS_LENGTH) and not framing.has(IS_CHUNKED):
             return framing.content_length
         return None
 
     def wants_rest(self) -> Bool:
-        """Tells whether a server that has begun to answer may still want the rest
-        of the request.
-
-        Returns:
-            False for an error with which the connection ends (RFC 9112 section
-            9.5).
-        """
+        """Tells whether a server that has begun to answer may still want the
+        rest of the request: not behind an error with which the connection ends
+        (RFC 9112 section 9.5)."""
         ref head = self.parser.held()[].head
         return head.status < _ERROR_MIN or head.framing.keeps_alive(
             head.minor_version
         )
 
     def end_response(mut self) -> Bool:
-        """Takes note of a response that is complete.
-
-        Returns:
-            True if the connection may carry another request (RFC 9112 section
-            9.3).
-        """
+        """Takes note of a response that is complete, and tells whether the
+        connection may carry another request (RFC 9112 section 9.3)."""
         ref parser = self.parser.held()[]
         if self.outgoing.has_sent_all():
             parser.end_request()
@@ -183,10 +145,7 @@ struct Http1Request(Movable):
 
 def fill[S: OctetStream](mut parser: ResponseParser, mut stream: S) -> Int:
     """Gives a parser what has come, once; the end of the stream is noted.
-
-    Returns:
-        How many octets, 0 at the end, or a negative number.
-    """
+    Returns how many octets, 0 at the end, or a negative number."""
     if len(parser.input.spare()) < _ROOM_LEN_MIN:
         # It has filled what it had, so it comes fast.
         parser.input.reserve(READ_LEN)
@@ -201,11 +160,7 @@ def fill[S: OctetStream](mut parser: ResponseParser, mut stream: S) -> Int:
 
 
 def reason_of(number: Int) -> String:
-    """Explains what a call of a connection has answered.
-
-    Returns:
-        A text for the log.
-    """
+    """Explains for the log what a call of a connection has answered."""
     # What is no errno is TLS's own.
     if number < -4_096:
         return String("TLS has failed")

@@ -41,13 +41,8 @@ struct Http2Request(Movable):
         framing: RequestFraming,
         supply: Supply,
     ):
-        """Takes a request without its content.
-
-        Args:
-            framing: How the content is framed.
-            supply: ALL if it is appended before the first attempt, ARRIVING if
-                it goes on arriving.
-        """
+        """Takes a request without its content. The supply is ALL if that is
+        appended before the first attempt, ARRIVING if it goes on arriving."""
         self._padding = {}
         self.target = String(target)
         self.headers = headers.copy()
@@ -66,11 +61,8 @@ struct Http2Request(Movable):
         )
 
     def push[S: RequestStream](mut self, mut stream: S) -> RequestEvent:
-        """Sends what windows and connection take.
-
-        Returns:
-            What `OutgoingRequest.push_content` has answered.
-        """
+        """Sends what windows and connection take. Returns what
+        `OutgoingRequest.push_content` has answered."""
         return self.outgoing.push_content(stream, self.trailers)
 
     def make_room(mut self):
@@ -83,11 +75,7 @@ struct Http2Request(Movable):
             self.outgoing.replace_sent()
 
     def end(mut self, var trailers: Trailers):
-        """Notes that all content is here.
-
-        Args:
-            trailers: What is sent behind it.
-        """
+        """Notes that all content is here; the trailers are sent behind it."""
         self.trailers = trailers^
         self.outgoing.end_content()
 
@@ -97,16 +85,10 @@ struct Http2Request(Movable):
         method: StringSpan,
         host: StringSpan,
     ) raises LocalProtocolError:
-        """Writes it as HTTP/1.1 has it, with the content that is here; it has no
-        content then.
-
-        Args:
-            request: Where to; nothing was written there.
-            host: Host and port that are asked for.
-
-        Raises:
-            LocalProtocolError: If a part must not be sent.
-        """
+        """Writes it as HTTP/1.1 has it, into a request where nothing was
+        written, with the content that is here; it has no content then. `host`
+        is the host and port that are asked for. Raises if a part must not be
+        sent."""
         request.outgoing.supply = Supply.ARRIVING
         request.write_head(
             RequestStart(method, StringSpan(self.target), host, 1),

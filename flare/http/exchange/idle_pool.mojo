@@ -89,14 +89,11 @@ struct _Idle[C: Movable & Deinitable](Movable):
 
 
 struct IdleConnections[C: Movable & Deinitable](Movable, Sized):
-    """Idle connections to one origin.
+    """Idle connections to one origin, each a `C`.
 
     The one that waited least goes out first, so that those that are not needed
     grow old and are closed. What does so is the caller, who gets them in the
     lists that it gives.
-
-    Parameters:
-        C: What a connection is.
     """
 
     # In the order of arrival, so the oldest stands first.
@@ -176,13 +173,9 @@ struct _Origin[K: Copyable & Equatable & Deinitable, C: Movable & Deinitable](
 struct IdlePool[K: Copyable & Equatable & Deinitable, C: Movable & Deinitable](
     Movable, Sized
 ):
-    """Idle connections by origin; those that have waited too long, or are too
-    many, are dropped.
-
-    Parameters:
-        K: What tells where a connection leads.
-        C: What a connection is; dropping it closes it.
-    """
+    """Idle connections, each a `C`, by origin; those that have waited too long,
+    or are too many, are dropped, which closes them. A `K` tells where a
+    connection leads."""
 
     # Those that have connections.
     var _origins: List[_Origin[Self.K, Self.C]]

@@ -26,11 +26,7 @@ struct LentContent(Movable, Sized):
         return len(self._octets)
 
     def unsafe_begin(mut self, octets: Span[UInt8, _]):
-        """Begins a loan.
-
-        Args:
-            octets: The content; it stays until the loan ends.
-        """
+        """Begins a loan of octets, which stay until it ends."""
         self._octets = unsafe_lend[ImmUntrackedOrigin](
             octets.unsafe_ptr(), len(octets)
         )
@@ -47,10 +43,6 @@ struct LentContent(Movable, Sized):
         self._octets = {}
 
     def move_to(mut self, mut output: Buffer):
-        """Ends the loan with a copy.
-
-        Args:
-            output: What goes before the octets; gets them, too.
-        """
+        """Ends the loan with a copy behind what the output has."""
         output.append(self._octets)
         self._octets = {}

@@ -9,42 +9,23 @@ trait OctetStream:
     """
 
     def send(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets.
-
-        Args:
-            octets: What to send; not empty.
-
-        Returns:
-            How many were taken, or a negative number.
-        """
+        """Writes octets, which are not empty. Returns how many were taken, or a
+        negative number."""
         ...
 
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]
     ) -> Int:
-        """Writes two pieces, without joining them.
-
-        Args:
-            first: What goes first; not empty.
-            second: What follows; not empty.
-
-        Returns:
-            How many octets of both were taken, or a negative number.
-        """
+        """Writes two pieces, neither empty, without joining them. Returns how
+        many octets of both were taken, or a negative number."""
         ...
 
     def flush(mut self) -> Int:
-        """Sends what was taken and has not left yet.
-
-        Returns:
-            0 if all has left, or a negative number.
-        """
+        """Sends what was taken and has not left yet. Returns 0 if all has left,
+        or a negative number."""
         ...
 
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
-        """Reads octets.
-
-        Returns:
-            How many, 0 at the end of the stream, or a negative number.
-        """
+        """Reads octets. Returns how many, 0 at the end of the stream, or a
+        negative number."""
         ...

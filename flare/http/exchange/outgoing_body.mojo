@@ -132,14 +132,8 @@ comptime _ROWS = [
 
 
 def body_state_after(state: BodyState, event: BodyEvent) -> Optional[BodyState]:
-    """Tells which state follows.
-
-    Args:
-        event: What happens in it.
-
-    Returns:
-        The state; nothing if the event does not happen in that state.
-    """
+    """Tells which state follows; nothing if the event does not happen in that
+    state."""
     comptime for index in range(len(_ROWS)):
         comptime ROW = _ROWS[index]
         if state == ROW.state and event == ROW.event:
@@ -192,11 +186,7 @@ struct OutgoingBody(Movable):
         self.request_id = String()
 
     def __init__(out self, var content: Body, *, offset: Int = 0):
-        """Takes content that is in memory.
-
-        Args:
-            offset: How much of it is sent, in bytes.
-        """
+        """Takes content that is in memory, of which `offset` bytes are sent."""
         self = Self()
         self.content = content^
         self.offset = offset
@@ -204,12 +194,9 @@ struct OutgoingBody(Movable):
     def __init__(
         out self, source: ArcPointer[BodyStream], *, sends_regions: Bool
     ):
-        """Takes content that a source makes, which has begun.
-
-        Args:
-            sends_regions: True if parts of files can be sent as they lie; only
-                those of a source whose length is known are.
-        """
+        """Takes content that a source makes, which has begun. If it
+        `sends_regions`, parts of files can be sent as they lie; only those of a
+        source whose length is known are."""
         self = Self()
         self.state = BodyState.READY
         self.source = source.copy()
@@ -248,15 +235,9 @@ struct OutgoingBody(Movable):
         return self.source.__bool__() and self.source.held()[].listens()
 
     def fill(mut self, mut out: Buffer, is_draining: Bool) -> BodyState:
-        """Has the source make the next piece; the state is READY.
-
-        Args:
-            out: Where to append it; as it was if the content breaks off.
-            is_draining: True if the server is to stop: what is endless ends.
-
-        Returns:
-            The state that follows.
-        """
+        """Has the source append the next piece, in the state READY, and returns
+        the state that follows; `out` is as it was if the content breaks off.
+        `is_draining` if the server is to stop: what is endless ends."""
         debug_assert(self.state == BodyState.READY, "nobody is to be asked")
         ref source = self.source.held()[]
         if self.sends_regions:
@@ -288,16 +269,10 @@ struct OutgoingBody(Movable):
         return self._note(poll)
 
     def hear(mut self, mut input: Buffer, mut out: Buffer) -> BodyState:
-        """Hands what the client has sent to a conversation.
-
-        Args:
-            input: The octets; empty afterwards.
-            out: Where to append its answer; as it was if it breaks off.
-
-        Returns:
-            The state that follows. There may be a `failure` to be logged though
-            the conversation goes on.
-        """
+        """Hands what the client has sent to a conversation, which appends its
+        answer; the input is empty afterwards, and `out` as it was if it breaks
+        off. Returns the state that follows. There may be a `failure` to be
+        logged though the conversation goes on."""
         var start = len(out)
         ref source = self.source.held()[]
         var poll: Poll
@@ -315,10 +290,7 @@ struct OutgoingBody(Movable):
     @no_inline
     def end_input(mut self) -> BodyState:
         """Tells a conversation that waits that its client has ended its side.
-
-        Returns:
-            READY if it goes on, MADE if it ends with that.
-        """
+        Returns READY if it goes on, MADE if it ends with that."""
         if self.source.held()[].end_input():
             return self._on[BodyEvent.INPUT_ENDED]()
         return self._note(Poll.DONE)
@@ -359,11 +331,8 @@ struct OutgoingBody(Movable):
         )
 
     def note_region_sent(mut self, count: Int) -> BodyState:
-        """Goes on behind octets of the region that were sent.
-
-        Args:
-            count: How many; at most the region's length.
-        """
+        """Goes on behind octets of the region that were sent, at most its
+        length."""
         self.region = self.region.after(count)
         self.missing_len -= count
         self.source.held()[].advance(count)
@@ -397,32 +366,22 @@ struct OutgoingBody(Movable):
         _ = self._on[BodyEvent.WOKEN]()
 
     def has_given_up(mut self) -> Bool:
-        """Tells whether the source gives the client up; asked when its waker
-        rings.
-
-        Returns:
-            True if so: the content breaks off.
-        """
+        """Tells whether the source gives the client up, so that the content
+        breaks off; asked when its waker rings."""
         if not self.source or not self.source.held()[].has_given_up():
             return False
         _ = self._on[BodyEvent.GAVE_UP]()
         return True
 
     def next_ask_ms(self, now_ms: Int) -> Int:
-        """Tells when a source that has nothing is asked even if it does not ring.
-
-        Returns:
-            That time; it lies ahead.
-        """
+        """Tells when, later than now, a source that has nothing is asked even
+        if it does not ring."""
         return now_ms + max(1, self.source.held()[].poll_interval_ms())
 
     @no_inline
     def take_failure(mut self) -> String:
-        """Takes what is to be said in the server's log.
-
-        Returns:
-            What went wrong; empty if nothing did.
-        """
+        """Takes what went wrong and is to be said in the server's log; empty if
+        nothing did."""
         var what = String()
         swap(what, self.failure)
         return what^

@@ -44,11 +44,8 @@ struct OutgoingRequest(Movable):
     var _asks: Bool
 
     def __init__(out self, var output: Buffer):
-        """Makes one without a request.
-
-        Args:
-            output: Room for what is sent; empty.
-        """
+        """Makes one without a request; the output is empty room for what is
+        sent."""
         self.output = output^
         self.lent = LentContent()
         self.supply = Supply.ALL
@@ -66,22 +63,15 @@ struct OutgoingRequest(Movable):
         self.begin_attempt()
 
     def append(mut self, octets: Span[UInt8, _]):
-        """Appends content to the output, in its framing.
-
-        Args:
-            octets: The content; there may be none.
-        """
+        """Appends content, perhaps none, to the output, in its framing."""
         if self.framing.is_chunked():
             append_chunk(self.output, octets)
         else:
             self.output.append(octets)
 
     def append_end(mut self, trailers: Trailers):
-        """Notes that all content is here.
-
-        Args:
-            trailers: What is sent behind it, if chunks frame it.
-        """
+        """Notes that all content is here; the trailers are sent behind it, if
+        chunks frame it."""
         if self.framing.is_chunked():
             append_last_chunk(self.output, trailers)
         self.end_content()
@@ -104,12 +94,8 @@ struct OutgoingRequest(Movable):
         self._asks = self.framing.expects_continue
 
     def push[S: OctetStream](mut self, mut stream: S) -> RequestEvent:
-        """Sends what is there over HTTP/1.1.
-
-        Returns:
-            BLOCKED, BROKEN, ASKED (once, if the content is to wait for 100),
-            DRY or SENT.
-        """
+        """Sends what is there over HTTP/1.1. Returns BLOCKED, BROKEN, ASKED
+        (once, if the content is to wait for 100), DRY or SENT."""
         while self.left_len() > 0:
             var count = self._send(stream)
             if count == -EINTR:
@@ -147,15 +133,9 @@ struct OutgoingRequest(Movable):
     def push_content[
         S: RequestStream
     ](mut self, mut stream: S, trailers: Trailers) -> RequestEvent:
-        """Sends what windows and connection of HTTP/2 take.
-
-        Args:
-            trailers: What is sent behind all of the content.
-
-        Returns:
-            BLOCKED, ASKED (once, if the content is to wait for 100), DRY or
-            SENT.
-        """
+        """Sends what windows and connection of HTTP/2 take, and the trailers
+        behind all of the content. Returns BLOCKED, ASKED (once, if the content
+        is to wait for 100), DRY or SENT."""
         while not stream.has_sent_end():
             if stream.is_congested():
                 return RequestEvent.BLOCKED

@@ -63,21 +63,14 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
         return self == Self.SENDING or self == Self.FEEDING
 
     def may_have_head(self) -> Bool:
-        """Tells whether the head of the response may come.
-
-        Returns:
-            True once the request has a connection, until the head is there.
-        """
+        """Tells whether the head of the response may come: once the request has
+        a connection, until the head is there."""
         return Self.SENDING.number <= self.number <= Self.AWAITING.number
 
     def may_be_late(self) -> Bool:
         """Tells whether the server is waited for, so that the end of the time
-        is the end of the attempt.
-
-        Returns:
-            True from the connection to the head of the response, while nobody
-            else is waited for.
-        """
+        is the end of the attempt: from the connection to the head of the
+        response, while nobody else is waited for."""
         return (
             self == Self.CONNECTING
             or self == Self.SENDING
@@ -85,11 +78,8 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
         )
 
     def has_head(self) -> Bool:
-        """Tells whether content of the response comes.
-
-        Returns:
-            True behind its head, until it is complete.
-        """
+        """Tells whether content of the response comes: behind its head, until
+        it is complete."""
         return self == Self.BOTH_WAYS or self == Self.CONTENT
 
 
@@ -199,27 +189,13 @@ comptime _TABLE = _made_table()
 
 
 def phase_after(phase: RequestPhase, event: RequestEvent) -> RequestPhase:
-    """Tells what a request waits for behind an event.
-
-    Args:
-        phase: What it has waited for.
-        event: What has happened; `happens` tells whether it may.
-
-    Returns:
-        The phase; the same if the event does not happen in it.
-    """
+    """Tells what a request waits for behind an event; `happens` tells whether
+    that may be. The phase is the same if it does not happen in it."""
     var number = global_constant[_TABLE]().at(_place(phase, event))
     debug_assert(number != _NEVER, "not in this phase")
     return phase if number == _NEVER else RequestPhase(number)
 
 
 def happens(phase: RequestPhase, event: RequestEvent) -> Bool:
-    """Tells whether an event may happen.
-
-    Args:
-        phase: What the request waits for.
-
-    Returns:
-        False if it may not.
-    """
+    """Tells whether an event may happen while a request waits so."""
     return global_constant[_TABLE]().at(_place(phase, event)) != _NEVER

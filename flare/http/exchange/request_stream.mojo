@@ -16,28 +16,18 @@ trait RequestStream:
         ...
 
     def has_sent_end(self) -> Bool:
-        """Tells whether nothing may follow.
-
-        Returns:
-            True once all is sent, or no more is wanted.
-        """
+        """Tells whether nothing may follow: all is sent, or no more is
+        wanted."""
         ...
 
     def sendable_len(self) -> Int:
-        """Tells how much content may be sent now.
-
-        Returns:
-            Bytes; 0 if a window is shut.
-        """
+        """Tells how many bytes of content may be sent now; 0 if a window is
+        shut."""
         ...
 
     def send_content(mut self, octets: Span[UInt8, _], ends: Bool):
-        """Sends a piece of content.
-
-        Args:
-            octets: The piece, no more than `sendable_len`; there may be none.
-            ends: True if it is the last one.
-        """
+        """Sends a piece of content, perhaps empty, of no more than
+        `sendable_len`; `ends` if it is the last one."""
         ...
 
     def send_trailers(mut self, fields: HeaderMap):
@@ -48,16 +38,9 @@ trait RequestStream:
 def send_piece[
     S: RequestStream
 ](mut stream: S, content: Span[UInt8, _], *, ends: Bool) -> Int:
-    """Sends what a stream takes of content, and its end behind all of it.
-
-    Args:
-        stream: The stream, which has not sent its end.
-        content: The content; there may be none.
-        ends: True if nothing follows it.
-
-    Returns:
-        How many octets were sent; -1 if the stream takes nothing now.
-    """
+    """Sends what a stream, which has not sent its end, takes of content,
+    perhaps none, and its end behind all of it, if it `ends`. Returns how many
+    octets were sent; -1 if the stream takes nothing now."""
     if stream.is_congested():
         return -1
     var count = min(len(content), stream.sendable_len(), PIECE_LEN)

@@ -24,25 +24,16 @@ struct Supply(Equatable, TrivialRegisterPassable):
         return self == Self.ALL or self == Self.REST
 
     def is_kept(self) -> Bool:
-        """Tells whether the request could be sent once more.
-
-        Returns:
-            True if it is here from its start.
-        """
+        """Tells whether the request is here from its start, so that it could be
+        sent once more."""
         return self == Self.ALL or self == Self.ARRIVING
 
     def after_drop(self) -> Self:
-        """Tells what is left when what was sent is dropped.
-
-        Returns:
-            The same without the start.
-        """
+        """Tells what is left when what was sent is dropped: the same without
+        the start."""
         return Self.REST if self.has_all() else Self.REST_ARRIVING
 
     def after_end(self) -> Self:
-        """Tells what is left when the last of the content has come.
-
-        Returns:
-            The same with the end.
-        """
+        """Tells what is left when the last of the content has come: the same
+        with the end."""
         return Self.ALL if self.is_kept() else Self.REST
