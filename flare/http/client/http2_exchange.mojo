@@ -60,11 +60,7 @@ struct Http2Exchange(Movable):
     var _piece_len: Int
 
     def __init__(out self, link: ArcPointer[Http2Link], owner: Int):
-        """Joins a connection.
-
-        Args:
-            owner: Whom it wakes when there is news.
-        """
+        """Joins a connection, which wakes the owner when there is news."""
         self.link = link
         link[].user_count += 1
         self.flight = None
@@ -81,13 +77,9 @@ struct Http2Exchange(Movable):
         var place: OwnedPointer[SharedPlace],
         bell: Optional[Waker],
     ):
-        """Joins a connection that threads share.
-
-        Args:
-            place: What the pool counts.
-            bell: What ends the waits of this request, and of no other one
-                meanwhile.
-        """
+        """Joins a connection that threads share; the place is what the pool
+        counts. The bell ends the waits of this request, and of no other one
+        meanwhile."""
         self.link = link
         self.flight = None
         self._place = place^
@@ -105,11 +97,8 @@ struct Http2Exchange(Movable):
             self.end()
 
     def is_shared(self) -> Bool:
-        """Tells whether other threads may have a part in the connection.
-
-        Returns:
-            True to `wait` here, and not for the descriptor.
-        """
+        """Tells whether other threads may have a part in the connection; if so,
+        `wait` here, and not for the descriptor."""
         return Bool(self._place)
 
     @always_inline
@@ -118,13 +107,9 @@ struct Http2Exchange(Movable):
 
     def wants_another(self) -> Bool:
         """Tells whether a request without a stream is better off on another
-        connection, if it may have one.
-
-        Returns:
-            True if all of few streams are in use; of any number for who shares
-            with other threads, since it is the pool that bounds them and in
-            which they wait.
-        """
+        connection, if it may have one: all of few streams are in use, or of any
+        number for who shares with other threads, since it is the pool that
+        bounds them and in which they wait."""
         var hold = self._hold()
         var wants_another: Bool
         if self._place:
@@ -140,18 +125,10 @@ struct Http2Exchange(Movable):
         request: PreparedRequest,
         config: ClientConfig,
     ) raises ClientError -> Bool:
-        """Sends the head as soon as there is a stream for it.
-
-        Args:
-            attempt: The attempt, which is begun anew.
-
-        Returns:
-            False to wait for the connection.
-
-        Raises:
-            ClientError: If a part of the request must not be sent, the server
-                does not take as many fields, or the connection is over.
-        """
+        """Sends the head as soon as there is a stream for it, with the attempt
+        begun anew; False to wait for the connection. Raises if a part of the
+        request must not be sent, the server does not take as many fields, or
+        the connection is over."""
         var hold = self._hold()
         var is_open = self._open(attempt, request, config)
         deinit(hold^)
@@ -221,14 +198,8 @@ struct Http2Exchange(Movable):
         )
 
     def step(mut self, mut attempt: Attempt) raises ClientError -> Step:
-        """Goes on with what is there.
-
-        Returns:
-            What to do, as `Attempt.step` says.
-
-        Raises:
-            ClientError: If the stream or its connection has failed.
-        """
+        """Goes on with what is there. Returns what to do, as `Attempt.step`
+        says; raises if the stream or its connection has failed."""
         var hold = self._hold()
         var step = self._step(attempt)
         deinit(hold^)
@@ -275,18 +246,10 @@ struct Http2Exchange(Movable):
         mut builder: ResponseBuilder,
         config: ClientConfig,
     ) raises ClientError -> Bool:
-        """Does what a step other than `WAIT` asks for.
-
-        Args:
-            step: The step; `NEEDS_CONTENT` only for the request's own content.
-
-        Returns:
-            True if the exchange is over.
-
-        Raises:
-            ClientError: If the content is too long or cannot be decoded, or a
-                file of a form not be read.
-        """
+        """Does what a step other than `WAIT` asks for, `NEEDS_CONTENT` only for
+        the request's own content, and tells whether the exchange is over.
+        Raises if the content is too long or cannot be decoded, or a file of a
+        form not be read."""
         if step == Step.NEEDS_CONTENT:
             append_own_content(attempt, request)
         elif step == Step.HEAD:
@@ -357,14 +320,8 @@ struct Http2Exchange(Movable):
     def decode_more(
         mut self, mut builder: ResponseBuilder
     ) raises ClientError -> Bool:
-        """Makes more content for the sink of the piece that was taken last.
-
-        Returns:
-            False if the piece is used up.
-
-        Raises:
-            ClientError: If the content cannot be decoded.
-        """
+        """Makes more content for the sink of the piece that was taken last;
+        False if that is used up. Raises if the content cannot be decoded."""
         var hold = self._hold()
         ref flight = self.flight.held()[]
         var has_more = decode_piece(builder, _piece(flight, self._piece_len))
@@ -381,11 +338,8 @@ struct Http2Exchange(Movable):
         self._piece_len = 0
 
     def content_length(self) -> Int:
-        """Tells how much content was announced.
-
-        Returns:
-            Bytes; -1 if that is not known, or there is no stream yet.
-        """
+        """Tells how many bytes of content were announced; -1 if that is not
+        known, or there is no stream yet."""
         var length = -1
         var hold = self._hold()
         if self.flight:
@@ -401,11 +355,7 @@ struct Http2Exchange(Movable):
         deinit(hold^)
 
     def fate(self) -> StreamFate:
-        """Tells what is known of a request that has failed.
-
-        Returns:
-            What its end says of it.
-        """
+        """Tells what is known of a request that has failed, as its end says."""
         var hold = self._hold()
         var fate = self._fate()
         deinit(hold^)
@@ -457,11 +407,8 @@ struct Http2Exchange(Movable):
         self.end()
 
     def flush(mut self) -> Bool:
-        """Sends what waits on the connection.
-
-        Returns:
-            True if the request can go on at once.
-        """
+        """Sends what waits on the connection, and tells whether the request can
+        go on at once."""
         var hold = self._hold()
         ref link = self.link[]
         var goes_on = False
@@ -481,17 +428,9 @@ struct Http2Exchange(Movable):
         cancel: Optional[CancelToken],
     ) raises ClientError -> TaskEvent:
         """Waits for news on a connection that threads share: for the connection
-        itself if nobody else does.
-
-        Args:
-            cancel: What ends the wait, too.
-
-        Returns:
-            TIMEOUT if the time is over, else NONE: what has come was read.
-
-        Raises:
-            ClientError: If the system cannot wait.
-        """
+        itself if nobody else does. The token ends the wait, too. Returns
+        TIMEOUT if the time is over, else NONE: what has come was read. Raises
+        if the system cannot wait."""
         var event = TaskEvent.NONE
         var hold = self._hold()
         while not self._has_news(hold):
@@ -561,11 +500,8 @@ struct Http2Exchange(Movable):
         return PollEntry(link.fd(), wanted, 0)
 
     def wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
-        """Tells how long it may be left alone.
-
-        Returns:
-            Milliseconds; negative for ever.
-        """
+        """Tells for how many milliseconds it may be left alone; negative for
+        ever."""
         var hold = self._hold()
         var wait_ms = self._wait_ms(attempt, timeouts)
         deinit(hold^)
@@ -595,14 +531,8 @@ struct Http2Exchange(Movable):
         *,
         may_read: Bool = False,
     ) raises ClientError:
-        """Ends what may wait no longer.
-
-        Args:
-            may_read: True to take first what has arrived.
-
-        Raises:
-            ClientError: If the time is over.
-        """
+        """Raises if it may wait no longer; if it `may_read`, what has arrived
+        is taken first."""
         var hold = self._hold()
         if may_read or self.link[].has_more:
             self.link[].pump()

@@ -53,12 +53,8 @@ struct Http2RequestFields(Movable):
     def collect(
         mut self, request: PreparedRequest, config: ClientConfig
     ) raises ClientError:
-        """Collects the fields of a request.
-
-        Raises:
-            ClientError: If a part of the request must not be sent, or the
-                fields are too long for any server.
-        """
+        """Collects the fields of a request. Raises if a part of it must not be
+        sent, or the fields are too long for any server."""
         self._clear()
         self._collect_start(request)
         ref own = request.headers
@@ -80,17 +76,9 @@ struct Http2RequestFields(Movable):
         mut self, url: Url, headers: HeaderMap
     ) raises ClientError:
         """Collects the fields of an extended CONNECT for a WebSocket (RFC 8441
-        section 4).
-
-        Args:
-            url: Where to, with the scheme `ws` or `wss`.
-            headers: The further fields; those of an HTTP/1.1 connection are not
-                sent.
-
-        Raises:
-            ClientError: If a part of the request must not be sent, or the
-                fields are too long for any server.
-        """
+        section 4), to a URL with the scheme `ws` or `wss`. Further fields of an
+        HTTP/1.1 connection are not sent. Raises if a part of the request must
+        not be sent, or the fields are too long for any server."""
         var target = String(url.request_target())
         var host = String(url.host())
         var own_host = headers.find("host")
@@ -104,18 +92,13 @@ struct Http2RequestFields(Movable):
         mut self, start: RequestStart, is_tls: Bool, headers: HeaderMap
     ) raises ClientError:
         """Collects the fields of an extended CONNECT for a WebSocket that is
-        passed on (RFC 8441 section 4).
+        passed on (RFC 8441 section 4), by target and authority; the method of
+        `start` is that of the handshake over HTTP/1.1. `is_tls` makes the
+        scheme `https`.
 
-        Args:
-            start: Target and authority; the method is that of the handshake
-                over HTTP/1.1.
-            is_tls: True for the scheme `https`.
-            headers: The fields; those of an HTTP/1.1 connection are not sent,
-                nor is Sec-WebSocket-Key (section 5).
-
-        Raises:
-            ClientError: If a part of the request must not be sent, or the
-                fields are too long for any server.
+        Fields of an HTTP/1.1 connection are not sent, nor is Sec-WebSocket-Key
+        (section 5). Raises if a part of the request must not be sent, or the
+        fields are too long for any server.
         """
         self._clear()
         check_request_start(start, RequestFraming.none())
@@ -136,17 +119,12 @@ struct Http2RequestFields(Movable):
         headers: HeaderMap,
         framing: RequestFraming,
     ) raises ClientError:
-        """Collects the fields of a request that is passed on.
+        """Collects the fields of a request that is passed on, by method, target
+        and authority; `is_tls` makes the scheme `https`. The framing says, too,
+        whether the content waits for 100.
 
-        Args:
-            start: Method, target and authority.
-            is_tls: True for the scheme `https`.
-            headers: The fields; those of an HTTP/1.1 connection are not sent.
-            framing: How long the content is, and whether it waits for 100.
-
-        Raises:
-            ClientError: If a part of the request must not be sent, or the
-                fields are too long for any server.
+        Fields of an HTTP/1.1 connection are not sent. Raises if a part of the
+        request must not be sent, or the fields are too long for any server.
         """
         self._clear()
         check_request_start(start, RequestFraming.none())
@@ -212,11 +190,8 @@ struct Http2RequestFields(Movable):
         self.size += length + ENTRY_OVERHEAD
 
     def check_size(self, size_max: Int) raises ClientError:
-        """Compares the section with what the server takes (section 6.5.2).
-
-        Raises:
-            ClientError: If it is larger.
-        """
+        """Raises if the section is larger than what the server takes (RFC 9113
+        section 6.5.2)."""
         if self.size > size_max:
             raise _too_large(self.size, size_max)
 

@@ -88,11 +88,8 @@ struct Http2Flight(Movable):
     """Why there will be no response."""
 
     def __init__(out self, stream_id: Int, owner: Int, now_ms: Int):
-        """Makes the state of a stream that begins.
-
-        Args:
-            owner: Whom to wake when there is news.
-        """
+        """Makes the state of a stream that begins, and that wakes the owner
+        when there is news."""
         self.stream_id = stream_id
         self.owner = owner
         self.status = 0
@@ -121,30 +118,20 @@ struct Http2Flight(Movable):
             self.interim.append(InterimResponse(status, fields^))
 
     def has_answer(self) -> Bool:
-        """Tells whether anything of an answer has come.
-
-        Returns:
-            True if the server has begun with the request for sure.
-        """
+        """Tells whether anything of an answer has come: the server has begun
+        with the request for sure."""
         return self.status > 0 or self.interim_count > 0
 
     def announced_len(self) -> Optional[Int]:
-        """Tells how long the content is by Content-Length.
-
-        Returns:
-            The length in bytes; nothing if that is not known.
-        """
+        """Tells how many bytes the content has by Content-Length; nothing if
+        that is not known."""
         if self.content_length < 0:
             return None
         return self.content_length
 
     def fail(mut self, var error: ClientError, fate: StreamFate):
-        """Ends it without a response, unless that is complete.
-
-        Args:
-            error: Why; its phase is set.
-            fate: What is known of the request.
-        """
+        """Ends it without a response, unless that is complete. The error's
+        phase is set here; the fate is what is known of the request."""
         if self.has_ended or self.failure:
             return
         self.fate = fate
@@ -160,11 +147,7 @@ struct Http2Flight(Movable):
 
 
 def reset_error(code: ErrorCode) -> ClientError:
-    """Makes the error for a stream that the server has reset.
-
-    Args:
-        code: What it has said.
-    """
+    """Makes the error for a stream that the server has reset."""
     return ClientError(
         materialize[Phase.READ_HEAD](),
         materialize[StreamReset](),

@@ -19,11 +19,8 @@ comptime ABUSE_PER_SECOND = 1_000
 
 
 def client_limits(config: ClientConfig) -> Http2Limits:
-    """Makes the limits of a client's end of a connection.
-
-    Returns:
-        The limits; those of a stream's window are the caller's.
-    """
+    """Makes the limits of a client's end of a connection; those of a stream's
+    window are the caller's."""
     ref head = config.head_limits
     var limits = Http2Limits()
     # As many fields, and as long ones, as over HTTP/1.1.

@@ -115,11 +115,8 @@ struct Http2Link(Movable):
         *,
         stream_window: Int = STREAM_WINDOW_LEN,
     ):
-        """Begins to speak HTTP/2.
-
-        Args:
-            stream_window: How much content of a response may wait here.
-        """
+        """Begins to speak HTTP/2; `stream_window` octets of a response's
+        content may wait here."""
         var now_ms = coarse_monotonic_ms()
         self.connection = connection^
         var limits = client_limits(config)
@@ -161,27 +158,16 @@ struct Http2Link(Movable):
 
     def is_in_use(self) -> Bool:
         """Tells whether requests have a part in it: they are under way, or wait
-        for a stream.
-
-        Returns:
-            False if it may go into the pool.
-        """
+        for a stream. If not, it may go into the pool."""
         return self.user_count > 0
 
     def is_lent(self) -> Bool:
-        """Tells whether requests are under way.
-
-        Returns:
-            False if there is no stream.
-        """
+        """Tells whether requests are under way, each with a stream."""
         return len(self._flights) > 0
 
     def room(self) -> Int:
-        """Tells how many more requests may be sent now.
-
-        Returns:
-            Streams; until the server's SETTINGS have come, one.
-        """
+        """Tells how many more streams there may be now; until the server's
+        SETTINGS have come, one."""
         if self.is_closing:
             return 0
         ref state = self.session.state
@@ -191,11 +177,8 @@ struct Http2Link(Movable):
         return max(most - len(self._flights), 0)
 
     def has_room(self) -> Bool:
-        """Tells whether the fields that were collected may be sent now.
-
-        Returns:
-            False to `wait`.
-        """
+        """Tells whether the fields that were collected may be sent now; if not,
+        `wait`."""
         if not self.session.state.has_settings and (
             self.fields.size > UNSETTLED_SIZE_MAX
         ):
@@ -203,11 +186,8 @@ struct Http2Link(Movable):
         return self.room() > 0
 
     def stall_reason(self) -> String:
-        """Says why a request has no stream.
-
-        Returns:
-            What the server allows, in words.
-        """
+        """Says why a request has no stream: what the server allows, in
+        words."""
         ref state = self.session.state
         if not state.has_settings:
             return "the server has not said what it takes (SETTINGS)"
@@ -227,11 +207,7 @@ struct Http2Link(Movable):
 
     def wants_another(self) -> Bool:
         """Tells whether the next request is better off on a connection of its
-        own, if it may have one.
-
-        Returns:
-            True if all of few streams are in use.
-        """
+        own, if it may have one: all of few streams are in use."""
         ref state = self.session.state
         var most = state.remote.max_concurrent_streams
         return state.has_settings and (
@@ -239,60 +215,39 @@ struct Http2Link(Movable):
         )
 
     def seat_count(self) -> Int:
-        """Tells how many requests at once have a stream each.
-
-        Returns:
-            Requests; 0 if that is not known, or the server allows none now.
-        """
+        """Tells how many requests at once have a stream each; 0 if that is not
+        known, or the server allows none now."""
         ref state = self.session.state
         if not state.has_settings:
             return 0
         return min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
 
     def is_full(self) -> Bool:
-        """Tells whether all streams that the server allows are in use.
-
-        Returns:
-            True to go elsewhere, for who may; False if it allows none at all.
-        """
+        """Tells whether all streams that the server allows are in use, so that
+        who may goes elsewhere; False if it allows none at all."""
         var most = self.seat_count()
         return most > 0 and len(self._flights) >= most
 
     def awaits_pong(self) -> Bool:
-        """Tells whether it is not known if the server is still there.
-
-        Returns:
-            True if what must not be sent twice had better wait.
-        """
+        """Tells whether it is not known if the server is still there, so that
+        what must not be sent twice had better wait."""
         return self._ping_ms >= 0
 
     def wait(mut self, owner: Int):
-        """Queues for a stream.
-
-        Args:
-            owner: Who is woken when it is worth asking again; negative for who
-                looks by itself.
-        """
+        """Queues for a stream. The owner is woken when it is worth asking
+        again; negative for who looks by itself."""
         if owner >= 0 and owner not in self._waiting:
             self._waiting.append(owner)
 
     def leave(mut self, owner: Int):
-        """Leaves the queue.
-
-        Args:
-            owner: Who waits no longer.
-        """
+        """Leaves the queue."""
         for index in range(len(self._waiting)):
             if self._waiting[index] == owner:
                 _ = self._waiting.pop(index)
                 return
 
     def has_waiting(self) -> Bool:
-        """Tells whether requests wait for a stream.
-
-        Returns:
-            True if there is one that a driver wakes.
-        """
+        """Tells whether requests that a driver wakes wait for a stream."""
         return len(self._waiting) > 0
 
     def wake_first(mut self):
@@ -320,17 +275,10 @@ struct Http2Link(Movable):
         *,
         is_tunnel: Bool = False,
     ) -> Optional[ArcPointer[Http2Flight]]:
-        """Begins a request with the fields that were collected.
-
-        Args:
-            owner: Who is woken when there is news.
-            is_head: True if the method is HEAD.
-            ends: True if no content follows.
-            is_tunnel: True if the method is CONNECT.
-
-        Returns:
-            The stream; nothing if the connection has no more numbers.
-        """
+        """Begins a request with the fields that were collected; its owner is
+        woken when there is news. `is_head` and `is_tunnel` are for the methods
+        HEAD and CONNECT; no content follows if it `ends`. Returns nothing if
+        the connection has no more numbers for streams."""
         self.leave(owner)
         var id = self.session.open_stream()
         if id == 0:
@@ -349,33 +297,22 @@ struct Http2Link(Movable):
         return flight^
 
     def sendable_len(self, flight: Http2Flight) -> Int:
-        """Tells how much content may be sent now.
-
-        Returns:
-            Bytes; 0 if a window is shut.
-        """
+        """Tells how many bytes of content may be sent now; 0 if a window is
+        shut."""
         return max(self.session.sendable_len(flight.stream_id), 0)
 
     def send_content(
         mut self, mut flight: Http2Flight, octets: Span[UInt8, _], ends: Bool
     ):
-        """Sends a piece of content.
-
-        Args:
-            octets: The piece, no more than `sendable_len`.
-            ends: True if it is the last one.
-        """
+        """Sends a piece of content, no more than `sendable_len`; `ends` if it
+        is the last one."""
         self.session.write_data(self._output, flight.stream_id, octets, ends)
         flight.has_sent_end = ends
         flight.progress_ms = coarse_monotonic_ms()
 
     def send_trailers(mut self, mut flight: Http2Flight, fields: HeaderMap):
-        """Ends a request with trailer fields (RFC 9113 section 8.1).
-
-        Args:
-            flight: The request, whose content has all been sent.
-            fields: The fields; those of HTTP/1.1 connections are not sent.
-        """
+        """Ends a request, whose content has all been sent, with trailer fields
+        (RFC 9113 section 8.1). Those of HTTP/1.1 connections are not sent."""
         self.session.begin_block()
         add_fields(self.session, fields, self._name)
         self.session.end_block(self._output, flight.stream_id, True)
@@ -383,11 +320,8 @@ struct Http2Link(Movable):
         flight.progress_ms = coarse_monotonic_ms()
 
     def take_content(mut self, mut flight: Http2Flight, count: Int):
-        """Drops content that was taken, and opens the windows for more.
-
-        Args:
-            count: How much, in bytes.
-        """
+        """Drops so many bytes of content that were taken, and opens the windows
+        for more."""
         flight.content.consume(count)
         ref state = self.session.state
         if flight.is_lent:
@@ -412,29 +346,20 @@ struct Http2Link(Movable):
         self.wake_for_room()
 
     def is_congested(self) -> Bool:
-        """Tells whether uploads have to wait until the server takes more.
-
-        Returns:
-            True if much waits to be sent.
-        """
+        """Tells whether uploads have to wait until the server takes more, as
+        much waits to be sent."""
         return len(self._output) >= OUTPUT_LEN_MAX
 
     def wants_write(self) -> Bool:
-        """Tells what to wait for.
-
-        Returns:
-            True to wait until the connection takes octets, or has some.
-        """
+        """Tells whether to wait until the connection takes octets, or has some,
+        and not only until it has some."""
         return (
             len(self._output) > 0 or self.connection[].transport.wants_write()
         )
 
     def wake_up(mut self) -> Bool:
-        """Looks what became of a connection that was idle.
-
-        Returns:
-            False if it is over.
-        """
+        """Looks what became of a connection that was idle; False if it is
+        over."""
         self.pump()
         if self.is_closing:
             self.flush()
@@ -461,11 +386,8 @@ struct Http2Link(Movable):
         write_ping(self._output, 0, "flarelib".as_bytes())
 
     def wait_ms(self) -> Int:
-        """Tells how long it may be left alone.
-
-        Returns:
-            Milliseconds; negative for ever.
-        """
+        """Tells for how many milliseconds it may be left alone; negative for
+        ever."""
         if self.has_more:
             return 0
         var now_ms = coarse_monotonic_ms()

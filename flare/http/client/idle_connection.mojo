@@ -26,22 +26,15 @@ struct IdleConnection(Lendable):
 
     def another(self) -> Optional[Self]:
         """Makes another handle of a connection whose requests may be those of
-        several threads.
-
-        Returns:
-            The handle; nothing for HTTP/1.1, and for a connection without a
-            lock.
-        """
+        several threads; nothing for HTTP/1.1, and for a connection without a
+        lock."""
         if not self.link or not self.link.value()[].crowd:
             return None
         return Self(self.link.value())
 
     def was_used(self) -> Bool:
-        """Tells whether it had been used before a request got it.
-
-        Returns:
-            True if it was idle, or has carried a request.
-        """
+        """Tells whether it had been used before a request got it: it was idle,
+        or has carried a request."""
         if not self.link:
             return True
         ref link = self.link.value()[]

@@ -27,12 +27,8 @@ struct KeptFields(Movable):
         self._lines = []
 
     def __init__(out self, fields: Fields):
-        """Copies a section.
-
-        Args:
-            fields: The section. Its names and values have at most 65,535 octets
-                together, as those of a parser or decoder have.
-        """
+        """Copies a section, whose names and values have at most 65,535 octets
+        together, as those of a parser or decoder have."""
         var count = len(fields)
         var length = 0
         for index in range(count):
@@ -51,11 +47,7 @@ struct KeptFields(Movable):
             )
 
     def fields(self) -> Fields[ImmOrigin(origin_of(self))]:
-        """Lends the section.
-
-        Returns:
-            The fields; good until this goes.
-        """
+        """Lends the section, until this goes."""
         # SAFETY: octets and lines belong to this, which is the origin.
         comptime o = ImmOrigin(origin_of(self))
         return Fields[o](

@@ -53,14 +53,8 @@ struct Crowd(Movable):
         self._next_number = 0
 
     def join(mut self, var bell: Waker) -> Int:
-        """Takes in a request.
-
-        Args:
-            bell: What ends its waits; nobody else's meanwhile.
-
-        Returns:
-            Its number, as the connection's owners have one.
-        """
+        """Takes in a request, whose waits the bell ends, nobody else's
+        meanwhile. Returns its number, as the connection's owners have one."""
         self._next_number += 1
         self._members.append(_Member(self._next_number, bell^))
         return self._next_number
@@ -72,14 +66,8 @@ struct Crowd(Movable):
             _ = self._members.pop(index)
 
     def begin_wait(mut self, number: Int, wants_write: Bool) -> Bool:
-        """Notes that a request waits from now on.
-
-        Args:
-            wants_write: True if the connection has something to send.
-
-        Returns:
-            True if it leads.
-        """
+        """Notes that a request waits from now on, and tells whether it leads.
+        `wants_write` if the connection has something to send."""
         ref member = self._members[self._find(number)]
         member.is_waiting = True
         if self.leader != NOBODY:

@@ -18,11 +18,8 @@ struct LinkHold(Movable):
 
     @always_inline
     def __init__(out self, link: ArcPointer[Http2Link], is_shared: Bool):
-        """Waits for the lock.
-
-        Args:
-            is_shared: False to do nothing.
-        """
+        """Waits for the lock if the connection `is_shared`; else this does
+        nothing."""
         self._link = None
         self._guard = None
         if is_shared:
