@@ -18,25 +18,15 @@ struct CommonTls(ImplicitlyCopyable):
     var _made: Mutex[_Contexts]
 
     def __init__(out self) raises OsError:
-        """Makes none yet.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
+        """Makes none yet. Raises if the system has no more locks."""
         self._made = Mutex(_Contexts())
 
     def context(
         self, config: TlsConfig, offers_http2: Bool
     ) raises TlsError -> TlsClientContext:
-        """Lends a context; others wait while the first one is made.
-
-        Args:
-            config: What it is made from, the same for all who ask.
-            offers_http2: Which of the two.
-
-        Raises:
-            TlsError: If it cannot be made.
-        """
+        """Lends one of the two contexts; others wait while the first one is
+        made. All who ask have the same configuration; raises if none can be
+        made from it."""
         var guard = self._made.lock()
         if offers_http2:
             if not guard[].http2:

@@ -45,15 +45,9 @@ struct ConnectContext(Movable):
         self._proxies = []
 
     def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
-        """Begins a TLS session with a proxy.
-
-        Returns:
-            The session, before its handshake.
-
-        Raises:
-            ClientError: If OpenSSL is missing or the proxy's configuration does
-                not work.
-        """
+        """Begins a TLS session with a proxy; its handshake is still to come.
+        Raises if OpenSSL is missing or the proxy's configuration does not
+        work."""
         var name = proxy.name()
         try:
             for index in range(len(self._proxies)):
@@ -70,15 +64,9 @@ struct ConnectContext(Movable):
             raise ClientError(materialize[Phase.PROXY](), error)
 
     def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
-        """Begins a TLS session, resuming an earlier one if there is a ticket.
-
-        Returns:
-            The session, before its handshake.
-
-        Raises:
-            ClientError: If OpenSSL is missing or the configuration does not
-                work.
-        """
+        """Begins a TLS session, resuming an earlier one if there is a ticket;
+        its handshake is still to come. Raises if OpenSSL is missing or the
+        configuration does not work."""
         try:
             ref own = self._tls_http2 if endpoint.offers_http2 else self._tls
             if not own:
@@ -121,15 +109,8 @@ struct _ProxyTls(Copyable, Movable):
 def offered_protocols(
     configured: List[String], offers_http2: Bool
 ) -> List[String]:
-    """Chooses what a TLS session offers (RFC 7301, RFC 9113 section 3.2).
-
-    Args:
-        configured: What the configuration names; may be empty.
-        offers_http2: True if HTTP/2 may be spoken.
-
-    Returns:
-        The protocols, best first.
-    """
+    """Chooses what a TLS session offers, best first (RFC 7301, RFC 9113 section
+    3.2). The configuration may name nothing."""
     var offered = List[String]()
     for protocol in configured:
         if offers_http2 or protocol != "h2":

@@ -98,15 +98,12 @@ struct Connector(Movable):
         tunnels_plain: Bool = False,
         var addresses: List[IpAddr] = List[IpAddr](),
     ):
-        """Makes ready to open a connection; the time starts.
+        """Makes ready to open a connection for what has to be over at `total`;
+        the time starts. With `tunnels_plain`, a proxy is asked for a tunnel
+        without TLS, too.
 
-        Args:
-            endpoint: Where it is to lead.
-            connect_timeout_ms: The time for it.
-            total: When what it is for has to be over.
-            tunnels_plain: True to ask a proxy for a tunnel without TLS, too.
-            addresses: Where the host is, best first; without any, or through a
-                proxy, its name is looked up.
+        The addresses are the host's, best first; without any, or through a
+        proxy, its name is looked up.
         """
         self._endpoint = endpoint.copy()
         self._proxy = proxy
@@ -132,17 +129,8 @@ struct Connector(Movable):
     def advance(
         mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
-        """Goes on with what is there.
-
-        Args:
-            context: What the connections of the client share.
-
-        Returns:
-            True if the connection is ready for `take`.
-
-        Raises:
-            ClientError: If it cannot be opened in time.
-        """
+        """Goes on with what is there, and tells whether the connection is ready
+        for `take`. Raises if it cannot be opened in time."""
         try:
             return self._advance(context)
         except error:
@@ -515,11 +503,7 @@ struct Connector(Movable):
         return True
 
     def watches(self) -> List[PollEntry]:
-        """Tells which descriptors to wait for.
-
-        Returns:
-            The descriptors; good until the next `advance`.
-        """
+        """Tells which descriptors to wait for, until the next `advance`."""
         var entries = List[PollEntry]()
         if self._resolving:
             var number = self._resolving.value().fd()
@@ -543,11 +527,8 @@ struct Connector(Movable):
         return entries^
 
     def wait_ms(self) -> Int:
-        """Tells when to call `advance` although no descriptor is ready.
-
-        Returns:
-            Milliseconds from now; negative for never.
-        """
+        """Tells in how many milliseconds to call `advance` although no
+        descriptor is ready; negative for never."""
         if self._stage == _UNIX:
             return shorter(UNIX_PAUSE_MS, self._deadline.left_ms())
         if self._race:
@@ -563,11 +544,7 @@ struct Connector(Movable):
         return info^
 
     def take(mut self) -> OwnedPointer[ClientConnection]:
-        """Gives the connection.
-
-        Returns:
-            The connection; `advance` must have answered True.
-        """
+        """Gives the connection; `advance` must have answered True."""
         var info = self._info()
         var connection = self._connection.take()
         connection[].info = ArcPointer(info^)
@@ -576,14 +553,8 @@ struct Connector(Movable):
     def connect(
         var self, mut context: ConnectContext
     ) raises ClientError -> OwnedPointer[ClientConnection]:
-        """Waits until the connection is open.
-
-        Args:
-            context: What the connections of the client share.
-
-        Raises:
-            ClientError: If it cannot be opened in time.
-        """
+        """Waits until the connection is open. Raises if it cannot be opened in
+        time."""
         while not self.advance(context):
             var entries = self.watches()
             # Whatever comes of it, `advance` looks for itself.
@@ -592,11 +563,7 @@ struct Connector(Movable):
 
 
 def connector_for(request: PreparedRequest, config: ClientConfig) -> Connector:
-    """Makes ready to open a connection for a request; the time starts.
-
-    Returns:
-        The connection that is being opened.
-    """
+    """Makes ready to open a connection for a request; the time starts."""
     return Connector(
         request.endpoint,
         request.proxy,

@@ -37,13 +37,11 @@ struct ClientConnection(Movable):
         self.info = None
 
     def is_quiet(mut self) -> Bool:
-        """Tells whether an idle connection is good for a request.
+        """Tells whether an idle connection is good for a request: it is open,
+        and nothing has arrived.
 
         What a server sends unasked would be taken for the next response, and
         the end of the stream for a failure of the next request.
-
-        Returns:
-            True if the connection is open and nothing has arrived.
         """
         var octet = Array[UInt8, 1](fill=0)
         return self.transport.receive(Span(octet)) == -EAGAIN
@@ -74,11 +72,7 @@ struct Endpoint(Copyable, Equatable, Movable):
     """`host:port` of the proxy on the way; empty without one."""
 
     def __init__(out self, var host: String, port: UInt16):
-        """Makes an endpoint without TLS and proxy.
-
-        Args:
-            host: Host name or address.
-        """
+        """Makes an endpoint without TLS and proxy, by host name or address."""
         self.host = host^
         self.port = port
         self.is_tls = False
@@ -88,17 +82,8 @@ struct Endpoint(Copyable, Equatable, Movable):
 
     @staticmethod
     def of(url: Url) raises ClientError -> Self:
-        """Reads where a URL leads.
-
-        Args:
-            url: An `http`, `https` or `http+unix` URL.
-
-        Returns:
-            The endpoint, without a proxy.
-
-        Raises:
-            ClientError: If the scheme is another one, or there is no host.
-        """
+        """Reads where an `http`, `https` or `http+unix` URL leads, without a
+        proxy. Raises if the scheme is another one, or there is no host."""
         var protocol = url.protocol()
         var hostname = url.hostname()
         if hostname.byte_length() == 0:
@@ -129,22 +114,16 @@ struct Endpoint(Copyable, Equatable, Movable):
             raise _bad("the path of a Unix socket must be UTF-8")
 
     def origin(self) -> String:
-        """Writes scheme, host and port, for challenges.
-
-        Returns:
-            Such as `https://example.com:443`.
-        """
+        """Writes scheme, host and port, such as `https://example.com:443`, for
+        challenges."""
         var scheme = "https://" if self.is_tls else "http://"
         if ":" in self.host:
             return String(scheme, "[", self.host, "]:", self.port)
         return String(scheme, self.host, ":", self.port)
 
     def name(self) -> String:
-        """Writes host and port, for the tickets of TLS.
-
-        Returns:
-            Such as `example.com:443`.
-        """
+        """Writes host and port, such as `example.com:443`, for the tickets of
+        TLS."""
         return String(self.host, ":", self.port)
 
 

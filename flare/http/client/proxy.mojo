@@ -213,14 +213,8 @@ struct ProxySettings(Copyable, Defaultable, Movable):
 def choose_proxy(
     settings: ProxySettings, endpoint: Endpoint
 ) -> Optional[ArcPointer[Proxy]]:
-    """Chooses the way to a host, in a form that is cheap to move.
-
-    Args:
-        settings: The proxies that there are.
-
-    Returns:
-        The proxy; nothing if there is none for it.
-    """
+    """Chooses the way to a host, in a form that is cheap to move; nothing if
+    there is no proxy for it."""
     if settings.http is None and settings.https is None:
         return None
     return _shared_choice(settings, endpoint)
@@ -237,11 +231,8 @@ def _shared_choice(
 
 
 def credentials_of(url: Url) -> Credentials:
-    """Takes user name and password of a URL.
-
-    Returns:
-        Basic credentials; none if the URL has no user name and no password.
-    """
+    """Takes user name and password of a URL as Basic credentials; none if it
+    has neither."""
     var user = url.username()
     var password = url.password()
     if user.byte_length() == 0 and password.byte_length() == 0:
@@ -250,11 +241,7 @@ def credentials_of(url: Url) -> Credentials:
 
 
 def user_of(url: Url) -> String:
-    """Takes the user name of a URL.
-
-    Returns:
-        The name; empty if there is none.
-    """
+    """Takes the user name of a URL; empty if there is none."""
     return _decoded(url.username())
 
 
@@ -280,11 +267,7 @@ def _scheme(url: StringSpan) raises ClientError -> ProxyScheme:
 
 def names_port(url: StringSpan) -> Bool:
     """Tells whether a URL of the scheme `http` names a port; a parsed one has
-    lost a port of 80.
-
-    Returns:
-        True if it does.
-    """
+    lost a port of 80."""
     var octets = url.as_bytes()
     var start = 7
     var end = start

@@ -42,15 +42,8 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
     def __init__(
         out self, limits: ConnectionLimits, idle_limits: PoolLimits
     ) raises OsError:
-        """Makes a pool without connections.
-
-        Args:
-            limits: The limits of all connections.
-            idle_limits: The limits of those that are idle.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
+        """Makes a pool without connections, with limits of all of them, and of
+        those that are idle. Raises if the system has no more locks."""
         var pool = _Pool(limits, idle_limits)
         pool.process = process_id()
         self._pool = Mutex(pool^)
@@ -67,13 +60,9 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         news^.tell()
 
     def put(self, var idle: IdleConnection, server_ms: Int):
-        """Takes back a connection, which has a slot.
-
-        Args:
-            idle: The connection, ready for a request.
-            server_ms: How long the server keeps it, in milliseconds; negative
-                if that is not known.
-        """
+        """Takes back a connection, which has a slot and is ready for a request.
+        The server keeps it for `server_ms`, in milliseconds; negative if that
+        is not known."""
         var slot = take_slot(idle)
         if not slot:
             return
@@ -219,12 +208,8 @@ struct SharedPlace(Movable):
     def __init__(
         out self, connections: SharedConnections, host: Int, lent: Int
     ):
-        """Takes what the pool has granted.
-
-        Args:
-            host: The pool's number for where it leads.
-            lent: The pool's number for the connection.
-        """
+        """Takes what the pool has granted, by its numbers for where the
+        connection leads, and for the connection."""
         self.is_closing = False
         self.seat_count = 0
         self.was_used = False
@@ -260,11 +245,8 @@ struct _News(Movable):
 
 
 def take_slot(mut idle: IdleConnection) -> Optional[ConnectionSlot]:
-    """Takes the slot off a connection of either version.
-
-    Returns:
-        The slot; nothing if it has none.
-    """
+    """Takes the slot off a connection of either version; nothing if it has
+    none."""
     var slot = Optional[ConnectionSlot](None)
     if idle.link:
         swap(slot, idle.link.value()[].connection[].slot)
@@ -314,13 +296,8 @@ struct ConnectionClaim(Movable):
         timeout_ms: Int,
         joins: Bool,
     ):
-        """Makes one that has nothing; the time starts.
-
-        Args:
-            endpoint: Where the connection has to lead.
-            timeout_ms: Longest wait; -1 for ever.
-            joins: True for who shares a connection with other threads.
-        """
+        """Makes one that has nothing; the time starts, with -1 for ever. It
+        `joins` if it may share a connection with other threads."""
         self.slot = None
         self.place = None
         self.joins = joins
@@ -343,18 +320,10 @@ struct ConnectionClaim(Movable):
     def take(
         mut self, may_reuse: Bool
     ) raises ClientError -> Optional[IdleConnection]:
-        """Asks for a connection, once or again.
-
-        Args:
-            may_reuse: False for one that was not used before.
-
-        Returns:
-            A connection that is open. Nothing with a `slot` to open one, and
-            nothing without it to wait.
-
-        Raises:
-            ClientError: If it has waited too long, or too many wait.
-        """
+        """Asks for a connection that is open, once or again; unless it
+        `may_reuse`, for one that was not used before. Nothing with a `slot`
+        means to open one, and nothing without it to wait. Raises if it has
+        waited too long, or too many wait."""
         while not self.slot:
             var grant = self._ask(may_reuse)
             if not grant:
@@ -367,11 +336,8 @@ struct ConnectionClaim(Movable):
         return None
 
     def take_at_once(mut self, may_reuse: Bool) -> Optional[IdleConnection]:
-        """Asks for a connection, and does not queue.
-
-        Args:
-            may_reuse: False for one that was not used before.
-        """
+        """Asks for a connection, and does not queue; unless it `may_reuse`, for
+        one that was not used before."""
         var grant = self._connections.take(self._endpoint, not may_reuse, False)
         if not grant:
             return None
@@ -403,14 +369,8 @@ struct ConnectionClaim(Movable):
         return idle^
 
     def lend(mut self, var link: ArcPointer[Http2Link]) -> SharedPlace:
-        """Lets others have the connection, too, that was opened with the slot.
-
-        Args:
-            link: The connection, which has a lock.
-
-        Returns:
-            The request's part in it.
-        """
+        """Lets others have the connection, too, that was opened with the slot,
+        and has a lock. Returns the request's part in it."""
         var slot = self.slot.take()
         var host = slot.host
         slot^.keep()
@@ -422,11 +382,7 @@ struct ConnectionClaim(Movable):
         return SharedPlace(self._connections, host, number)
 
     def take_slot(mut self, is_http1: Bool) -> Optional[ConnectionSlot]:
-        """Takes the slot for a connection that nobody shares.
-
-        Args:
-            is_http1: True if it speaks HTTP/1.1.
-        """
+        """Takes the slot for a connection that nobody shares."""
         if self._dials:
             self._dials = False
             self._connections.end_dial(self._slot_host(), is_http1)
@@ -496,24 +452,14 @@ struct ConnectionClaim(Movable):
             )
 
     def watch(self) -> PollEntry:
-        """Tells what to wait for.
-
-        Returns:
-            The descriptor; good while this is.
-        """
+        """Tells what to wait for; good while this is."""
         if not self._waker:
             return PollEntry(-1, POLL_READ, 0)
         return PollEntry(self._waker.value().fd(), POLL_READ, 0)
 
     def wait_ms(self, total: Deadline) -> Int:
-        """Tells how long it may be left alone.
-
-        Args:
-            total: When the request has to be over.
-
-        Returns:
-            Milliseconds; negative for ever.
-        """
+        """Tells for how many milliseconds it may be left alone, negative for
+        ever, if the request has to be over at `total`."""
         return shorter(self._deadline.left_ms(), total.left_ms())
 
 

@@ -92,20 +92,13 @@ trait Lendable(Deinitable, Movable):
     """A connection that may carry requests of many threads at once."""
 
     def another(self) -> Optional[Self]:
-        """Makes another handle.
-
-        Returns:
-            The handle; nothing if the connection carries one request at a time.
-        """
+        """Makes another handle; nothing if the connection carries one request
+        at a time."""
         ...
 
 
 struct Grant[C: Movable & Deinitable](Movable):
-    """What a request is given.
-
-    Parameters:
-        C: What a connection is.
-    """
+    """What a request is given; `C` is what a connection is."""
 
     var host: Int
     """The number of where it leads, for `release` and `put`."""
@@ -257,9 +250,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     call may put connections into `dropped` and wakers into `woken`; the caller
     takes them out, and closes and rings without its lock.
 
-    Parameters:
-        C: What a connection is; dropping it closes it.
-        W: What wakes a request.
+    Dropping a `C` closes the connection; a `W` wakes a request.
     """
 
     var limits: ConnectionLimits
@@ -280,12 +271,8 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     var _figures: PoolFigures
 
     def __init__(out self, limits: ConnectionLimits, idle_limits: PoolLimits):
-        """Makes a pool without connections.
-
-        Args:
-            limits: The limits of all connections.
-            idle_limits: The limits of those that are idle.
-        """
+        """Makes a pool without connections, with limits of all of them, and of
+        those that are idle."""
         self.limits = limits
         self.idle_limits = idle_limits
         self.dropped = []
@@ -312,18 +299,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         wants_new: Bool = False,
         joins: Bool = False,
     ) -> Optional[Grant[Self.C]]:
-        """Asks for a connection.
-
-        Args:
-            endpoint: Where it has to lead.
-            now_ms: What time it is.
-            wants_new: True for one that was not used before, or is in use.
-            joins: True for who shares a connection with others.
-
-        Returns:
-            The connection that waited least, or the right to open one; nothing
-            to `wait`.
-        """
+        """Asks for a connection: gives the one that waited least, or the right
+        to open one; nothing to `wait`. Who `wants_new` gets none that was used
+        before, or is in use; who `joins` shares one with others."""
         self.expire(now_ms)
         var index = self._find(endpoint)
         if index < 0:
@@ -367,16 +345,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         wants_new: Bool = False,
         joins: Bool = False,
     ) -> Int:
-        """Queues for a connection that `take` did not have.
-
-        Args:
-            endpoint: Where it has to lead.
-            wants_new: True for one that was not used before, or is in use.
-            joins: True for who shares a connection with others.
-
-        Returns:
-            The place's number, for `collect` and `leave`; -1 if too many wait.
-        """
+        """Queues for a connection that `take` did not have. Who `wants_new`
+        gets none that was used before, or is in use; who `joins` shares one
+        with others. Returns the place's number, for `collect` and `leave`; -1
+        if too many wait."""
         if self._figures.waiting >= self.limits.max_waiting:
             self._figures.refused += 1
             return -1
@@ -412,12 +384,8 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
                     return
 
     def leave(mut self, number: Int, *, is_late: Bool, now_ms: Int = 0):
-        """Leaves the queue; what was given already goes to others.
-
-        Args:
-            is_late: True to count a wait in vain.
-            now_ms: What time it is.
-        """
+        """Leaves the queue; what was given already goes to others. If it
+        `is_late`, a wait in vain is counted."""
         if is_late:
             self._figures.timed_out += 1
         var grant = self.collect(number)
@@ -449,16 +417,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def lend(
         mut self, host: Int, var connection: Self.C, *, has_dialed: Bool
     ) -> Int:
-        """Lets others have a connection, too, that a request has opened.
-
-        Args:
-            connection: The connection, which is `Lendable`.
-            has_dialed: True if the request was given the right to open it with
-                `dials`.
-
-        Returns:
-            Its number, for `give_back`.
-        """
+        """Lets others have a `Lendable` connection, too, that a request has
+        opened; `has_dialed` if it was given the right to do so with `dials`.
+        Returns the connection's number, for `give_back`."""
         var number = self._number()
         var index = self._index_of(host)
         ref found = self._hosts[index]
@@ -474,11 +435,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
 
     def end_dial(mut self, host: Int, *, is_http1: Bool):
         """Lets those go on who wait for a connection that nobody shares: each
-        may open its own.
-
-        Args:
-            is_http1: True if it is open and speaks HTTP/1.1.
-        """
+        may open its own. `is_http1` if it is open and speaks HTTP/1.1."""
         var index = self._index_of(host)
         if index < 0:
             return
@@ -503,13 +460,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         seat_count: Int = 0,
     ):
         """Notes that a request has no part any more in a connection that it
-        shared. The last one leaves it idle.
-
-        Args:
-            now_ms: What time it is.
-            is_closing: True if the connection takes no more requests.
-            seat_count: How many it takes at once; 0 if that is not known.
-        """
+        shared. The last one leaves it idle. `is_closing` if the connection
+        takes no more requests; `seat_count` is how many it takes at once, 0 if
+        that is not known."""
         var index = self._index_of(host)
         if index < 0:
             return
@@ -535,11 +488,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
 
     def abandon_lent(mut self) -> List[Self.C]:
         """Forgets the connections in use, and who waits to join: they are
-        another process's.
-
-        Returns:
-            The connections, which are that process's.
-        """
+        another process's. Returns those connections."""
         var all = List[Self.C]()
         for index in range(len(self._hosts)):
             ref host = self._hosts[index]

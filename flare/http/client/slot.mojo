@@ -12,11 +12,8 @@ trait SlotKeeper(Deinitable, Movable):
     """What counts connections and is told when one is no more."""
 
     def release(self, host: Int):
-        """Counts one connection less.
-
-        Args:
-            host: Where it led, by the number that the slot was made with.
-        """
+        """Counts one connection less for where it led, by the number that the
+        slot was made with."""
         ...
 
 
@@ -44,11 +41,8 @@ struct ConnectionSlot(Movable):
     var _end: def(_Keeper, Int) thin -> None
 
     def __init__[K: SlotKeeper](out self, var keeper: K, host: Int):
-        """Takes a connection that the pool has counted.
-
-        Args:
-            host: Its number for where the connection leads.
-        """
+        """Takes a connection that the pool has counted, by its number for where
+        that leads."""
         # SAFETY: the box is this slot's own, until one of its two ends.
         var at = alloc(Layout[K](count=1)).unsafe_leak()
         at.unsafe_write(keeper^)

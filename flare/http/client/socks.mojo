@@ -68,12 +68,8 @@ struct SocksHandshake(Movable):
     def __init__(
         out self, var destination: List[UInt8], var login: List[UInt8]
     ):
-        """Writes the first message.
-
-        Args:
-            destination: Where to, as `socks_destination` writes it.
-            login: What `socks_login` writes; empty to offer no login.
-        """
+        """Writes the first message. The destination is what `socks_destination`
+        writes, the login what `socks_login` writes; empty to offer no login."""
         self.output = Buffer()
         self.refused_with = 0
         self._stage = _METHOD_STAGE
@@ -99,17 +95,11 @@ struct SocksHandshake(Movable):
         return self._step_len - len(self._input)
 
     def receive(mut self, octets: Span[UInt8, _]) raises ClientError -> Int:
-        """Goes on with what the proxy has sent.
+        """Goes on with what the proxy has sent, however it was cut. Returns how
+        many octets were taken; fewer only behind the last reply.
 
-        Args:
-            octets: The next octets, however they were cut.
-
-        Returns:
-            How many were taken; fewer only behind the last reply.
-
-        Raises:
-            ClientError: In the phase `PROXY`: `ProxyRefused` if the proxy says
-                no, `MalformedResponse` if it breaks the rules.
+        Raises in the phase `PROXY`: `ProxyRefused` if the proxy says no,
+        `MalformedResponse` if it breaks the rules.
         """
         var taken = 0
         while self._stage != _DONE and taken < len(octets):
@@ -253,13 +243,7 @@ def _check_version(octet: UInt8) raises ClientError:
 
 
 def socks_reply(code: UInt8) -> StaticString:
-    """Says what a reply means.
-
-    Source: RFC 1928 section 6.
-
-    Returns:
-        The reason in words.
-    """
+    """Says in words what a reply means (RFC 1928 section 6)."""
     if code == 0:
         return "succeeded"
     if code == 1:
@@ -282,30 +266,17 @@ def socks_reply(code: UInt8) -> StaticString:
 
 
 def is_about_address(code: UInt8) -> Bool:
-    """Tells whether another address of the host may be reached.
-
-    Returns:
-        False if the proxy would say the same of any address.
-    """
+    """Tells whether another address of the host may be reached; if not, the
+    proxy would say the same of any address."""
     return code >= 3 and code <= 8 and code != 7 or code == 1
 
 
 def socks_destination(
     host: StringSpan, port: UInt16
 ) raises ClientError -> List[UInt8]:
-    """Writes where a connection is to lead.
-
-    Source: RFC 1928 section 5.
-
-    Args:
-        host: A host name, or an address without brackets.
-
-    Returns:
-        Type, address and port.
-
-    Raises:
-        ClientError: If the name is too long for one octet to count it.
-    """
+    """Writes type, address and port of where a connection is to lead, by a host
+    name, or an address without brackets (RFC 1928 section 5). Raises if the
+    name is too long for one octet to count it."""
     var octets = List[UInt8]()
     try:
         var ip = IpAddr.parse(host)
@@ -331,13 +302,8 @@ def socks_destination(
 
 
 def socks_address(ip: IpAddr, port: UInt16) -> List[UInt8]:
-    """Writes where a connection is to lead, by its address.
-
-    Source: RFC 1928 section 5.
-
-    Returns:
-        Type, address and port.
-    """
+    """Writes type, address and port of where a connection is to lead (RFC 1928
+    section 5)."""
     var octets = List[UInt8]()
     if ip.is_v4():
         octets.append(_IPV4)
@@ -359,13 +325,8 @@ def _append_port(mut octets: List[UInt8], port: UInt16):
 def socks_login(
     user: StringSpan, password: StringSpan
 ) raises ClientError -> List[UInt8]:
-    """Writes user name and password.
-
-    Source: RFC 1929 section 2.
-
-    Raises:
-        ClientError: If one is longer than 255 bytes; it shows neither.
-    """
+    """Writes user name and password (RFC 1929 section 2). Raises if one is
+    longer than 255 bytes; the error shows neither."""
     if user.byte_length() > NAME_LEN_MAX or (
         password.byte_length() > NAME_LEN_MAX
     ):

@@ -66,11 +66,8 @@ struct ClientState(Movable):
     var _spare: List[OwnedPointer[Attempt]]
 
     def __init__(out self, var config: ClientConfig):
-        """Starts without connections.
-
-        Args:
-            config: The configuration, whose `problem` is empty.
-        """
+        """Starts without connections, by a configuration whose `problem` is
+        empty."""
         self.pool = IdlePool[Endpoint, IdleConnection](config.pool)
         self.links = []
         self.woken = []
@@ -90,11 +87,8 @@ struct ClientState(Movable):
         self._spare = []
 
     def share(mut self, var parts: SharedParts):
-        """Uses what it has in common with the states of other threads.
-
-        Args:
-            parts: The same for all of them.
-        """
+        """Uses what it has in common with the states of other threads, the same
+        for all of them."""
         self.context.common = parts.contexts
         self.context.challenges = parts.challenges
         self.shared = parts^
@@ -111,15 +105,9 @@ struct ClientState(Movable):
             self._spare.append(attempt^)
 
     def take_idle(mut self, endpoint: Endpoint) -> Optional[IdleConnection]:
-        """Takes an idle connection that is good for a request.
-
-        Args:
-            endpoint: Where it has to lead.
-
-        Returns:
-            The connection, or nothing. Those that the server has closed, or on
-            which it has sent what nobody asked for, are closed on the way.
-        """
+        """Takes an idle connection that is good for a request, or nothing.
+        Those that the server has closed, or on which it has sent what nobody
+        asked for, are closed on the way."""
         while True:
             var found = self.pool.take(endpoint, coarse_monotonic_ms())
             if not found:
@@ -140,20 +128,13 @@ struct ClientState(Movable):
         *,
         joins: Bool,
     ) raises ClientError -> Optional[IdleConnection]:
-        """Takes a connection of the pool, its own or the one that threads share.
+        """Takes a connection of the pool, its own or the one that threads
+        share, or nothing; unless it `may_reuse`, one that was not used before.
+        Who `joins` may share one over HTTP/2 with other threads, in which its
+        part is then the `place`.
 
-        Args:
-            claim: The request's, as `claim`.
-            endpoint: Where the connection has to lead.
-            may_reuse: False for one that was not used before.
-            joins: True for who may share one over HTTP/2 with other threads;
-                its part is then the `place`.
-
-        Returns:
-            The connection, or nothing.
-
-        Raises:
-            ClientError: If the request has waited too long, or too many wait.
+        The claim is the request's, as `claim` has it. Raises if the request has
+        waited too long, or too many wait.
         """
         if self.shared:
             return self.claim(claim, endpoint, may_reuse, joins)
@@ -170,20 +151,13 @@ struct ClientState(Movable):
         waits: Bool,
     ) raises ClientError -> Optional[IdleConnection]:
         """Finds a connection for a request that may go over HTTP/2: one in use
-        that takes one more, or else of the pool.
+        that takes one more, or else of the pool; of that, unless it
+        `may_reuse`, one that was not used before. Nothing means to open one, or
+        to wait with the claim, which is the request's, as `claim` has it.
 
-        Args:
-            claim: The request's, as `claim`.
-            endpoint: Where the connection has to lead.
-            may_reuse: False for one of the pool that was not used before.
-            waits: True for who may wait for a stream of a connection, if there
-                may be no other; False for who shares one with other threads.
-
-        Returns:
-            The connection; nothing to open one, or to wait with the claim.
-
-        Raises:
-            ClientError: If the request has waited too long, or too many wait.
+        Who `waits` may wait for a stream of a connection, if there may be no
+        other, and does not share one with other threads. Raises if the request
+        has waited too long, or too many wait.
         """
         var link = self.find_link(endpoint, is_full=False)
         if link:
@@ -210,21 +184,13 @@ struct ClientState(Movable):
         may_reuse: Bool,
         joins: Bool,
     ) raises ClientError -> Optional[IdleConnection]:
-        """Takes a connection of the pool that threads share.
+        """Takes a connection of the pool that threads share, or nothing; unless
+        it `may_reuse`, one that was not used before. Who `joins` shares it with
+        other threads.
 
-        Args:
-            claim: The request's; made when there is none, and gone when it has
-                a connection. Without a connection, it may have the slot to
-                open one, or wait.
-            endpoint: Where the connection has to lead.
-            may_reuse: False for one that was not used before.
-            joins: True for who shares a connection with other threads.
-
-        Returns:
-            The connection, or nothing.
-
-        Raises:
-            ClientError: If the request has waited too long, or too many wait.
+        The request's claim is made when there is none, and gone when it has a
+        connection. Without a connection, it may have the slot to open one, or
+        wait. Raises if the request has waited too long, or too many wait.
         """
         ref shared = self.shared.value()
         if joins:
@@ -258,11 +224,7 @@ struct ClientState(Movable):
 
     def bell(self) -> Optional[Waker]:
         """Lends what wakes the one request that shares a connection with other
-        threads.
-
-        Returns:
-            The bell; nothing if no such request was begun.
-        """
+        threads; nothing if no such request was begun."""
         return self._bell.copy()
 
     def lend_link(
@@ -270,15 +232,10 @@ struct ClientState(Movable):
         var connection: OwnedPointer[ClientConnection],
         mut claim: ConnectionClaim,
     ) -> ArcPointer[Http2Link]:
-        """Begins to speak HTTP/2 on a new connection that other threads share.
-
-        Args:
-            claim: The request's, with the slot.
-
-        Returns:
-            The connection. The request's part in it is the `place`; there is
-            none if the system has no more locks, so that nobody shares it.
-        """
+        """Begins to speak HTTP/2 on a new connection that other threads share,
+        by the request's claim, which has the slot. The request's part in it is
+        the `place`; there is none if the system has no more locks, so that
+        nobody shares it."""
         var link = self._new_link(connection^)
         if link[].crowd and claim.joins:
             self.place = OwnedPointer(claim.lend(link))
@@ -305,18 +262,10 @@ struct ClientState(Movable):
         endpoint: Endpoint,
         may_reuse: Bool,
     ) -> Optional[IdleConnection]:
-        """Takes a connection of the pool that threads share, as `claim`, but
-        does not queue for one.
-
-        Args:
-            claim: The request's; it has the slot to open a connection, or is
-                none behind this.
-            endpoint: Where the connection has to lead.
-            may_reuse: False for one that was not used before.
-
-        Returns:
-            The connection, or nothing.
-        """
+        """Takes a connection of the pool that threads share, or nothing, as
+        `claim`, but does not queue for one. The request's claim has the slot to
+        open a connection, or is none behind this. Unless it `may_reuse`, the
+        connection is one that was not used before."""
         ref shared = self.shared.value()
         var own = OwnedPointer(
             ConnectionClaim(
@@ -334,16 +283,8 @@ struct ClientState(Movable):
     def find_link(
         self, endpoint: Endpoint, *, is_full: Bool
     ) -> Optional[ArcPointer[Http2Link]]:
-        """Finds a connection in use that takes requests.
-
-        Args:
-            endpoint: Where it has to lead.
-            is_full: False for one that takes one more request, now or soon; True
-                for one whose few streams are all in use.
-
-        Returns:
-            The connection, or nothing.
-        """
+        """Finds a connection in use that takes one more request, now or soon,
+        or nothing; if it `is_full`, one whose few streams are all in use."""
         for index in range(len(self.links)):
             ref link = self.links[index][]
             if (
@@ -356,12 +297,9 @@ struct ClientState(Movable):
 
     def may_dial(self, endpoint: Endpoint) -> Bool:
         """Tells whether one more connection may be opened for requests that
-        could also wait for a stream.
-
-        Returns:
-            False if there are as many as may wait there later
-            (`PoolLimits.max_idle_per_host`), or as `ConnectionLimits` allow.
-        """
+        could also wait for a stream: not if there are as many as may wait there
+        later (`PoolLimits.max_idle_per_host`), or as `ConnectionLimits`
+        allow."""
         if self.shared:
             return self.shared.value().connections.has_some(endpoint)
         var count = 0
@@ -376,11 +314,7 @@ struct ClientState(Movable):
 
     def offers_another(self, endpoint: Endpoint) -> Bool:
         """Tells whether a request that waits for a stream is better off
-        elsewhere now.
-
-        Returns:
-            True if there is another connection to be had.
-        """
+        elsewhere now: there is another connection to be had."""
         for index in range(len(self.links)):
             ref link = self.links[index][]
             if link.room() > 0 and link.connection[].endpoint == endpoint:
@@ -392,21 +326,15 @@ struct ClientState(Movable):
     def add_link(
         mut self, var connection: OwnedPointer[ClientConnection]
     ) -> ArcPointer[Http2Link]:
-        """Begins to speak HTTP/2 on a new connection.
-
-        Returns:
-            The same, for many requests.
-        """
+        """Begins to speak HTTP/2 on a new connection, which then is for many
+        requests."""
         var link = self._new_link(connection^)
         self.links.append(link)
         return link^
 
     def settle_link(mut self, link: ArcPointer[Http2Link]):
-        """Keeps a connection that has no more requests, or lets go of it.
-
-        Args:
-            link: One of the `links`.
-        """
+        """Keeps one of the `links` that has no more requests, or lets go of
+        it."""
         # Other threads may have it once it is retired.
         if len(self.links) > 1 and not link[].has_waiting():
             self._wake_elsewhere(link)
@@ -449,14 +377,8 @@ struct ClientState(Movable):
         self.pool.put(endpoint^, idle^, coarse_monotonic_ms(), server_ms)
 
     def has_left(self, link: ArcPointer[Http2Link]) -> Bool:
-        """Tells whether a connection may be another thread's by now.
-
-        Args:
-            link: One that was among the `links`.
-
-        Returns:
-            True if it must not be touched.
-        """
+        """Tells whether a connection that was among the `links` may be another
+        thread's by now, and must not be touched."""
         if not self.shared:
             return False
         for index in range(len(self.links)):
@@ -465,15 +387,9 @@ struct ClientState(Movable):
         return True
 
     def serve_link(mut self, link: ArcPointer[Http2Link]) -> Bool:
-        """Sends what waits on a connection that requests share, and notes who
-        of them can go on; behind it its driver watches for what comes next.
-
-        Args:
-            link: One that was among the `links`.
-
-        Returns:
-            False if it is to be watched no more.
-        """
+        """Sends what waits on a connection that requests share, and was among
+        the `links`, and notes who of them can go on. Behind it its driver
+        watches for what comes next; no more if this is False."""
         if self.has_left(link):
             return False
         ref shared = link[]
@@ -487,10 +403,7 @@ struct ClientState(Movable):
 
     def give_up_links(mut self, error: ClientError):
         """Closes the connections that requests share, and forgets who waits.
-
-        Args:
-            error: Why nobody drives them any more.
-        """
+        The error says why nobody drives them any more."""
         for index in range(len(self.links)):
             self.links[index][].fail(error)
         self.links.clear()
@@ -498,11 +411,8 @@ struct ClientState(Movable):
         self._dials.clear()
 
     def end_stream(mut self, link: ArcPointer[Http2Link]):
-        """Notes that a connection has carried a request.
-
-        Args:
-            link: The connection, from which the stream was released.
-        """
+        """Notes that a connection has carried a request, whose stream was
+        released."""
         self.count_request(link[].connection[])
         self.settle_link(link)
 
@@ -515,16 +425,9 @@ struct ClientState(Movable):
 
     def joins_dial(mut self, endpoint: Endpoint, owner: Int) -> Bool:
         """Decides between waiting for a connection that another request opens,
-        and opening one, which is noted.
-
-        Args:
-            endpoint: Where it has to lead.
-            owner: Who is woken when it is open, or could not be; negative for
-                who does not wait.
-
-        Returns:
-            True to wait: another one opens one that may speak HTTP/2.
-        """
+        which may speak HTTP/2, and opening one, which is noted; True to wait.
+        The owner is woken when it is open, or could not be; negative for who
+        does not wait."""
         if owner >= 0 and endpoint not in self._http1:
             for index in range(len(self._dials)):
                 if self._dials[index].endpoint == endpoint:
@@ -534,12 +437,8 @@ struct ClientState(Movable):
         return False
 
     def end_dial(mut self, endpoint: Endpoint, is_http1: Bool):
-        """Lets those go on that wait for a connection.
-
-        Args:
-            endpoint: Where it was to lead.
-            is_http1: True if it is open and speaks HTTP/1.1.
-        """
+        """Lets those go on that wait for a connection to an endpoint.
+        `is_http1` if it is open and speaks HTTP/1.1."""
         for index in range(len(self._dials)):
             if self._dials[index].endpoint == endpoint:
                 var dial = self._dials.pop(index)
@@ -559,14 +458,9 @@ struct ClientState(Movable):
         is_reusable: Bool,
         response: ClientResponse,
     ):
-        """Keeps what the next request can use: the connection, or at least a
-        ticket for the next one.
-
-        Args:
-            connection: The connection, whose last exchange is over.
-            is_reusable: True if it may carry another request.
-            response: The response that it has carried.
-        """
+        """Keeps what the next request can use of a connection whose last
+        exchange, with this response, is over: the connection if it
+        `is_reusable`, or at least a ticket for the next one."""
         self.count_request(connection[])
         if not is_reusable or connection[].transport.has_ended():
             # It is closed at once (RFC 8446 section 6), not when it is wanted.
@@ -589,11 +483,8 @@ struct ClientState(Movable):
         mut self, mut request: PreparedRequest
     ) raises ClientError:
         """Gives a request the cookies that go to its URL, and its answers to
-        challenges that were kept (RFC 7616).
-
-        Raises:
-            ClientError: If an answer cannot stand in a field.
-        """
+        challenges that were kept (RFC 7616). Raises if an answer cannot stand
+        in a field."""
         self.add_cookies(request)
         if request.has_turn():
             self.context.challenges.answer_request(request)
@@ -604,17 +495,9 @@ struct ClientState(Movable):
         builder: ResponseBuilder,
         attempt: OwnedPointer[Attempt],
     ) raises ClientError -> Bool:
-        """Keeps the challenge of a response, and what else it says of answers.
-
-        Args:
-            attempt: How it was sent.
-
-        Returns:
-            True if the request goes out again with an answer.
-
-        Raises:
-            ClientError: If the challenge cannot be kept.
-        """
+        """Keeps the challenge of a response, and what else it says of answers
+        to a request sent by this attempt. Tells whether it goes out again with
+        an answer; raises if the challenge cannot be kept."""
         return request.has_turn() and self.context.challenges.take(
             request, builder.response, attempt[].content_len
         )
@@ -653,15 +536,9 @@ struct SharedParts(Copyable, Movable):
     def __init__(
         out self, limits: ConnectionLimits, idle_limits: PoolLimits
     ) raises OsError:
-        """Makes them, without connections and cookies.
-
-        Args:
-            limits: The limits of all connections.
-            idle_limits: The limits of those that are idle.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
+        """Makes them, without connections and cookies, with limits of all
+        connections, and of those that are idle. Raises if the system has no
+        more locks."""
         self.connections = SharedConnections(limits, idle_limits)
         self.contexts = CommonTls()
         self.challenges = Challenges()

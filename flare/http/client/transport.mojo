@@ -25,12 +25,10 @@ struct Transport(Movable, OctetStream):
         self._tls = None
 
     def begin_tls(mut self, var session: TlsSession):
-        """Speaks TLS from now on; `shake_hands` comes next.
+        """Speaks TLS from now on, by a session before its handshake;
+        `shake_hands` comes next.
 
         Where TLS is spoken already, with a proxy, the new session lies within.
-
-        Args:
-            session: The session, before its handshake.
         """
         var layer = OwnedPointer(TlsLayer(session^))
         if self._tls:
@@ -38,33 +36,23 @@ struct Transport(Movable, OctetStream):
         self._tls = layer^
 
     def shake_hands(mut self) -> Int:
-        """Goes on with the handshake.
-
-        Returns:
-            0 if it is complete or there is none, or a negative number as
-            `failure` takes it; -EAGAIN to wait for the connection.
-        """
+        """Goes on with the handshake. Returns 0 if it is complete or there is
+        none, or a negative number as `failure` takes it; -EAGAIN to wait for
+        the connection."""
         if self._tls:
             return self._tls.value()[].shake_hands(self._socket)
         return 0
 
     def protocol(self) -> String:
-        """Names the application protocol that TLS has agreed on.
-
-        Returns:
-            Such as "h2"; empty for none.
-        """
+        """Names the application protocol that TLS has agreed on, such as "h2";
+        empty for none."""
         if self._tls:
             return self._tls.value()[].channel.pump.session.alpn()
         return String()
 
     def tell(self, mut info: ConnectionInfo, is_tls: Bool):
-        """Says what is known of an IP connection.
-
-        Args:
-            is_tls: True if TLS is spoken with the host, and not with a proxy
-                alone.
-        """
+        """Says what is known of an IP connection; `is_tls` if TLS is spoken
+        with the host, and not with a proxy alone."""
         try:
             info.local = self._socket.local_addr()
             info.remote = self._socket.peer_addr()
@@ -81,11 +69,8 @@ struct Transport(Movable, OctetStream):
         info.keep_certificate(session.peer_certificate())
 
     def ticket(self) -> List[UInt8]:
-        """Packs what a later connection can resume this one's session from.
-
-        Returns:
-            The ticket; empty without one.
-        """
+        """Packs what a later connection can resume this one's session from;
+        empty without a ticket."""
         if self._tls:
             return self._tls.value()[].channel.pump.session.ticket()
         return []
@@ -97,11 +82,8 @@ struct Transport(Movable, OctetStream):
 
     @always_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
-        """Writes octets.
-
-        Returns:
-            How many were taken, or a negative number as `failure` takes it.
-        """
+        """Writes octets. Returns how many were taken, or a negative number as
+        `failure` takes it."""
         if self._tls:
             return self._tls.value()[].send(self._socket, octets)
         return self._socket.send(octets)
@@ -109,59 +91,38 @@ struct Transport(Movable, OctetStream):
     def send_two(
         mut self, first: Span[UInt8, _], second: Span[UInt8, _]
     ) -> Int:
-        """Writes two pieces, with one call where there is no TLS.
-
-        Args:
-            first: What goes first; not empty.
-
-        Returns:
-            How many octets of both were taken, or a negative number as
-            `failure` takes it.
-        """
+        """Writes two pieces, the first of which is not empty, with one call
+        where there is no TLS. Returns how many octets of both were taken, or a
+        negative number as `failure` takes it."""
         if self._tls:
             return self._tls.value()[].send(self._socket, first)
         return self._socket.send_two(first, second)
 
     @always_inline
     def flush(mut self) -> Int:
-        """Sends what was taken and has not left yet.
-
-        Returns:
-            0 if all has left, or a negative number as `failure` takes it.
-        """
+        """Sends what was taken and has not left yet. Returns 0 if all has left,
+        or a negative number as `failure` takes it."""
         if self._tls:
             return self._tls.value()[].flush(self._socket)
         return 0
 
     @always_inline
     def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
-        """Reads octets.
-
-        Returns:
-            How many, 0 at the end of the stream, or a negative number as
-            `failure` takes it.
-        """
+        """Reads octets. Returns how many, 0 at the end of the stream, or a
+        negative number as `failure` takes it."""
         if self._tls:
             return self._tls.value()[].receive(self._socket, room)
         return self._socket.receive(room)
 
     def undelivered_len(self) -> Int:
-        """Counts the octets that have not reached the other side's system.
-
-        Returns:
-            How many; 0 if the system does not tell.
-        """
+        """Counts the octets that have not reached the other side's system; 0 if
+        the system does not tell."""
         return self._socket.undelivered_len()
 
     def read_alert(mut self, number: Int) -> Int:
-        """Looks for a better explanation of a write that has failed for good.
-
-        Args:
-            number: What the write has answered.
-
-        Returns:
-            What `failure` is to explain: an alert that had come, or the same.
-        """
+        """Looks for a better explanation of a write that has failed for good,
+        with this number. Returns what `failure` is to explain: an alert that
+        had come, or the same."""
         if self._tls and (number == -EPIPE or number == -ECONNRESET):
             return self._tls.value()[].read_alert(self._socket, number)
         return number
@@ -177,22 +138,15 @@ struct Transport(Movable, OctetStream):
         return Bool(self._tls) and self._tls.value()[].has_buffered()
 
     def has_ended(self) -> Bool:
-        """Tells whether TLS is over, though the descriptor may stay silent.
-
-        Returns:
-            True behind a notice or an alert.
-        """
+        """Tells whether TLS is over, by a notice or an alert, though the
+        descriptor may stay silent."""
         return Bool(self._tls) and self._tls.value()[].is_over()
 
     def failure(
         self, phase: Phase, number: Int, operation: StaticString, name: String
     ) -> ClientError:
-        """Explains what a call has answered.
-
-        Args:
-            number: The negative number that the call has answered.
-            name: What the error calls the peer.
-        """
+        """Explains the negative number that a call has answered; the error
+        calls the peer by that name."""
         if number == TLS_FAILED and self._tls:
             var failure = self._tls.value()[].failure()
             if failure:
@@ -260,11 +214,8 @@ struct TlsLayer(Movable):
         return socket.send(self.channel.output.span())
 
     def flush(mut self, mut socket: RawSocket) -> Int:
-        """Sends records that are still here.
-
-        Returns:
-            0 if none is left, or a negative errno.
-        """
+        """Sends records that are still here. Returns 0 if none is left, or a
+        negative errno."""
         while len(self.channel.output) > 0:
             var count = self._carry(socket)
             if count >= 0:
@@ -276,12 +227,9 @@ struct TlsLayer(Movable):
         return 0
 
     def shake_hands(mut self, mut socket: RawSocket) -> Int:
-        """Goes on with the handshake.
-
-        Returns:
-            0 if it is complete, `TLS_FAILED`, or a negative errno; -EAGAIN to
-            wait for the connection, which may be readable already.
-        """
+        """Goes on with the handshake. Returns 0 if it is complete,
+        `TLS_FAILED`, or a negative errno; -EAGAIN to wait for the connection,
+        which may be readable already."""
         for _ in range(ROUND_COUNT_MAX):
             var status = self.channel.shake_hands().status
             # The peer learns from an alert what failed.
@@ -298,16 +246,10 @@ struct TlsLayer(Movable):
         return -EAGAIN
 
     def read_alert(mut self, mut socket: RawSocket, number: Int) -> Int:
-        """Looks for why the peer has closed before it took what we sent.
-
-        Args:
-            socket: The connection, to which nothing can be written any more;
-                plaintext that comes before the alert is lost.
-            number: The negative errno of the write.
-
-        Returns:
-            `TLS_FAILED` if the peer has said why, else the number.
-        """
+        """Looks for why the peer has closed before it took what we sent, on a
+        connection to which nothing can be written any more; plaintext that
+        comes before the alert is lost. Returns `TLS_FAILED` if the peer has
+        said why, else the negative errno of the write."""
         var room = List[UInt8](length=RECORD_LEN_MAX, fill=0)
         for _ in range(ROUND_COUNT_MAX):
             if self.channel.read(Span(room)).status == TlsStatus.FAILED:
@@ -318,13 +260,10 @@ struct TlsLayer(Movable):
         return number
 
     def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
-        """Encrypts and sends; `flush` sends what could not be sent yet.
-
-        Returns:
-            How many octets were taken, `TLS_FAILED`, or a negative errno: then
-            none of them has left. An error behind the first that have left is
-            met by the next call.
-        """
+        """Encrypts and sends; `flush` sends what could not be sent yet. Returns
+        how many octets were taken, `TLS_FAILED`, or a negative errno: then none
+        of them has left. An error behind the first that have left is met by the
+        next call."""
         var flushed = self.flush(socket)
         if flushed < 0:
             return flushed
@@ -340,12 +279,8 @@ struct TlsLayer(Movable):
     def receive(
         mut self, mut socket: RawSocket, room: MutSpan[UInt8, _]
     ) -> Int:
-        """Decrypts what has arrived.
-
-        Returns:
-            How many octets, 0 when the peer has said that nothing follows,
-            `TLS_FAILED`, or a negative errno.
-        """
+        """Decrypts what has arrived. Returns how many octets, 0 when the peer
+        has said that nothing follows, `TLS_FAILED`, or a negative errno."""
         for _ in range(ROUND_COUNT_MAX):
             var step = self.channel.read(room)
             if len(self.channel.output) > 0:

@@ -38,29 +38,16 @@ struct Tunnel(Movable):
     def __init__(
         out self, endpoint: Endpoint, proxy: Proxy, answer: String
     ) raises ClientError:
-        """Writes the request.
-
-        Args:
-            endpoint: Where the tunnel is to lead.
-            answer: What is said to its challenge; empty for nothing.
-
-        Raises:
-            ClientError: In the phase `PROXY`.
-        """
+        """Writes the request for a tunnel, with what is said to the proxy's
+        challenge; empty for nothing. Raises in the phase `PROXY`."""
         self.attempt = Attempt()
         self.attempt.begin("CONNECT", RequestFraming.none())
         _write_head(self.attempt, endpoint, proxy, answer)
         self.attempt.outgoing.end_content()
 
     def challenge(self, turn: DigestTurn) -> Optional[DigestChallenge]:
-        """Finds the challenge of a proxy that has refused.
-
-        Args:
-            turn: What was answered before.
-
-        Returns:
-            The challenge; nothing if there is none to answer.
-        """
+        """Finds the challenge of a proxy that has refused, by what was answered
+        before; nothing if there is none to answer."""
         if not self.attempt.has_head():
             return None
         var headers = HeaderMap()
@@ -72,18 +59,8 @@ struct Tunnel(Movable):
         mut connection: OwnedPointer[ClientConnection],
         limits: HeadLimits,
     ) raises ClientError -> Bool:
-        """Goes on without waiting.
-
-        Args:
-            connection: A new connection to the proxy.
-            limits: Bounds of the response's head.
-
-        Returns:
-            True if the tunnel is open.
-
-        Raises:
-            ClientError: In the phase `PROXY`.
-        """
+        """Goes on without waiting, over a new connection to the proxy, and
+        tells whether the tunnel is open. Raises in the phase `PROXY`."""
         try:
             return self._advance(connection, limits)
         except error:
@@ -118,15 +95,9 @@ struct Tunnel(Movable):
         mut connection: OwnedPointer[ClientConnection],
         limits: HeadLimits,
     ) -> Bool:
-        """Reads what follows the head of a refusal, without waiting.
-
-        Args:
-            limits: Bounds of the response's head.
-
-        Returns:
-            False to wait for more; the parser says whether the connection may
-            be used again.
-        """
+        """Reads what follows the head of a refusal, without waiting. Returns
+        False to wait for more; the parser says whether the connection may be
+        used again."""
         self.attempt.parser.body.max_body_size = _REFUSAL_LEN_MAX
         try:
             while True:
@@ -141,11 +112,7 @@ struct Tunnel(Movable):
 
 
 def tunnel_authority(endpoint: Endpoint) -> String:
-    """Writes the target of a CONNECT (RFC 9112 section 3.2.3).
-
-    Args:
-        endpoint: Where the tunnel is to lead.
-    """
+    """Writes the target of a CONNECT (RFC 9112 section 3.2.3)."""
     if ":" in endpoint.host:
         return String("[", endpoint.host, "]:", endpoint.port)
     return String(endpoint.host, ":", endpoint.port)
