@@ -184,13 +184,11 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
 
 
 def challenge_schemes(value: StringSpan) -> String:
-    """Names the schemes of a WWW-Authenticate field, for error messages.
+    """Names the schemes of a WWW-Authenticate field, such as `Digest, Basic`,
+    for error messages.
 
     Source: RFC 9110 section 11.6.1. Commas part challenges, and the parameters
     of one too; a parameter has an equals sign in its first word.
-
-    Returns:
-        Such as `Digest, Basic`.
     """
     var names = String()
     var octets = value.as_bytes()

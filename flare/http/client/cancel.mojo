@@ -126,14 +126,8 @@ struct WatchedTokens(Movable):
     def watch(
         mut self, token: Optional[CancelToken], mut reactor: Reactor
     ) raises OsError:
-        """Watches the token of a request, unless it does already.
-
-        Args:
-            token: The token, if the request has one.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Watches the token of a request that has one, unless it does already.
+        Raises if the kernel refuses."""
         if not token:
             return
         var number = token.value().fd()
@@ -144,12 +138,6 @@ struct WatchedTokens(Movable):
         self._tokens.append(token.value())
 
     def end(self, number: UInt64, mut reactor: Reactor) raises OsError:
-        """Watches a token no more, which stays cancelled.
-
-        Args:
-            number: The reactor's number for it.
-
-        Raises:
-            OsError: If the kernel refuses.
-        """
+        """Watches a token no more, by the reactor's number for it; it stays
+        cancelled. Raises if the kernel refuses."""
         reactor.deregister(Int32(number - CANCEL_TOKEN))

@@ -28,11 +28,8 @@ struct Challenges(ImplicitlyCopyable):
         self._store = None
 
     def share(mut self) raises OsError:
-        """Makes that copies of it are the same from now on.
-
-        Raises:
-            OsError: If the system has no more locks.
-        """
+        """Makes that copies of it are the same from now on. Raises if the
+        system has no more locks."""
         if not self._store:
             self._store = Mutex(DigestStore())
 
@@ -59,18 +56,12 @@ struct Challenges(ImplicitlyCopyable):
         method: StringSpan = "",
         target: StringSpan = "",
     ) raises ClientError -> String:
-        """Keeps a challenge in place of the last one.
+        """Keeps a challenge in place of the last one of its space, and answers
+        it for the request that is sent again; without one, the method is empty.
 
-        Args:
-            space: Whose challenge it is.
-            method: That of the request that is sent again; empty for none.
-
-        Returns:
-            The answer of the request to this very challenge: by the time that
-            it starts, another thread may have kept another one.
-
-        Raises:
-            ClientError: If there are no random octets, or locks.
+        The answer is to this very challenge: by the time that the request
+        starts, another thread may have kept another one. Raises if there are no
+        random octets, or locks.
         """
         try:
             self.share()
@@ -97,14 +88,8 @@ struct Challenges(ImplicitlyCopyable):
             self._store.value().lock()[].refuse(space, user)
 
     def answer_request(self, mut request: PreparedRequest) raises ClientError:
-        """Gives a request its answers to what was asked before.
-
-        Args:
-            request: The request, which has a turn.
-
-        Raises:
-            ClientError: If an answer cannot stand in a field.
-        """
+        """Gives a request, which has a turn, its answers to what was asked
+        before. Raises if one cannot stand in a field."""
         ref turn = request.extras.value()[].digest.value()[]
         if turn.login:
             var field = String()
@@ -139,18 +124,12 @@ struct Challenges(ImplicitlyCopyable):
         response: ClientResponse,
         sent_len: Int,
     ) raises ClientError -> Bool:
-        """Learns from a response what it says of answers.
+        """Learns from a response what it says of answers, and tells whether the
+        request, which has a turn, goes out again with one.
 
-        Args:
-            request: The request, which has a turn.
-            sent_len: How much of the content the attempt has taken, in bytes.
-
-        Returns:
-            True if the request goes out again with an answer.
-
-        Raises:
-            ClientError: If there is no memory for a challenge, or no random
-                octets for its answer.
+        `sent_len` is how much of the content the attempt has taken, in bytes.
+        Raises if there is no memory for a challenge, or no random octets for
+        its answer.
         """
         ref turn = request.extras.value()[].digest.value()[]
         var is_proxy = response.status == 407

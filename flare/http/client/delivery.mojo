@@ -19,21 +19,13 @@ struct Delivery(TrivialRegisterPassable):
 
     def is_going_on(self) -> Bool:
         """Tells whether octets are on their way to the server, for all that is
-        known.
-
-        Returns:
-            True to look again before all of the time is over: what the server
-            takes now is seen only then.
-        """
+        known. If so, look again before all of the time is over: what the server
+        takes now is seen only then."""
         return self._left_len > 0
 
     def look(mut self, connection: ClientConnection) -> Bool:
-        """Tells whether the server has taken octets since this was asked last,
-        or since the connection took no more.
-
-        Returns:
-            True if less is on its way than before.
-        """
+        """Tells whether the server has taken octets, so that less is on its
+        way, since this was asked last, or since the connection took no more."""
         var left_len = connection.transport.undelivered_len()
         var is_progress = left_len < self._left_len
         self._left_len = left_len
@@ -42,12 +34,8 @@ struct Delivery(TrivialRegisterPassable):
         return is_progress
 
     def note(mut self, connection: ClientConnection, has_sent: Bool = False):
-        """Notes how much is on its way, for `look`.
-
-        Args:
-            connection: The connection, which takes no more.
-            has_sent: True if it has just taken some.
-        """
+        """Notes how much is on its way, for `look`, when the connection takes
+        no more; `has_sent` if it has just taken some."""
         var was_idle = not self.is_going_on()
         if not self.look(connection) and (has_sent or was_idle):
             self._moved_ms = coarse_monotonic_ms()
@@ -59,23 +47,14 @@ struct Delivery(TrivialRegisterPassable):
             self._moved_ms = coarse_monotonic_ms()
 
     def stalled_ms(self) -> Int:
-        """Tells how long the server has taken nothing of what is on its way.
-
-        Returns:
-            Milliseconds, as far as was looked.
-        """
+        """Tells for how many milliseconds the server has taken nothing of what
+        is on its way, as far as was looked."""
         return coarse_monotonic_ms() - self._moved_ms
 
     def look_again_ms(self, timeout_ms: Int) -> Int:
-        """Tells when to look what the server has taken.
-
-        Args:
-            timeout_ms: How long it may take nothing, in milliseconds; negative
-                for ever.
-
-        Returns:
-            Milliseconds from now: an eighth of that, or what is left of it.
-        """
+        """Tells in how many milliseconds to look what the server has taken: an
+        eighth of the time that it may take nothing, or what is left of it. That
+        is in milliseconds, too; negative for ever."""
         if timeout_ms < 0:
             return timeout_ms
         var left_ms = max(timeout_ms - self.stalled_ms(), 0)

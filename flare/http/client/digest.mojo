@@ -43,11 +43,7 @@ struct DigestAlgorithm(Equatable, TrivialRegisterPassable):
         return min(self.number, 2) > min(other.number, 2)
 
     def hash(self, text: StringSpan) -> String:
-        """Hashes a text.
-
-        Returns:
-            The digest in hexadecimal digits (RFC 7616 section 3.1.2).
-        """
+        """Hashes a text to hexadecimal digits (RFC 7616 section 3.1.2)."""
         if self == Self.MD5:
             var digest = md5(text.as_bytes())
             return hex_text(Span(digest))
@@ -174,16 +170,11 @@ def _is_true(value: String) -> Bool:
 def best_challenge(
     headers: HeaderMap, name: StaticString
 ) -> Optional[DigestChallenge]:
-    """Chooses among the challenges of a response.
+    """Chooses among the challenges of a response, in `www-authenticate` or
+    `proxy-authenticate`; nothing if none can be answered.
 
     Source: RFC 7616 section 3.7: the first one that is understood, unless one
     with a better hash follows.
-
-    Args:
-        name: `www-authenticate` or `proxy-authenticate`.
-
-    Returns:
-        The challenge; nothing if there is none that can be answered.
     """
     var best = Optional[DigestChallenge](None)
     var index = headers.find(name)
@@ -202,16 +193,11 @@ def best_challenge(
 
 
 def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
-    """Reads the challenges of the scheme Digest in a field.
+    """Reads the challenges of the scheme Digest in one field line, usable or
+    not; what is malformed is passed over.
 
     Source: RFC 9110 section 11.6.1: commas part challenges and the parameters
     of one; a word that no equals sign follows is a scheme.
-
-    Args:
-        value: The value of one field line.
-
-    Returns:
-        The challenges, usable or not; what is malformed is passed over.
     """
     var found = List[DigestChallenge]()
     var at = 0
@@ -313,12 +299,8 @@ struct DigestSession(Copyable, Movable):
         var challenge: DigestChallenge,
         var cnonce: String,
     ):
-        """Begins with a challenge that nothing was answered to.
-
-        Args:
-            space: Whose challenge it is.
-            cnonce: Random octets as text, without quotes.
-        """
+        """Begins with a challenge of a space that nothing was answered to.
+        `cnonce` is random octets as text, without quotes."""
         self.space = space^
         self.user = user^
         self._first_nonce = challenge.nonce
@@ -330,13 +312,7 @@ struct DigestSession(Copyable, Movable):
     def answer(
         mut self, login: BasicAuth, method: StringSpan, uri: StringSpan
     ) -> String:
-        """Writes the value of an Authorization field.
-
-        Source: RFC 7616 section 3.4.
-
-        Args:
-            login: User name and password.
-        """
+        """Writes the value of an Authorization field (RFC 7616 section 3.4)."""
         self.nonce_count += 1
         ref asked = self.challenge
         var count = _count_text(self.nonce_count)
@@ -374,13 +350,9 @@ struct DigestSession(Copyable, Movable):
         return text^
 
     def covers(self, target: StringSpan) -> Bool:
-        """Tells whether the server wants answers for a target unasked.
-
-        Source: RFC 7616 section 3.3, `domain`.
-
-        Returns:
-            True if the challenge names no URIs, or one that it begins with.
-        """
+        """Tells whether the server wants answers for a target unasked: the
+        challenge names no URIs, or one that it begins with (RFC 7616 section
+        3.3, `domain`)."""
         if self.challenge.domain.strip().byte_length() == 0:
             return True
         try:
@@ -470,11 +442,8 @@ struct DigestTurn(Movable):
         self.next_proxy_field = String()
 
     def go_elsewhere(mut self, keeps_origin: Bool):
-        """Begins anew at the URL that a redirection leads to.
-
-        Args:
-            keeps_origin: False if nobody answers there.
-        """
+        """Begins anew at the URL that a redirection leads to. Nobody answers
+        there unless it `keeps_origin`."""
         self.answer_count = 0
         self.proxy_answer_count = 0
         self.proxy_login = None
@@ -487,13 +456,11 @@ struct DigestTurn(Movable):
     def challenge(
         self, status: Int, headers: HeaderMap
     ) -> Optional[DigestChallenge]:
-        """Finds the challenge that a response asks to answer.
+        """Finds the challenge that a response asks to answer; nothing if there
+        is none, or it was answered in vain.
 
         Source: RFC 7616 section 3.3: once, and once more if nothing was wrong
         but the nonce.
-
-        Returns:
-            The challenge; nothing if there is none, or it was answered in vain.
         """
         if status == 401 and self.login:
             return _unless_answered(
@@ -540,17 +507,10 @@ struct DigestStore(Movable):
         *,
         is_asked: Bool,
     ) -> String:
-        """Answers a challenge that was kept.
-
-        Args:
-            space: Who may have challenged.
-            is_asked: True if the server has asked for this very request, and
-                not only for others.
-
-        Returns:
-            The value of an Authorization field; empty if there is no challenge
-            for the request.
-        """
+        """Answers a challenge of a space that was kept, by the value of an
+        Authorization field; empty if there is none for the request. `is_asked`
+        if the server has asked for this very request, and not only for
+        others."""
         var index = self._find(space, login.user)
         if index < 0:
             return String()
@@ -585,13 +545,8 @@ struct DigestStore(Movable):
     def take_next_nonce(
         mut self, space: StringSpan, user: StringSpan, info: StringSpan
     ):
-        """Takes the nonce that a server wants to see next.
-
-        Source: RFC 7616 section 3.5.
-
-        Args:
-            info: The value of its Authentication-Info field.
-        """
+        """Takes the nonce that a server wants to see next by its
+        Authentication-Info field (RFC 7616 section 3.5)."""
         var index = self._find(space, user)
         if index < 0:
             return
@@ -610,13 +565,8 @@ struct DigestStore(Movable):
 
 
 def next_nonce(info: StringSpan) -> String:
-    """Reads the next nonce of an Authentication-Info field.
-
-    Source: RFC 7616 section 3.5.
-
-    Returns:
-        The nonce; empty if there is none.
-    """
+    """Reads the next nonce of an Authentication-Info field (RFC 7616 section
+    3.5); empty if there is none."""
     var octets = info.as_bytes()
     var at = 0
     while at < len(octets):

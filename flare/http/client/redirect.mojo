@@ -15,16 +15,11 @@ comptime _CONTENT_FIELDS = StaticString(
 
 
 def is_redirect(status: Status) -> Bool:
-    """Tells whether a status leads elsewhere by itself.
+    """Tells whether a status leads elsewhere by itself: 301, 302, 303, 307 and
+    308 do.
 
     Source: RFC 9110 section 15.4. 300 wants a choice, 304 is about a copy, and
     305 and 306 are dead.
-
-    Args:
-        status: The status of a response.
-
-    Returns:
-        True for 301, 302, 303, 307 and 308.
     """
     return (
         status == 301
@@ -36,18 +31,13 @@ def is_redirect(status: Status) -> Bool:
 
 
 def redirected_method(status: Status, method: String) -> String:
-    """Decides with which method a redirection is followed.
+    """Decides with which method a redirection is followed, for whose status
+    `is_redirect` is true. If the method is another one than that of the request
+    that was answered, the content is left behind.
 
-    Source: RFC 9110 sections 15.4.2 to 15.4.4, 15.4.8 and 15.4.9: 303 turns
-    all into GET; 301 and 302 turn POST into GET, as all clients have done; 307
-    and 308 turn nothing.
-
-    Args:
-        status: A status for which `is_redirect` is true.
-        method: The method of the request that was answered.
-
-    Returns:
-        The next method. If it is another one, the content is left behind.
+    Source: RFC 9110 sections 15.4.2 to 15.4.4, 15.4.8 and 15.4.9: 303 turns all
+    into GET; 301 and 302 turn POST into GET, as all clients have done; 307 and
+    308 turn nothing.
     """
     if status == 303 and method != "HEAD":
         return "GET"
@@ -57,20 +47,11 @@ def redirected_method(status: Status, method: String) -> String:
 
 
 def redirect_url(base: Url, location: StringSpan) raises ClientError -> Url:
-    """Reads a Location field.
+    """Reads where to go from a Location field, by the URL that was asked (RFC
+    9110 section 10.2.2). It has the old fragment if it has none of its own.
 
-    Source: RFC 9110 section 10.2.2.
-
-    Args:
-        base: The URL that was asked.
-
-    Returns:
-        Where to go. It has the old fragment if it has none of its own.
-
-    Raises:
-        ClientError: If it is no URL, its scheme is neither that of `base` nor
-            `http` or `https`, or it holds user name or password other than
-            those of `base`.
+    Raises if it is no URL, its scheme is neither that of `base` nor `http` or
+    `https`, or it holds user name or password other than those of `base`.
     """
     var next = _resolve(base, location)
     var is_web = next.protocol() == "http:" or next.protocol() == "https:"
@@ -99,16 +80,9 @@ def _resolve(base: Url, location: StringSpan) raises ClientError -> Url:
 
 
 def has_location(headers: HeaderMap) -> Bool:
-    """Tells whether a response names a place to go to.
-
-    Args:
-        headers: The response's header fields.
-
-    Returns:
-        False if there is no Location, or a blank one: that names no place,
-        although an empty reference would be the same one (RFC 3986 section
-        4.4).
-    """
+    """Tells whether a response names a place to go to. A blank Location names
+    none, although an empty reference would be the same one (RFC 3986 section
+    4.4)."""
     var index = headers.find("location")
     while index >= 0:
         if headers.value(index).byte_length() > 0:
@@ -118,16 +92,11 @@ def has_location(headers: HeaderMap) -> Bool:
 
 
 def location_of(headers: HeaderMap) raises ClientError -> String:
-    """Reads the Location of a response.
+    """Reads the Location of a response that has one. Raises if there are two
+    that differ.
 
     Source: RFC 9110 section 10.2.2: there is one. Who is in between may have
     looked at another one than we would.
-
-    Args:
-        headers: The response's header fields, with a Location.
-
-    Raises:
-        ClientError: If there are two that differ.
     """
     var index = headers.find("location")
     if index < 0:
@@ -196,36 +165,26 @@ def _is_of_scheme(octet: UInt8) -> Bool:
 
 
 def drop_credentials(mut headers: HeaderMap):
-    """Takes off what must not reach another origin.
+    """Takes off those of a request's own fields that must not reach another
+    origin.
 
     Source: RFC 9110 section 15.4, RFC 6265 section 8.6 for cookies.
-
-    Args:
-        headers: The request's own fields.
     """
     _drop(headers, _CREDENTIAL_FIELDS)
 
 
 def drop_content_fields(mut headers: HeaderMap):
-    """Takes off what describes content that is left behind.
+    """Takes off those of a request's own fields that describe content that is
+    left behind.
 
     Source: RFC 9110 section 15.4.
-
-    Args:
-        headers: The request's own fields.
     """
     _drop(headers, _CONTENT_FIELDS)
 
 
 def is_credential(name: StringSpan) -> Bool:
-    """Tells whether a field must not reach another origin.
-
-    Args:
-        name: Its name in any case.
-
-    Returns:
-        True for what `drop_credentials` takes off.
-    """
+    """Tells whether a field, by its name in any case, must not reach another
+    origin: `drop_credentials` takes it off."""
     for own in _CREDENTIAL_FIELDS.split(" "):
         if equals_ignore_case(own.as_bytes(), name.as_bytes()):
             return True

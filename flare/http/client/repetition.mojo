@@ -36,11 +36,8 @@ struct Repetition(TrivialRegisterPassable):
     """True if it takes a new connection: an idle one has failed."""
 
     def is_planned(self) -> Bool:
-        """Tells whether there is another attempt.
-
-        Returns:
-            False if the request has failed for good.
-        """
+        """Tells whether there is another attempt; if not, the request has
+        failed for good."""
         return self.pause_ms >= 0
 
 

@@ -60,18 +60,12 @@ def is_transient(phase: Phase) -> Bool:
 
 
 def backoff_ms(attempt: Int, base_ms: Int, max_ms: Int, random: UInt64) -> Int:
-    """Decides how long to wait before an attempt.
+    """Decides how many milliseconds to wait before a repetition, the first of
+    which is 1: from half of the doubled wait up to all of it. The longest
+    waits, before the first and of all, are in milliseconds, too.
 
     The wait doubles with each attempt, and half of it is random ("equal
     jitter"), so that clients that failed together do not return together.
-
-    Args:
-        attempt: Which repetition it is, 1 for the first.
-        base_ms: Longest wait before the first, in milliseconds.
-        max_ms: Longest wait of all, in milliseconds.
-
-    Returns:
-        Milliseconds, from half of the doubled wait up to all of it.
     """
     var shift = min(max(attempt - 1, 0), BACKOFF_SHIFT_MAX)
     var longest = min(max(base_ms, 0) << shift, max(max_ms, 0))

@@ -200,17 +200,9 @@ struct RetryPolicy(Copyable, Movable):
 def full_jitter_ms(
     retry: Int, base_ms: Int, max_ms: Int, random: UInt64
 ) -> Int:
-    """Decides how long to wait before an attempt.
-
-    Args:
-        retry: Which repetition it is, 1 for the first.
-        base_ms: Longest wait before the first, in milliseconds.
-        max_ms: Longest wait of all, in milliseconds.
-
-    Returns:
-        Milliseconds, from 0 up to the wait that has doubled with each
-        repetition.
-    """
+    """Decides how many milliseconds to wait before a repetition, the first of
+    which is 1: from 0 up to the wait that has doubled with each one. The
+    longest waits, before the first and of all, are in milliseconds, too."""
     var shift = min(max(retry - 1, 0), BACKOFF_SHIFT_MAX)
     # What is longer than the longest stays so, and is not shifted away.
     var longest = min(min(max(base_ms, 0), max_ms) << shift, max_ms)
@@ -313,16 +305,10 @@ struct RetryPlan(Movable):
         headers: HeaderMap,
         left_ms: Int,
     ) -> Bool:
-        """Decides whether a request that was answered is sent again.
-
-        Args:
-            attempt: What is known of it, whatever has come of it.
-            left_ms: As for `after_failure`.
-
-        Returns:
-            True if an attempt is planned, and the response is not the final
-            one.
-        """
+        """Decides whether a request that was answered is sent again: an attempt
+        is planned, and the response is not the final one. `attempt` is what is
+        known of it, whatever has come of it; `left_ms` is as for
+        `after_failure`."""
         attempt.end = AttemptEnd.of_status(
             Int(status.code), self.policy.retried_statuses
         )
@@ -378,19 +364,12 @@ struct RetryPlan(Movable):
         return RetryEnd.METHOD if attempt.is_kept else RetryEnd.CONTENT
 
     def is_planned(self) -> Bool:
-        """Tells whether another attempt follows.
-
-        Returns:
-            True until `begin_pause`.
-        """
+        """Tells whether another attempt follows, until `begin_pause`."""
         return self.pause_ms != NOT_PLANNED
 
     def begin_pause(mut self) -> Int:
-        """Counts the attempt that was planned.
-
-        Returns:
-            How long to wait before it, in milliseconds.
-        """
+        """Counts the attempt that was planned. Returns how many milliseconds to
+        wait before it."""
         var pause_ms = self.pause_ms
         self.pause_ms = NOT_PLANNED
         self.attempt_count += 1
@@ -398,15 +377,9 @@ struct RetryPlan(Movable):
 
 
 def retry_after_ms(headers: HeaderMap, now_s: Int) -> Int:
-    """Reads Retry-After (RFC 9110 section 10.2.3).
-
-    Args:
-        headers: The header fields of a response.
-        now_s: The time, in seconds since 1970-01-01 00:00:00 UTC.
-
-    Returns:
-        Milliseconds from now; -1 if the server does not say.
-    """
+    """Reads Retry-After (RFC 9110 section 10.2.3) as milliseconds from now,
+    which is in seconds since 1970-01-01 00:00:00 UTC; -1 if the server does not
+    say."""
     var index = headers.find("retry-after")
     if index < 0:
         return -1

@@ -39,14 +39,9 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     def __init__(
         out self, read_timeout_ms: Int, write_timeout_ms: Int, total_ms: Int
     ):
-        """Starts the total time.
-
-        Args:
-            read_timeout_ms: Longest silence while octets are awaited.
-            write_timeout_ms: Longest time without progress while sending.
-            total_ms: Time for all of it; `WHILE_PROGRESSING` to end only what
-                makes no progress.
-        """
+        """Starts the total time, `WHILE_PROGRESSING` to end only what makes no
+        progress. The others are the longest silence while octets are awaited,
+        and the longest time without progress while sending."""
         self.read_timeout_ms = read_timeout_ms
         self.write_timeout_ms = write_timeout_ms
         self._is_by_progress = total_ms == WHILE_PROGRESSING
@@ -72,14 +67,10 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         )
 
     def limit_phases(mut self, head_ms: Int, idle_ms: Int):
-        """Sets the times of a response that the caller reads.
-
-        Args:
-            head_ms: Time until its head is there; less than -1 to leave that to
-                the other times.
-            idle_ms: Longest silence behind the head; -1 for ever, less than
-                that for the time of reading.
-        """
+        """Sets the times of a response that the caller reads: until its head is
+        there, less than -1 to leave that to the other times; and of the longest
+        silence behind the head, -1 for ever, less than that for the time of
+        reading."""
         if idle_ms >= NO_TIMEOUT_MS:
             self._idle_ms = idle_ms
             self._own_idle_ms = idle_ms
@@ -118,28 +109,16 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         self._start_len = 0
 
     def wait_ms(self, attempt: Attempt) -> Int:
-        """Decides how long to wait for an attempt.
-
-        Args:
-            attempt: What is waited for.
-
-        Returns:
-            Milliseconds; negative for ever.
-        """
+        """Decides how many milliseconds to wait for an attempt; negative for
+        ever."""
         var phase_ms = self.phase_ms(attempt)
         if attempt.delivery.is_going_on() and not attempt.is_asking():
             phase_ms = attempt.delivery.look_again_ms(phase_ms)
         return shorter(phase_ms, self.total.left_ms())
 
     def phase_ms(self, attempt: Attempt) -> Int:
-        """Tells how long there may be no progress.
-
-        Args:
-            attempt: What is waited for.
-
-        Returns:
-            Milliseconds; negative for ever.
-        """
+        """Tells for how many milliseconds an attempt may make no progress;
+        negative for ever."""
         if attempt.is_asking():
             return shorter(CONTINUE_TIMEOUT_MS, self.read_timeout_ms)
         if attempt.wants_write():
@@ -149,14 +128,8 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     def check(
         mut self, mut attempt: Attempt, connection: ClientConnection
     ) raises ClientError:
-        """Decides what it means that a wait was in vain.
-
-        Args:
-            attempt: What was waited for.
-
-        Raises:
-            ClientError: If it may wait no longer.
-        """
+        """Decides what it means that a wait for an attempt was in vain. Raises
+        if it may wait no longer."""
         if self.total.left_ms() == 0:
             if self.makes_progress(attempt.moved_len()):
                 return
@@ -173,37 +146,21 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         raise self.silence_error(attempt)
 
     def silence_error(self, attempt: Attempt) -> ClientError:
-        """Makes the error for a server that has not moved for too long.
-
-        Args:
-            attempt: What was waited for.
-
-        Returns:
-            The error, which names the setting that allows more.
-        """
+        """Makes the error for a server that has not moved for too long, which
+        names the setting that allows more."""
         return ClientError.timeout(
             attempt.phase(), self.phase_ms(attempt), idle_ms=self._own_idle_ms
         )
 
     def check_queue(self) raises ClientError:
-        """Decides whether a request without a connection may still wait.
-
-        Raises:
-            ClientError: If it may wait no longer.
-        """
+        """Raises if a request without a connection may wait no longer."""
         if self.total.left_ms() == 0:
             raise total_error(self.total, materialize[Phase.QUEUE]())
 
     def makes_progress(mut self, moved_len: Int) -> Bool:
-        """Starts the total time anew if enough content went since its start.
-
-        Args:
-            moved_len: How much content the attempt has sent and received, in
-                bytes.
-
-        Returns:
-            False if the request has to end.
-        """
+        """Starts the total time anew if enough content went since its start:
+        `moved_len` is how many bytes the attempt has sent and received. Returns
+        False if the request has to end."""
         if not self._is_by_progress:
             return False
         if moved_len - self._start_len < PROGRESS_LEN_MIN:
@@ -213,14 +170,8 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         return True
 
     def overdue_error(self, attempt: Attempt) -> ClientError:
-        """Makes the error for a total time that is over.
-
-        Args:
-            attempt: What was waited for.
-
-        Returns:
-            The error, which says how much had come.
-        """
+        """Makes the error for a total time that is over, which says how much
+        had come."""
         if self._is_for_head:
             return ClientError(
                 materialize[Phase.READ_HEAD](),
@@ -246,11 +197,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
 
 
 def total_error(total: Deadline, phase: Phase) -> ClientError:
-    """Makes the error for a request that took too long as a whole.
-
-    Args:
-        total: The deadline that is over.
-    """
+    """Makes the error for a request that took too long as a whole."""
     return ClientError(
         materialize[Phase.TOTAL](),
         materialize[Timeout](),
@@ -265,15 +212,8 @@ def total_error(total: Deadline, phase: Phase) -> ClientError:
 
 
 def shorter(left_ms: Int, right_ms: Int) -> Int:
-    """Chooses the shorter of two times.
-
-    Args:
-        left_ms: Milliseconds; negative for ever.
-        right_ms: Milliseconds; negative for ever.
-
-    Returns:
-        The shorter one; negative if both are for ever.
-    """
+    """Chooses the shorter of two times in milliseconds, each negative for
+    ever."""
     if left_ms < 0:
         return right_ms
     if right_ms < 0:
