@@ -95,15 +95,10 @@ struct Attempt(Movable):
         framing: RequestFraming,
         is_strict: Bool = True,
     ) raises ClientError:
-        """Gets ready for a request, whose head the caller puts into `outgoing`.
-
-        Args:
-            framing: How its content is framed, and whether that waits for 100.
-            is_strict: False to read responses that are irregular but clear.
-
-        Raises:
-            ClientError: Never; the input is empty.
-        """
+        """Gets ready for a request, whose head the caller puts into `outgoing`;
+        the framing says, too, whether the content waits for 100. Unless it
+        `is_strict`, responses that are irregular but clear are read. Never
+        raises, as the input is empty."""
         self.forget()
         self.outgoing.begin(framing)
         self.content_len = 0
@@ -133,21 +128,13 @@ struct Attempt(Movable):
         return self.waits_for.has_head()
 
     def has_response(self) -> Bool:
-        """Tells whether anything of a response has arrived.
-
-        Returns:
-            False while a repetition of the request could not meet two
-            responses.
-        """
+        """Tells whether anything of a response has arrived, so that a
+        repetition of the request could meet two responses."""
         return self.has_answer or self.parser.has_begun()
 
     def wants_write(self) -> Bool:
-        """Tells what to wait for.
-
-        Returns:
-            True to wait until the connection takes octets or has some; False
-            until it has some.
-        """
+        """Tells whether to wait until the connection takes octets or has some,
+        and not only until it has some."""
         return (
             self.waits_for.is_sending()
             or self.waits_for == RequestPhase.BOTH_WAYS
@@ -165,11 +152,8 @@ struct Attempt(Movable):
         return self.content_len + self.parser.body.taken_len
 
     def is_asking(self) -> Bool:
-        """Tells whether the server was asked if it wants the content.
-
-        Returns:
-            True while only its answer, or a second without one, counts.
-        """
+        """Tells whether the server was asked if it wants the content: only its
+        answer counts, or a second without one."""
         return self.waits_for == RequestPhase.ASKING
 
     def note(mut self, event: RequestEvent):
@@ -198,18 +182,9 @@ struct Attempt(Movable):
         mut connection: OwnedPointer[ClientConnection],
         limits: HeadLimits,
     ) raises ClientError -> Step:
-        """Goes on with what is there.
-
-        Args:
-            limits: Bounds of the response's head.
-
-        Returns:
-            What the driver has to do; then `step` is to be called again, after
-            a wait with `receive` before it.
-
-        Raises:
-            ClientError: If the connection or the response fails.
-        """
+        """Goes on with what is there. Returns what the driver has to do; then
+        this is to be called again, after a wait with `receive` before it.
+        Raises if the connection or the response fails."""
         while True:
             var progress = self._advance(limits)
             if progress == ResponseProgress.HEAD_READY:
@@ -278,14 +253,8 @@ struct Attempt(Movable):
     def receive(
         mut self, mut connection: OwnedPointer[ClientConnection]
     ) raises ClientError -> Bool:
-        """Reads what has arrived, once; the end of the stream is noted.
-
-        Returns:
-            True if there is news; False if nothing has arrived.
-
-        Raises:
-            ClientError: If the connection fails.
-        """
+        """Reads what has arrived, once; the end of the stream is noted. Returns
+        whether there is news; raises if the connection fails."""
         var count = fill(self.parser, connection[].transport)
         self._may_have_more = count > 0 and len(self.parser.input.spare()) == 0
         if count > 0 and not self.wants_write() and not self.is_asking():
@@ -304,12 +273,8 @@ struct Attempt(Movable):
         return True
 
     def may_have_more(self, connection: ClientConnection) -> Bool:
-        """Tells whether to receive at once, before any wait.
-
-        Returns:
-            True if octets are decrypted already, or the last read has filled
-            its room.
-        """
+        """Tells whether to receive at once, before any wait: octets are
+        decrypted already, or the last read has filled its room."""
         return self._may_have_more or connection.transport.has_buffered()
 
     def _read_phase(self) -> Phase:

@@ -49,18 +49,9 @@ def run_tasks(
     auth: Credentials,
     max_parallel: Int,
 ) raises ClientError -> List[SendResult]:
-    """Sends requests, so many at a time.
-
-    Args:
-        base: The client's base URL.
-        max_parallel: Most requests under way at once.
-
-    Returns:
-        What became of them, each in its place.
-
-    Raises:
-        ClientError: If there is no reactor to be had.
-    """
+    """Sends requests, at most `max_parallel` at a time; `base` is the client's.
+    Returns what became of them, each in its place; raises if there is no
+    reactor to be had."""
     var results = List[SendResult](capacity=len(requests))
     var waiting = List[_WaitingRequest]()
     for index in range(len(requests)):
@@ -223,11 +214,8 @@ struct _SharedLinks(Movable):
     def settle(
         mut self, mut state: ClientState, mut reactor: Reactor
     ) raises OsError -> List[Int]:
-        """Sends what waits, and watches for what comes next.
-
-        Returns:
-            The lanes that can go on.
-        """
+        """Sends what waits, and watches for what comes next. Returns the lanes
+        that can go on."""
         for index in range(len(state.links)):
             self._begin(state.links[index], reactor)
         for index in range(len(self._watched) - 1, -1, -1):
@@ -321,11 +309,8 @@ struct _Lane(Movable):
         mut results: List[SendResult],
         event: TaskEvent,
     ) raises OsError -> Bool:
-        """Goes on with a request, and with the next ones if it is over.
-
-        Returns:
-            True if there is none left.
-        """
+        """Goes on with a request, and with the next ones if it is over. Returns
+        whether there is none left."""
         var cause = event
         while True:
             if not self.task:
@@ -404,17 +389,9 @@ struct _Lane(Movable):
 def is_done(
     mut task: RequestTask, mut state: ClientState, event: TaskEvent
 ) raises ClientError -> Bool:
-    """Goes on with a task; what is always ready may still be overdue.
-
-    Args:
-        event: Why it goes on.
-
-    Returns:
-        True if its response is complete.
-
-    Raises:
-        ClientError: If it fails for good, or was cancelled.
-    """
+    """Goes on with a task, and tells whether its response is complete; what is
+    always ready may still be overdue. Raises if it fails for good, or was
+    cancelled."""
     check_cancelled(task, state)
     var progress = task.advance(state, event)
     while progress != TaskProgress.DONE:
@@ -425,11 +402,8 @@ def is_done(
 
 
 def interest_of(entry: PollEntry) -> Interest:
-    """Tells for what a selector watches a descriptor.
-
-    Args:
-        entry: The same for `poll`.
-    """
+    """Tells for what a selector watches a descriptor that `poll` would watch
+    so."""
     if entry.wanted == POLL_WRITE:
         return Interest.WRITE
     if (entry.wanted & POLL_WRITE) != 0:

@@ -273,15 +273,8 @@ struct ClientConfig(Copyable, Movable):
 
 
 def time_problem(name: StaticString, time_ms: Int) -> String:
-    """Looks whether a time can be waited for.
-
-    Args:
-        name: What it is called, for the text.
-        time_ms: The time in milliseconds.
-
-    Returns:
-        What was found and what is allowed; empty if all is well.
-    """
+    """Looks whether a time can be waited for. Returns what was found under that
+    name, and what is allowed; empty if all is well."""
     if time_ms >= NO_TIMEOUT_MS and time_ms <= TIME_MAX_MS:
         return String()
     return String(
@@ -295,15 +288,8 @@ def time_problem(name: StaticString, time_ms: Int) -> String:
 
 
 def total_problem(name: StaticString, time_ms: Int) -> String:
-    """Looks whether a time is one for a whole request.
-
-    Args:
-        name: What it is called, for the text.
-        time_ms: The time in milliseconds.
-
-    Returns:
-        What was found and what is allowed; empty if all is well.
-    """
+    """Looks whether a time is one for a whole request. Returns what was found
+    under that name, and what is allowed; empty if all is well."""
     if time_ms == WHILE_PROGRESSING:
         return String()
     var problem = time_problem(name, time_ms)
@@ -313,11 +299,8 @@ def total_problem(name: StaticString, time_ms: Int) -> String:
 
 
 def accept_codings(mut config: ClientConfig):
-    """Asks for compressed content, unless the caller does or wants none.
-
-    Args:
-        config: Gets an Accept-Encoding among its fields.
-    """
+    """Asks for compressed content by an Accept-Encoding among the fields,
+    unless the caller does or wants none."""
     if not config.decodes_content or "accept-encoding" in config.headers:
         return
     # See `drops_codings`.
@@ -335,11 +318,8 @@ def accept_codings(mut config: ClientConfig):
 
 
 def accepted_codings() -> String:
-    """Writes the Accept-Encoding field for what can be decoded here.
-
-    Returns:
-        Such as `gzip, deflate, br, zstd`; empty if no library is there.
-    """
+    """Writes the Accept-Encoding field for what can be decoded here, such as
+    `gzip, deflate, br, zstd`; empty if no library is there."""
     var names = String()
     for coding in [
         ContentCoding.GZIP,

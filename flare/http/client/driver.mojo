@@ -23,22 +23,9 @@ def run_task[
     mut sink: W,
     mut progress: P,
 ) raises ClientError -> ClientResponse:
-    """Sends one request, and waits until its final response is there.
-
-    Parameters:
-        P: The type of who is told how far it is.
-
-    Args:
-        source: Where streamed content comes from.
-        sink: Where streamed content of the response goes.
-        progress: Is told how far it is.
-
-    Returns:
-        The response behind all redirections.
-
-    Raises:
-        ClientError: If it fails for good.
-    """
+    """Sends one request, and waits until its final response is there, behind
+    all redirections. Streamed content comes from `source`, that of the response
+    goes to `sink`. Raises if the request fails for good."""
     var task = RequestTask(request^, state)
     end_task(task, state, source, sink, progress)
     return task^.finish(state)
@@ -53,20 +40,9 @@ def end_task[
     mut sink: W,
     mut progress: P,
 ) raises ClientError:
-    """Waits until the final response to a request is there.
-
-    Parameters:
-        P: The type of who is told how far it is.
-
-    Args:
-        task: The request under way; it is to be finished.
-        source: Where streamed content comes from.
-        sink: Where streamed content of the response goes.
-        progress: Is told how far it is.
-
-    Raises:
-        ClientError: If it fails for good.
-    """
+    """Waits until the final response to a request is there, for the caller to
+    finish the task. Streamed content comes from `source`, that of the response
+    goes to `sink`. Raises if the request fails for good."""
     var meter = TransferMeter()
     while True:
         var found = go_on(task, state, source, progress, meter)
@@ -137,23 +113,10 @@ def go_on[
     mut progress: P,
     mut meter: TransferMeter,
 ) raises ClientError -> TaskProgress:
-    """Goes on with a task, and waits, until there is something for the caller.
-
-    Parameters:
-        P: The type of who is told how far it is.
-
-    Args:
-        task: The request under way.
-        source: Where streamed content comes from.
-        progress: Is told how far it is.
-        meter: What it was told.
-
-    Returns:
-        HAS_HEAD, HAS_CONTENT or DONE.
-
-    Raises:
-        ClientError: If the request fails for good.
-    """
+    """Goes on with a task, and waits, until there is something for the caller:
+    HAS_HEAD, HAS_CONTENT or DONE. Streamed content comes from `source`; the
+    meter keeps what `progress` was told. Raises if the request fails for
+    good."""
     var event = TaskEvent.NONE
     while True:
         check_cancelled(task, state)
@@ -295,11 +258,7 @@ struct NoStream(Readable, Writable):
         pass
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
-        """Has nothing to read.
-
-        Returns:
-            0, for the end.
-        """
+        """Has nothing to read: 0, for the end."""
         return 0
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:

@@ -22,17 +22,12 @@ def status_error(
     attempts: String,
     content: Span[UInt8, _],
 ) -> ClientError:
-    """Makes the error for a response that is a refusal.
+    """Makes the error, of the kind `ErrorStatus`, for a response with a status
+    of 400 or more. The URL is the one that answers, without user name and
+    password.
 
-    Args:
-        status: Its status, 400 or more.
-        url: The URL that answers, without user name and password.
-        attempts: How often the request was sent, and why not again; empty if
-            there is nothing to tell.
-        content: Its content, decoded; empty if that is not known.
-
-    Returns:
-        The error, of the kind `ErrorStatus`.
+    `attempts` says how often the request was sent, and why not again; empty if
+    there is nothing to tell. The content is decoded; empty if it is not known.
     """
     var text = String("the server answered ", status, " ", reason)
     if attempts.byte_length() > 0:
@@ -67,19 +62,13 @@ def _accepted_schemes(status: Status, headers: HeaderMap) -> String:
 
 
 def what_is_said(headers: HeaderMap, content: Span[UInt8, _]) -> String:
-    """Finds what the content of a refusal tells a person.
+    """Finds what the content of a refusal tells a person: escaped, and at most
+    some 500 octets; empty for content of other types, such as pages.
 
     Of JSON that is `title` and `detail` (RFC 9457), else the first of
     `error_description`, `message` and `error` that is a text, or the `message`
     of an `error` that is an object, else the text as it is; of plain text its
     beginning.
-
-    Args:
-        headers: The response's header fields.
-
-    Returns:
-        Escaped, and at most some 500 octets; empty for content of other types,
-        such as pages.
     """
     var octets = _trimmed(content.as_imm())
     var type = headers.find("content-type")

@@ -266,11 +266,8 @@ struct EventSource(Movable):
 
 
 def is_busy(status: Int) -> Bool:
-    """Tells whether a status says that the same request may succeed later.
-
-    Returns:
-        True for 429, 500, 502, 503 and 504.
-    """
+    """Tells whether a status says that the same request may succeed later: 429,
+    500, 502, 503 and 504 do."""
     return (
         status == 429
         or status == 500

@@ -42,12 +42,8 @@ def decode_piece(
 def begin_attempt(
     mut attempt: Attempt, request: PreparedRequest, config: ClientConfig
 ) raises ClientError:
-    """Writes a request's head, and its content if that is small.
-
-    Raises:
-        ClientError: If a part of the request must not be sent, or a file of a
-            form not be read.
-    """
+    """Writes a request's head, and its content if that is small. Raises if a
+    part of the request must not be sent, or a file of a form not be read."""
     var framing = request.framing()
     attempt.begin(request.method, framing, config.strict)
     write_head(request, attempt.outgoing.output, config)
@@ -62,18 +58,9 @@ def apply_step(
     mut builder: ResponseBuilder,
     config: ClientConfig,
 ) raises ClientError -> Bool:
-    """Does what a step other than `WAIT` asks for.
-
-    Args:
-        step: The step; `NEEDS_CONTENT` only for the request's own content.
-
-    Returns:
-        True if the exchange is over.
-
-    Raises:
-        ClientError: If the content cannot be decoded, or a file of a form not
-            be read.
-    """
+    """Does what a step other than `WAIT` asks for, `NEEDS_CONTENT` only for the
+    request's own content, and tells whether the exchange is over. Raises if the
+    content cannot be decoded, or a file of a form not be read."""
     if step == Step.NEEDS_CONTENT:
         append_own_content(attempt, request)
     elif step == Step.HEAD:
@@ -111,14 +98,8 @@ def drain(
     mut connection: OwnedPointer[ClientConnection],
     limits: HeadLimits,
 ) -> Bool:
-    """Drops the rest of a response's content if it is here.
-
-    Args:
-        limits: Bounds of fields behind the content.
-
-    Returns:
-        True at its end.
-    """
+    """Drops the rest of a response's content if it is here, and tells whether
+    that was its end. The limits bound fields behind the content."""
     var limit = attempt.parser.body.taken_len + DRAIN_LEN_MAX
     try:
         while not attempt.wants_write() and (
@@ -178,14 +159,8 @@ def append_own_content(
 def append_content(
     mut attempt: Attempt, request: PreparedRequest, octets: Span[UInt8, _]
 ) raises ClientError:
-    """Frames the next piece of streamed content.
-
-    Args:
-        octets: The piece; empty at the end of the source.
-
-    Raises:
-        ClientError: If the content is not as long as it was said to be.
-    """
+    """Frames the next piece of streamed content, which is empty at the end of
+    the source. Raises if the content is not as long as it was said to be."""
     var wanted = request.upload.content_len
     var is_last = len(octets) == 0
     attempt.content_len += len(octets)

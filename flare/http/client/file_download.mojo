@@ -127,15 +127,9 @@ struct FileDownload(Movable):
         path: StringSpan,
         options: DownloadOptions,
     ) raises ClientError:
-        """Opens the file, and looks for what is there already.
-
-        Args:
-            request: What asks for the content.
-
-        Raises:
-            ClientError: If the file cannot be made, or another process writes
-                it (`SinkFailed`), or the request has a Range of its own.
-        """
+        """Opens the file, and looks for what is there already. Raises if it
+        cannot be made, or another process writes it (`SinkFailed`), or the
+        request for the content has a Range of its own."""
         if "range" in request.headers or request.method != "GET":
             raise ClientError(
                 materialize[Phase.REQUEST](),
@@ -189,18 +183,8 @@ struct FileDownload(Movable):
     def run[
         P: TransferProgress
     ](mut self, mut progress: P) raises ClientError -> DownloadedFile:
-        """Brings what is missing.
-
-        Parameters:
-            P: The type of who is told.
-
-        Args:
-            progress: Is told how far it has come.
-
-        Raises:
-            ClientError: If it cannot be had. What is there is kept if it can be
-                gone on with.
-        """
+        """Brings what is missing. Raises if it cannot be had; what is there is
+        kept if it can be gone on with."""
         var poor_count = 0
         while True:
             var kept_len = self._kept_len
@@ -511,18 +495,13 @@ struct FileDownload(Movable):
 
 
 def validator_of(headers: HeaderMap, now_s: Int) -> String:
-    """Finds what tells one version of a representation from the next.
+    """Finds what tells one version of a representation from the next: a value
+    for If-Range; empty if there is none. Dates of two digits are read by the
+    time now, in seconds since 1970.
 
     Source: RFC 9110 sections 8.8.1 to 8.8.3 and 13.1.5: a weak entity tag does
     not say that octets are the same, nor does a date of the second in which the
     response was made.
-
-    Args:
-        headers: The header fields of a response.
-        now_s: The time now, in seconds since 1970, for dates of two digits.
-
-    Returns:
-        A value for If-Range; empty if there is none.
     """
     var index = headers.find("etag")
     if index >= 0:

@@ -258,43 +258,26 @@ struct HookRun(Movable):
         self._is_open = False
 
     def begin(mut self, mut attempt: OutgoingAttempt) raises:
-        """Calls all hooks before an attempt.
-
-        Args:
-            attempt: What is about to be sent.
-
-        Raises:
-            Error: If one of them refuses.
-        """
+        """Calls all hooks before an attempt is sent. Raises if one of them
+        refuses."""
         self._is_open = True
         self._start_ns = monotonic_ns()
         for hook in self.hooks:
             hook.before_attempt(attempt)
 
     def outcome(self, method: String, url: Url) -> AttemptOutcome:
-        """Makes what the hooks are told of the attempt.
-
-        Returns:
-            The outcome, to be completed.
-        """
+        """Makes what the hooks are told of the attempt, to be completed."""
         return AttemptOutcome(
             self.number, method, url, monotonic_ns() - self._start_ns
         )
 
     def is_open(self) -> Bool:
-        """Tells whether the hooks wait to be told of an attempt.
-
-        Returns:
-            True between `begin` and `end`.
-        """
+        """Tells whether the hooks wait to be told of an attempt: between
+        `begin` and `end`."""
         return self._is_open
 
     def end(mut self, outcome: AttemptOutcome):
-        """Tells all hooks what came of the attempt.
-
-        Args:
-            outcome: What came of it.
-        """
+        """Tells all hooks what came of the attempt."""
         self._is_open = False
         for hook in self.hooks:
             hook.after_attempt(outcome)

@@ -14,11 +14,8 @@ from flare.http.message.header_map import HeaderMap
 def write_head(
     request: PreparedRequest, mut out: Buffer, config: ClientConfig
 ) raises ClientError:
-    """Writes the head of the next attempt.
-
-    Raises:
-        ClientError: If a part of the request must not be sent.
-    """
+    """Writes the head of the next attempt. Raises if a part of the request must
+    not be sent."""
     var target = String(request.url.request_target())
     var extra = HeaderMap()
     var is_absolute = request.asks_proxy()

@@ -187,27 +187,16 @@ struct FormParts(Movable, Sized):
         self._length += length
 
     def add_file(mut self, var path: String, length: Int):
-        """Appends what is in a file.
-
-        Args:
-            length: How much of it, in bytes.
-        """
+        """Appends `length` bytes of what is in a file."""
         self._parts.append(_Part(Buffer(), path^, length))
         self._length += length
 
     def append_to(
         mut self, mut output: Buffer, start: Int, end: Int
     ) raises ClientError:
-        """Copies a piece of the content.
-
-        Args:
-            start: Where the piece begins, in bytes.
-            end: Where it ends; at most the length of the content.
-
-        Raises:
-            ClientError: If a file cannot be read, or has become shorter
-                (`SourceFailed`).
-        """
+        """Copies a piece of the content, from one offset in bytes to another,
+        at most its length. Raises `SourceFailed` if a file cannot be read, or
+        has become shorter."""
         var part_start = 0
         for index in range(len(self._parts)):
             var part_end = part_start + self._parts[index].length

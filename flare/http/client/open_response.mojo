@@ -591,14 +591,8 @@ struct OpenTimes(TrivialRegisterPassable):
 
 
 def check_times(times: OpenTimes) raises ClientError:
-    """Looks for times that cannot work.
-
-    Args:
-        times: The times of an open response.
-
-    Raises:
-        ClientError: If there is one; it says what would be right.
-    """
+    """Raises if a time of an open response cannot work; the error says what
+    would be right."""
     var problem = own_time_problem("head_timeout_ms", times.head_ms)
     if problem.byte_length() == 0:
         problem = own_time_problem("idle_timeout_ms", times.idle_ms)
@@ -621,21 +615,15 @@ struct ResponseOpener(Movable):
         var base: Optional[Url],
         var auth: Credentials,
     ):
-        """Takes the parts of a client.
-
-        Args:
-            state: The client's connections and configuration.
-        """
+        """Takes the parts of a client; the state has its connections and
+        configuration."""
         self._state = state
         self._base = base^
         self._auth = auth^
 
     def url_of(self, request: ClientRequest) raises ClientError -> String:
-        """Writes the URL of a request, without user name and password.
-
-        Raises:
-            ClientError: If it is none.
-        """
+        """Writes the URL of a request, without user name and password. Raises
+        if it is none."""
         return url_without_credentials(request_url(self._base, request))
 
     def config(ref self) -> ClientConfig:
@@ -650,16 +638,9 @@ struct ResponseOpener(Movable):
         upload: Upload = Upload(),
         var source: UploadSource = UploadSource(NoStream()),
     ) raises ClientError -> OpenResponse:
-        """Sends a request, and waits for the head of its response.
-
-        Args:
-            use: `LEND` or `LEND_RAW`.
-            upload: Where its content comes from.
-            source: The source of streamed content.
-
-        Raises:
-            ClientError: If there is none.
-        """
+        """Sends a request with content from `upload`, or streamed from the
+        source, and waits for the head of its response, which is used as `LEND`
+        or `LEND_RAW`. Raises if there is none."""
         check_times(times)
         var prepared = prepare_request(
             request^,

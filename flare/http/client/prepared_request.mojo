@@ -80,11 +80,8 @@ struct Upload(ImplicitlyCopyable):
         self.content_len = 0
 
     def __init__(out self, content_len: Int):
-        """Takes content from a source.
-
-        Args:
-            content_len: How long it is, or `UNKNOWN_LEN`.
-        """
+        """Takes content from a source; its length is in bytes, or
+        `UNKNOWN_LEN`."""
         self.is_streamed = True
         self.content_len = content_len
 
@@ -143,14 +140,8 @@ struct PreparedRequest(Movable):
         upload: Upload,
         config: ClientConfig,
     ) raises ClientError:
-        """Prepares a request.
-
-        Args:
-            upload: Where its content comes from.
-
-        Raises:
-            ClientError: If the URL leads nowhere.
-        """
+        """Prepares a request with content from `upload`. Raises if the URL
+        leads nowhere."""
         try:
             self.endpoint = Endpoint.of(url)
         except error:
@@ -205,11 +196,8 @@ struct PreparedRequest(Movable):
                 turn.proxy_login = proxy.credentials.login()
 
     def asks_proxy(self) -> Bool:
-        """Tells whether a proxy takes the request itself, and makes no tunnel.
-
-        Returns:
-            True if its target is in absolute form (RFC 9112 section 3.2.2).
-        """
+        """Tells whether a proxy takes the request itself, and makes no tunnel:
+        its target is in absolute form then (RFC 9112 section 3.2.2)."""
         return (
             Bool(self.proxy)
             and not self.endpoint.is_tls
@@ -218,11 +206,7 @@ struct PreparedRequest(Movable):
         )
 
     def has_turn(self) -> Bool:
-        """Tells whether it answers challenges.
-
-        Returns:
-            True if `extras` has a `digest`.
-        """
+        """Tells whether it answers challenges: `extras` has a `digest`."""
         return Bool(self.extras) and Bool(self.extras.value()[].digest)
 
     def _make_turn(mut self):
@@ -232,15 +216,9 @@ struct PreparedRequest(Movable):
             self.extras.value()[].digest = OwnedPointer(DigestTurn())
 
     def set_credentials(mut self, credentials: Credentials) raises ClientError:
-        """Sets Authorization unless the request has its own.
-
-        Args:
-            credentials: What the caller gave; without any, those of the URL
-                are taken.
-
-        Raises:
-            ClientError: If they hold a line end, or a user name with a colon.
-        """
+        """Sets Authorization by what the caller gave, else by what the URL has,
+        unless the request has its own. Raises if they hold a line end, or a
+        user name with a colon."""
         if "authorization" in self.headers:
             return
         if not credentials:
@@ -265,11 +243,7 @@ struct PreparedRequest(Movable):
             )
 
     def is_cancelled(self) -> Bool:
-        """Tells whether it was ended from outside.
-
-        Returns:
-            False if it goes on.
-        """
+        """Tells whether it was ended from outside."""
         return Bool(self.cancel) and self.cancel.value().is_cancelled()
 
     def begin_trace(mut self):
@@ -296,11 +270,7 @@ struct PreparedRequest(Movable):
             self.extras.held()[].end_trace(status, self._resend_count())
 
     def fail_trace(self, error: ClientError):
-        """Ends the span without a response.
-
-        Args:
-            error: Why there is none.
-        """
+        """Ends the span without a response."""
         if self.extras:
             self.extras.held()[].fail_trace(error, self._resend_count())
 
@@ -309,11 +279,7 @@ struct PreparedRequest(Movable):
 
     def run_hooks(mut self) raises ClientError:
         """Lets the hooks change the fields of an attempt that begins, unless
-        they have.
-
-        Raises:
-            ClientError: If one of them refuses (`HookFailed`).
-        """
+        they have. Raises `HookFailed` if one of them refuses."""
         if not self.extras:
             return
         ref run = self.extras.held()[].hooks
@@ -347,11 +313,7 @@ struct PreparedRequest(Movable):
             self.headers = own.take()
 
     def tell_head(mut self, mut response: ClientResponse):
-        """Tells the hooks of a response.
-
-        Args:
-            response: The response; its fields are lent for the call.
-        """
+        """Tells the hooks of a response, whose fields are lent for the call."""
         if not self.extras or not self.extras.held()[].hooks.is_open():
             return
         ref run = self.extras.held()[].hooks
@@ -374,11 +336,8 @@ struct PreparedRequest(Movable):
         run.end(outcome)
 
     def set_content_type(mut self) raises ClientError:
-        """Sets Content-Type for content from memory.
-
-        Raises:
-            ClientError: If it holds a line end.
-        """
+        """Sets Content-Type for content from memory. Raises if it holds a line
+        end."""
         ref content_type = self.body.content_type
         if content_type.byte_length() == 0 or "content-type" in self.headers:
             return
@@ -416,14 +375,8 @@ struct PreparedRequest(Movable):
         return self.upload.is_streamed or self.body.content_len() > 0
 
     def will_follow(self, response: ClientResponse) -> Bool:
-        """Tells whether a response leads elsewhere.
-
-        Args:
-            response: The response; its head is enough.
-
-        Returns:
-            False if it is the final one.
-        """
+        """Tells whether a response leads elsewhere, and is not the final one;
+        its head is enough."""
         return (
             is_redirect(response.status)
             and self._max_redirects > 0
@@ -433,18 +386,10 @@ struct PreparedRequest(Movable):
     def will_stop_expecting(
         self, response: ClientResponse, sent_len: Int
     ) -> Bool:
-        """Tells whether the request goes out again without Expect.
-
-        Source: RFC 9110 section 10.1.1: that is what 417 asks for.
-
-        Args:
-            response: The response; its head is enough.
-            sent_len: How much of the content the attempt has taken, in bytes.
-
-        Returns:
-            False if the response is the final one, or the content was read
-            from its source and is not there any more.
-        """
+        """Tells whether the request goes out again without Expect, as 417 asks
+        for (RFC 9110 section 10.1.1); the response's head is enough. Not if any
+        of the `sent_len` bytes of content that the attempt has taken came from
+        a source: they are not there any more."""
         return (
             response.status == 417
             and self.expects_continue
@@ -460,16 +405,9 @@ struct PreparedRequest(Movable):
         self, response: ClientResponse, sent_len: Int
     ) -> Bool:
         """Tells whether the request goes out again with an answer to a
-        challenge (RFC 7616).
-
-        Args:
-            response: The response; its head is enough.
-            sent_len: How much of the content the attempt has taken, in bytes.
-
-        Returns:
-            False if the response is the final one, or the content was read
-            from its source and is not there any more.
-        """
+        challenge (RFC 7616); the response's head is enough. Not if any of the
+        `sent_len` bytes of content that the attempt has taken came from a
+        source: they are not there any more."""
         if not self.has_turn() or self.has_lost_content(sent_len):
             return False
         return Bool(
@@ -481,14 +419,8 @@ struct PreparedRequest(Movable):
     def follow(
         mut self, response: ClientResponse, config: ClientConfig
     ) raises ClientError:
-        """Goes where a redirection leads.
-
-        Args:
-            response: A response for which `will_follow` is true.
-
-        Raises:
-            ClientError: If there were too many, or it leads nowhere.
-        """
+        """Goes where a redirection leads; `will_follow` is true for it. Raises
+        if there were too many, or it leads nowhere."""
         if self.redirect_count >= self._max_redirects:
             raise ClientError(
                 materialize[Phase.REDIRECT](),
@@ -629,11 +561,8 @@ struct PreparedRequest(Movable):
         return self.extras.held()[].retry.held().begin_pause()
 
     def note_attempts(self, mut error: ClientError):
-        """Says in an error how often the request was sent, and why not again.
-
-        Args:
-            error: Why there is no response.
-        """
+        """Says in the error of a request without a response how often it was
+        sent, and why not again."""
         var story = self.story()
         error.attempt_count = story.attempt_count
         if self.has_policy():
@@ -645,11 +574,8 @@ struct PreparedRequest(Movable):
             response.set_story(self.story())
 
     def story(self) -> ResponseStory:
-        """Tells how it came to what the request has now.
-
-        Returns:
-            What few responses have to tell.
-        """
+        """Tells how it came to what the request has now; few responses have
+        anything to tell."""
         var story = ResponseStory()
         story.attempt_count = self.retry_count + self.refusal_count + 1
         if self.extras:
@@ -673,17 +599,12 @@ def prepare_request(
     auth: Credentials,
     config_at: Pointer[ClientConfig, _],
 ) raises ClientError -> PreparedRequest:
-    """Fills in what a request leaves to the client.
+    """Fills in what a request with content from `upload` leaves to the client,
+    whose base URL and credentials are `base` and `auth`; with a base URL,
+    credentials are for its origin alone. Raises if it cannot be sent.
 
-    Args:
-        upload: Where its content comes from.
-        base: The client's base URL.
-        auth: The client's credentials; with a base URL, for its origin alone.
-        config_at: The client's configuration; a reference would be passed
-            field by field.
-
-    Raises:
-        ClientError: If it cannot be sent.
+    The client's configuration comes by its address, as a reference would be
+    passed field by field.
     """
     if request.method == "CONNECT":
         raise ClientError(

@@ -39,9 +39,5 @@ struct NoProgress(TransferProgress):
         pass
 
     def on_progress(mut self, transfer: Transfer) raises:
-        """Hears nothing.
-
-        Args:
-            transfer: How far it is.
-        """
+        """Hears nothing."""
         return

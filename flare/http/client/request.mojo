@@ -359,18 +359,10 @@ struct RequestBody(Copyable, Defaultable, Movable):
 def request_url(
     base: Optional[Url], request: ClientRequest
 ) raises ClientError -> Url:
-    """Finds the URL of a request.
-
-    Args:
-        base: The client's base URL. A URL without a scheme is appended to it,
-            whatever it begins with, so that no path can name another host.
-
-    Returns:
-        The URL, with the request's query.
-
-    Raises:
-        ClientError: If it is no absolute URL, or the request has a `problem`.
-    """
+    """Finds the URL of a request, with its query. A URL without a scheme is
+    appended to the client's base URL, whatever it begins with, so that no path
+    can name another host. Raises if it is no absolute URL, or the request has a
+    `problem`."""
     var problem = _problem_of(request)
     if problem.byte_length() > 0:
         raise ClientError(
@@ -415,26 +407,17 @@ def _problem_of(request: ClientRequest) -> String:
 
 
 def own_time_problem(name: StaticString, time_ms: Int) -> String:
-    """Looks whether a time of a call can be waited for.
-
-    Args:
-        name: What it is called, for the text.
-        time_ms: The time in milliseconds, or `CLIENTS_OWN`.
-
-    Returns:
-        What was found and what is allowed; empty if all is well.
-    """
+    """Looks whether a time of a call, in milliseconds or `CLIENTS_OWN`, can be
+    waited for. Returns what was found under that name, and what is allowed;
+    empty if all is well."""
     if time_ms == CLIENTS_OWN:
         return String()
     return time_problem(name, time_ms)
 
 
 def parse_request_url(text: StringSpan) raises ClientError -> Url:
-    """Reads an absolute URL.
-
-    Raises:
-        ClientError: If it is none; a password in it is not repeated.
-    """
+    """Reads an absolute URL. Raises if it is none; a password in it is not
+    repeated."""
     try:
         return Url.parse(text)
     except error:

@@ -34,11 +34,8 @@ struct RequestExtras(Movable):
         self.digest = None
 
     def end_trace(self, status: Int, resend_count: Int):
-        """Ends the span with a response.
-
-        Args:
-            resend_count: How often the request was sent again.
-        """
+        """Ends the span with a response to a request that was sent again so
+        many times."""
         if not self.trace:
             return
         ref span = self.trace.held()[]
@@ -51,12 +48,8 @@ struct RequestExtras(Movable):
         span.end()
 
     def fail_trace(self, error: ClientError, resend_count: Int):
-        """Ends the span without a response.
-
-        Args:
-            error: Why there is none.
-            resend_count: How often the request was sent again.
-        """
+        """Ends the span of a request that was sent again so many times, without
+        a response."""
         if not self.trace:
             return
         ref span = self.trace.held()[]
@@ -70,11 +63,7 @@ struct RequestExtras(Movable):
 def extras_of(
     request: ClientRequest, config: ClientConfig
 ) -> Optional[OwnedPointer[RequestExtras]]:
-    """Gathers what few requests have.
-
-    Returns:
-        The extras; nothing if there are none.
-    """
+    """Gathers what few requests have; nothing if there is none of it."""
     var options = request.options()
     var is_plain = not config.retries and len(config.hooks) == 0
     if not options and is_plain:

@@ -5,11 +5,8 @@ from flare.url.url import Url
 
 
 def describe_request(span: TraceSpan, method: StringSpan, url: Url):
-    """Tells of a request what OpenTelemetry's conventions for HTTP ask for.
-
-    Args:
-        url: Its URL; credentials and values of its query are left out.
-    """
+    """Tells of a request what OpenTelemetry's conventions for HTTP ask for;
+    credentials and values of the URL's query are left out."""
     span.set("http.request.method", method)
     span.set("url.full", _without_secrets(url))
     span.set("server.address", url.hostname())

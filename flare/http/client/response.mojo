@@ -207,11 +207,7 @@ struct ClientResponse(Movable):
 
 
 def url_without_credentials(url: Url) -> String:
-    """Writes a URL for messages.
-
-    Returns:
-        It without user name, password and fragment.
-    """
+    """Writes a URL for messages, without user name, password and fragment."""
     return String(url.protocol(), "//", url.host(), url.request_target())
 
 
@@ -298,19 +294,13 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
         self.number = number
 
     def goes_out(self) -> Bool:
-        """Tells whether somebody takes it piece by piece.
-
-        Returns:
-            False if it is kept or dropped here.
-        """
+        """Tells whether somebody takes it piece by piece, so that it is neither
+        kept nor dropped here."""
         return self != Self.KEEP and self != Self.DISCARD
 
     def is_lent(self) -> Bool:
-        """Tells whether the caller reads it.
-
-        Returns:
-            True if the caller gets the head, too, before the content.
-        """
+        """Tells whether the caller reads it, who gets the head, too, before the
+        content."""
         return self == Self.LEND or self == Self.LEND_RAW
 
 
@@ -328,12 +318,8 @@ struct ResponseBuilder(Movable):
     var _taken_len: Int
 
     def __init__(out self, var url: Url, redirect_count: Int):
-        """Makes a builder for the next response.
-
-        Args:
-            url: The URL that is asked.
-            redirect_count: How many redirections led there.
-        """
+        """Makes a builder for the next response, from the URL that is asked, to
+        which `redirect_count` redirections led."""
         self.response = ClientResponse(url^)
         self.response.redirect_count = redirect_count
         self.content = []
@@ -343,11 +329,7 @@ struct ResponseBuilder(Movable):
         self._taken_len = 0
 
     def take_head(mut self, parser: ResponseParser):
-        """Copies status and fields.
-
-        Args:
-            parser: The parser, with a complete head.
-        """
+        """Copies status and fields of a parser that has a complete head."""
         ref head = parser.head
         self.response.status = head.status
         self.response.version = Version(1, head.minor_version)
@@ -361,18 +343,9 @@ struct ResponseBuilder(Movable):
     def choose_use(
         mut self, use: ContentUse, has_content: Bool, config: ClientConfig
     ) raises ClientError -> Int:
-        """Decides what becomes of the content.
-
-        Args:
-            use: What becomes of it.
-            has_content: False if there is none for sure.
-
-        Returns:
-            How long the content may be, as transferred, in bytes.
-
-        Raises:
-            ClientError: If the content is coded and a library is missing.
-        """
+        """Decides what becomes of the content; there is none for sure without
+        `has_content`. Returns how long it may be, as transferred, in bytes;
+        raises if it is coded and a library is missing."""
         self.use = use
         var length_max = config.max_response_size
         var decoded_max = config.max_decoded_size
@@ -394,32 +367,20 @@ struct ResponseBuilder(Movable):
         return length_max
 
     def expect_content(mut self, length: Int):
-        """Makes room for content that was announced.
-
-        Args:
-            length: How long it is, in bytes; 0 or less if that is not known.
-        """
+        """Makes room for content that was announced, in bytes; 0 or less if the
+        length is not known."""
         if self.use == ContentUse.KEEP and length > 0:
             self.content.reserve(min(length, RESERVE_LEN_MAX))
 
     def take_content(mut self, piece: Span[UInt8, _]) raises ClientError:
-        """Takes a piece of content; `has_more` tells whether all of it.
-
-        Args:
-            piece: The piece, as transferred.
-
-        Raises:
-            ClientError: If the content cannot be decoded.
-        """
+        """Takes a piece of content, as transferred; `has_more` tells whether
+        all of it. Raises if it cannot be decoded."""
         self._taken_len = 0
         self.take_more(piece)
 
     def has_more(self, piece: Span[UInt8, _]) -> Bool:
-        """Tells whether more can be decoded from the piece.
-
-        Returns:
-            True to empty `content` and call `take_more`.
-        """
+        """Tells whether more can be decoded from the piece: then empty
+        `content` and call `take_more`."""
         if not self._decoder or self.use == ContentUse.DISCARD:
             return False
         return (
@@ -428,10 +389,7 @@ struct ResponseBuilder(Movable):
 
     def take_more(mut self, piece: Span[UInt8, _]) raises ClientError:
         """Decodes more of the same piece, so much that memory stays bounded.
-
-        Raises:
-            ClientError: If the content cannot be decoded.
-        """
+        Raises if it cannot be decoded."""
         if self.use == ContentUse.DISCARD:
             return
         if not self._decoder:
@@ -449,23 +407,14 @@ struct ResponseBuilder(Movable):
         self._decoded.clear()
 
     def is_worth_reading(self, taken_len: Int) -> Bool:
-        """Tells whether to read on.
-
-        Args:
-            taken_len: How much of the content has come, in bytes.
-
-        Returns:
-            False if nobody wants the content, and closing the connection is
-            cheaper than reading the rest of it.
-        """
+        """Tells whether to read on behind so many bytes of content: not if
+        nobody wants it, and closing the connection is cheaper than reading the
+        rest of it."""
         return self.use != ContentUse.DISCARD or taken_len <= DISCARD_LEN_MAX
 
     def take_end(mut self) raises ClientError:
-        """Lets the content become the body.
-
-        Raises:
-            ClientError: If coded content ends too early.
-        """
+        """Lets the content become the body. Raises if coded content ends too
+        early."""
         if self._decoder and self._decoder.value().is_started():
             try:
                 self._decoder.value().finish()
@@ -482,13 +431,11 @@ struct ResponseBuilder(Movable):
 
 def copy_fields(fields: Fields, mut headers: HeaderMap):
     """Copies parsed fields; a value that is not UTF-8 is taken as ISO 8859-1.
+    What goes over a limit of `headers` is dropped; the parser's limits keep
+    that from happening.
 
     Source: RFC 9110 section 5.5: octets from 0x80 up are opaque, and that was
     once their meaning.
-
-    Args:
-        headers: Where to. What goes over its limit is dropped; the parser's
-            limits keep that from happening.
     """
     for index in range(len(fields)):
         var octets = fields.value_bytes(index)
@@ -516,19 +463,12 @@ def _from_latin_1(octets: Span[UInt8, _]) -> String:
 def content_decoder(
     headers: HeaderMap, output_len_max: Int
 ) raises ClientError -> Optional[ContentDecoder]:
-    """Makes what decodes a response's content.
+    """Makes what decodes a response's content, of which at most
+    `output_len_max` bytes may come out. Returns nothing for content that is not
+    coded, or in a coding that is unknown: such content is the caller's as it
+    is.
 
-    Args:
-        headers: The response's header fields.
-        output_len_max: Most octets that may come out, in bytes.
-
-    Returns:
-        The decoder; nothing for content that is not coded, or in a coding that
-        is unknown: such content is the caller's as it is.
-
-    Raises:
-        ClientError: If there are more codings than anybody uses, or a library
-            is missing.
+    Raises if there are more codings than anybody uses, or a library is missing.
     """
     var codings = List[ContentCoding]()
     var index = headers.find("content-encoding")
@@ -555,14 +495,8 @@ def content_decoder(
 def decode_error(
     error: CompressError, size_setting: StaticString = "max_decoded_size"
 ) -> ClientError:
-    """Takes over a failure of a decoder.
-
-    Args:
-        size_setting: The setting that limits what comes out.
-
-    Returns:
-        The error, in the phase `DECODE`.
-    """
+    """Takes over a failure of a decoder, into the phase `DECODE`. The setting
+    named is the one that limits what comes out."""
     var kind = materialize[BadContent]()
     if error.kind == CompressErrorKind.OUTPUT_LIMIT:
         kind = materialize[ResponseTooLarge]()

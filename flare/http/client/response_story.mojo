@@ -50,11 +50,8 @@ struct ResponseStory(Copyable, Movable):
 
 
 def describe_attempts(story: ResponseStory) -> String:
-    """Says how often a request was sent, and why not again.
-
-    Returns:
-        Such as "3 attempts: RetryPolicy.max_attempts allows no more".
-    """
+    """Says how often a request was sent, and why not again, such as "3
+    attempts: RetryPolicy.max_attempts allows no more"."""
     var text = String(story.attempt_count, " attempt")
     if story.attempt_count != 1:
         text.write("s")

@@ -10,11 +10,8 @@ from flare.http.message.header_map import HeaderError, HeaderMap
 
 
 def sent_host(request: PreparedRequest) -> String:
-    """Tells which authority a request names (RFC 9110 section 7.2).
-
-    Returns:
-        Its own Host, or that of its URL.
-    """
+    """Tells which authority a request names (RFC 9110 section 7.2): its own
+    Host, or that of its URL."""
     var own = request.headers.find("host")
     if own >= 0:
         return String(request.headers.value(own))
@@ -26,14 +23,8 @@ def sent_host(request: PreparedRequest) -> String:
 def leaves_out(
     name: StringSpan, request: PreparedRequest, config: ClientConfig
 ) -> Bool:
-    """Tells whether a field of the client does not go with a request.
-
-    Args:
-        config: The client's configuration, whose field it is.
-
-    Returns:
-        True if the request has its own, or must not have it.
-    """
+    """Tells whether a field of the client's configuration does not go with a
+    request, as that has its own, or must not have it."""
     if len(request.headers) > 0 and name in request.headers:
         return True
     if request.has_left_origin and is_credential(name):
@@ -47,18 +38,13 @@ def leaves_out(
 def sent_fields(
     request: PreparedRequest, config: ClientConfig
 ) raises HeaderError -> HeaderMap:
-    """Gathers the fields of an attempt, for who selects by them (RFC 9111 section
-    4.1). What frames its content, and what is for a proxy, is not among them.
+    """Gathers the fields of an attempt, for who selects by them (RFC 9111
+    section 4.1); the hooks of the request have run, and its cookie is there.
+    What frames its content, and what is for a proxy, is not among them.
 
     An answer to a digest challenge is another one each time: in its place
     stands a value that is the same for one user name and password, and is no
-    Authorization to send.
-
-    Args:
-        request: The request; the hooks have run, and its cookie is there.
-
-    Raises:
-        HeaderError: If they are longer than a block.
+    Authorization to send. Raises if the fields are longer than a block.
     """
     var fields = HeaderMap()
     fields.append("Host", sent_host(request))

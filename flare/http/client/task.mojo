@@ -93,12 +93,9 @@ struct RequestTask(Movable):
         mut state: ClientState,
         owner: Int = -1,
     ):
-        """Makes ready to send a request.
-
-        Args:
-            owner: What its driver calls it: connections that are shared wake it
-                by that number. Negative if the driver waits for this one alone.
-        """
+        """Makes ready to send a request. The owner is what its driver calls it:
+        connections that are shared wake it by that number. Negative if the
+        driver waits for this one alone."""
         self.attempt_number = 0
         self._builder = ResponseBuilder(request.url.copy(), 0)
         self.request = request^
@@ -121,17 +118,8 @@ struct RequestTask(Movable):
     def advance(
         mut self, mut state: ClientState, event: TaskEvent
     ) raises ClientError -> TaskProgress:
-        """Goes on with what is there.
-
-        Args:
-            event: Why it goes on.
-
-        Returns:
-            What to do next.
-
-        Raises:
-            ClientError: If the request fails for good; it names the URL.
-        """
+        """Goes on with what is there, and tells what to do next. Raises, with
+        the URL, if the request fails for good."""
         var cause = event
         while True:
             try:
@@ -478,11 +466,8 @@ struct RequestTask(Movable):
         return self._builder.response
 
     def content_len(self) -> Int:
-        """Tells how much content was announced, as transferred.
-
-        Returns:
-            Bytes; -1 if that is not known.
-        """
+        """Tells how many bytes of content were announced, as transferred; -1 if
+        that is not known."""
         if self._stream:
             return self._stream.value()[].content_length()
         return self._attempt[].parser.content_len()
@@ -504,14 +489,8 @@ struct RequestTask(Movable):
             self._stream.value()[].note_progress()
 
     def feed(mut self, octets: Span[UInt8, _]) raises ClientError:
-        """Takes the next piece of content from the caller's source.
-
-        Args:
-            octets: The piece; empty at the end of the source.
-
-        Raises:
-            ClientError: If the content is not as long as it was said to be.
-        """
+        """Takes the next piece of content from the caller's source, empty at
+        its end. Raises if the content is not as long as it was said to be."""
         append_content(self._attempt[], self.request, octets)
         if self._stream:
             self._stream.value()[].note_progress()
@@ -614,11 +593,8 @@ struct RequestTask(Movable):
         return next.is_planned()
 
     def wait_ms(self) -> Int:
-        """Tells how long it may be left alone.
-
-        Returns:
-            Milliseconds; negative for ever.
-        """
+        """Tells for how many milliseconds it may be left alone; negative for
+        ever."""
         if self._stage == _STARTING or self._gives_way:
             return 0
         if self._stage == _PAUSING:
@@ -651,13 +627,7 @@ struct RequestTask(Movable):
 
     def wait_with_others(mut self) raises ClientError -> TaskEvent:
         """Waits until it is worth another step, for who drives it alone.
-
-        Returns:
-            Why it goes on.
-
-        Raises:
-            ClientError: If the system cannot wait.
-        """
+        Returns why it goes on; raises if the system cannot wait."""
         if self._gives_way:
             return TaskEvent.TIMEOUT
         return self._stream.value()[].wait(
@@ -683,11 +653,7 @@ struct RequestTask(Movable):
         return self._attempt[].watch(self._connection.value()[])
 
     def watches(self) -> List[PollEntry]:
-        """Tells which descriptors to wait for.
-
-        Returns:
-            The descriptors; good until the next `advance`.
-        """
+        """Tells which descriptors to wait for, until the next `advance`."""
         if self._stage == _CONNECTING:
             return self._connector.value()[].watches()
         if self._stage == _AWAITING:

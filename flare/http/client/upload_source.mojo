@@ -36,14 +36,8 @@ struct UploadSource(Readable):
         self._drop(self._source)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
-        """Reads the next piece.
-
-        Returns:
-            How many octets; 0 at the end.
-
-        Raises:
-            Error: If the source fails.
-        """
+        """Reads the next piece. Returns how many octets, 0 at the end; raises
+        if the source fails."""
         # SAFETY: the room outlives the call, and is not kept.
         var lent = Span[UInt8, MutUntrackedOrigin](
             unsafe_ptr=room.unsafe_ptr().unsafe_origin_cast[

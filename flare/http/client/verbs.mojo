@@ -414,12 +414,7 @@ def bare_request(
     timeout_ms: Int,
     auth: Credentials,
 ) -> ClientRequest:
-    """Makes a request without content; see `make_request`.
-
-    Args:
-        params: Parameters for the query.
-        timeout_ms: Time for all of it in milliseconds.
-    """
+    """Makes a request without content; see `make_request`."""
     var request = ClientRequest(String(method), String(url))
     swap(request.headers, headers.fields)
     swap(request.query, params.pairs)
@@ -443,13 +438,8 @@ def make_request(
     auth: Credentials,
 ) -> ClientRequest:
     """Makes a request of the arguments of a call; what is wrong with them is
-    noted in it, for whoever sends it to raise.
-
-    Args:
-        body: The content, unless it is given by name.
-        params: Parameters for the query.
-        timeout_ms: Time for all of it in milliseconds.
-    """
+    noted in it, for whoever sends it to raise. The body is the content, unless
+    that is given by name; the time is for all of it, in milliseconds."""
     var request = bare_request(method, url, headers^, params^, timeout_ms, auth)
     swap(request.body, body)
     if json.problem.byte_length() > 0:
