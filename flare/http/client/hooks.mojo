@@ -100,10 +100,10 @@ trait ClientHook(Deinitable, Movable):
                 var text = String(attempt.method, attempt.url, self.key)
                 attempt.headers.set("X-Signature", String(hash(text)))
 
-    `ClientConfig.hooks` takes it, or `ClientRequest.add_hook`. It owns what it needs. The threads of a `SharedClient` call it at the same
-    time: what it changes is atomic, or under a lock. Hooks are called in turn,
-    those of the client first, and each `before_attempt` is followed by one
-    `after_attempt`.
+    `ClientConfig.hooks` takes it, or `ClientRequest.add_hook`. It owns what it
+    needs. The threads of a `SharedClient` call it at the same time: what it changes
+    is atomic, or under a lock. Hooks are called in turn, those of the client first,
+    and each `before_attempt` is followed by one `after_attempt`.
     """
 
     def before_attempt(self, mut attempt: OutgoingAttempt) raises:
