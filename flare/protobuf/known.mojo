@@ -1,0 +1,725 @@
+"""The well-known types: messages that have a form of their own in JSON.
+
+Source: the `.proto` files in google/protobuf, by way of `flare proto`; the
+comments are shorter.
+"""
+
+from flare.protobuf.boxed import Boxed
+from flare.protobuf.kind import FieldKind
+from flare.protobuf.message import (
+    EnumRow,
+    Enumeration,
+    FieldRow,
+    JsonForm,
+    Message,
+    ProtobufMap,
+)
+from flare.protobuf.oneof import clear_oneof, which_oneof
+
+
+struct Any(Message):
+    """A message of any type, with the name of its type."""
+
+    comptime NAME = "google.protobuf.Any"
+    """The full name."""
+    comptime FIELD_COUNT = 2
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.STRING, "type_url", "typeUrl"),
+        FieldRow(2, FieldKind.BYTES, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.ANY
+    """The form in JSON."""
+
+    var type_url: String
+    """The name of the type behind a slash, such as
+    `type.googleapis.com/tutorial.Person`.
+    """
+    var value: List[UInt8]
+    """The message, as it is written."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(type_url="")
+
+    def __init__(
+        out self,
+        *,
+        var type_url: String = "",
+        var value: List[UInt8] = {},
+    ):
+        """Makes one.
+
+        Args:
+            type_url: The name of the type behind a slash, such as
+                `type.googleapis.com/tutorial.Person`.
+            value: The message, as it is written.
+        """
+        self.type_url = type_url^
+        self.value = value^
+        self.unknown_fields = {}
+
+
+struct Duration(Message):
+    """A span of time; both parts have the same sign."""
+
+    comptime NAME = "google.protobuf.Duration"
+    """The full name."""
+    comptime FIELD_COUNT = 2
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.INT64, "seconds"),
+        FieldRow(2, FieldKind.INT32, "nanos"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.DURATION
+    """The form in JSON."""
+
+    var seconds: Int64
+    """Whole seconds, from -315,576,000,000 to 315,576,000,000."""
+    var nanos: Int32
+    """What is left, from -999,999,999 to 999,999,999 nanoseconds."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(seconds=0)
+
+    def __init__(
+        out self,
+        *,
+        seconds: Int64 = 0,
+        nanos: Int32 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            seconds: Whole seconds, from -315,576,000,000 to 315,576,000,000.
+            nanos: What is left, from -999,999,999 to 999,999,999 nanoseconds.
+        """
+        self.seconds = seconds
+        self.nanos = nanos
+        self.unknown_fields = {}
+
+
+struct Empty(Message):
+    """A message without fields."""
+
+    comptime NAME = "google.protobuf.Empty"
+    """The full name."""
+    comptime FIELD_COUNT = 0
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = []
+    """One row for each."""
+
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self.unknown_fields = {}
+
+
+struct FieldMask(Message):
+    """Names fields of a message."""
+
+    comptime NAME = "google.protobuf.FieldMask"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.STRING, "paths"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.FIELD_MASK
+    """The form in JSON."""
+
+    var paths: List[String]
+    """The names, with dots between those of messages within."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(paths=List[String]())
+
+    def __init__(
+        out self,
+        *,
+        var paths: List[String] = {},
+    ):
+        """Makes one.
+
+        Args:
+            paths: The names, with dots between those of messages within.
+        """
+        self.paths = paths^
+        self.unknown_fields = {}
+
+
+struct Struct(Message):
+    """Any JSON object."""
+
+    comptime NAME = "google.protobuf.Struct"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.MESSAGE, "fields", key=FieldKind.STRING),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.STRUCT
+    """The form in JSON."""
+
+    var fields: ProtobufMap[String, Value]
+    """The members by their names."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(fields=ProtobufMap[String, Value]())
+
+    def __init__(
+        out self,
+        *,
+        var fields: ProtobufMap[String, Value] = {},
+    ):
+        """Makes one.
+
+        Args:
+            fields: The members by their names.
+        """
+        self.fields = fields^
+        self.unknown_fields = {}
+
+    def __deinit__(deinit self):
+        """Ends all values within."""
+        pass
+
+
+struct Value(Message):
+    """Any JSON value; one field at most is set, and one has to be in JSON."""
+
+    comptime NAME = "google.protobuf.Value"
+    """The full name."""
+    comptime FIELD_COUNT = 6
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.ENUM, "null_value", "nullValue", oneof=1),
+        FieldRow(2, FieldKind.DOUBLE, "number_value", "numberValue", oneof=1),
+        FieldRow(3, FieldKind.STRING, "string_value", "stringValue", oneof=1),
+        FieldRow(4, FieldKind.BOOL, "bool_value", "boolValue", oneof=1),
+        FieldRow(5, FieldKind.MESSAGE, "struct_value", "structValue", oneof=1),
+        FieldRow(6, FieldKind.MESSAGE, "list_value", "listValue", oneof=1),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.VALUE
+    """The form in JSON."""
+
+    var null_value: Optional[NullValue]
+    """Stands for `null`."""
+    var number_value: Optional[Float64]
+    """A number; an infinity or a NaN has no form in JSON."""
+    var string_value: Optional[String]
+    """A text of any length."""
+    var bool_value: Optional[Bool]
+    """Either `true` or `false`."""
+    var struct_value: Boxed[Struct]
+    """An object and its members."""
+    var list_value: Boxed[ListValue]
+    """An array and its elements."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(null_value=None)
+
+    def __init__(
+        out self,
+        *,
+        var null_value: Optional[NullValue] = None,
+        var number_value: Optional[Float64] = None,
+        var string_value: Optional[String] = None,
+        var bool_value: Optional[Bool] = None,
+        var struct_value: Boxed[Struct] = {},
+        var list_value: Boxed[ListValue] = {},
+    ):
+        """Makes one.
+
+        Args:
+            null_value: Stands for `null`.
+            number_value: A number; an infinity or a NaN has no form in JSON.
+            string_value: A text of any length.
+            bool_value: Either `true` or `false`.
+            struct_value: An object and its members.
+            list_value: An array and its elements.
+        """
+        self.null_value = null_value^
+        self.number_value = number_value^
+        self.string_value = string_value^
+        self.bool_value = bool_value^
+        self.struct_value = struct_value^
+        self.list_value = list_value^
+        self.unknown_fields = {}
+
+    def __deinit__(deinit self):
+        """Ends all values within."""
+        pass
+
+    def which_kind(self) -> Int:
+        """Tells which field is set.
+
+        Returns:
+            The field's number; 0 if none is set.
+        """
+        return which_oneof(self, 1)
+
+    def clear_kind(mut self):
+        """Empties all fields."""
+        clear_oneof(self, 1)
+
+
+struct ListValue(Message):
+    """Any JSON array."""
+
+    comptime NAME = "google.protobuf.ListValue"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.MESSAGE, "values"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.LIST_VALUE
+    """The form in JSON."""
+
+    var values: List[Value]
+    """The elements in their order."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(values=List[Value]())
+
+    def __init__(
+        out self,
+        *,
+        var values: List[Value] = {},
+    ):
+        """Makes one.
+
+        Args:
+            values: The elements in their order.
+        """
+        self.values = values^
+        self.unknown_fields = {}
+
+    def __deinit__(deinit self):
+        """Ends all values within."""
+        pass
+
+
+@fieldwise_init
+struct NullValue(Enumeration):
+    """The only value of what is always `null`."""
+
+    comptime NAME = "google.protobuf.NullValue"
+    """The full name."""
+    comptime VALUE_COUNT = 1
+    """How many there are."""
+    comptime VALUES: Array[EnumRow, Self.VALUE_COUNT] = [
+        EnumRow(0, "NULL_VALUE"),
+    ]
+    """One row for each."""
+    comptime NULL_VALUE = NullValue(0)
+    """It."""
+
+    var number: Int32
+    """Its number."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self.number = 0
+
+
+struct Timestamp(Message):
+    """A moment, whatever the time zone."""
+
+    comptime NAME = "google.protobuf.Timestamp"
+    """The full name."""
+    comptime FIELD_COUNT = 2
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.INT64, "seconds"),
+        FieldRow(2, FieldKind.INT32, "nanos"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.TIMESTAMP
+    """The form in JSON."""
+
+    var seconds: Int64
+    """Seconds since 1970-01-01T00:00:00Z, from the year 1 to the year 9999."""
+    var nanos: Int32
+    """What is left, from 0 to 999,999,999 nanoseconds."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(seconds=0)
+
+    def __init__(
+        out self,
+        *,
+        seconds: Int64 = 0,
+        nanos: Int32 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            seconds: Seconds since 1970-01-01T00:00:00Z, from the year 1 to the year 9999.
+            nanos: What is left, from 0 to 999,999,999 nanoseconds.
+        """
+        self.seconds = seconds
+        self.nanos = nanos
+        self.unknown_fields = {}
+
+
+struct DoubleValue(Message):
+    """A `double` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.DoubleValue"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.DOUBLE, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: Float64
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
+    def __init__(
+        out self,
+        *,
+        value: Float64 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value
+        self.unknown_fields = {}
+
+
+struct FloatValue(Message):
+    """A `float` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.FloatValue"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.FLOAT, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: Float32
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
+    def __init__(
+        out self,
+        *,
+        value: Float32 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value
+        self.unknown_fields = {}
+
+
+struct Int64Value(Message):
+    """A `int64` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.Int64Value"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.INT64, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: Int64
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
+    def __init__(
+        out self,
+        *,
+        value: Int64 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value
+        self.unknown_fields = {}
+
+
+struct UInt64Value(Message):
+    """A `uint64` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.UInt64Value"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.UINT64, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: UInt64
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
+    def __init__(
+        out self,
+        *,
+        value: UInt64 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value
+        self.unknown_fields = {}
+
+
+struct Int32Value(Message):
+    """A `int32` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.Int32Value"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.INT32, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: Int32
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
+    def __init__(
+        out self,
+        *,
+        value: Int32 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value
+        self.unknown_fields = {}
+
+
+struct UInt32Value(Message):
+    """A `uint32` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.UInt32Value"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.UINT32, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: UInt32
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
+    def __init__(
+        out self,
+        *,
+        value: UInt32 = 0,
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value
+        self.unknown_fields = {}
+
+
+struct BoolValue(Message):
+    """A `bool` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.BoolValue"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.BOOL, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: Bool
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=False)
+
+    def __init__(
+        out self,
+        *,
+        value: Bool = False,
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value
+        self.unknown_fields = {}
+
+
+struct StringValue(Message):
+    """A `string` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.StringValue"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.STRING, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: String
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value="")
+
+    def __init__(
+        out self,
+        *,
+        var value: String = "",
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value^
+        self.unknown_fields = {}
+
+
+struct BytesValue(Message):
+    """A `bytes` that may be absent; `null` in JSON if it is."""
+
+    comptime NAME = "google.protobuf.BytesValue"
+    """The full name."""
+    comptime FIELD_COUNT = 1
+    """How many there are."""
+    comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [
+        FieldRow(1, FieldKind.BYTES, "value"),
+    ]
+    """One row for each."""
+    comptime JSON = JsonForm.WRAPPER
+    """The form in JSON."""
+
+    var value: List[UInt8]
+    """What may be absent."""
+    var unknown_fields: List[UInt8]
+    """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=List[UInt8]())
+
+    def __init__(
+        out self,
+        *,
+        var value: List[UInt8] = {},
+    ):
+        """Makes one.
+
+        Args:
+            value: What may be absent.
+        """
+        self.value = value^
+        self.unknown_fields = {}
