@@ -1,4 +1,4 @@
-"""Protocol Buffers: messages read from octets and written as such."""
+"""Protocol Buffers: messages in octets and in JSON."""
 
 from flare.protobuf.boxed import Boxed
 from flare.protobuf.error import (
@@ -26,6 +26,9 @@ from flare.protobuf.known import (
     UInt64Value,
     Value,
 )
+from flare.protobuf.json_reader import decode_json
+from flare.protobuf.json_settings import ProtobufJson, TypeRegistry
+from flare.protobuf.json_writer import encode_json
 from flare.protobuf.kind import FieldKind
 from flare.protobuf.message import (
     EnumRow,

@@ -40,7 +40,6 @@ struct ProtobufErrorKind(Equatable, TrivialRegisterPassable, Writable):
     """An `Any` with a type that the registry does not have."""
 
 
-@fieldwise_init
 struct ProtobufError(Copyable, Movable, Writable):
     """Says where in a message, and at which field, something is wrong."""
 
@@ -57,6 +56,28 @@ struct ProtobufError(Copyable, Movable, Writable):
     """What would have been right."""
     var found: String
     """What there is instead, escaped; empty if that says no more."""
+
+    def __init__(
+        out self,
+        kind: ProtobufErrorKind,
+        offset: Int,
+        var expected: String,
+        var found: String,
+    ):
+        """Makes an error whose field is not known yet.
+
+        Args:
+            kind: What went wrong.
+            offset: The place, counted from the start of what was read.
+            expected: What would have been right.
+            found: What there is instead.
+        """
+        self.kind = kind
+        self.offset = offset
+        self.field = ""
+        self.number = 0
+        self.expected = expected^
+        self.found = found^
 
     @staticmethod
     @no_inline
@@ -77,27 +98,22 @@ struct ProtobufError(Copyable, Movable, Writable):
         Returns:
             The error.
         """
-        return Self(kind, offset, "", 0, String(expected), found^)
+        return Self(kind, offset, String(expected), found^)
 
-    @staticmethod
+    @implicit
     @no_inline
-    def of_json(error: JsonError) -> Self:
+    def __init__(out self, error: JsonError):
         """Makes an error of one in a JSON text.
 
         Args:
-            error: The text's error.
-
-        Returns:
-            An error of the kind JSON with its place.
+            error: The text's error, whose place and reason are taken over.
         """
-        return Self(
-            ProtobufErrorKind.JSON,
-            error.offset,
-            "",
-            0,
-            error.expected,
-            error.found,
-        )
+        self.kind = ProtobufErrorKind.JSON
+        self.offset = error.offset
+        self.field = ""
+        self.number = 0
+        self.expected = error.expected
+        self.found = error.found
 
     @no_inline
     def name_field(

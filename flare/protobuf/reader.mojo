@@ -123,7 +123,12 @@ def merge_into(
     )
     reader.merge(message, table)
     if reader.saw_required:
-        _Requirements(_check_entry).check(message, table)
+        check_message(message, table)
+
+
+def check_message(message: Place, table: MessageTable) raises ProtobufError:
+    """Looks for required fields without a value, in messages within, too."""
+    _Requirements(_check_entry).check(message, table)
 
 
 @fieldwise_init
@@ -530,8 +535,7 @@ struct _Reader(Movable):
             var octet = self._base[unsafe_offset=self._at + place]
             value |= UInt64(octet & 0x7F) << UInt64(7 * place)
             if octet < 0x80:
-                if place == VARINT_OCTETS_MAX - 1 and octet > 1:
-                    break
+                # Bits beyond 64 are dropped, as elsewhere.
                 self._at += place + 1
                 return value
         if count < VARINT_OCTETS_MAX:
@@ -539,7 +543,7 @@ struct _Reader(Movable):
         raise ProtobufError.at_octet(
             ProtobufErrorKind.VARINT,
             self._at,
-            "a varint of at most 10 octets and 64 bits",
+            "a varint of at most 10 octets",
             "more",
         )
 

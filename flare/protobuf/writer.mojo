@@ -85,6 +85,20 @@ def encode_into[
     )
 
 
+def encode_place(
+    message: Place, table: MessageTable
+) raises ProtobufError -> List[UInt8]:
+    """Writes a message whose type is known by its table alone."""
+    var buffer = Buffer(256)
+    write_message(
+        buffer,
+        message,
+        table,
+        Writing(ProtobufLimits.DEFAULT.depth_max, _write_entry),
+    )
+    return List[UInt8](buffer.span())
+
+
 @fieldwise_init
 struct Writing(TrivialRegisterPassable):
     """What is passed on to messages within."""
@@ -120,7 +134,7 @@ def write_message(
                 _write_optional(out, place, table, index)
             elif field.row.is_required:
                 raise missing(table, index)
-        elif not _is_default(field, place):
+        elif not is_default(field, place):
             _put_tag(out, field)
             _write_plain(out, place, table, index)
     out.append(Span(unknown_of(message, table)))
@@ -144,7 +158,7 @@ def put_varint(mut out: Buffer, value: UInt64):
     out.append_octet(UInt8(rest))
 
 
-def _is_default(field: Field, place: Place) -> Bool:
+def is_default(field: Field, place: Place) -> Bool:
     """Tells whether a plain value need not be written."""
     if field.form == Form.WORD:
         return place.unsafe_bitcast[UInt32]()[] == 0

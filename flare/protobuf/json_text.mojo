@@ -1,0 +1,309 @@
+"""Texts within JSON: integers, times, spans of time, names of fields."""
+
+from flare.bytes.buffer import Buffer
+from flare.json.error import JsonKind
+from flare.json.parser import NumberScan, scan_number
+from std.memory import bitcast
+
+comptime SECONDS_MIN = -62135596800
+"""The first second of the year 1."""
+comptime SECONDS_MAX = 253402300799
+"""The last second of the year 9999."""
+comptime DURATION_MAX = 315576000000
+"""Most seconds of a span: some 10,000 years."""
+comptime _DAY = 86400
+
+
+@fieldwise_init
+struct Parts(TrivialRegisterPassable):
+    """Seconds and nanoseconds of a time or a span."""
+
+    var seconds: Int
+    var nanos: Int
+
+
+def parse_integer(text: StringSpan) -> Optional[Int128]:
+    """Reads a whole number in the form that JSON has for numbers.
+
+    Returns:
+        The number; nothing if it is not whole, or far beyond 64 bits.
+    """
+    var scan = scan_text(text)
+    if not scan or scan.value().is_out_of_range:
+        return None
+    var kind = scan.value().kind
+    if kind == JsonKind.INT:
+        return Int128(bitcast[DType.int64](scan.value().bits))
+    var octets = text.as_bytes()
+    var is_negative = octets[0] == 0x2D
+    var value = Int128(0)
+    for index in range(Int(is_negative), len(octets)):
+        if octets[index] - 48 > 9:
+            return _whole(bitcast[DType.float64](scan.value().bits))
+        if index > 24:
+            return None
+        value = value * 10 + Int128(octets[index] - 48)
+    return -value if is_negative else value
+
+
+def _whole(number: Float64) -> Optional[Int128]:
+    """Converts a number that was written with a point or an exponent."""
+    if abs(number) >= 1e19:
+        return None
+    var value = Int128(number)
+    if Float64(value) != number:
+        return None
+    return value
+
+
+def scan_text(text: StringSpan) -> Optional[NumberScan]:
+    """Reads a text that is a number of RFC 8259 and nothing else."""
+    var octets = text.as_bytes()
+    if len(octets) == 0 or (octets[0] != 0x2D and octets[0] - 48 > 9):
+        return None
+    # SAFETY: a terminated copy, as the scan asks for.
+    var copy = Buffer(len(octets))
+    copy.append(octets)
+    _ = copy.terminate()
+    var scan = scan_number(copy.unsafe_base(), 0)
+    var length = len(copy)
+    if scan.kind == JsonKind.NULL or scan.end != length:
+        return None
+    return scan
+
+
+def _digits(text: Span[UInt8, _], start: Int, count: Int) -> Int:
+    """Reads so many digits; -1 if there are not."""
+    if start + count > len(text):
+        return -1
+    var value = 0
+    for index in range(start, start + count):
+        var digit = Int(text[index]) - 48
+        if digit < 0 or digit > 9:
+            return -1
+        value = value * 10 + digit
+    return value
+
+
+def _fraction(text: Span[UInt8, _], start: Int) -> Parts:
+    """Reads a point and up to nine digits, if a point is there.
+
+    Returns:
+        Where they end, -1 if they are wrong; and the nanoseconds.
+    """
+    if start >= len(text) or text[start] != 46:
+        return Parts(start, 0)
+    var at = start + 1
+    var nanos = 0
+    while at < len(text) and text[at] - 48 <= 9:
+        nanos = nanos * 10 + Int(text[at]) - 48
+        at += 1
+        if at - start > 10:
+            return Parts(-1, 0)
+    if at == start + 1:
+        return Parts(-1, 0)
+    for _ in range(10 - (at - start)):
+        nanos *= 10
+    return Parts(at, nanos)
+
+
+def parse_duration(text: StringSpan) -> Optional[Parts]:
+    """Reads seconds such as `-1.5s`."""
+    var octets = text.as_bytes()
+    var is_negative = len(octets) > 0 and octets[0] == 0x2D
+    var at = Int(is_negative)
+    var seconds = 0
+    while at < len(octets) and octets[at] - 48 <= 9 and seconds <= DURATION_MAX:
+        seconds = seconds * 10 + Int(octets[at]) - 48
+        at += 1
+    if at == Int(is_negative) or seconds > DURATION_MAX:
+        return None
+    var rest = _fraction(octets, at)
+    if rest.seconds != len(octets) - 1 or octets[rest.seconds] != 0x73:
+        return None
+    if is_negative:
+        return Parts(-seconds, -rest.nanos)
+    return Parts(seconds, rest.nanos)
+
+
+def parse_timestamp(text: StringSpan) -> Optional[Parts]:
+    """Reads a time of RFC 3339, in any zone."""
+    var octets = text.as_bytes()
+    if len(octets) < 20:
+        return None
+    var year = _digits(octets, 0, 4)
+    var month = _digits(octets, 5, 2)
+    var day = _digits(octets, 8, 2)
+    var hour = _digits(octets, 11, 2)
+    var minute = _digits(octets, 14, 2)
+    var second = _digits(octets, 17, 2)
+    if octets[4] != 45 or octets[7] != 45 or octets[10] != 0x54:
+        return None
+    if octets[13] != 58 or octets[16] != 58:
+        return None
+    if year < 1 or month < 1 or month > 12 or day < 1:
+        return None
+    if day > _month_len(year, month) or hour < 0 or hour > 23:
+        return None
+    if minute < 0 or minute > 59 or second < 0 or second > 59:
+        return None
+    var rest = _fraction(octets, 19)
+    if rest.seconds < 0:
+        return None
+    var zone = _zone(octets, rest.seconds)
+    if not zone:
+        return None
+    var seconds = (
+        _day_number(year, month, day) * _DAY
+        + hour * 3600
+        + minute * 60
+        + second
+        - zone.value()
+    )
+    if seconds < SECONDS_MIN or seconds > SECONDS_MAX:
+        return None
+    return Parts(seconds, rest.nanos)
+
+
+def _zone(text: Span[UInt8, _], start: Int) -> Optional[Int]:
+    """Reads `Z`, or how many seconds a zone is before it."""
+    if len(text) == start + 1 and text[start] == 0x5A:
+        return 0
+    if len(text) != start + 6 or text[start + 3] != 58:
+        return None
+    var hours = _digits(text, start + 1, 2)
+    var minutes = _digits(text, start + 4, 2)
+    if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
+        return None
+    if text[start] == 43:
+        return hours * 3600 + minutes * 60
+    if text[start] == 45:
+        return -(hours * 3600 + minutes * 60)
+    return None
+
+
+def _month_len(year: Int, month: Int) -> Int:
+    if month == 2:
+        var leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        return 29 if leap else 28
+    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
+
+
+def _day_number(year: Int, month: Int, day: Int) -> Int:
+    """Counts days since 1970-01-01, in years that begin with March."""
+    var y = year - Int(month <= 2)
+    var era = y // 400
+    var of_era = y - era * 400
+    var of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return (
+        era * 146097
+        + of_era * 365
+        + of_era // 4
+        - of_era // 100
+        + of_year
+        - 719468
+    )
+
+
+def timestamp_text(parts: Parts) -> String:
+    """Writes a time of RFC 3339; the seconds are within the bounds."""
+    var days = parts.seconds // _DAY
+    var rest = parts.seconds - days * _DAY
+    var shifted = days + 719468
+    var era = shifted // 146097
+    var of_era = shifted - era * 146097
+    var year_of_era = (
+        of_era - of_era // 1460 + of_era // 36524 - of_era // 146096
+    ) // 365
+    var of_year = of_era - (
+        365 * year_of_era + year_of_era // 4 - year_of_era // 100
+    )
+    var from_march = (5 * of_year + 2) // 153
+    var day = of_year - (153 * from_march + 2) // 5 + 1
+    var month = from_march + (3 if from_march < 10 else -9)
+    var year = year_of_era + era * 400 + Int(month <= 2)
+    var text = String()
+    _pad(text, year, 4)
+    text += "-"
+    _pad(text, month, 2)
+    text += "-"
+    _pad(text, day, 2)
+    text += "T"
+    _pad(text, rest // 3600, 2)
+    text += ":"
+    _pad(text, rest // 60 % 60, 2)
+    text += ":"
+    _pad(text, rest % 60, 2)
+    _put_fraction(text, parts.nanos)
+    text += "Z"
+    return text^
+
+
+def duration_text(parts: Parts) -> String:
+    """Writes a span of time; both parts have one sign."""
+    var text = String()
+    if parts.seconds < 0 or parts.nanos < 0:
+        text += "-"
+    text.write(abs(parts.seconds))
+    _put_fraction(text, abs(parts.nanos))
+    text += "s"
+    return text^
+
+
+def _pad(mut text: String, number: Int, width: Int):
+    var digits = String(number)
+    for _ in range(width - digits.byte_length()):
+        text += "0"
+    text += digits
+
+
+def _put_fraction(mut text: String, nanos: Int):
+    """Writes nothing, or a point with 3, 6 or 9 digits."""
+    if nanos == 0:
+        return
+    text += "."
+    if nanos % 1_000_000 == 0:
+        _pad(text, nanos // 1_000_000, 3)
+    elif nanos % 1_000 == 0:
+        _pad(text, nanos // 1_000, 6)
+    else:
+        _pad(text, nanos, 9)
+
+
+def camel_path(path: StringSpan) -> Optional[String]:
+    """Writes a path of a field mask as JSON has it.
+
+    Returns:
+        The path; nothing if it would not be read back as it was.
+    """
+    var text = List[UInt8]()
+    var after_line = False
+    for octet in path.as_bytes():
+        if octet >= 65 and octet <= 90:
+            return None
+        if after_line:
+            if octet < 97 or octet > 122:
+                return None
+            text.append(octet - 32)
+            after_line = False
+        elif octet == 95:
+            after_line = True
+        else:
+            text.append(octet)
+    if after_line:
+        return None
+    return String(StringSpan(unsafe_from_utf8=text))
+
+
+def snake_path(path: StringSpan) -> Optional[String]:
+    """Reads a path of a field mask from JSON; nothing if it has a `_`."""
+    var text = List[UInt8]()
+    for octet in path.as_bytes():
+        if octet == 95:
+            return None
+        if octet >= 65 and octet <= 90:
+            text.append(95)
+            text.append(octet + 32)
+        else:
+            text.append(octet)
+    return String(StringSpan(unsafe_from_utf8=text))
