@@ -35,7 +35,7 @@ Parameters:
 """
 
 
-struct FieldRow(TrivialRegisterPassable):
+struct FieldRow(ImplicitlyCopyable, Movable):
     """One field, as its `.proto` has it."""
 
     var number: Int
@@ -169,7 +169,7 @@ struct JsonForm(Equatable, TrivialRegisterPassable):
 
 
 @fieldwise_init
-struct Field(TrivialRegisterPassable):
+struct Field(ImplicitlyCopyable, Movable):
     """A row, and how the struct keeps the field."""
 
     var row: FieldRow
@@ -200,7 +200,7 @@ comptime FillEntry = def(Place, Place, Place) thin raises ProtobufError -> Bool
 
 
 @fieldwise_init
-struct Link(TrivialRegisterPassable):
+struct Link(ImplicitlyCopyable, Movable):
     """What shared code calls for a field with messages, names or keys in it."""
 
     var table: def() thin -> MessageTable
@@ -237,7 +237,7 @@ struct Link(TrivialRegisterPassable):
 
 
 @fieldwise_init
-struct MessageTable(TrivialRegisterPassable):
+struct MessageTable(ImplicitlyCopyable, Movable):
     """A type of messages, for code that knows it by its table alone."""
 
     var name: StaticString

@@ -390,7 +390,7 @@ struct _Reader(Movable):
                 ProtobufErrorKind.NOT_UTF8, self._at, "a string in UTF-8"
             )
         self._at += length
-        return String(StringSpan(unsafe_from_utf8=octets))
+        return String(unsafe_from_utf8=octets)
 
     @no_inline
     def _message(
@@ -455,13 +455,27 @@ struct _Reader(Movable):
         self._end = self._at + length
         var kind = field.row.kind
         var wire = kind.wire_type()
-        if wire == FIXED32:
-            _reserve[UInt32](within(message, field.offset), length // 4)
-        elif wire == FIXED64:
-            _reserve[UInt64](within(message, field.offset), length // 8)
+        var count = length // 4
+        if wire == FIXED64:
+            count = length // 8
+        elif wire == VARINT:
+            count = self._varint_count()
+        if field.form == Form.LONG:
+            _reserve[UInt64](within(message, field.offset), count)
+        elif field.form == Form.WORD:
+            _reserve[UInt32](within(message, field.offset), count)
+        else:
+            _reserve[Bool](within(message, field.offset), count)
         while self._at < self._end:
             store_bits(field, message, self._bits(kind))
         self._end = outer_end
+
+    def _varint_count(self) -> Int:
+        """Counts the varints up to the end: each has one octet below 0x80."""
+        var count = 0
+        for at in range(self._at, self._end):
+            count += Int(self._base[unsafe_offset=at] < 0x80)
+        return count
 
     @always_inline
     def _bits(mut self, kind: FieldKind) raises ProtobufError -> UInt64:
