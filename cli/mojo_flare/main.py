@@ -20,6 +20,7 @@ from mojo_flare.doctor import doctor
 from mojo_flare.new import new
 from mojo_flare.object.command import flags, object_
 from mojo_flare.outcome import CommandError, ExitCode
+from mojo_flare.proto.command import proto
 from mojo_flare.run import run
 from mojo_flare.test import test
 
@@ -44,7 +45,7 @@ app.command()(build)
 app.command()(check)
 app.command()(test)
 app.command()(new)
-for _command in (routes, openapi, bench, flags, doctor, completion):
+for _command in (routes, openapi, proto, bench, flags, doctor, completion):
     app.command()(_command)
 app.command("object")(object_)
 

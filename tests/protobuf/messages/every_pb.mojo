@@ -297,8 +297,7 @@ struct Every(Message):
         pass
 
     def which_choice(self) -> Int:
-        """Gives the number of the field of `choice` that is set;
-        0 if none is."""
+        """Tells which field of `choice` is set, 0 for none."""
         return which_oneof(self, 1)
 
     def clear_choice(mut self):
@@ -339,7 +338,6 @@ struct Every_Inner(Message):
 
 
 struct Every_Inner_Deep(Message):
-
     comptime NAME = "flare.test.Every.Inner.Deep"
     comptime FIELD_COUNT = 3
     comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = [

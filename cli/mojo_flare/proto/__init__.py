@@ -1,0 +1,1 @@
+"""`flare proto`: Mojo structs of messages that `.proto` files describe."""

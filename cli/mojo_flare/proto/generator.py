@@ -1,0 +1,449 @@
+"""Makes Mojo of descriptors: one module for each `.proto` file.
+
+A message is a struct with its fields and one table of them; what reads and
+writes it is in the library (`flare.protobuf`).
+"""
+
+from dataclasses import dataclass, field
+
+from mojo_flare.outcome import CommandError
+from mojo_flare.proto import names
+from mojo_flare.proto.graph import recursive_groups
+from mojo_flare.proto.layout import WIDTH, call, docstring
+
+# `FieldDescriptorProto.Type`, by number: the kind's name, and the type in Mojo.
+KINDS = {
+    1: ("DOUBLE", "Float64"),
+    2: ("FLOAT", "Float32"),
+    3: ("INT64", "Int64"),
+    4: ("UINT64", "UInt64"),
+    5: ("INT32", "Int32"),
+    6: ("FIXED64", "UInt64"),
+    7: ("FIXED32", "UInt32"),
+    8: ("BOOL", "Bool"),
+    9: ("STRING", "String"),
+    11: ("MESSAGE", ""),
+    12: ("BYTES", "List[UInt8]"),
+    13: ("UINT32", "UInt32"),
+    14: ("ENUM", ""),
+    15: ("SFIXED32", "Int32"),
+    16: ("SFIXED64", "Int64"),
+    17: ("SINT32", "Int32"),
+    18: ("SINT64", "Int64"),
+}
+_GROUP, _MESSAGE, _ENUM = 10, 11, 14
+_REQUIRED, _REPEATED = 2, 3
+_UNPACKED = {9, _GROUP, _MESSAGE, 12}
+_TRIVIAL = {"Bool", "Float32", "Float64", "Int32", "Int64", "UInt32", "UInt64"}
+_FRONT = ("flare", "protobuf")
+_WELL_KNOWN = "google/protobuf/"
+_SHIPPED = {
+    "any", "duration", "empty", "field_mask", "struct", "timestamp", "wrappers",
+}
+
+
+@dataclass
+class Type:
+    """A message or an enumeration, and where it is."""
+
+    full: str
+    parts: list[str]
+    file: str
+    descriptor: object
+    path: tuple[int, ...]
+    is_enum: bool
+
+    @property
+    def name(self) -> str:
+        return names.type_name(self.parts)
+
+
+@dataclass
+class Slot:
+    """A field of a struct: its row, its type, and what it is at first."""
+
+    row: list[str]
+    name: str
+    type: str
+    default: str
+    comment: str
+    extra: list[str] = field(default_factory=list)
+
+    @property
+    def is_trivial(self) -> bool:
+        # An enumeration alone is at first the value 0 of its own type.
+        return self.type in _TRIVIAL or self.default == f"{self.type}()"
+
+
+class Index:
+    """All types of all files, by their full names."""
+
+    def __init__(self, files) -> None:
+        self.types: dict[str, Type] = {}
+        self.files = {file.name: file for file in files}
+        for file in files:
+            prefix = f"{file.package}." if file.package else ""
+            for index, message in enumerate(file.message_type):
+                self._add_message(file, prefix, [], message, (4, index))
+            for index, enum in enumerate(file.enum_type):
+                self._add(file, prefix, [enum.name], enum, (5, index), True)
+        edges = {
+            full: {
+                one.type_name.lstrip(".")
+                for one in known.descriptor.field
+                if one.type == _MESSAGE
+            }
+            for full, known in self.types.items()
+            if not known.is_enum
+        }
+        # A map's entry is a message, too, so a message may hold itself by one.
+        self.groups = recursive_groups(edges)
+
+    def _add_message(self, file, prefix, outer, message, path) -> None:
+        parts = [*outer, message.name]
+        self._add(file, prefix, parts, message, path, False)
+        for index, inner in enumerate(message.nested_type):
+            self._add_message(file, prefix, parts, inner, (*path, 3, index))
+        for index, enum in enumerate(message.enum_type):
+            self._add(file, prefix, [*parts, enum.name], enum, (*path, 4, index), True)
+
+    def _add(self, file, prefix, parts, descriptor, path, is_enum) -> None:
+        full = prefix + ".".join(parts)
+        self.types[full] = Type(full, parts, file.name, descriptor, path, is_enum)
+
+    def of_file(self, name: str) -> list[Type]:
+        return [known for known in self.types.values() if known.file == name]
+
+
+class Module:
+    """One file of Mojo under way."""
+
+    def __init__(self, index: Index, file) -> None:
+        self.index = index
+        self.file = file
+        self.is_proto3 = file.syntax == "proto3"
+        self.here = names.module(file.name)
+        self.front: set[str] = set()
+        self.imports: dict[tuple[str, ...], set[str]] = {}
+        self.comments = {
+            tuple(location.path): location.leading_comments
+            or location.trailing_comments
+            for location in file.source_code_info.location
+        }
+
+    def text(self) -> str:
+        body: list[str] = []
+        for known in self.index.of_file(self.file.name):
+            if known.is_enum:
+                body += ["", "", *self.enumeration(known)]
+            elif not known.descriptor.options.map_entry:
+                body += ["", "", *self.message(known)]
+        head = [
+            f"# Made by `flare proto` of {self.file.name}; a change here is lost.",
+            f'"""Messages of {self.file.name}."""',
+        ]
+        return "\n".join([*head, *self._import_lines(), *body]) + "\n"
+
+    def _import_lines(self) -> list[str]:
+        lines: list[str] = []
+        if self.front:
+            lines += _import(".".join(_FRONT), sorted(self.front))
+        for way, used in sorted(self.imports.items()):
+            lines += _import(self._relative(way), sorted(used))
+        return ["", *lines] if lines else []
+
+    def _relative(self, way: tuple[str, ...]) -> str:
+        """Names a module as it is seen from this one."""
+        own = self.here[:-1]
+        shared = 0
+        while shared < min(len(own), len(way) - 1) and own[shared] == way[shared]:
+            shared += 1
+        return "." * (len(own) - shared + 1) + ".".join(way[shared:])
+
+    def reference(self, full: str) -> str:
+        """Names a type where it is used, and imports it."""
+        known = self.index.types[full]
+        if known.file == self.file.name:
+            return known.name
+        base = known.file.removeprefix(_WELL_KNOWN).removesuffix(".proto")
+        if known.file.startswith(_WELL_KNOWN):
+            if base not in _SHIPPED:
+                raise CommandError(
+                    f"{self.file.name}: {full} is not among the well-known types"
+                    " that flare has",
+                    "leave the field out, or copy the type into a file of your own",
+                )
+            return self._taken(_FRONT, known.name, known, self.front)
+        way = tuple(names.module(known.file))
+        return self._taken(way, known.name, known, self.imports.setdefault(way, set()))
+
+    def _taken(self, way, name: str, known: Type, used: set[str]) -> str:
+        """Takes another name where this file, or a third one, has the same."""
+        others = {own.name for own in self.index.of_file(self.file.name)}
+        others |= {
+            one.split(" as ")[-1]
+            for place, ones in [*self.imports.items(), (_FRONT, self.front)]
+            if place != way
+            for one in ones
+        }
+        if name in others:
+            alias = f"{'_'.join(known.full.split('.')[:-1])}_{name}"
+            used.add(f"{name} as {alias}")
+            return alias
+        used.add(name)
+        return name
+
+    def comment(self, path: tuple[int, ...]) -> str:
+        return self.comments.get(path, "")
+
+    def enumeration(self, known: Type) -> list[str]:
+        self.front |= {"EnumRow", "Enumeration"}
+        values = known.descriptor.value
+        lines = ["@fieldwise_init", f"struct {known.name}(Enumeration):"]
+        if documented := docstring(4, self.comment(known.path)):
+            lines += [*documented, ""]
+        lines += [
+            f'    comptime NAME = "{known.full}"',
+            f"    comptime VALUE_COUNT = {len(values)}",
+        ]
+        rows = [f'EnumRow({value.number}, "{value.name}")' for value in values]
+        lines += _table("VALUES: Array[EnumRow, Self.VALUE_COUNT]", rows)
+        for index, value in enumerate(values):
+            name = names.member(value.name)
+            lines.append(f"    comptime {name} = {known.name}({value.number})")
+            lines += docstring(4, self.comment((*known.path, 2, index)))
+        return lines + [
+            "",
+            "    var number: Int32",
+            "",
+            "    def __init__(out self):",
+            "        self.number = 0",
+        ]
+
+    def message(self, known: Type) -> list[str]:
+        self.front |= {"Message"}
+        slots = [
+            slot
+            for place, one in sorted(
+                enumerate(known.descriptor.field), key=lambda pair: pair[1].number
+            )
+            if (slot := self._slot(known, place, one)) is not None
+        ]
+        self.front.add("FieldRow")
+        if slots:
+            self.front.add("FieldKind")
+        lines = [f"struct {known.name}(Message):"]
+        if documented := docstring(4, self.comment(known.path)):
+            lines += [*documented, ""]
+        lines += [
+            f'    comptime NAME = "{known.full}"',
+            f"    comptime FIELD_COUNT = {len(slots)}",
+        ]
+        rows = [f"FieldRow({', '.join(slot.row)})" for slot in slots]
+        lines += _table(
+            "FIELDS: Array[FieldRow, Self.FIELD_COUNT]", rows,
+            [slot.row for slot in slots],
+        )
+        for slot in slots:
+            lines += slot.extra
+        lines.append("")
+        for slot in slots:
+            lines.append(f"    var {slot.name}: {slot.type}")
+            lines += docstring(4, slot.comment)
+        lines += ["    var unknown_fields: List[UInt8]", ""]
+        lines += self._initializers(slots)
+        if known.full in self.index.groups:
+            lines += ["", "    def __deinit__(deinit self):", "        pass"]
+        return lines + self._oneofs(known, slots)
+
+    def _initializers(self, slots: list[Slot]) -> list[str]:
+        if not slots:
+            return [
+                "    def __init__(out self):",
+                "        self.unknown_fields = {}",
+            ]
+        first = slots[0]
+        again = first.default if first.default != "{}" else f"{first.type}()"
+        lines = ["    def __init__(out self):"]
+        lines += call(8, "self = Self(", [f"{first.name}={again}"], ")")
+        lines += ["", "    def __init__("]
+        lines += ["        out self,", "        *,"]
+        for slot in slots:
+            word = "" if slot.is_trivial else "var "
+            lines.append(f"        {word}{slot.name}: {slot.type} = {slot.default},")
+        lines.append("    ):")
+        for slot in slots:
+            move = "" if slot.is_trivial else "^"
+            lines.append(f"        self.{slot.name} = {slot.name}{move}")
+        return lines + ["        self.unknown_fields = {}"]
+
+    def _oneofs(self, known: Type, slots: list[Slot]) -> list[str]:
+        lines: list[str] = []
+        taken = {slot.name for slot in slots}
+        for index, name in enumerate(self._real_oneofs(known.descriptor)):
+            self.front |= {"clear_oneof", "which_oneof"}
+            which, clear = f"which_{name}", f"clear_{name}"
+            while which in taken or clear in taken:
+                which, clear = f"{which}_", f"{clear}_"
+            lines += [
+                "",
+                f"    def {which}(self) -> Int:",
+                f'        """Tells which field of `{name}` is set, 0 for none."""',
+                f"        return which_oneof(self, {index + 1})",
+                "",
+                f"    def {clear}(mut self):",
+                f'        """Empties all fields of `{name}`."""',
+                f"        clear_oneof(self, {index + 1})",
+            ]
+        return lines
+
+    @staticmethod
+    def _real_oneofs(descriptor) -> list[str]:
+        """Leaves out those that stand for `optional` of proto3."""
+        real = {
+            one.oneof_index
+            for one in descriptor.field
+            if one.HasField("oneof_index") and not one.proto3_optional
+        }
+        return [one.name for at, one in enumerate(descriptor.oneof_decl) if at in real]
+
+    def _slot(self, known: Type, place: int, one) -> Slot | None:
+        """Gives what a field is in Mojo; nothing for a group, which is kept with
+        the fields that are not known."""
+        if one.type == _GROUP:
+            return None
+        row = [str(one.number), "", f'"{one.name}"']
+        given = one.json_name or names.json_name(one.name)
+        if given != one.name:
+            row.append(_quoted(given))
+        inner, kind = self._value_type(one)
+        extra: list[str] = []
+        entry = self._map_entry(one)
+        if entry is not None:
+            key_type, key_kind = self._value_type(entry.field[0])
+            inner, kind = self._value_type(entry.field[1])
+            row.append(f"key=FieldKind.{key_kind}")
+            self.front.add("ProtobufMap")
+            kept, default = f"ProtobufMap[{key_type}, {inner}]", "{}"
+        elif one.label == _REPEATED:
+            kept, default = f"List[{inner}]", "{}"
+            if one.type not in _UNPACKED and not self._is_packed(one):
+                row.append("expanded=True")
+        else:
+            kept, default = self._single(known, one, inner)
+            extra = self._default(one, inner)
+        if one.HasField("oneof_index") and not one.proto3_optional:
+            real = self._real_oneofs(known.descriptor)
+            name = known.descriptor.oneof_decl[one.oneof_index].name
+            row.append(f"oneof={real.index(name) + 1}")
+        if one.label == _REQUIRED:
+            row.append("required=True")
+        row[1] = f"FieldKind.{kind}"
+        comment = self.comment((*known.path, 2, place))
+        return Slot(row, names.member(one.name), kept, default, comment, extra)
+
+    def _single(self, known: Type, one, inner: str) -> tuple[str, str]:
+        if one.type == _MESSAGE:
+            groups = self.index.groups
+            other = one.type_name.lstrip(".")
+            if known.full in groups and groups[known.full] == groups.get(other):
+                self.front.add("Boxed")
+                return f"Boxed[{inner}]", "{}"
+            return f"Optional[{inner}]", "None"
+        is_plain = self.is_proto3 and not one.HasField("oneof_index")
+        if not is_plain:
+            return f"Optional[{inner}]", "None"
+        if one.type == _ENUM:
+            return inner, f"{inner}()"
+        return inner, {"Bool": "False", "String": '""', "List[UInt8]": "{}"}.get(inner, "0")
+
+    def _default(self, one, inner: str) -> list[str]:
+        """Writes the default that proto2 gives a field, as a constant."""
+        if not one.HasField("default_value"):
+            return []
+        given = one.default_value
+        if one.type == 12:
+            return []
+        if one.type == _ENUM:
+            text = f"{inner}.{names.member(given)}"
+        elif one.type == 9:
+            text = f"StaticString({_quoted(given)})"
+        elif one.type == 8:
+            text = given.capitalize()
+        elif given in ("inf", "-inf", "nan"):
+            text = {
+                "inf": f"{inner}.MAX", "-inf": f"{inner}.MIN",
+                "nan": f"{inner}.MAX - {inner}.MAX",
+            }[given]
+        else:
+            text = f"{inner}({given})"
+        name = f"DEFAULT_{one.name.upper()}"
+        return [f"    comptime {name} = {text}"]
+
+    def _value_type(self, one) -> tuple[str, str]:
+        if one.type == _GROUP:
+            raise CommandError(f"{self.file.name}: a group cannot stand in {one.name}")
+        kind, inner = KINDS[one.type]
+        if one.type in (_MESSAGE, _ENUM) and self._map_entry(one) is None:
+            inner = self.reference(one.type_name.lstrip("."))
+        return inner, kind
+
+    def _map_entry(self, one):
+        if one.type != _MESSAGE or one.label != _REPEATED:
+            return None
+        known = self.index.types[one.type_name.lstrip(".")]
+        return known.descriptor if known.descriptor.options.map_entry else None
+
+    def _is_packed(self, one) -> bool:
+        if one.options.HasField("packed"):
+            return one.options.packed
+        return self.is_proto3
+
+
+def _table(head: str, rows: list[str], words: list[list[str]] | None = None) -> list[str]:
+    """Writes a table, one row a line; a row that does not fit is broken up."""
+    if not rows:
+        return [f"    comptime {head} = []"]
+    lines = [f"    comptime {head} = ["]
+    for at, row in enumerate(rows):
+        if len(row) + 9 <= WIDTH or words is None:
+            lines.append(f"        {row},")
+        else:
+            lines += call(8, "FieldRow(", words[at], "),")
+    return [*lines, "    ]"]
+
+
+def _import(front: str, used: list[str]) -> list[str]:
+    line = f"from {front} import {', '.join(used)}"
+    if len(line) <= WIDTH:
+        return [line]
+    return call(0, f"from {front} import (", used, ")")
+
+
+def _quoted(text: str) -> str:
+    """Writes a text in the quotes that need fewer escapes, as the formatter does."""
+    inner = text.replace("\\", "\\\\")
+    inner = inner.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    if '"' in inner and "'" not in inner:
+        return f"'{inner}'"
+    escaped = inner.replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def generate(files, wanted: list[str]) -> dict[str, str]:
+    """Makes the modules of the files that are wanted; paths lead from the
+    output folder, in each of which is an `__init__.mojo`."""
+    index = Index(files)
+    made: dict[str, str] = {}
+    for name in wanted:
+        file = index.files[name]
+        if file.syntax not in ("", "proto2", "proto3"):
+            raise CommandError(
+                f"{name}: files of an edition are not read yet",
+                'begin the file with syntax = "proto3";',
+            )
+        *folders, last = names.module(name)
+        for depth in range(len(folders) + 1):
+            made.setdefault("/".join([*folders[:depth], "__init__.mojo"]), "")
+        made["/".join([*folders, f"{last}.mojo"])] = Module(index, file).text()
+    return made

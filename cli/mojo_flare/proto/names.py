@@ -1,0 +1,54 @@
+"""Names in Mojo of what a `.proto` file names."""
+
+# Words of the language, words that stand before a parameter, and what a struct
+# of the generator has itself.
+_TAKEN_MEMBERS = frozenset(
+    """
+    alias and as assert async await break case class comptime continue def deinit
+    del elif else except finally fn for from global if imm import in inout is
+    lambda let match mut nonlocal not or out owned pass raise raises read ref
+    return self struct thin trait try var where while with yield
+    False None Self True
+    FIELDS FIELD_COUNT JSON NAME VALUES VALUE_COUNT copy number unknown_fields
+    """.split()
+)
+
+# What generated files import or take from the prelude.
+_TAKEN_TYPES = frozenset(
+    """
+    Array Bool Boxed Dict EnumRow Enumeration Error FieldKind FieldRow Float32
+    Float64 Int Int32 Int64 JsonForm List Message None Optional Pointer
+    ProtobufMap Self Set Span String True False Tuple UInt UInt32 UInt64 UInt8
+    Copyable Defaultable Deinitable Equatable Movable Writable
+    """.split()
+)
+
+
+def member(name: str) -> str:
+    """Names a field, or a value of an enumeration."""
+    return f"{name}_" if name in _TAKEN_MEMBERS else name
+
+
+def type_name(parts: list[str]) -> str:
+    """Names a type by those that it stands in: `Person_PhoneNumber`."""
+    name = "_".join(parts)
+    return f"{name}_" if name in _TAKEN_TYPES or name in _TAKEN_MEMBERS else name
+
+
+def module(proto: str) -> list[str]:
+    """Gives the way to the module of a file: `a/b.proto` is `a.b_pb`."""
+    *folders, last = proto.removesuffix(".proto").split("/")
+    return [_word(folder) for folder in folders] + [f"{_word(last)}_pb"]
+
+
+def _word(text: str) -> str:
+    word = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+    if word[:1].isdigit():
+        word = f"_{word}"
+    return f"{word}_" if word in _TAKEN_MEMBERS else word
+
+
+def json_name(name: str) -> str:
+    """Gives the name in JSON that a field has if its file says none."""
+    first, *rest = name.split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in rest)

@@ -1,0 +1,232 @@
+"""`flare proto`: what it makes of `.proto` files, and what it says of bad ones."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import ROOT, flare
+from mojo_flare.outcome import CommandError
+from mojo_flare.proto import command, layout, names
+from mojo_flare.proto.graph import recursive_groups
+from toolchain import BUILD, build
+
+HERE = ROOT / "tests" / "protobuf"
+CASES = 5_000
+
+needs_protoc = pytest.mark.skipif(
+    importlib.util.find_spec("grpc_tools") is None, reason="grpcio-tools is not installed"
+)
+
+WORDS = """
+syntax = "proto3";
+package words;
+import "deep/down/other.proto";
+import "google/protobuf/struct.proto";
+
+// A quote at the end: "
+message Message {
+  int32 self = 1;
+  string def = 2;  // Says \\ and """ + '"""' + """.
+  bytes copy = 3;
+  List list = 4;
+  map<string, Message> unknown_fields = 5;
+  deep.Other other = 6;
+  google.protobuf.Value value = 7;
+  oneof which { int32 which_which = 8; Message next = 9; }
+  enum NAME { NONE = 0; True = 1; NUMBER = 2; }
+  NAME name = 11;
+}
+message List { repeated Message items = 1; }
+message Nothing {}
+message Other { deep.Other other = 1; }
+"""
+OTHER = """
+syntax = "proto2";
+package deep;
+import "words2.proto";
+message Other {
+  required string name = 1;
+  optional int64 count = 2 [default = -5];
+  optional Kind kind = 3 [default = B];
+  optional string text = 4 [default = "a\\"b"];
+  optional double huge = 5 [default = inf];
+  repeated int32 packed = 6 [packed = true];
+  repeated int32 expanded = 7;
+  optional group Old = 8 { optional int32 x = 1; }
+  optional words.Second second = 9;
+  extensions 100 to 200;
+}
+enum Kind { option allow_alias = true; A = 0; B = 1; C = 1; }
+"""
+SECOND = """
+syntax = "proto3";
+package words;
+message Second { string s = 1; }
+"""
+PROGRAM = """
+from flare.protobuf import decode, decode_json, encode, encode_json
+from made.deep.down.other_pb import Kind, Other
+from made.words2_pb import Second
+from made.words_pb import List_, Message_, Message_NAME, Nothing
+from made.words_pb import Other as WordsOther
+
+
+def main() raises:
+    var message = Message_(self_=1, def_="d", next=Message_(name=Message_NAME(2)))
+    message.list = List_()
+    message.list.value().items.append(Message_(self_=2))
+    var other = Other(name=String("n"), second=Second(s="s"))
+    other.expanded = [1, 2]
+    other.packed = [3]
+    message.other = other^
+    var octets = encode(message)
+    var again = decode[Message_](octets)
+    print(encode(again) == octets, again.which_which_(), Other.DEFAULT_COUNT)
+    print(encode_json(again))
+    print(encode_json(decode_json[Message_](encode_json(again))) == encode_json(again))
+    print(len(encode(Nothing())), len(encode(WordsOther())))
+    try:
+        _ = encode(Other())
+    except error:
+        print(error)
+"""
+
+
+def make(folder: Path, files: dict[str, str], out: str = "made") -> Path:
+    """Writes files and has the command make modules of them."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    command.proto([folder / name for name in files], [folder], folder / out)
+    return folder / out
+
+
+@needs_protoc
+def test_the_module_of_the_tests_is_what_is_made(tmp_path: Path) -> None:
+    command.proto([HERE / "every.proto"], [HERE], tmp_path / "made")
+    for made in ["every_pb.mojo", "__init__.mojo"]:
+        assert (tmp_path / "made" / made).read_text() == (
+            HERE / "messages" / made
+        ).read_text()
+
+
+@needs_protoc
+def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
+    made = make(
+        tmp_path,
+        {"words.proto": WORDS, "deep/down/other.proto": OTHER, "words2.proto": SECOND},
+    )
+    modules = sorted(made.rglob("*_pb.mojo"))
+    assert [path.name for path in modules] == ["other_pb.mojo", "words2_pb.mojo", "words_pb.mojo"]
+    for module in modules:
+        before = module.read_text()
+        subprocess.run(
+            [Path(sys.executable).parent / "mblack", "-q", "--include", r"\.mojo$", module],
+            check=True,
+        )
+        assert module.read_text() == before, "not as the formatter has it"
+    source = tmp_path / "main.mojo"
+    source.write_text(PROGRAM)
+    built = build(source, BUILD / "cli" / "proto_words")
+    assert built.returncode == 0, built.stdout
+    said = subprocess.run([BUILD / "cli" / "proto_words"], capture_output=True, text=True)
+    assert said.stdout.splitlines() == [
+        "True 9 -5",
+        '{"self":1,"def":"d","list":{"items":[{"self":2}]},"other":{"name":"n",'
+        '"packed":[3],"expanded":[1,2],"second":{"s":"s"}},"next":{"name":"NUMBER"}}',
+        "True",
+        "0 0",
+        "protobuf deep.Other.name (field 1): expected a value, since the field is required",
+    ]
+
+
+@needs_protoc
+def test_a_program_agrees_with_protobuf_of_python() -> None:
+    program = BUILD / "cli" / "proto_judge"
+    built = build(HERE / "judge.mojo", program)
+    assert built.returncode == 0, built.stdout
+    said = subprocess.run(
+        [sys.executable, HERE / "judge.py", program, "--count", str(CASES)],
+        capture_output=True,
+        text=True,
+    )
+    assert said.returncode == 0, said.stdout[-3000:] + said.stderr[-3000:]
+
+
+@needs_protoc
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("syntax = \"proto3\";\nmessage A { int32 a = 0; }", "a.proto:2:23"),
+        ("syntax = \"proto3\";\nimport \"none.proto\";", "none.proto"),
+        ("edition = \"2023\";\nmessage A {}", "edition"),
+        (
+            "syntax = \"proto3\";\nimport \"google/protobuf/type.proto\";\n"
+            "message A { google.protobuf.Type t = 1; }",
+            "google.protobuf.Type is not among",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        make(tmp_path, {"a.proto": text})
+    assert expected in refused.value.message
+    assert not (tmp_path / "made").exists()
+
+
+def test_without_protoc_the_way_to_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(CommandError) as refused:
+        make(tmp_path, {"a.proto": 'syntax = "proto3";'})
+    assert refused.value.remedy == "pip install 'mojo-flare[proto]'"
+
+
+def test_files_have_to_be_there_and_below_a_folder(tmp_path: Path) -> None:
+    missing = flare("proto", "none.proto", cwd=tmp_path)
+    assert (missing.returncode, "there is no file none.proto" in missing.stderr) == (2, True)
+    (tmp_path / "a.proto").write_text('syntax = "proto3";')
+    (tmp_path / "b").mkdir()
+    outside = flare("proto", "-I", "b", "a.proto", cwd=tmp_path)
+    assert outside.returncode == 2
+    assert "-I ." in outside.stderr
+
+
+@pytest.mark.parametrize(
+    ("edges", "groups"),
+    [
+        ({"a": {"b"}, "b": set()}, []),
+        ({"a": {"a"}}, [{"a"}]),
+        ({"a": {"b"}, "b": {"a", "c"}, "c": {"d"}, "d": {"c"}}, [{"a", "b"}, {"c", "d"}]),
+        ({"a": {"elsewhere"}}, []),
+    ],
+)
+def test_messages_that_hold_themselves_are_found(
+    edges: dict[str, set[str]], groups: list[set[str]]
+) -> None:
+    found: dict[int, set[str]] = {}
+    for node, group in recursive_groups(edges).items():
+        found.setdefault(group, set()).add(node)
+    assert sorted(found.values(), key=min) == groups
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        (" One.\n", ['    """One."""']),
+        (" One.\n\n Two.\n", ['    """One.', "", "    Two.", '    """']),
+        (' A "quote"\n', ['    """A "quote"."""']),
+        (' """\\\n', ["    \"\"\"'''\\\\\"\"\""]),
+    ],
+)
+def test_comments_become_docstrings(text: str, lines: list[str]) -> None:
+    assert layout.docstring(4, text) == lines
+
+
+def test_modules_have_names_that_programs_can_import() -> None:
+    assert names.module("a-b/class/1.proto") == ["a_b", "class_", "_1_pb"]
