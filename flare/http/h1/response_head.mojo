@@ -177,10 +177,13 @@ def content_end(
         return ContentEnd.NONE
     if status == SWITCHING_PROTOCOLS:
         return ContentEnd.OTHER_PROTOCOL
-    if status < 200 or status == 204 or status == 304:
+    if status < 200 or status == 304:
         return ContentEnd.NONE
+    # Any 2xx opens the tunnel, 204 too (RFC 9110 section 9.3.6).
     if request_method == Method.CONNECT and status < 300:
         return ContentEnd.OTHER_PROTOCOL
+    if status == 204:
+        return ContentEnd.NONE
     ref framing = head.framing
     # The RFC lets a client drop the length of this pair. Peers that choose the
     # other one see another end of the response, so we trust neither.

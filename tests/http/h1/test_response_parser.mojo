@@ -78,6 +78,12 @@ def test_how_content_ends() raises:
             "[200 OK 1.1\nContent-Length: 9\n||]!\n",
         ),
         _Row(
+            "9112-6.3 (2) CONNECT, 204",
+            "CONNECT",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            "[204 No Content 1.1\n||]!\n",
+        ),
+        _Row(
             "9112-6.3 (2) CONNECT refused",
             "CONNECT",
             "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno",
