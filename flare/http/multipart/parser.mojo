@@ -47,6 +47,8 @@ struct MultipartParser(Movable):
     # Behind a part: its head can still be read.
     comptime _BETWEEN: UInt8 = 3
     comptime _END: UInt8 = 4
+    # At the empty line behind the fields of a part.
+    comptime _EMPTY_LINE: UInt8 = 5
 
     def __init__(
         out self,
@@ -141,8 +143,14 @@ struct MultipartParser(Movable):
         if self._state == Self._FIELDS:
             if not self._read_fields():
                 return MultipartEvent.NEEDS_OCTETS
-            self._state = Self._CONTENT
+            self._state = Self._EMPTY_LINE
             return MultipartEvent.PART
+        if self._state == Self._EMPTY_LINE:
+            var line = self._read_empty_line()
+            if line.length == NEEDS_MORE:
+                return MultipartEvent.NEEDS_OCTETS
+            if line.length != NO_MATCH:
+                return self._end_part_at(line)
         if self._state == Self._CONTENT:
             return self._read_content()
         self._drop(len(self._input))
@@ -180,16 +188,17 @@ struct MultipartParser(Movable):
         self._part_len = 0
         self._section_len = 0
 
-    def _end_part(
-        mut self, state: UInt8
+    def _end_part_at(
+        mut self, line: DelimiterMatch
     ) raises MultipartError -> MultipartEvent:
+        self._drop(line.length)
         if not self._decoder.is_complete():
             raise self._broken(_WANTS_ENCODING, 0)
-        self._state = state
+        self._state = Self._END if line.is_last else Self._BETWEEN
         return MultipartEvent.PART_END
 
     def _read_fields(mut self) raises MultipartError -> Bool:
-        """Takes whole field lines; True behind the empty one."""
+        """Takes whole field lines; True at the empty one."""
         while True:
             var end = find_octet_within(
                 self._input.unsafe_base(), self._scanned, len(self._input), _CR
@@ -207,17 +216,25 @@ struct MultipartParser(Movable):
                     "a line ends with CRLF (RFC 2046 section 5.1.1)", end + 1
                 )
             self._section_len += end + 2
-            if end > 0:
-                self._note_field(end)
-            self._drop(end + 2)
             if end == 0:
                 break
+            self._note_field(end)
+            self._drop(end + 2)
         if not self._has_disposition:
-            raise self._broken(_WANTS_DISPOSITION, 0)
+            raise self._broken(_WANTS_DISPOSITION, 2)
         self._part_count += 1
         if self._part_count > self._limits.part_count_max:
             raise self._too_large("there are more parts than part_count_max")
         return True
+
+    def _read_empty_line(mut self) -> DelimiterMatch:
+        """Takes the empty line before content. It is the boundary's own where a
+        part has no content (RFC 2046 section 5.1.1, `body-part`)."""
+        var line = match_delimiter(self._input.span(), Span(self._delimiter))
+        if line.length == NO_MATCH:
+            self._drop(2)
+            self._state = Self._CONTENT
+        return line
 
     def _note_field(mut self, length: Int) raises MultipartError:
         var line = self._input.span()[:length]
@@ -279,8 +296,7 @@ struct MultipartParser(Movable):
                 continue
             if line.length == NEEDS_MORE:
                 return MultipartEvent.NEEDS_OCTETS
-            self._drop(line.length)
-            return self._end_part(Self._END if line.is_last else Self._BETWEEN)
+            return self._end_part_at(line)
 
     def _lend(mut self, length: Int) raises MultipartError -> Bool:
         """Makes octets at the head the next data; False if they decode to

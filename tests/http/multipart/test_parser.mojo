@@ -24,6 +24,13 @@ def _rows() -> List[_Row]:
         _Row("7578-4.2 field", _A + "x" + _E, "a=x|"),
         _Row("2046-5.1.1 no part", "--b--\r\n", ""),
         _Row("2046-5.1.1 empty content", _A + _E, "a=|"),
+        _Row("2046-5.1.1 no content", _A + "--b--", "a=|"),
+        _Row(
+            "2046-5.1.1 no content, two",
+            _A + _A + "2" + _E,
+            "a=|a=2|",
+        ),
+        _Row("2046-5.1.1 no content, not it", _A + "--bx" + _E, "a=--bx|"),
         _Row("2046-5.1.1 two", _A + "1\r\n" + _A + "2" + _E, "a=1|a=2|"),
         _Row(
             "2046-5.1.1 lines",
