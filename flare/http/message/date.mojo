@@ -243,7 +243,7 @@ def _moment(
     var date = CivilDate(year, month_index + 1, day)
     var number = day_number(date)
     # A day that the month does not have reads back as one of the next month.
-    if year > 0 and civil_date(number) != date:
+    if civil_date(number) != date:
         return None
     return number * _DAY_S + second
 

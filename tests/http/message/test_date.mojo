@@ -115,6 +115,8 @@ def test_refuses() raises:
         "Sun, 31 Nov 1994 08:49:37 GMT",
         "Sun, 29 Feb 1900 08:49:37 GMT",
         "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 31 Nov 0000 08:49:37 GMT",
+        "Sun Nov 83 08:49:37 0000",
         "Sun, 06 Nov 1994 24:49:37 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT",
         "Sun, 06 Nov 1994 08:49:61 GMT",
