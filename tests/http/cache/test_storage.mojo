@@ -58,6 +58,22 @@ def test_what_is_stored() raises:
         ),
         _Row("3 says nothing", 200, "", "", _USELESS, _USELESS),
         _Row(
+            "3 no-cache, any status",
+            307,
+            "",
+            'Cache-Control: no-cache\nETag: "a"',
+            _USELESS,
+            _USELESS,
+        ),
+        _Row(
+            "3 no-cache, public",
+            307,
+            "",
+            'Cache-Control: no-cache, public\nETag: "a"',
+            _NONE,
+            _NONE,
+        ),
+        _Row(
             "3 s-maxage", 200, "", "Cache-Control: s-maxage=1", _NONE, _USELESS
         ),
         _Row(

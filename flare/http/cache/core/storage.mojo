@@ -104,8 +104,12 @@ def store_refusal(
     var lifetime = freshness_lifetime(status, headers, control, policy, times)
     if lifetime.seconds > 0:
         return StoreRefusal.NONE
-    if not lifetime.is_explicit and not control.no_cache:
-        return StoreRefusal.USELESS
+    if not lifetime.is_explicit:
+        # What is always validated has no lifetime, but needs what section 3
+        # asks for as any other.
+        var may_be_kept = is_heuristic(status) or control.is_public
+        if not control.no_cache or not may_be_kept:
+            return StoreRefusal.USELESS
     if control.stale_while_revalidate_s or control.stale_if_error_s:
         return StoreRefusal.NONE
     if "etag" in headers or "last-modified" in headers:
