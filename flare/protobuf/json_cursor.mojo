@@ -125,7 +125,6 @@ struct JsonCursor(Movable):
         return name^
 
     def string(mut self) raises ProtobufError -> String:
-        """Reads a string."""
         if self.peek() != QUOTE:
             raise self.unexpected("a string")
         var start = self.at + 1

@@ -423,7 +423,6 @@ def _suits[F: AnyType, kind: FieldKind, key: FieldKind]() -> Bool:
 
 
 def _is_value[T: AnyType](kind: FieldKind) -> Bool:
-    """Tells whether a type is the one for values of a kind."""
     comptime if T == Bool:
         return kind == FieldKind.BOOL
     elif T == String:
