@@ -2,7 +2,7 @@
 # FLAGS=--all widens `make autobahn`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan fuzz autobahn lines walks bench bench-quick examples docs chat-proof nightly wheel release-check clean setup
+.PHONY: run test check format test-asan fuzz autobahn lines walks bench bench-quick examples docs chat-proof differential nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -17,6 +17,7 @@ bench: ; @$(SETUP) bench && $(PY) bench/bench.py run
 bench-quick: ; @$(SETUP) bench && $(PY) bench/bench.py run --quick
 examples: setup ; @$(PY) tools/test.py examples
 chat-proof: setup ; @$(PY) tests/wire/chat_proof.py $(FLAGS)
+differential: setup ; @$(PY) tests/differential/differential.py -n $(or $(N),10000) $(FLAGS)
 nightly: ; @$(SETUP) nightly && $(PY) tools/test.py nightly
 docs: ; @$(SETUP) docs && $(PY) tools/docs.py
 wheel: ; @$(SETUP) run && $(PY) tools/package.py wheel

@@ -2,10 +2,10 @@
 
 Parts, quickest first: check (format, layers, style, tests, docs), refusals
 (programs that must not build), unit, cross, size (of what the compiler
-generates), fuzz, vectors, examples, cli (the wheel and the command), wire,
-deploy (what is in deploy/); asan and nightly only when named, and changed: what a
-change can break first. An argument with a slash is a path: a test file, or a folder
-of them.
+generates), fuzz, vectors, differential, examples, cli (the wheel and the command),
+wire, deploy (what is in deploy/); asan and nightly only when named, and changed:
+what a change can break first. An argument with a slash is a path: a test file, or a
+folder of them.
 """
 
 import importlib.util
@@ -14,6 +14,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import build_size
 import changed
@@ -35,6 +36,8 @@ CROSS_TARGETS = [
 # A fast machine looks no further than a slow one: what fails fails on both.
 FUZZ_RUNS = 50_000
 FUZZ_SECONDS = 10
+DIFFERENTIAL_INPUTS = 2_000
+DIFFERENTIAL_INPUTS_NIGHTLY = 100_000
 # Four processes share the files of tests that wait for more than they compute.
 TOGETHER = ("-n", "4", "--dist", "loadfile")
 
@@ -112,13 +115,26 @@ def fuzz(report: Report) -> None:
     fuzz_targets.run(report, options, [])
 
 
+def module_of(path: Path) -> ModuleType:
+    """Loads a file of tests, which is on no path of modules."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def differential(report: Report, count: int, *judges: str) -> None:
+    """Compares the parsers with others on so many inputs a subject."""
+    program = ROOT / "tests" / "differential" / "differential.py"
+    module_of(program).run(report, count, judges)
+
+
 def vectors(report: Report) -> None:
     runner = ROOT / "tests" / "vectors" / "run_vectors.py"
     if not runner.exists():
         return
-    spec = importlib.util.spec_from_file_location("run_vectors", runner)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(runner)
     passed, _, skipped, failures = module.run()
     report.passed("vectors", passed)
     for failure in failures:
@@ -193,6 +209,9 @@ def whole(report: Report) -> None:
 def nightly(report: Report) -> None:
     """Runs what takes minutes."""
     report.step("programs of pages", check_docs.run_programs, True)
+    report.step(
+        "other parsers", differential, DIFFERENTIAL_INPUTS_NIGHTLY
+    )
     report.step("wire tests, whole", whole)
     for folder in ("tests/wire", "tests/deploy", "tests/cli"):
         report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")
@@ -235,6 +254,9 @@ PARTS = {
     "size": lambda report: report.step("build sizes", build_size.run),
     "fuzz": lambda report: report.step("fuzz targets", fuzz),
     "vectors": lambda report: report.step("vectors", vectors),
+    "differential": lambda report: report.step(
+        "other parsers", differential, DIFFERENTIAL_INPUTS, "Python"
+    ),
     "examples": lambda report: examples_and_pages(report),
     "cli": lambda report: report.step("package and command", cli),
     "wire": lambda report: report.step("wire tests", wire),

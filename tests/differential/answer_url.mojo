@@ -1,0 +1,47 @@
+"""URLs, as the URL parser reads them."""
+
+from flare.url.parts import UrlParseError
+from flare.url.url import Url
+from tests.differential.quoted import quoted
+
+
+def answer_url(input: Span[UInt8, _]) -> String:
+    """Parses a URL at a base.
+
+    Args:
+        input: The base, a NUL, and the text; no base if that is empty.
+
+    Returns:
+        `M` and the members of the URL class, or `E refuse:` and the reason.
+    """
+    var end = 0
+    while end < len(input) and input[end] != 0:
+        end += 1
+    var base = String(from_utf8_lossy=input[:end])
+    var text = String(from_utf8_lossy=input[min(end + 1, len(input)) :])
+    try:
+        var url = _parse(text, base)
+        var answer = String("M")
+        for part in [
+            url.href(),
+            url.protocol(),
+            url.username(),
+            url.password(),
+            url.host(),
+            url.hostname(),
+            url.port(),
+            url.pathname(),
+            url.search(),
+            url.hash(),
+        ]:
+            answer.write(" ", quoted(part.as_bytes()))
+        answer.write(" E end")
+        return answer^
+    except error:
+        return String("E refuse:", String(error.reason).replace(" ", "_"))
+
+
+def _parse(input: String, base: String) raises UrlParseError -> Url:
+    if base.byte_length() > 0:
+        return Url.parse(input, Url.parse(base))
+    return Url.parse(input)

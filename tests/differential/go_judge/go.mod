@@ -1,0 +1,3 @@
+module differential/judge
+
+go 1.23

@@ -1,0 +1,52 @@
+"""The comparison with other parsers: what counts as a difference, and that the
+classes in docs/conformance.md are those that a run knows."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "differential"))
+
+import classes  # noqa: E402
+import differential  # noqa: E402
+import tables  # noqa: E402
+from subjects import SUBJECTS  # noqa: E402
+
+REQUEST = next(subject for subject in SUBJECTS if subject.name == "request")
+ONE = "M GET / 1.1 keep a:b - - "
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        (ONE + "E end", ONE + "E end", None),
+        (ONE + "E end", ONE + "E partial", "end / partial"),
+        ("E refuse:7", "E refuse:malformed_line", None),
+        ("E refuse:7", ONE + "E end", "refuse:7 / take"),
+        (ONE + ONE + "E end", ONE + 'E refuse:bad_x:_"y"', "take / refuse:bad_x"),
+        (ONE + "E end", ONE.replace("a:b -", "a:b c") + "E end", "differ:content"),
+        (ONE + "E end", ONE.replace("keep", "~") + "E end", None),
+        (ONE + "E refuse:7", ONE.replace("keep", "~") + "E end", "refuse:7 / end"),
+    ],
+)
+def test_first_difference(ours: str, theirs: str, found: str | None) -> None:
+    assert differential.difference(ours, theirs, REQUEST) == found
+
+
+def test_class_is_found_by_difference_judge_and_input() -> None:
+    upgrade = b"GET / HTTP/1.1\r\nUpgrade: x\r\n\r\n"
+    assert classes.find("request", "Node", "take / end", upgrade) is not None
+    assert classes.find("request", "Node", "take / end", b"GET /") is None
+    assert classes.find("request", "Go", "take / end", upgrade) is None
+    assert classes.find("json", "Node", "take / end", upgrade) is None
+
+
+def test_classes_have_different_names() -> None:
+    for subject in SUBJECTS:
+        names = [row.name for row in classes.of(subject.name)]
+        assert len(names) == len(set(names)), subject.name
+
+
+def test_page_has_the_classes_that_are_known() -> None:
+    assert tables.problems() == []
