@@ -250,7 +250,7 @@ DATE_CLASSES = [
           "Go takes hours of one digit, names in any case, days of one digit and spaces between", GO),
     Class(DATE, "years of two digits", "differ:seconds", "9110 5.6.7", FLARE,
           "at most 50 years ahead of now; Go cuts at 69, whatever the year", GO, rb"-\d\d "),
-    Class(DATE, "a leap second, or a day that is not the first three letters of one", "take / refuse:parsing", "9110 5.6.7", FLARE,
+    Class(DATE, "a leap second", "take / refuse:parsing", "9110 5.6.7", FLARE,
           "`second` may be 60; Go refuses it", GO, rb":60"),
 ]
 
