@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 
 class Report:
@@ -51,6 +53,19 @@ class Report:
             f" {len(self.failures) - failed} failed ({seconds:.0f} s)",
             flush=True,
         )
+
+    def beside(self, one: Callable[["Report"], None], other: Callable[["Report"], None]) -> None:
+        """Runs two pieces of work at once; what the second one counts is added at
+        the end, so that the steps of each count their own."""
+        apart = Report()
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(other, apart)
+            one(self)
+            done.result()
+        self.pass_count += apart.pass_count
+        self.skip_count += apart.skip_count
+        self.failures += apart.failures
+        self.times += apart.times
 
     def close(self) -> int:
         """Prints the end of the run; gives the exit code."""

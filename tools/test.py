@@ -62,19 +62,21 @@ def check_tools(report: Report) -> None:
 
 
 def check(report: Report) -> None:
+    # The code of the docs is one program, which takes one core.
+    report.beside(
+        lambda r: (check_sources(r), r.step("tests of the tools", check_tools)),
+        lambda r: r.step("docs", check_docs.run),
+    )
+
+
+def check_sources(report: Report) -> None:
     report.step("format", check_format)
-    report.step(
-        "layers", lambda r: r_problems(r, "layers", check_layers.problems(ROOT))
-    )
-    report.step(
-        "style", lambda r: r_problems(r, "style", check_style.problems(ROOT))
-    )
-    report.step(
-        "tests can fail",
-        lambda r: r_problems(r, "tests", check_tests.problems(ROOT)),
-    )
-    report.step("tests of the tools", check_tools)
-    report.step("docs", check_docs.run)
+    for name, problems in (
+        ("layers", check_layers.problems),
+        ("style", check_style.problems),
+        ("tests can fail", check_tests.problems),
+    ):
+        report.step(name, lambda r: r_problems(r, name, problems(ROOT)))
 
 
 def r_problems(report: Report, name: str, problems: list[str]) -> None:
@@ -219,13 +221,7 @@ def nightly(report: Report) -> None:
 
 def check_changed(report: Report) -> None:
     """Runs the checks, and the tests that what has changed can break first."""
-    report.step("format", check_format)
-    for name, problems in (
-        ("layers", check_layers.problems),
-        ("style", check_style.problems),
-        ("tests can fail", check_tests.problems),
-    ):
-        report.step(name, lambda r: r_problems(r, name, problems(ROOT)))
+    check_sources(report)
     files = changed.changed_files(ROOT)
     choice = changed.choose(ROOT, files)
     print("changed: " + " ".join(map(str, files)))
