@@ -16,7 +16,7 @@ from report import Report
 from toolchain import ASAN_ENVIRONMENT, ASAN_OPTIONS, BUILD, ROOT, build, environment
 
 # As many as are built at once: each compiles what it reaches of the library, which is
-# nearly all, and takes half as long for that as for a quarter of the tests.
+# nearly all.
 BATCH_COUNT = 2
 # What ASan adds makes the compiler's time grow faster than the program.
 ASAN_BATCH_COUNT = 24
