@@ -4,6 +4,7 @@ from flare.http.client.attempt import Attempt, Step
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.pool import ClientConnection
 from flare.http.client.transport import Transport
+from flare.http.exchange.supply import Supply
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import RequestFraming
 from flare.net import RawSocket, SocketAddr
@@ -108,7 +109,7 @@ struct Link(Movable):
         ref attempt = self._attempt[]
         attempt.begin(target.method, RequestFraming.none(), is_strict=False)
         attempt.outgoing.output.append(Span(target.request))
-        attempt.outgoing.end_content()
+        attempt.outgoing.supply = Supply.ALL
         self.octet_count = 0
 
     def turn(
