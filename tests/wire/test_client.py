@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from conftest import wait_until
 from raw_server import Connection, RawServer, answering, once
 
 
@@ -364,6 +365,7 @@ def test_who_answers_without_asking_is_not_sent_the_content(fetcher):
     for number in (1, 2):
         answer = fetcher.get(server.url, method="POST", octets="abc", expect=1)
         assert answer["body"] == str(number), answer
+    assert wait_until(lambda: len(behind) == 2)
     server.close()
     assert behind == [b"", b""]
 

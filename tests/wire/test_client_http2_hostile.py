@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from conftest import wait_until
 from raw_http2 import (
     ENHANCE_YOUR_CALM,
     CANCEL,
@@ -98,7 +99,7 @@ def test_who_answers_without_asking_is_not_sent_the_content(fetcher):
     server = meet(fetcher, handle)
     for _ in range(2):
         assert fetcher.get("/", **POST, expect=1)["body"] == "ok"
-    fetcher.client()
+    assert wait_until(lambda: len(ends) == 2)
     server.close()
     assert ends == [RST_STREAM] * 2
     assert server.connection_count == 1
