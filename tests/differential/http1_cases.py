@@ -3,6 +3,8 @@ deviations that request smuggling is made of."""
 
 from random import Random
 
+from edits import INSERT, edited
+
 METHODS = [b"GET", b"POST", b"PUT", b"HEAD", b"OPTIONS", b"DELETE", b"PATCH"]
 ODD_METHODS = [
     *(b"get", b"CONNECT", b"TRACE", b"PRI", b"M-SEARCH", b"QUERY", b"FOO", b"G/T"),
@@ -214,14 +216,10 @@ def mutated(random: Random, data: bytes) -> bytes:
         return data
     place = random.randrange(len(data))
     kind = random.randrange(8)
-    if kind < 3:
-        return data[:place] + random.choice(INSERTED) + data[place:]
-    if kind == 3:
-        return data[:place] + data[place + 1 :]
-    if kind == 4:
-        return data[:place] + random.choice(INSERTED) + data[place + 1 :]
-    if kind == 5:
-        return data[:place]
+    if kind <= 5:
+        # Insertions are three times as likely as each of the others.
+        edit = max(kind - 2, INSERT)
+        return edited(data, place, edit, lambda: random.choice(INSERTED))
     lines = data.split(b"\r\n")
     place = random.randrange(len(lines))
     if kind == 6:

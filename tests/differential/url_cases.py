@@ -2,6 +2,8 @@
 
 from random import Random
 
+from edits import CUT, edited
+
 SCHEMES = ["http", "https", "HTTP", "ftp", "ws", "wss", "file", "x", "mailto", "data", "javascript", "h+t", "1x", "x-y", "blob"]
 HOSTS = [
     *("h", "example.com", "EXAMPLE.com", "a.b.c", "127.0.0.1", "0x7f.1", "256.1.1.1", "1.2.3", "0x", "1", "017700000001"),
@@ -49,13 +51,7 @@ def mutated(random: Random, text: str) -> str:
     for _ in range(random.choice((0, 0, 1, 1, 2))):
         place = random.randrange(len(text) + 1)
         added = code_point(random) if random.random() < 0.1 else random.choice(INSERTED)
-        kind = random.randrange(3)
-        if kind == 0:
-            text = text[:place] + added + text[place:]
-        elif kind == 1:
-            text = text[:place] + text[place + 1 :]
-        else:
-            text = text[:place] + added + text[place + 1 :]
+        text = edited(text, place, random.randrange(CUT), lambda: added)
     return text
 
 

@@ -2,6 +2,8 @@
 
 from random import Random
 
+from edits import CUT, edited
+
 NUMBERS = [
     *("0", "-0", "1", "-1", "1.5", "1e3", "1E+3", "1e-3", "01", "1.", ".5", "-", "+1", "1e", "1e+", "0x1", "--1", "1e400", "-1e400"),
     *("9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "18446744073709551616"),
@@ -55,15 +57,8 @@ def json_case(random: Random) -> bytes:
     octets = text.encode("utf-8", "surrogatepass")
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         place = random.randrange(len(octets) + 1)
-        kind = random.randrange(4)
-        if kind == 0:
-            octets = octets[:place] + random.choice(INSERTED) + octets[place:]
-        elif kind == 1:
-            octets = octets[:place] + octets[place + 1 :]
-        elif kind == 2:
-            octets = octets[:place] + random.choice(INSERTED) + octets[place + 1 :]
-        else:
-            octets = octets[:place]
+        kind = random.randrange(CUT + 1)
+        octets = edited(octets, place, kind, lambda: random.choice(INSERTED))
     return octets
 
 
@@ -100,14 +95,9 @@ DATE_MARKS = list(" ,-:0123456789GMTa") + ["  ", "Sun", "Nov", "\t", "/"]
 def text_mutated(random: Random, text: str, marks: list[str]) -> str:
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         place = random.randrange(len(text) + 1)
-        kind = random.randrange(3)
+        kind = random.randrange(CUT)
         added = random.choice(marks)
-        if kind == 0:
-            text = text[:place] + added + text[place:]
-        elif kind == 1:
-            text = text[:place] + text[place + 1 :]
-        else:
-            text = text[:place] + added + text[place + 1 :]
+        text = edited(text, place, kind, lambda: added)
     return text
 
 
@@ -192,14 +182,7 @@ def multipart_case(random: Random) -> bytes:
     octets = b"".join(out)
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         place = random.randrange(len(octets) + 1)
-        kind = random.randrange(4)
+        kind = random.randrange(CUT + 1)
         mark = random.choice(FORM_MARKS)
-        if kind == 0:
-            octets = octets[:place] + mark + octets[place:]
-        elif kind == 1:
-            octets = octets[:place] + octets[place + 1 :]
-        elif kind == 2:
-            octets = octets[:place] + mark + octets[place + 1 :]
-        else:
-            octets = octets[:place]
+        octets = edited(octets, place, kind, lambda: mark)
     return octets
