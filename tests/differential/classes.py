@@ -191,7 +191,7 @@ HTTP2_CLASSES = [
           "crumbs are joined by `; `, so that an empty last one leaves a space at the end; h2 joins first and then refuses it"),
     http2("a malformed request that h2 takes", rf"reset-it / {EVENT}", "9113 8.2.1, 8.3.1", FLARE,
           "h2 does not look into `:scheme`, `:path` and `:authority`, nor at all control octets and names"),
-    http2("a frame judged by its head", rf"end / refuse:.*", "9113 4.1", BOTH,
+    http2("a frame judged by its head", r"end / refuse:.*", "9113 4.1", BOTH,
           "h2 judges the stream of a frame before its payload has come; flare judges whole frames"),
     http2("fields behind a stream's end", rf"{EVENT} / refuse:PROTOCOL_ERROR:ProtocolError:(Cannot_set_END_STREAM.*|Invalid_input_StreamInputs.*|.*informational.*)", "9113 5.1", FLARE,
           "flare has reset the stream, and ignores what follows; h2 looks into the fields first"),

@@ -8,15 +8,12 @@ found into docs/conformance.md.
 """
 
 import argparse
-import base64
-import hashlib
 import os
 import re
 import shutil
 import struct
 import subprocess
 import sys
-import tarfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -32,6 +29,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
 import classes  # noqa: E402
 import tables  # noqa: E402
+from npm import NoPackage, unpack  # noqa: E402
 from subjects import SUBJECTS, Subject  # noqa: E402
 
 BATCH = 20_000
@@ -107,29 +105,13 @@ SEMANTICS_SHA512 = (
 
 
 def semantics() -> Path | None:
-    """Unpacks the judge of caches, if npm has it and its digest is the known one."""
-    folder = BUILD / "http-cache-semantics"
-    if folder.exists():
-        return folder
-    if shutil.which("npm") is None:
+    """Unpacks the judge of caches, if npm has it."""
+    try:
+        return unpack(SEMANTICS, SEMANTICS_SHA512, BUILD / "http-cache-semantics")
+    except NoPackage:
         return None
-    packed = subprocess.run(
-        ["npm", "pack", "--silent", SEMANTICS],
-        cwd=BUILD,
-        capture_output=True,
-        text=True,
-        timeout=RUN_TIMEOUT_S,
-    )
-    if packed.returncode != 0:
-        return None
-    archive = BUILD / packed.stdout.split()[-1]
-    digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest())
-    if digest.decode() != SEMANTICS_SHA512:
-        sys.exit(f"differential: {SEMANTICS} is another one than was pinned")
-    with tarfile.open(archive) as content:
-        content.extractall(folder.with_suffix(".part"), filter="data")
-    (folder.with_suffix(".part") / "package").rename(folder)
-    return folder
+    except ValueError as error:
+        sys.exit(f"differential: {error}")
 
 
 class NodeJudge(Judge):
