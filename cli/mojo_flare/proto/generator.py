@@ -196,16 +196,18 @@ class Module:
     def comment(self, path: tuple[int, ...]) -> str:
         return self.comments.get(path, "")
 
+    def _head(self, known: Type, trait: str, count: str) -> list[str]:
+        """What a struct begins with: its name, what its comment says, its constants."""
+        lines = [f"struct {known.name}({trait}):"]
+        if documented := docstring(4, self.comment(known.path)):
+            lines += [*documented, ""]
+        return lines + [f'    comptime NAME = "{known.full}"', f"    comptime {count}"]
+
     def enumeration(self, known: Type) -> list[str]:
         self.front |= {"EnumRow", "Enumeration"}
         values = known.descriptor.value
-        lines = ["@fieldwise_init", f"struct {known.name}(Enumeration):"]
-        if documented := docstring(4, self.comment(known.path)):
-            lines += [*documented, ""]
-        lines += [
-            f'    comptime NAME = "{known.full}"',
-            f"    comptime VALUE_COUNT = {len(values)}",
-        ]
+        count = f"VALUE_COUNT = {len(values)}"
+        lines = ["@fieldwise_init", *self._head(known, "Enumeration", count)]
         rows = [f'EnumRow({value.number}, "{value.name}")' for value in values]
         lines += _table("VALUES: Array[EnumRow, Self.VALUE_COUNT]", rows)
         for index, value in enumerate(values):
@@ -232,13 +234,7 @@ class Module:
         self.front.add("FieldRow")
         if slots:
             self.front.add("FieldKind")
-        lines = [f"struct {known.name}(Message):"]
-        if documented := docstring(4, self.comment(known.path)):
-            lines += [*documented, ""]
-        lines += [
-            f'    comptime NAME = "{known.full}"',
-            f"    comptime FIELD_COUNT = {len(slots)}",
-        ]
+        lines = self._head(known, "Message", f"FIELD_COUNT = {len(slots)}")
         rows = [f"FieldRow({', '.join(slot.row)})" for slot in slots]
         lines += _table(
             "FIELDS: Array[FieldRow, Self.FIELD_COUNT]", rows,
