@@ -1,8 +1,7 @@
 """URLs, as the URL parser reads them."""
 
-from flare.url.parts import UrlParseError
-from flare.url.url import Url
 from tests.differential.quoted import quoted
+from tests.support.url_parts import url_at, url_members
 
 
 def answer_url(input: Span[UInt8, _]) -> String:
@@ -20,28 +19,11 @@ def answer_url(input: Span[UInt8, _]) -> String:
     var base = String(from_utf8_lossy=input[:end])
     var text = String(from_utf8_lossy=input[min(end + 1, len(input)) :])
     try:
-        var url = _parse(text, base)
+        var url = url_at(text, base)
         var answer = String("M")
-        for part in [
-            url.href(),
-            url.protocol(),
-            url.username(),
-            url.password(),
-            url.host(),
-            url.hostname(),
-            url.port(),
-            url.pathname(),
-            url.search(),
-            url.hash(),
-        ]:
+        for part in url_members(url):
             answer.write(" ", quoted(part.as_bytes()))
         answer.write(" E end")
         return answer^
     except error:
         return String("E refuse:", String(error.reason).replace(" ", "_"))
-
-
-def _parse(input: String, base: String) raises UrlParseError -> Url:
-    if base.byte_length() > 0:
-        return Url.parse(input, Url.parse(base))
-    return Url.parse(input)
