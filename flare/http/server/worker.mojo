@@ -227,7 +227,7 @@ struct Worker(Movable):
     def _on_connection(mut self, slot: Int, event: Event):
         ref connection = self._table.at(slot)
         var action = NextAction.WAIT
-        if unlikely(connection.request.job.__bool__()):
+        if unlikely(connection.request.call.job.__bool__()):
             self._on_offloaded(slot)
             return
         if unlikely(event.is_writable and has_to_write(connection)):
@@ -443,7 +443,7 @@ struct Worker(Movable):
         if self._state.now_ms < connection.deadline_ms:
             self._arm(slot)
             return
-        var had_job = connection.request.job.__bool__()
+        var had_job = connection.request.call.job.__bool__()
         self._carry_out(slot, on_timeout(connection, self._state))
         if had_job:
             self._jobs.threads.drop_gone()

@@ -7,11 +7,7 @@ from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h1.body_decoder import DetachedBody
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body
-from flare.http.message.body_reader import BodyError
-from flare.http.message.request import CancelFlag, TlsPeer
-from flare.http.handler.handler import RequestPolicy
-from flare.http.handler.route_memo import RouteMemo
-from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
+from flare.http.message.request import TlsPeer
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import (
     CHECKS_PHASES,
@@ -23,12 +19,17 @@ from flare.http.server.connection.phase import (
     action_after,
     phase_of,
 )
+from flare.http.server.connection.request_call import (
+    Intake,
+    NOBODY_WAITS,
+    RequestCall,
+)
 from flare.http.server.connection.tls import TlsLink
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
 from flare.sys.errno import EINTR, EINVAL, ENOSYS, ENOTSUP
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import OwnedPointer
 from std.sys.intrinsics import unlikely
 
 
@@ -169,37 +170,16 @@ struct PendingWrite(Movable):
 struct StreamedContent(Movable):
     """Content that a handler elsewhere reads while it arrives."""
 
-    var intake: DetachedBody
+    var body: DetachedBody
     """Takes off the framing."""
-    var pipe: BodyPipe
-    """Where the content goes."""
-    var owes_continue: Bool
-    """True if the client waits for 100 (Continue)."""
     var is_paused: Bool
     """True if nothing is received until the handler rings."""
-    var handler_timeout_ms: Int
-    """How long each of the handler's turns may take."""
-    var client_ms: Int
-    """How long the client was waited for, but for the current wait."""
     var has_response: Bool
     """True once the response has begun, behind whose head it goes on."""
 
-    def __init__(
-        out self,
-        var intake: DetachedBody,
-        pipe: BodyPipe,
-        owes_continue: Bool,
-        handler_timeout_ms: Int,
-    ):
-        """Makes content of which nothing was handed on, for a client that waits
-        for 100 (Continue) if `owes_continue`. Each of the handler's turns may
-        take `handler_timeout_ms`."""
-        self.intake = intake^
-        self.pipe = pipe.copy()
-        self.owes_continue = owes_continue
-        self.is_paused = owes_continue
-        self.handler_timeout_ms = handler_timeout_ms
-        self.client_ms = 0
+    def __init__(out self, var body: DetachedBody, is_paused: Bool):
+        self.body = body^
+        self.is_paused = is_paused
         self.has_response = False
 
 
@@ -213,36 +193,23 @@ struct RequestState(Movable):
     """The part of it that has arrived, if it waits for more."""
     var pending: Optional[OwnedPointer[PendingWrite]]
     """What of its response the client has not taken."""
-    var job: Optional[ArcPointer[CancelFlag]]
-    """The flag of a handler elsewhere that has it."""
+    var call: RequestCall
+    """Who has it, if it is not answered at once."""
     var content: Optional[OwnedPointer[StreamedContent]]
-    """Its content, if that handler reads it while it arrives."""
-    var is_head: Bool
-    """True if that handler's request is a HEAD."""
+    """Its content, if a handler elsewhere reads it while it arrives."""
     var outlasts_end: Bool
     """True if it stands in a row of requests that came together, or is answered
     later: a client that ends its side behind it may well wait for the answer."""
     var has_followers: Bool
     """True if others of the row stand behind it."""
-    var memo: Optional[OwnedPointer[RouteMemo]]
-    """The route that was found when the handler was asked about it, if it was
-    asked."""
-    var policy: RequestPolicy
-    """What the handler said of it, if it was asked."""
-    var charge: Optional[BodyCharge]
-    """The memory that its content takes here, if it is counted."""
 
     def __init__(out self):
         self.parser = None
         self.pending = None
-        self.job = None
+        self.call = RequestCall()
         self.content = None
-        self.is_head = False
         self.outlasts_end = False
         self.has_followers = False
-        self.memo = None
-        self.policy = RequestPolicy()
-        self.charge = None
 
     def take_parser(mut self) -> OwnedPointer[RequestParser]:
         """Takes the part of a request out; there must be one."""
@@ -250,30 +217,29 @@ struct RequestState(Movable):
 
     def has_all_content(self) -> Bool:
         """Tells whether nothing more is to be received for a handler."""
-        return not self.content or self.content.held()[].intake.is_complete()
+        return self.call.intake == Intake.WHOLE
 
     def goes_both_ways(self) -> Bool:
         """Tells whether content arrives while the response goes out."""
         return self.content.__bool__() and self.content.held()[].has_response
 
+    def end_content(mut self):
+        """Takes no more content for a handler, which has heard why."""
+        self.content = None
+        self.call.charge = None
+        self.call.intake = Intake.WHOLE
+
     def cancel(mut self):
         """Tells a handler elsewhere that nobody waits for it, if there
         is one; what it answers is dropped."""
         if self.content:
-            self.content.take()[].pipe.fail(
-                BodyError(503, "nobody waits for the response any more")
-            )
-            self.charge = None
-        if self.job:
-            self.job.take()[].set()
+            self.end_content()
+        self.call.cancel(503, NOBODY_WAITS)
 
     def drop(mut self):
         """Ends the request, whatever has become of it."""
         self.cancel()
-        self.parser = None
-        self.pending = None
-        self.memo = None
-        self.charge = None
+        self = Self()
 
 
 struct ClientSide(Equatable, TrivialRegisterPassable):
@@ -439,7 +405,7 @@ struct Connection(Movable):
 
     def may_have_job(self) -> Bool:
         """Tells whether a handler elsewhere may have to hear that it ends."""
-        return self.request.job.__bool__() or self.http2.__bool__()
+        return self.request.call.job.__bool__() or self.http2.__bool__()
 
     def finish_writing(mut self):
         """Ends the own direction, over TLS with a notice of it before."""

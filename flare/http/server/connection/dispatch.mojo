@@ -53,6 +53,7 @@ from flare.http.server.connection.transport import (
     COPIED_BODY_LEN_MAX,
     flush_with_body,
 )
+from flare.http.server.connection.request_call import RequestCall
 from flare.http.server.connection.write import feed_upgraded, start_stream
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import likely, unlikely
@@ -76,16 +77,13 @@ def ask_policy(
     The connection keeps the answer, with the server's own limits in place of
     defaults."""
     state.params[].clear()
-    if not connection.request.memo:
-        connection.request.memo = state.take_memo()
-    connection.request.memo.held()[].forget()
-    _lend_memo(connection, state)
+    begin_memo(connection.request.call, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = _lend(parser, connection, state)
     var policy = state.handler[].policy_for(request)
     complete_policy(policy, state)
-    connection.request.policy = policy
+    connection.request.call.policy = policy
 
 
 def complete_policy(mut policy: RequestPolicy, state: WorkerState):
@@ -137,8 +135,8 @@ def answer(
     SHUTDOWN if the connection ends with this response, CLOSE if it is broken.
     """
     state.params[].clear()
-    if unlikely(connection.request.memo.__bool__()):
-        _lend_memo(connection, state)
+    if unlikely(connection.request.call.memo.__bool__()):
+        lend_memo(connection.request.call, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = parser.unsafe_request[ImmUntrackedOrigin](
@@ -154,11 +152,27 @@ def answer(
     return action
 
 
-def _lend_memo(mut connection: Connection, mut state: WorkerState):
-    """Lets a router keep the route of the request at hand, or find it again."""
+def begin_memo(mut call: RequestCall, mut state: WorkerState):
+    """Has the router keep the route of a request that it is about to be asked
+    about."""
+    if not call.memo:
+        call.memo = state.take_memo()
+    call.memo.held()[].forget()
+    lend_memo(call, state)
+
+
+def lend_memo(mut call: RequestCall, mut state: WorkerState):
+    """Lets the router keep the route of the request at hand, or find it again;
+    there must be a memo."""
     # SAFETY: the box outlives the call of the handler, behind which the storage
     # forgets it.
-    state.params[].route_memo = erase_memo(connection.request.memo.held()[])
+    state.params[].route_memo = erase_memo(call.memo.held()[])
+
+
+def give_memo(mut call: RequestCall, mut state: WorkerState):
+    """Gives the room of a route back, if there is one."""
+    if call.memo:
+        state.give_memo(call.memo.take())
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
@@ -184,8 +198,8 @@ def answer_by_head(
     if rest_len < 0 or rest_len > SKIPPED_LEN_MAX or owes_continue:
         parser.end_connection()
     state.params[].clear()
-    if connection.request.memo:
-        _lend_memo(connection, state)
+    if connection.request.call.memo:
+        lend_memo(connection.request.call, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = _lend(parser, connection, state)
@@ -226,8 +240,8 @@ def queue_response[
     )
     connection.request_count += 1
     state.request_count += 1
-    if unlikely(connection.request.memo.__bool__()):
-        state.give_memo(connection.request.memo.take())
+    if unlikely(connection.request.call.memo.__bool__()):
+        give_memo(connection.request.call, state)
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)
@@ -453,7 +467,7 @@ def answer_content_error(
         _request_of_peer(connection, state),
         error.status(),
         String(error.rule.text()),
-        connection.request.is_head,
+        connection.request.call.is_head,
     )
 
 
@@ -508,7 +522,7 @@ def answer_content_full(mut connection: Connection, mut state: WorkerState):
     """Puts the same into the output for a request that a handler has already."""
     var request = _request_of_peer(connection, state)
     _answer_last(
-        connection, state, request, 503, _FULL, connection.request.is_head
+        connection, state, request, 503, _FULL, connection.request.call.is_head
     )
 
 
@@ -539,7 +553,7 @@ def answer_late(mut connection: Connection, mut state: WorkerState):
         request,
         503,
         LATE_ANSWER,
-        connection.request.is_head,
+        connection.request.call.is_head,
     )
 
 

@@ -30,11 +30,8 @@ from flare.http.server.connection.http2_response import (
     send_content,
     set_send_deadlines,
 )
-from flare.http.server.connection.phase import (
-    FRESH_GRACE_MS,
-    NEVER_MS,
-    NextAction,
-)
+from flare.http.server.connection.link_times import LinkWaits
+from flare.http.server.connection.phase import NEVER_MS, NextAction
 from flare.http.server.connection.stream_task import StreamPhase
 from flare.http.server.connection.transport import (
     begin_http2,
@@ -288,7 +285,7 @@ def _take_events(
             # The client opens no more; what is under way goes on.
             link.is_ending = True
             link.is_over = True
-        elif kind == EventKind.PONG and link.goaway_end_ms != NEVER_MS:
+        elif kind == EventKind.PONG and link.times.goaway_end_ms != NEVER_MS:
             _end_taking(link, state)
         if unlikely(len(state.out) > FLUSH_LEN):
             if not deliver(connection, state):
@@ -331,12 +328,12 @@ def _begin_end(mut link: Http2Link, mut state: WorkerState):
     # Answered when the client has read the announcement.
     comptime ASKED = StaticString("goodbye?")
     write_ping(state.out, 0, ASKED.as_bytes())
-    link.goaway_end_ms = state.now_ms + FRESH_GRACE_MS
+    link.times.begin_goaway(state.now_ms)
 
 
 def _end_taking(mut link: Http2Link, mut state: WorkerState):
     """Takes no more streams."""
-    link.goaway_end_ms = NEVER_MS
+    link.times.goaway_end_ms = NEVER_MS
     link.is_over = True
     link.session.end_drain(state.out)
 
@@ -347,22 +344,27 @@ def _on_deadline(
     """Does what follows when something has taken too long; WAIT if that does not
     end the connection."""
     var now_ms = state.now_ms
-    if now_ms >= link.goaway_end_ms:
+    if now_ms >= link.times.goaway_end_ms:
         _end_taking(link, state)
-    if now_ms >= link.write_end_ms and not _prolong(connection, link, state):
-        return NextAction.CLOSE
-    if now_ms >= link.window_end_ms and not _prolong_window(
+    if now_ms >= link.times.write_end_ms and not _prolong(
         connection, link, state
     ):
         return NextAction.CLOSE
-    if now_ms >= link.wait_budget.end_ms and not _prolong_all(
+    if now_ms >= link.times.window_end_ms and not _prolong_window(
         connection, link, state
     ):
         return NextAction.CLOSE
-    if link.session.state.owes_settings_ack and now_ms >= link.settings_end_ms:
+    if now_ms >= link.times.total.end_ms and not _prolong_all(
+        connection, link, state
+    ):
+        return NextAction.CLOSE
+    if (
+        link.session.state.owes_settings_ack
+        and now_ms >= link.times.settings_end_ms
+    ):
         var error = Http2Error(Http2Rule.SETTINGS_LATE, 0)
         return _fail(connection, link, state, error)
-    if now_ms >= link.partial_end_ms or now_ms >= link.idle_end_ms:
+    if now_ms >= link.times.partial_end_ms or now_ms >= link.times.idle_end_ms:
         # The client learns that no later request was looked at.
         _end_taking(link, state)
         link.drop_all()
@@ -377,16 +379,17 @@ def _prolong(
     """Gives a client the time that it has earned by taking octets; False if
     there is none."""
     if not connection.request.pending:
-        link.write_end_ms = NEVER_MS
+        link.times.write_end_ms = NEVER_MS
         return True
     ref config = state.config
     ref pace = connection.request.pending.held()[].pace
     var queued_len = connection.socket.undelivered_len()
     var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
-    link.write_end_ms = min(
-        link.write_end_ms + earned_ms, state.now_ms + config.write_timeout_ms
+    link.times.write_end_ms = min(
+        link.times.write_end_ms + earned_ms,
+        state.now_ms + config.write_timeout_ms,
     )
-    if link.write_end_ms > state.now_ms:
+    if link.times.write_end_ms > state.now_ms:
         return True
     state.log(
         Text()
@@ -404,11 +407,11 @@ def _prolong_window(
 ) -> Bool:
     """Gives a client that keeps the connection's window shut the time that it
     has earned by what it took; False if there is none."""
-    link.window_end_ms = earned_end_ms(
-        link.window_end_ms, link.window_sent_len, state
+    link.times.window_end_ms = earned_end_ms(
+        link.times.window_end_ms, link.times.window_sent_len, state
     )
-    link.window_sent_len = 0
-    if link.window_end_ms > state.now_ms:
+    link.times.window_sent_len = 0
+    if link.times.window_end_ms > state.now_ms:
         return True
     state.log(
         Text()
@@ -429,7 +432,7 @@ def _prolong_all(
     var unsent_len = connection.socket.undelivered_len()
     if connection.request.pending:
         unsent_len += len(connection.request.pending.held()[].octets)
-    if link.wait_budget.prolong(
+    if link.times.total.prolong(
         unsent_len,
         config.min_send_rate,
         config.write_timeout_ms,
@@ -472,64 +475,43 @@ def _send(
     return NextAction.YIELD
 
 
-def _await_request(
-    connection: Connection, mut link: Http2Link, state: WorkerState
-):
-    """Sets how long a connection without streams may wait for one."""
-    if connection.request.pending:
-        link.idle_end_ms = NEVER_MS
-    elif (
-        link.idle_end_ms == NEVER_MS
-        or link.idle_count != connection.request_count
-    ):
-        link.idle_count = connection.request_count
-        link.idle_end_ms = state.now_ms + state.config.idle_timeout_ms
-
-
 def _await(
     mut connection: Connection, mut link: Http2Link, mut state: WorkerState
 ) -> NextAction:
     """Sets the deadline of a connection that waits."""
-    var deadline = NEVER_MS
-    if connection.request.pending:
-        if link.write_end_ms == NEVER_MS:
-            connection.request.pending.held()[].pace.begin(
-                connection.socket.undelivered_len()
-            )
-            link.write_end_ms = state.now_ms + state.config.write_timeout_ms
-        deadline = link.write_end_ms
-    else:
-        link.write_end_ms = NEVER_MS
-    if len(link.tasks) == 0:
-        if link.is_over and not connection.request.pending:
-            connection.lingers = True
-            return NextAction.SHUTDOWN
-        _await_request(connection, link, state)
-        deadline = min(deadline, link.idle_end_ms)
-    else:
-        link.idle_end_ms = NEVER_MS
-    set_send_deadlines(link, connection.request.pending.__bool__(), state)
-    deadline = min(deadline, link.window_end_ms)
-    deadline = min(deadline, link.wait_budget.end_ms)
+    ref config = state.config
+    var is_blocked = connection.request.pending.__bool__()
+    if len(link.tasks) == 0 and link.is_over and not is_blocked:
+        connection.lingers = True
+        return NextAction.SHUTDOWN
+    # What is not read is not late.
+    var is_partial = (
+        len(link.input) > 0 or link.session.is_in_block()
+    ) and not _is_blocked(connection, state)
+    var begins_write = link.times.await_next(
+        LinkWaits(
+            is_blocked=is_blocked,
+            has_tasks=len(link.tasks) > 0,
+            is_partial=is_partial,
+            frame_count=link.session.frame_count,
+            request_count=connection.request_count,
+        ),
+        state.now_ms,
+        config.header_timeout_ms,
+        config.idle_timeout_ms,
+        config.write_timeout_ms,
+    )
+    if begins_write:
+        connection.request.pending.held()[].pace.begin(
+            connection.socket.undelivered_len()
+        )
+    set_send_deadlines(link, is_blocked, state)
+    var deadline = link.times.earliest(link.session.state.owes_settings_ack)
     var wants_thread = False
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)
         deadline = min(deadline, task[].pace.deadline_ms)
         wants_thread = wants_thread or task[].phase == StreamPhase.QUEUED
-    if link.session.state.owes_settings_ack:
-        deadline = min(deadline, link.settings_end_ms)
-    if (len(link.input) > 0 or link.session.is_in_block()) and not (
-        # What is not read is not late.
-        _is_blocked(connection, state)
-    ):
-        var is_new = link.partial_frame != link.session.frame_count
-        if link.partial_end_ms == NEVER_MS or is_new:
-            link.partial_frame = link.session.frame_count
-            link.partial_end_ms = state.now_ms + state.config.header_timeout_ms
-        deadline = min(deadline, link.partial_end_ms)
-    else:
-        link.partial_end_ms = NEVER_MS
-    deadline = min(deadline, link.goaway_end_ms)
     if not link.is_ending:
         deadline = min(deadline, connection.retire_ms)
     link.deadline_ms = deadline

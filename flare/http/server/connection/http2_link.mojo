@@ -6,13 +6,14 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
+from flare.http.server.connection.link_times import LinkTimes
 from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.request_call import NOBODY_WAITS
 from flare.http.server.connection.stream_task import (
     StreamPhase,
     StreamPool,
     StreamTask,
 )
-from flare.http.server.connection.wait_budget import WaitBudget
 from flare.http.server.worker_state import WorkerState
 from std.memory import OwnedPointer
 
@@ -38,31 +39,9 @@ struct Http2Link(Movable):
     var woken: List[Int]
     """Streams of sources, or of handlers that read content, which have news,
     each once."""
-    var partial_end_ms: Int
-    """When a frame or a field block that has begun must be complete."""
-    var partial_frame: Int
-    """How many frames there were before it."""
-    var settings_end_ms: Int
-    """When our SETTINGS must be acknowledged."""
-    var idle_end_ms: Int
-    """When a connection without streams ends."""
-    var idle_count: UInt64
-    """How many requests were answered when that was set: other frames do not
-    prolong it."""
-    var write_end_ms: Int
-    """When the client must have taken what waits in the socket's way."""
-    var window_end_ms: Int
-    """When the client must have opened the connection's window, if content waits
-    for that."""
-    var window_sent_len: Int
-    """What it has let through since that was set, in bytes."""
-    var wait_budget: WaitBudget
-    """How long content may still wait for the client, whatever stream it is of.
-    """
+    var times: LinkTimes
     var deadline_ms: Int
-    """The earliest of all."""
-    var goaway_end_ms: Int
-    """When no more streams are taken, once the end was announced."""
+    """The earliest of those and the streams'."""
     var is_ending: Bool
     """True if the end was announced."""
     var is_over: Bool
@@ -93,17 +72,8 @@ struct Http2Link(Movable):
         self.tasks = []
         self.turn_count = 0
         self.woken = []
-        self.partial_end_ms = NEVER_MS
-        self.partial_frame = 0
-        self.settings_end_ms = NEVER_MS
-        self.idle_end_ms = NEVER_MS
-        self.idle_count = 0
-        self.write_end_ms = NEVER_MS
-        self.window_end_ms = NEVER_MS
-        self.window_sent_len = 0
-        self.wait_budget = WaitBudget(write_timeout_ms)
+        self.times = LinkTimes(write_timeout_ms)
         self.deadline_ms = NEVER_MS
-        self.goaway_end_ms = NEVER_MS
         self.is_ending = False
         self.is_over = False
         self.has_cancelled = False
@@ -133,18 +103,17 @@ struct Http2Link(Movable):
             state.takes_upgrades
         )
         link[].session.begin(state.out)
-        link[].settings_end_ms = (
-            state.now_ms + config.http2_limits.settings_timeout_ms
+        link[].times.begin(
+            state.now_ms,
+            config.http2_limits.settings_timeout_ms,
+            config.header_timeout_ms,
         )
-        link[].partial_end_ms = state.now_ms + config.header_timeout_ms
         return link^
 
     def cancel(mut self):
         """Tells all handlers that nobody waits for them."""
         for index in range(len(self.tasks)):
-            self.tasks.at(index)[].cancel(
-                503, "nobody waits for the response any more"
-            )
+            self.tasks.at(index)[].call.cancel(503, NOBODY_WAITS)
 
     def find(self, id: Int) -> Int:
         """Finds the index of the task of a stream, or -1."""
@@ -204,16 +173,14 @@ struct Http2Link(Movable):
         """Takes a task out; a handler that has it counts until it has answered.
         What nobody will read of its content is the connection's room again."""
         var task = self.tasks.pop(index)
-        self.session.state.owe(task[].call.piped_len, out)
+        self.session.state.owe(task[].piped_len, out)
         if task[].has_content():
-            self.wait_budget.note_drop()
+            self.times.total.note_drop()
         if task[].call.job:
             self.session.foreign_count += 1
             self.has_cancelled = True
-            self.lost_len += task[].call.expected_len
-            self._lost_calls.append(
-                _LostCall(task[].id, task[].call.expected_len)
-            )
+            self.lost_len += task[].expected_len
+            self._lost_calls.append(_LostCall(task[].id, task[].expected_len))
         return task^
 
     def end_lost_call(mut self, id: Int):

@@ -17,11 +17,8 @@ from flare.http.server.connection.http2_request import (
 )
 from flare.http.server.connection.http2_response import send_interim
 from flare.http.server.connection.phase import NextAction
-from flare.http.server.connection.stream_task import (
-    Intake,
-    StreamPhase,
-    StreamTask,
-)
+from flare.http.server.connection.request_call import ANSWERED, Intake
+from flare.http.server.connection.stream_task import StreamPhase, StreamTask
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job
 from flare.http.server.request_jobs import RequestJobs
@@ -77,8 +74,8 @@ def _submit(
     if not is_late:
         # Nothing more comes: the room of what is here is the connection's.
         if not task.is_tunnel:
-            link.session.state.consume(state.out, task.id, task.call.piped_len)
-            task.call.piped_len = 0
+            link.session.state.consume(state.out, task.id, task.piped_len)
+            task.piped_len = 0
         if not state.charge(task.call.charge, content.capacity()):
             return False
     var box = jobs.take_job(connection.token, connection.peer)
@@ -144,12 +141,12 @@ def _answer(
 ):
     var task = link.tasks.pop(index)
     task[].call.job = None
-    var goes_on = task[].begins_both_ways(job.response.body)
+    var goes_on = task[].call.goes_on_behind(job.response.body)
     if not goes_on:
-        task[].cancel(503, "the handler has answered")
+        task[].call.cancel(503, ANSWERED)
     if not task[].is_tunnel and not goes_on:
         # What it did not read is dropped, and its room comes back.
-        link.session.state.consume(state.out, task[].id, task[].call.piped_len)
+        link.session.state.consume(state.out, task[].id, task[].piped_len)
     var response = Response(500)
     swap(response, job.response)
     state.params[].record.copy_from(job.params.record)
@@ -171,8 +168,8 @@ def _go_on_receiving(
         link.tasks.at(index)[].take_content_of(task)
         return
     # The stream is over.
-    link.session.state.owe(task.call.piped_len, state.out)
-    task.cancel(503, "the handler has answered")
+    link.session.state.owe(task.piped_len, state.out)
+    task.call.cancel(503, ANSWERED)
 
 
 def settle_jobs(mut connection: Connection, mut pool: HandlerPool):

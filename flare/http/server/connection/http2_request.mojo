@@ -18,14 +18,16 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import HeadOnly, RequestPolicy
-from flare.http.handler.route_memo import erase_memo
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     BUSY,
     LATE_REQUEST,
+    begin_memo,
     call_rarely,
     complete_policy,
+    give_memo,
+    lend_memo,
     refusal_of_peer,
 )
 from flare.http.server.connection.http2_link import Http2Link
@@ -35,9 +37,13 @@ from flare.http.server.connection.http2_response import (
     refusal_of_task,
 )
 from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.request_call import (
+    BROKEN_OFF,
+    Intake,
+    RequestCall,
+)
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
-    Intake,
     StreamPhase,
     StreamTask,
 )
@@ -153,14 +159,13 @@ def _answer_later(
     var is_tunnel = head.status == WANTS_UPGRADE
     var is_whole = event.ends or is_tunnel
     task[].is_tunnel = is_tunnel
-    if event.ends:
-        task[].call.intake = Intake.WHOLE
-    elif head.expects_continue and not is_whole:
-        task[].call.intake = Intake.HELD_BACK
+    if not event.ends:
+        task[].call.intake = (
+            Intake.HELD_BACK if head.expects_continue
+            and not is_tunnel else Intake.ARRIVING
+        )
     state.params[].clear()
-    task[].call.memo = state.take_memo()
-    task[].call.memo.held()[].forget()
-    state.params[].route_memo = erase_memo(task[].call.memo.held()[])
+    begin_memo(task[].call, state)
     # SAFETY: the loan ends with the call.
     var lent = request.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
@@ -179,7 +184,7 @@ def _answer_later(
         _answer_task(connection, link, index, state, by_head=True)
         return
     if runs_elsewhere:
-        added.call.expected_len = _expected_len(policy, state)
+        added.expected_len = _expected_len(policy, state)
     if runs_elsewhere and (is_whole or policy.streams):
         added.enter[StreamPhase.QUEUED]()
         return
@@ -211,13 +216,14 @@ def _expected_len(policy: RequestPolicy, state: WorkerState) -> Int:
 
 def _await_content(mut task: StreamTask, state: WorkerState):
     """Sets the time in which content has to come."""
-    task.pace.phase_start_ms = state.now_ms
-    _prolong_content(task, state)
+    task.call.turns.give(to_client=True, now_ms=state.now_ms)
+    _prolong_turn(task, state)
 
 
-def _prolong_content(mut task: StreamTask, state: WorkerState):
-    task.pace.deadline_ms = task.pace.phase_start_ms + state.body_time_ms(
-        task.call.received_len
+def _prolong_turn(mut task: StreamTask, state: WorkerState):
+    """Sets the deadline of the side whose turn it is, by what has come."""
+    task.pace.deadline_ms = task.call.turns.end_ms(
+        task.call.policy.timeout_ms, state.body_time_ms(task.received_len)
     )
 
 
@@ -231,6 +237,11 @@ def _send_continue(
     session.end_block(state.out, task.id, False)
 
 
+def _end_memo(mut call: RequestCall, mut state: WorkerState):
+    state.params[].route_memo = None
+    give_memo(call, state)
+
+
 def refuse_task(
     mut connection: Connection,
     mut link: Http2Link,
@@ -242,20 +253,14 @@ def refuse_task(
     all of it.
     """
     var task = link.drop(index, state.out)
-    task[].cancel(status, _reason_of(status))
-    _give_memo(task[], state)
+    task[].call.cancel(status, _reason_of(status))
+    _end_memo(task[].call, state)
     var response = refusal_of_task(
         task[], connection, state, status, _reason_of(status)
     )
     begin_response(
         connection, link, task[].id, response^, task[].call.is_head, state
     )
-
-
-def _give_memo(mut task: StreamTask, mut state: WorkerState):
-    state.params[].route_memo = None
-    if task.call.memo:
-        state.give_memo(task.call.memo.take())
 
 
 def _answer_task(
@@ -270,7 +275,7 @@ def _answer_task(
     does not need."""
     var task = link.tasks.pop(index)
     state.params[].clear()
-    state.params[].route_memo = erase_memo(task[].call.memo.held()[])
+    lend_memo(task[].call, state)
     # SAFETY: the request belongs to the task, which outlives the call.
     var request = (
         task[]
@@ -287,7 +292,7 @@ def _answer_task(
         scope^.end()
     else:
         response = _call(request, state)
-    _give_memo(task[], state)
+    _end_memo(task[].call, state)
     begin_task_response(connection, link, task[], response^, state)
     state.streams.give(task^)
 
@@ -329,7 +334,7 @@ def _open_tunnel(
         begin_response(connection, link, task.id, response^, False, state)
     var index = link.find(task.id)
     if index < 0 or not link.tasks.at(index)[].is_tunnel:
-        link.session.state.owe(task.call.piped_len, state.out)
+        link.session.state.owe(task.piped_len, state.out)
         return
     # It may last as long as the connection: others have their turns.
     var slot = link.session.state.table.find(task.id)
@@ -337,7 +342,7 @@ def _open_tunnel(
     # What came before the answer is the conversation's.
     ref opened = link.tasks.at(index)[]
     swap(opened.unheard, task.unheard)
-    opened.call.piped_len = task.call.piped_len
+    opened.piped_len = task.piped_len
     opened.call.intake = task.call.intake
 
 
@@ -355,7 +360,7 @@ def on_content(
         ref tunnel = link.tasks.at(index)[]
         # Its room comes back when the conversation has heard it.
         tunnel.unheard.append(content)
-        tunnel.call.piped_len += len(content)
+        tunnel.piped_len += len(content)
         if event.ends:
             tunnel.call.intake = Intake.WHOLE
         return
@@ -364,8 +369,8 @@ def on_content(
         link.session.state.consume(state.out, event.stream_id, len(content))
         return
     ref task = link.tasks.at(index)[]
-    task.call.received_len += len(content)
-    if task.call.received_len > task.call.policy.max_body_size:
+    task.received_len += len(content)
+    if task.received_len > task.call.policy.max_body_size:
         link.session.state.owe(len(content), state.out)
         _refuse_content(connection, link, index, 413, state)
         return
@@ -383,7 +388,7 @@ def on_content(
         return
     var is_queued = task.phase == StreamPhase.QUEUED
     if task.call.pipe:
-        task.call.piped_len += len(content)
+        task.piped_len += len(content)
         share_time(task, state, False)
         if task.has_response() and task.call.pipe.held().is_left():
             take_back_window(link, index, state)
@@ -391,13 +396,13 @@ def on_content(
                 on_request_end(connection, link, event.stream_id, False, state)
             return
     elif is_queued and task.call.policy.streams:
-        task.call.piped_len += len(content)
+        task.piped_len += len(content)
     else:
         link.session.state.consume(state.out, event.stream_id, len(content))
     if event.ends:
         on_request_end(connection, link, event.stream_id, False, state)
     elif task.phase == StreamPhase.CLIENT:
-        _prolong_content(task, state)
+        _prolong_turn(task, state)
 
 
 def _refuse_content(
@@ -466,7 +471,7 @@ def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
     """Lets a complete request wait if it has to; what has no content to be sent
     does not, unless a handler elsewhere makes it all the same."""
     ref task = link.tasks.at(index)[]
-    if task.is_tunnel or (task.call.is_head and task.call.expected_len == 0):
+    if task.is_tunnel or (task.call.is_head and task.expected_len == 0):
         return False
     if not has_to_wait(link, task.id, state):
         return False
@@ -528,34 +533,26 @@ def on_reset(mut link: Http2Link, id: Int, mut state: WorkerState):
     var index = link.find(id)
     if index >= 0:
         var task = link.drop(index, state.out)
-        task[].cancel(400, "the client broke it off")
+        task[].call.cancel(400, BROKEN_OFF)
 
 
 def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
-    """Sets the deadline of the side that is waited for, while a handler
-    elsewhere has the request: the handler's turns, one of which may begin in
-    any case, have their time each, those of the client one in all."""
+    """Tells whose turn it is while a handler elsewhere has the request, a new one
+    of the same side if it `begins`, and sets its deadline."""
     if task.has_response():
         # It has the times of the response.
         return
-    var is_client_turn = False
+    var to_client = False
     if task.call.pipe and task.call.intake == Intake.ARRIVING:
-        is_client_turn = task.call.pipe.held().waiting_len() == 0
-    var was_client_turn = task.phase == StreamPhase.READER
-    var changes = begins or is_client_turn != was_client_turn
-    if was_client_turn and changes:
-        task.call.client_ms += state.now_ms - task.pace.phase_start_ms
-    if changes:
-        task.pace.phase_start_ms = state.now_ms
-    if not is_client_turn:
+        to_client = task.call.pipe.held().waiting_len() == 0
+    task.call.turns.give(
+        to_client=to_client, now_ms=state.now_ms, begins=begins
+    )
+    if to_client:
+        task.enter[StreamPhase.READER]()
+    else:
         task.enter[StreamPhase.HANDLER]()
-        task.pace.deadline_ms = (
-            task.pace.phase_start_ms + task.call.policy.timeout_ms
-        )
-        return
-    task.enter[StreamPhase.READER]()
-    _prolong_content(task, state)
-    task.pace.deadline_ms -= task.call.client_ms
+    _prolong_turn(task, state)
 
 
 def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):
@@ -571,8 +568,8 @@ def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):
     # It grows by no more than what the handler had before it took the rest.
     _ = state.charge(task.call.charge, task.call.pipe.held().held_len())
     var waiting = task.call.pipe.held().waiting_len()
-    var taken = task.call.piped_len - waiting
+    var taken = task.piped_len - waiting
     if taken > 0:
-        task.call.piped_len = waiting
+        task.piped_len = waiting
         link.session.state.consume(state.out, task.id, taken)
         share_time(task, state, False)

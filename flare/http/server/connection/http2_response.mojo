@@ -33,8 +33,8 @@ from flare.http.server.connection.dispatch import (
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.send_order import send_rank
+from flare.http.server.connection.request_call import Intake
 from flare.http.server.connection.stream_task import (
-    Intake,
     StreamPhase,
     StreamTask,
 )
@@ -107,7 +107,7 @@ def begin_response(
         and not connection.request.pending
     ):
         session.write_data(state.out, id, response.body.as_bytes(), True)
-        link.wait_budget.sent_len += content_len
+        link.times.total.sent_len += content_len
         _end_unread(link, id, state)
         return
     _begin_content(connection, link, id, response, state)
@@ -318,14 +318,14 @@ def _send_frame(
             if task.is_tunnel:
                 # RFC 8441 section 5.
                 code = ErrorCode.CANCEL
-            link.session.state.owe(task.call.piped_len, state.out)
+            link.session.state.owe(task.piped_len, state.out)
             link.session.state.reset(state.out, task.id, code)
             task.enter[StreamPhase.OVER]()
             return
         if unlikely(task.is_tunnel and len(task.unheard) == 0):
             # What was heard is the client's room again.
-            link.session.state.consume(state.out, task.id, task.call.piped_len)
-            task.call.piped_len = 0
+            link.session.state.consume(state.out, task.id, task.piped_len)
+            task.piped_len = 0
         if task.phase != StreamPhase.SHUT or state.config.min_send_rate == 0:
             # Each piece has a time of its own, and so has each wait for one.
             task.enter[StreamPhase.SENDS]()
@@ -356,13 +356,12 @@ def _send_frame(
         link.session.end_block(state.out, task.id, True)
     var sent_len = before_len - link.session.state.send_window
     task.pace.sent_len += sent_len
-    link.window_sent_len += sent_len
+    link.times.note_sent(sent_len)
     link.sent_len += sent_len
-    link.wait_budget.sent_len += sent_len
     if unlikely(state.config.min_send_rate == 0):
         if ends or (task.body.source and len(task.piece) == 0):
             # Each response, and each piece, has a time of its own.
-            link.wait_budget.refill(state.config.write_timeout_ms)
+            link.times.total.refill(state.config.write_timeout_ms)
     if ends:
         _end_content(link, index, state)
     elif unlikely(task.is_tunnel and task.body.state == BodyState.WAITING):
@@ -376,11 +375,11 @@ def _end_content(mut link: Http2Link, index: Int, mut state: WorkerState):
     ref task = link.tasks.at(index)[]
     task.enter[StreamPhase.OVER]()
     if unlikely(task.call.pipe.__bool__()):
-        link.session.state.owe(task.call.piped_len, state.out)
-        task.cancel(503, "the response is complete")
+        link.session.state.owe(task.piped_len, state.out)
+        task.call.cancel(503, "the response is complete")
     if unlikely(task.is_tunnel):
         # The other direction is the client's to end.
-        link.session.state.owe(task.call.piped_len, state.out)
+        link.session.state.owe(task.piped_len, state.out)
     else:
         _end_unread(link, task.id, state)
 
@@ -428,7 +427,7 @@ def end_late_tasks(
         ):
             # Content of others takes up the connection's window: what may not
             # be sent is not late.
-            task.pace.phase_start_ms = state.now_ms
+            task.call.turns.start_ms = state.now_ms
             task.pace.deadline_ms = state.now_ms + state.body_time_ms(0)
             index += 1
             continue
@@ -441,7 +440,7 @@ def end_late_tasks(
                 and late[].phase != StreamPhase.READER
             )
         )
-        late[].cancel(503, LATE_ANSWER)
+        late[].call.cancel(503, LATE_ANSWER)
         if late[].has_response():
             _log_shut(connection, late[].id, state)
             link.session.state.reset(state.out, late[].id, ErrorCode.CANCEL)
@@ -536,29 +535,24 @@ def set_send_deadlines(
         var slot = link.session.state.table.find(task.id)
         if slot < 0 or link.session.state.table.at(slot).send_window > 0:
             # It is not this stream that is waited for.
-            if (
-                task.phase == StreamPhase.SHUT
-                and task.pace.deadline_ms != NEVER_MS
-            ):
-                task.pace.left_ms = max(1, task.pace.deadline_ms - state.now_ms)
+            if task.phase == StreamPhase.SHUT:
+                task.pace.pause(state.now_ms)
             task.pace.deadline_ms = NEVER_MS
             waits_for_all = True
             continue
         waits = True
         if task.phase != StreamPhase.SHUT:
             task.enter[StreamPhase.SHUT]()
-            task.pace.sent_len = 0
             var timeout_ms = config.write_timeout_ms
             if unlikely(task.is_tunnel and task.body.source):
                 var stall_ms = task.body.source.held()[].stall_timeout_ms()
                 timeout_ms = min(timeout_ms, stall_ms)
-            task.pace.deadline_ms = state.now_ms + timeout_ms
-        elif task.pace.deadline_ms == NEVER_MS:
-            task.pace.deadline_ms = state.now_ms + task.pace.left_ms
-    if not waits_for_all or link.session.state.send_window > 0:
-        link.window_end_ms = NEVER_MS
-    elif link.window_end_ms == NEVER_MS:
-        link.window_end_ms = state.now_ms + config.write_timeout_ms
-        link.window_sent_len = 0
-    waits = waits or link.window_end_ms != NEVER_MS
-    link.wait_budget.note_wait(waits, has_content, state.now_ms)
+            task.pace.await_window(state.now_ms, timeout_ms)
+        else:
+            task.pace.go_on(state.now_ms)
+    var waits_for_window = waits_for_all and link.session.state.send_window <= 0
+    link.times.await_window(
+        waits_for_window, state.now_ms, config.write_timeout_ms
+    )
+    waits = waits or waits_for_window
+    link.times.total.note_wait(waits, has_content, state.now_ms)

@@ -193,10 +193,10 @@ def on_timeout(
     if action != NextAction.REFUSE:
         return action
     ref request = connection.request
-    if request.job:
+    if request.call.job:
         request.cancel()
         if connection.phase == Phase.BODY:
-            answer_timeout(connection, state, connection.request.is_head)
+            answer_timeout(connection, state, connection.request.call.is_head)
         else:
             answer_late(connection, state)
         return deliver_last(connection, state)
@@ -206,7 +206,7 @@ def on_timeout(
     var is_head = request.parser.held()[].head.method == Method.HEAD
     answer_timeout(connection, state, is_head)
     connection.request.parser = None
-    connection.request.charge = None
+    connection.request.call.charge = None
     return deliver_last(connection, state)
 
 

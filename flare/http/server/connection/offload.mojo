@@ -50,12 +50,12 @@ def offload(
     if connection.http2:
         return offload_streams(connection, jobs, state)
     var box = connection.request.take_parser()
-    connection.request.is_head = box[].head.method == Method.HEAD
+    connection.request.call.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
     # What the socket still has is read when the answer is there.
     connection.has_unread |= is_late
     if box[].head.framing.has_content() and not state.charge(
-        connection.request.charge, box[].input.capacity()
+        connection.request.call.charge, box[].input.capacity()
     ):
         return _answer_busy(connection, box^, is_late, state)
     var pipe = Optional[BodyPipe](None)
@@ -64,16 +64,16 @@ def offload(
         if is_late:
             pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
         is_admitted = (
-            connection.request.policy.defers
+            connection.request.call.policy.defers
             or not jobs.threads.is_full(is_late)
         )
     except error:
         state.log(Text().add("handler threads: ").add(error).end())
     if is_admitted:
-        var timeout_ms = connection.request.policy.timeout_ms
+        var timeout_ms = connection.request.call.policy.timeout_ms
         connection.begin[Event.OFFLOADED](state.now_ms, timeout_ms)
         if pipe:
-            start_content(connection, box[], pipe.held(), timeout_ms)
+            start_content(connection, box[], pipe.held(), state.now_ms)
         return _submit(connection, token, box^, pipe^, jobs, state)
     return _answer_busy(connection, box^, is_late, state)
 
@@ -104,9 +104,9 @@ def _submit(
     mut state: WorkerState,
 ) -> NextAction:
     """Parks a connection while a handler has its request."""
-    var defers = connection.request.policy.defers
+    var defers = connection.request.call.policy.defers
     var job = jobs.take_job(token, connection.peer)
-    connection.request.job = job[].cancel.copy()
+    connection.request.call.job = job[].cancel.copy()
     ref request = connection.request
     # The one behind the last that has followers is of the row, too.
     var has_more = defers and box[].has_more()
@@ -124,8 +124,8 @@ def _submit(
             state.wake_queue.waker_for(token), jobs.threads.pace()
         )
     else:
-        swap(job[].charge, connection.request.charge)
-    swap(job[].memo, connection.request.memo)
+        swap(job[].charge, connection.request.call.charge)
+    swap(job[].memo, connection.request.call.memo)
     job[].is_late = connection.request.content.__bool__()
     jobs.submit(job^, defers=defers)
     var action = NextAction.WAIT
@@ -138,7 +138,7 @@ def _submit(
 
 def note_job(connection: Connection, mut pool: HandlerPool):
     """Tells the pool what has become of a connection whose request it has."""
-    if connection.client != ClientSide.OPEN or not connection.request.job:
+    if connection.client != ClientSide.OPEN or not connection.request.call.job:
         pool.drop_gone()
     elif connection.request.has_all_content():
         pool.note_complete(connection.token)
@@ -170,14 +170,14 @@ def on_job_done(
         return on_stream_done(connection, job, state)
     if unlikely(job.is_interim()):
         return _send_interim(connection, job.response, state)
-    connection.request.job = None
+    connection.request.call.job = None
     if job.charge:
-        swap(connection.request.charge, job.charge)
+        swap(connection.request.call.charge, job.charge)
     if connection.request.pending:
         # The client has not even taken what it was told before the answer.
         return NextAction.CLOSE
     state.params[].record.copy_from(job.params.record)
-    swap(connection.request.memo, job.memo)
+    swap(connection.request.call.memo, job.memo)
     var box = job.box.take()
     var is_cut = connection.request.content.__bool__() and not (
         begins_both_ways(connection, job.response.body)
@@ -225,7 +225,7 @@ def finish_request(
     if result == NextAction.SHUTDOWN:
         connection.lingers = connection.lingers or len(box[].input) > 0
         state.give_parser(box^)
-        connection.request.charge = None
+        connection.request.call.charge = None
         return result if deliver(connection, state) else NextAction.CLOSE
     if connection.request.pending:
         # The rest waits until the client has read this.
@@ -254,6 +254,6 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     if job.stream_id > 0:
         # It looks for the stream itself.
         return connection.http2.__bool__() and not connection.closes
-    if not connection.request.job:
+    if not connection.request.call.job:
         return False
-    return connection.request.job.held() is job.cancel
+    return connection.request.call.job.held() is job.cancel

@@ -111,7 +111,7 @@ def _charge(
     left for it."""
     if not parser.is_in_body():
         return True
-    return state.charge(connection.request.charge, parser.input.capacity())
+    return state.charge(connection.request.call.charge, parser.input.capacity())
 
 
 @no_inline
@@ -121,7 +121,7 @@ def _refuse_unread(
     mut state: WorkerState,
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
-    connection.request.charge = None
+    connection.request.call.charge = None
     if connection.request.pending:
         # It was told something before that it has not taken.
         state.give_parser(box^)
@@ -145,7 +145,7 @@ def put_back(
         or action == NextAction.SHUTDOWN
     ):
         state.give_parser(box^)
-        connection.request.charge = None
+        connection.request.call.charge = None
     else:
         connection.request.parser = box^
 
@@ -260,7 +260,7 @@ def read_requests(
                 break
             if parser.is_streamed:
                 return _begin_offload(connection, parser, state)
-            if connection.request.policy.needs_content:
+            if connection.request.call.policy.needs_content:
                 break
             result = answer_by_head(
                 parser, connection, state, owes_continue(parser)
@@ -271,8 +271,8 @@ def read_requests(
                 if not parser.head.framing.has_content():
                     ask_policy(parser, connection, state)
                 if (
-                    connection.request.policy.streams
-                    or connection.request.policy.blocks
+                    connection.request.call.policy.streams
+                    or connection.request.call.policy.blocks
                 ):
                     return _begin_offload(connection, parser, state)
             result = answer(parser, connection, state)
@@ -328,7 +328,7 @@ def _begin_content(
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
     ask_policy(parser, connection, state)
-    ref policy = connection.request.policy
+    ref policy = connection.request.call.policy
     parser.body.max_body_size = policy.max_body_size
     if not policy.streams:
         # More could never be had.
@@ -337,8 +337,10 @@ def _begin_content(
         )
     var progress = parser.advance_body(state.limits)
     if progress == Progress.NEEDS_OCTETS:
-        var needs_content = connection.request.policy.needs_content
-        parser.is_streamed = connection.request.policy.streams and needs_content
+        var needs_content = connection.request.call.policy.needs_content
+        parser.is_streamed = (
+            connection.request.call.policy.streams and needs_content
+        )
         var is_taken = needs_content and not parser.is_streamed
         if is_taken and owes_continue(parser):
             state.out.append_literal[CONTINUE_RESPONSE]()

@@ -35,7 +35,14 @@ from flare.http.server.connection.dispatch import (
     answer_content_error,
     answer_content_full,
 )
-from flare.http.server.connection.phase import Event, NextAction, Phase
+from flare.http.server.connection.phase import Event, NextAction
+from flare.http.server.connection.request_call import (
+    ANSWERED,
+    BROKEN_OFF,
+    Intake,
+    RequestCall,
+    TurnClock,
+)
 from flare.http.server.connection.transport import (
     deliver,
     deliver_last,
@@ -74,15 +81,19 @@ def start_content(
     mut connection: Connection,
     mut parser: RequestParser,
     pipe: BodyPipe,
-    handler_timeout_ms: Int,
+    now_ms: Int,
 ):
-    """Begins to take content while a handler, each turn of which may take
-    `handler_timeout_ms`, reads it. The connection is about to be parked; the
-    parser has only the head then."""
-    var owes = owes_continue(parser)
-    connection.request.content = OwnedPointer(
-        StreamedContent(parser.detach_body(), pipe, owes, handler_timeout_ms)
+    """Begins to take content while a handler, whose turn it is first, reads it.
+    The connection is about to be parked; the parser has only the head then."""
+    ref request = connection.request
+    var is_held_back = owes_continue(parser)
+    request.content = OwnedPointer(
+        StreamedContent(parser.detach_body(), is_paused=is_held_back)
     )
+    request.call.pipe = pipe.copy()
+    request.call.intake = Intake.HELD_BACK if is_held_back else Intake.ARRIVING
+    request.call.turns = TurnClock()
+    request.call.turns.start_ms = now_ms
 
 
 @no_inline
@@ -94,27 +105,39 @@ def take_content(
     var box = connection.request.content.take()
     var action = _take(connection, box[], state)
     if action == NextAction.WAIT or action == NextAction.YIELD:
-        var length = box[].intake.input.capacity() + box[].pipe.held_len()
-        if not state.charge(connection.request.charge, length):
-            action = _refuse_streamed(connection, box[].pipe, state)
+        if not _charge(connection, box[], state):
+            action = _refuse_streamed(connection, state)
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
-        connection.request.charge = None
-        box[].pipe.fail(BodyError(400, "the client broke it off"))
-        connection.request.cancel()
+        connection.request.call.cancel(400, BROKEN_OFF)
+        connection.request.end_content()
         return action
     _share_time(connection, box[], state)
-    var is_complete = box[].intake.is_complete()
     connection.request.content = box^
-    if connection.client != ClientSide.OPEN and is_complete:
+    if (
+        connection.client != ClientSide.OPEN
+        and connection.request.has_all_content()
+    ):
         note_end(connection, state)
     return action
 
 
+def _charge(
+    mut connection: Connection, content: StreamedContent, mut state: WorkerState
+) -> Bool:
+    """Counts the memory of what is on its way; False if there is none left for
+    it."""
+    ref call = connection.request.call
+    var length = content.body.input.capacity() + call.pipe.held().held_len()
+    return state.charge(call.charge, length)
+
+
 def _refuse_streamed(
-    mut connection: Connection, pipe: BodyPipe, mut state: WorkerState
+    mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
-    pipe.fail(BodyError(503, "the server holds too much unfinished content"))
+    connection.request.call.end_content(
+        503, "the server holds too much unfinished content"
+    )
     if connection.request.pending:
         return NextAction.CLOSE
     answer_content_full(connection, state)
@@ -126,19 +149,20 @@ def _take(
     mut content: StreamedContent,
     mut state: WorkerState,
 ) -> NextAction:
-    if content.intake.is_complete():
+    ref call = connection.request.call
+    if call.intake == Intake.WHOLE:
         return NextAction.WAIT
     if connection.client == ClientSide.FAILED:
         # A handler that does not read now would not find the end.
         return NextAction.CLOSE
     if content.is_paused:
-        if content.pipe.is_paused():
+        if call.pipe.held().is_paused():
             return NextAction.WAIT
         content.is_paused = False
         # The handler has moved, so its next turn is a new one.
-        connection.begin[Event.BODY_AWAITED](state.now_ms, 0)
-    if content.owes_continue:
-        content.owes_continue = False
+        call.turns.give(to_client=True, now_ms=state.now_ms)
+    if call.intake == Intake.HELD_BACK:
+        call.intake = Intake.ARRIVING
         state.out.append_literal[CONTINUE_RESPONSE]()
         if not deliver(connection, state):
             return NextAction.CLOSE
@@ -157,17 +181,17 @@ def _receive(
     var may_have_more = connection.client != ClientSide.OPEN
     for _ in range(_READ_COUNT_MAX):
         try:
-            _hand_on(content, state.limits)
+            _hand_on(connection.request.call, content, state.limits)
         except error:
-            content.pipe.fail(
+            connection.request.call.pipe.take().fail(
                 BodyError(error.status(), String(error.rule.text()))
             )
             answer_content_error(connection, state, error)
             return deliver_last(connection, state)
-        if content.is_paused or content.intake.is_complete():
+        if content.is_paused or connection.request.has_all_content():
             return NextAction.WAIT
-        content.intake.input.reserve(_READ_LEN)
-        var room = content.intake.input.spare()
+        content.body.input.reserve(_READ_LEN)
+        var room = content.body.input.spare()
         var count = receive(connection, state, room, may_have_more)
         if count == -EINTR:
             continue
@@ -176,21 +200,22 @@ def _receive(
             return NextAction.WAIT
         if count <= 0:
             return NextAction.CLOSE
-        content.intake.input.commit(count)
+        content.body.input.commit(count)
     return NextAction.YIELD
 
 
 def _hand_on(
-    mut content: StreamedContent, limits: HeadLimits
+    mut call: RequestCall, mut content: StreamedContent, limits: HeadLimits
 ) raises RemoteProtocolError:
     """Puts what is here into the window, up to the window's end."""
     while not content.is_paused:
-        var progress = content.intake.advance(limits)
+        var progress = content.body.advance(limits)
         if progress == BodyProgress.CONTENT:
-            content.is_paused = not content.pipe.put(content.intake.content())
+            content.is_paused = not call.pipe.held().put(content.body.content())
             continue
-        if progress == BodyProgress.END:
-            content.pipe.end(owned_fields(content.intake.trailers()))
+        if progress == BodyProgress.END and call.intake != Intake.WHOLE:
+            call.intake = Intake.WHOLE
+            call.pipe.held().end(owned_fields(content.body.trailers()))
         return
 
 
@@ -198,18 +223,17 @@ def _share_time(
     mut connection: Connection, mut content: StreamedContent, state: WorkerState
 ):
     """Sets the deadline of the side that is waited for."""
-    if content.is_paused or content.intake.is_complete():
-        if connection.phase == Phase.BODY:
-            content.client_ms += state.now_ms - connection.phase_start_ms
-        connection.begin[Event.OFFLOADED](
-            state.now_ms, content.handler_timeout_ms
-        )
-        return
-    connection.begin[Event.BODY_AWAITED](state.now_ms, 0)
-    var timeout_ms = state.body_time_ms(content.intake.decoder.taken_len)
-    connection.deadline_ms = connection.phase_start_ms + max(
-        timeout_ms - content.client_ms, 0
+    ref call = connection.request.call
+    var to_client = not content.is_paused and call.intake != Intake.WHOLE
+    call.turns.give(to_client=to_client, now_ms=state.now_ms)
+    connection.deadline_ms = call.turns.end_ms(
+        call.policy.timeout_ms,
+        state.body_time_ms(content.body.decoder.taken_len),
     )
+    if to_client:
+        connection.enter[Event.BODY_AWAITED]()
+    else:
+        connection.enter[Event.OFFLOADED]()
 
 
 def end_content(
@@ -222,10 +246,11 @@ def end_content(
     goes to the parser. Returns False if the content goes on, so that the
     connection has to end."""
     var box = connection.request.content.take()
-    box[].pipe.fail(BodyError(503, "the handler has answered"))
-    connection.request.charge = None
-    if not box[].owes_continue and _drain(connection, box[].intake, state):
-        parser.input.append(box[].intake.leftover())
+    connection.request.call.end_content(503, ANSWERED)
+    var is_held_back = connection.request.call.intake == Intake.HELD_BACK
+    connection.request.end_content()
+    if not is_held_back and _drain(connection, box[].body, state):
+        parser.input.append(box[].body.leftover())
         return True
     parser.end_connection()
     return False
@@ -233,48 +258,37 @@ def end_content(
 
 def _drain(
     mut connection: Connection,
-    mut intake: DetachedBody,
+    mut body: DetachedBody,
     mut state: WorkerState,
 ) -> Bool:
     """Drops content up to its end; False if that has not arrived."""
-    var length_max = intake.decoder.taken_len + DRAINED_LEN_MAX
+    var length_max = body.decoder.taken_len + DRAINED_LEN_MAX
     var may_have_more = True
     while (
-        intake.decoder.taken_len < length_max and not connection.request.pending
+        body.decoder.taken_len < length_max and not connection.request.pending
     ):
         try:
-            while intake.advance(state.limits) == BodyProgress.CONTENT:
+            while body.advance(state.limits) == BodyProgress.CONTENT:
                 pass
         except error:
             return False
-        if intake.is_complete():
+        if body.is_complete():
             return True
-        intake.input.reserve(PARTIAL_BUFFER_LEN)
-        var room = intake.input.spare()
+        body.input.reserve(PARTIAL_BUFFER_LEN)
+        var room = body.input.spare()
         var count = receive(connection, state, room, may_have_more)
         if count <= 0 and count != -EINTR:
             return False
-        intake.input.commit(max(count, 0))
+        body.input.commit(max(count, 0))
     return False
 
 
 def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
     """Tells whether content goes on arriving for somebody behind the head of a
-    response, and takes note of that.
-
-    A response that is complete ends the request (RFC 9112 section 9.3); so does
-    one that the client has got in place of 100 (RFC 9110 section 10.1.1).
-    """
-    ref content = connection.request.content.held()[]
-    if (
-        content.owes_continue
-        or content.intake.is_complete()
-        or connection.request.is_head
-        or not body.is_stream()
-        or not content.pipe.goes_on()
-    ):
+    response, and takes note of that."""
+    if not connection.request.call.goes_on_behind(body):
         return False
-    content.has_response = True
+    connection.request.content.held()[].has_response = True
     return True
 
 
@@ -292,7 +306,7 @@ def go_on_receiving(
         return action
     # What happens to the connection is looked at by `on_writable`, as long as
     # there is a flag of a handler.
-    connection.request.job = ArcPointer(CancelFlag())
+    connection.request.call.job = ArcPointer(CancelFlag())
     connection.closes = connection.closes or action == NextAction.SHUTDOWN
     return NextAction.YIELD
 
@@ -312,8 +326,7 @@ def drive_both_ways(
         return NextAction.WAIT
     var box = connection.request.content.take()
     var is_sound = _receive_on(connection, box[], state)
-    var length = box[].intake.input.capacity() + box[].pipe.held_len()
-    if is_sound and not state.charge(connection.request.charge, length):
+    if is_sound and not _charge(connection, box[], state):
         state.log(
             Text()
             .add(connection.peer)
@@ -323,8 +336,8 @@ def drive_both_ways(
         )
         is_sound = False
     if not is_sound:
-        box[].pipe.fail(BodyError(400, "the client broke it off"))
-        connection.request.charge = None
+        connection.request.call.end_content(400, BROKEN_OFF)
+        connection.request.end_content()
         return NextAction.CLOSE
     var has_more = connection.has_unread and not box[].is_paused
     connection.request.content = box^
@@ -341,15 +354,15 @@ def _receive_on(
 ) -> Bool:
     """Receives what there is room for in the window; False if the content is
     broken, or the client has gone. `has_unread` says if there is more."""
-    if content.is_paused and not content.pipe.is_paused():
-        content.is_paused = False
+    if content.is_paused:
+        content.is_paused = connection.request.call.pipe.held().is_paused()
     if connection.client == ClientSide.FAILED:
         return False
     var may_have_more = connection.client != ClientSide.OPEN
     connection.has_unread = True
     for _ in range(_READ_COUNT_MAX):
         try:
-            _hand_on(content, state.limits)
+            _hand_on(connection.request.call, content, state.limits)
         except error:
             state.log(
                 Text()
@@ -359,11 +372,11 @@ def _receive_on(
                 .end()
             )
             return False
-        if content.is_paused or content.intake.is_complete():
+        if content.is_paused or connection.request.has_all_content():
             connection.has_unread = content.is_paused
             return True
-        content.intake.input.reserve(_READ_LEN)
-        var room = content.intake.input.spare()
+        content.body.input.reserve(_READ_LEN)
+        var room = content.body.input.spare()
         var count = receive(connection, state, room, may_have_more)
         if count == -EINTR:
             continue
@@ -372,13 +385,13 @@ def _receive_on(
             return True
         if count <= 0:
             return False
-        content.intake.input.commit(count)
+        content.body.input.commit(count)
     return True
 
 
 def _end_both_ways(mut connection: Connection, mut state: WorkerState):
     """Ends content that has gone on until all of the response was sent."""
-    connection.request.job = None
+    connection.request.call.job = None
     if connection.closes or not connection.request.parser:
         connection.closes = True
         connection.lingers = True

@@ -4,8 +4,6 @@ from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h2.field_section import Http2FieldSection
-from flare.http.message.body import Body
-from flare.http.message.body_reader import BodyError
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
 from flare.http.message.request import (
@@ -14,12 +12,10 @@ from flare.http.message.request import (
     Request,
     TlsPeer,
 )
-from flare.http.handler.handler import RequestPolicy
-from flare.http.handler.route_memo import RouteMemo
-from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
 from flare.http.server.connection.phase import CHECKS_PHASES, NEVER_MS
+from flare.http.server.connection.request_call import Intake, RequestCall
 from flare.net.socket_addr import SocketAddr
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import OwnedPointer
 
 
 struct ReceivedRequest(Movable):
@@ -121,61 +117,6 @@ def may_follow(phase: StreamPhase, next: StreamPhase) -> Bool:
     return False
 
 
-struct Intake(Equatable, TrivialRegisterPassable):
-
-    var _number: UInt8
-
-    comptime HELD_BACK = Intake(0)
-    """The head; the client waits for 100 (Continue)."""
-    comptime ARRIVING = Intake(1)
-    """The head, and content is on its way."""
-    comptime WHOLE = Intake(2)
-    """All of it."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
-
-
-struct StreamCall(Movable):
-    """A request of a stream that waits for its response, and who has it."""
-
-    var policy: RequestPolicy
-    var memo: Optional[OwnedPointer[RouteMemo]]
-    """The route that was found for it."""
-    var charge: Optional[BodyCharge]
-    """The memory that its content takes here."""
-    var job: Optional[ArcPointer[CancelFlag]]
-    """The flag of the handler that has it."""
-    var expected_len: Int
-    """How much content that is expected to make, in bytes."""
-    var pipe: Optional[BodyPipe]
-    """Where its content goes, if that handler reads it while it arrives."""
-    var piped_len: Int
-    """What went there and is not given back to the client's window, in bytes."""
-    var received_len: Int
-    """How much content has come, in bytes."""
-    var intake: Intake
-    """What has come of it."""
-    var is_head: Bool
-    var client_ms: Int
-    """How long a handler that reads content has waited for the client, but for
-    the current wait."""
-
-    def __init__(out self):
-        self.policy = RequestPolicy()
-        self.memo = None
-        self.charge = None
-        self.job = None
-        self.expected_len = 0
-        self.pipe = None
-        self.piped_len = 0
-        self.received_len = 0
-        self.intake = Intake.ARRIVING
-        self.is_head = False
-        self.client_ms = 0
-
-
 @fieldwise_init
 struct StreamPace(TrivialRegisterPassable):
     """How long what a stream waits for may take."""
@@ -184,12 +125,28 @@ struct StreamPace(TrivialRegisterPassable):
     """When it has sent last, or begun: the lowest goes first."""
     var deadline_ms: Int
     """When what is waited for must have come."""
-    var phase_start_ms: Int
     var sent_len: Int
     """What was sent since its window was shut and has not earned it time, in
     bytes."""
     var left_ms: Int
     """What it has left of its time while others keep it waiting."""
+
+    def await_window(mut self, now_ms: Int, timeout_ms: Int):
+        """Begins to wait for a window that is shut, for `timeout_ms`."""
+        self.sent_len = 0
+        self.deadline_ms = now_ms + timeout_ms
+
+    def pause(mut self, now_ms: Int):
+        """Stops the clock of one that waits for its window: something else is
+        waited for."""
+        if self.deadline_ms != NEVER_MS:
+            self.left_ms = max(1, self.deadline_ms - now_ms)
+        self.deadline_ms = NEVER_MS
+
+    def go_on(mut self, now_ms: Int):
+        """Lets the clock go on, if it was stopped."""
+        if self.deadline_ms == NEVER_MS:
+            self.deadline_ms = now_ms + self.left_ms
 
 
 struct StreamTask(Movable):
@@ -200,8 +157,14 @@ struct StreamTask(Movable):
     """What is waited for; `enter` changes it."""
     var is_tunnel: Bool
     """True if the request is an extended CONNECT (RFC 8441)."""
-    var call: StreamCall
-    """Whether and where the request waits."""
+    var call: RequestCall
+    var expected_len: Int
+    """How much content its handler is expected to make, in bytes."""
+    var piped_len: Int
+    """Content that waits for its reader, and is not given back to the client's
+    window, in bytes."""
+    var received_len: Int
+    """How much content has come, in bytes."""
     var request: Optional[OwnedPointer[ReceivedRequest]]
     """The request, while it is here."""
     var body: OutgoingBody
@@ -215,12 +178,15 @@ struct StreamTask(Movable):
         self.id = id
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
-        self.call = StreamCall()
+        self.call = RequestCall()
+        self.expected_len = 0
+        self.piped_len = 0
+        self.received_len = 0
         self.request = None
         self.body = OutgoingBody()
         self.piece = Buffer(0)
         self.unheard = Buffer(0)
-        self.pace = StreamPace(0, NEVER_MS, 0, 0, 0)
+        self.pace = StreamPace(0, NEVER_MS, 0, 0)
 
     def renew(mut self, id: Int):
         """Makes it the task of another stream, as if it were new; what it has
@@ -228,7 +194,10 @@ struct StreamTask(Movable):
         self.id = id
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
-        self.call = StreamCall()
+        self.call = RequestCall()
+        self.expected_len = 0
+        self.piped_len = 0
+        self.received_len = 0
         if self.request:
             ref request = self.request.held()[]
             request.content.clear()
@@ -236,7 +205,7 @@ struct StreamTask(Movable):
         self.body = OutgoingBody()
         self.piece.clear()
         self.unheard.clear()
-        self.pace = StreamPace(0, NEVER_MS, 0, 0, 0)
+        self.pace = StreamPace(0, NEVER_MS, 0, 0)
 
     @always_inline
     def enter[next: StreamPhase](mut self):
@@ -279,7 +248,7 @@ struct StreamTask(Movable):
 
     def called_len(self) -> Int:
         """Counts the content that a handler elsewhere is about to make."""
-        return self.call.expected_len if self.call.job else 0
+        return self.expected_len if self.call.job else 0
 
     @always_inline
     def waits_for_client(self) -> Bool:
@@ -309,17 +278,6 @@ struct StreamTask(Movable):
             len(self.unheard) > 0 or self.call.intake == Intake.WHOLE
         ) and not (self.body.source.held()[].is_full())
 
-    def begins_both_ways(self, body: Body) -> Bool:
-        """Tells whether content goes on arriving for somebody behind the head
-        of a response (RFC 9113 section 8.1)."""
-        if not self.call.pipe or self.call.intake != Intake.ARRIVING:
-            return False
-        return (
-            not self.call.is_head
-            and body.is_stream()
-            and self.call.pipe.held().goes_on()
-        )
-
     def has_dropped_content(self) -> Bool:
         """Tells whether nobody takes content of the request: it is answered,
         and no content goes on arriving."""
@@ -328,20 +286,9 @@ struct StreamTask(Movable):
     def take_content_of(mut self, mut other: Self):
         """Takes the content that goes on arriving from the same stream before
         it had a response."""
-        swap(self.call.pipe, other.call.pipe)
-        swap(self.call.charge, other.call.charge)
-        self.call.piped_len = other.call.piped_len
-        self.call.received_len = other.call.received_len
-        self.call.policy = other.call.policy
-        other.call.piped_len = 0
-
-    def cancel(mut self, status: Int, reason: StaticString):
-        """Tells a handler elsewhere, whose reads of content fail with the
-        status, that nobody waits for it."""
-        if self.call.pipe:
-            self.call.pipe.take().fail(BodyError(status, String(reason)))
-        if self.call.job:
-            self.call.job.take()[].set()
+        swap(self.call, other.call)
+        swap(self.piped_len, other.piped_len)
+        swap(self.received_len, other.received_len)
 
 
 comptime _POOLED_COUNT_MAX = 128

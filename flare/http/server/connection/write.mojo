@@ -151,14 +151,14 @@ def note_end(mut connection: Connection, state: WorkerState):
     """Takes note that a client has ended its side behind all of its request, for
     which a handler elsewhere is under way."""
     ref request = connection.request
-    if not request.policy.defers:
-        return request.job.held()[].set()
+    if not request.call.policy.defers:
+        return request.call.job.held()[].set()
     if not request.outlasts_end:
         request.outlasts_end = True
         var end_ms = state.now_ms + _HALF_CLOSED_MS
         connection.deadline_ms = min(connection.deadline_ms, end_ms)
     if has_left(connection):
-        connection.request.job.held()[].set()
+        connection.request.call.job.held()[].set()
 
 
 @no_inline

@@ -6,9 +6,9 @@ from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.message.body import Body
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.request_call import Intake
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
-    Intake,
     StreamPhase,
     StreamPool,
     StreamTask,
@@ -68,12 +68,12 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     task.enter[StreamPhase.SENDS]()
     task.enter[StreamPhase.SHUT]()
     task.is_tunnel = True
-    task.call.intake = Intake.WHOLE
+    task.call.intake = Intake.ARRIVING
     task.call.is_head = True
-    task.call.piped_len = 5
-    task.call.received_len = 6
-    task.call.expected_len = 7
-    task.call.client_ms = 8
+    task.piped_len = 5
+    task.received_len = 6
+    task.expected_len = 7
+    task.call.turns.client_ms = 8
     task.call.pipe = BodyPipe(waits_to_be_asked=False)
     task.request = OwnedPointer(ReceivedRequest())
     task.request.held()[].content.write_string("content")
@@ -88,12 +88,12 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     assert_equal(again[].id, 9)
     assert_true(again[].phase == StreamPhase.CLIENT)
     assert_false(again[].is_tunnel)
-    assert_true(again[].call.intake == Intake.ARRIVING)
+    assert_true(again[].call.intake == Intake.WHOLE)
     assert_false(again[].call.is_head)
-    assert_equal(again[].call.piped_len, 0)
-    assert_equal(again[].call.received_len, 0)
-    assert_equal(again[].call.expected_len, 0)
-    assert_equal(again[].call.client_ms, 0)
+    assert_equal(again[].piped_len, 0)
+    assert_equal(again[].received_len, 0)
+    assert_equal(again[].expected_len, 0)
+    assert_equal(again[].call.turns.client_ms, 0)
     assert_false(again[].call.pipe.__bool__())
     # The room of the request stays, not what was in it.
     assert_equal(len(again[].request.held()[].content), 0)

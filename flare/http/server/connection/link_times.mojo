@@ -1,0 +1,130 @@
+"""Until when a connection of HTTP/2 waits for what is not of one stream."""
+
+from flare.http.server.connection.phase import FRESH_GRACE_MS, NEVER_MS
+from flare.http.server.connection.wait_budget import WaitBudget
+
+
+@fieldwise_init
+struct LinkWaits(TrivialRegisterPassable):
+    """What a connection waits for at the end of a round, beside its streams."""
+
+    var is_blocked: Bool
+    """True if the socket does not take what was written."""
+    var has_tasks: Bool
+    """True if something is under way on some stream."""
+    var is_partial: Bool
+    """True if a frame or a field block has begun, and is read as it comes."""
+    var frame_count: Int
+    """How many frames there were before it."""
+    var request_count: UInt64
+    """How many requests were answered so far."""
+
+
+struct LinkTimes(Movable):
+    """When each wait of a connection is over, `NEVER_MS` if it does not wait for
+    that; the earliest is the connection's own deadline."""
+
+    var settings_end_ms: Int
+    """When our SETTINGS must be acknowledged."""
+    var partial_end_ms: Int
+    """When a frame or a field block that has begun must be complete."""
+    var idle_end_ms: Int
+    """When a connection without streams ends."""
+    var write_end_ms: Int
+    """When the client must have taken what waits in the socket's way."""
+    var window_end_ms: Int
+    """When the client must have opened the connection's window, if content waits
+    for that."""
+    var window_sent_len: Int
+    """What it has let through since that was set, in bytes."""
+    var goaway_end_ms: Int
+    """When no more streams are taken, once the end was announced."""
+    var total: WaitBudget
+    """How long content may still wait for the client, whatever stream it is of.
+    """
+    var _partial_frame: Int
+    var _idle_count: UInt64
+    # What those times were set for: other frames do not prolong them.
+
+    def __init__(out self, write_timeout_ms: Int):
+        """Waits for nothing, with `write_timeout_ms` for the client to take one
+        response."""
+        self.settings_end_ms = NEVER_MS
+        self.partial_end_ms = NEVER_MS
+        self.idle_end_ms = NEVER_MS
+        self.write_end_ms = NEVER_MS
+        self.window_end_ms = NEVER_MS
+        self.window_sent_len = 0
+        self.goaway_end_ms = NEVER_MS
+        self.total = WaitBudget(write_timeout_ms)
+        self._partial_frame = 0
+        self._idle_count = 0
+
+    def begin(
+        mut self, now_ms: Int, settings_timeout_ms: Int, header_timeout_ms: Int
+    ):
+        """Begins to wait for the client's preface, and for it to acknowledge our
+        SETTINGS."""
+        self.settings_end_ms = now_ms + settings_timeout_ms
+        self.partial_end_ms = now_ms + header_timeout_ms
+
+    def begin_goaway(mut self, now_ms: Int):
+        """Begins to wait for the client to have read that the end is near."""
+        self.goaway_end_ms = now_ms + FRESH_GRACE_MS
+
+    def await_next(
+        mut self,
+        waits: LinkWaits,
+        now_ms: Int,
+        header_timeout_ms: Int,
+        idle_timeout_ms: Int,
+        write_timeout_ms: Int,
+    ) -> Bool:
+        """Sets the times for what is waited for, each but once for the same
+        wait. Tells whether a wait for the socket begins."""
+        var begins_write = waits.is_blocked and self.write_end_ms == NEVER_MS
+        if begins_write:
+            self.write_end_ms = now_ms + write_timeout_ms
+        elif not waits.is_blocked:
+            self.write_end_ms = NEVER_MS
+        if waits.has_tasks or waits.is_blocked:
+            self.idle_end_ms = NEVER_MS
+        elif (
+            self.idle_end_ms == NEVER_MS
+            or self._idle_count != waits.request_count
+        ):
+            self._idle_count = waits.request_count
+            self.idle_end_ms = now_ms + idle_timeout_ms
+        if not waits.is_partial:
+            self.partial_end_ms = NEVER_MS
+        elif (
+            self.partial_end_ms == NEVER_MS
+            or self._partial_frame != waits.frame_count
+        ):
+            self._partial_frame = waits.frame_count
+            self.partial_end_ms = now_ms + header_timeout_ms
+        return begins_write
+
+    def await_window(mut self, waits: Bool, now_ms: Int, timeout_ms: Int):
+        """Sets how long content may wait for the connection's window, if some
+        `waits` for it."""
+        if not waits:
+            self.window_end_ms = NEVER_MS
+        elif self.window_end_ms == NEVER_MS:
+            self.window_end_ms = now_ms + timeout_ms
+            self.window_sent_len = 0
+
+    def note_sent(mut self, length: Int):
+        """Counts content that the client's windows have let through."""
+        self.window_sent_len += length
+        self.total.sent_len += length
+
+    def earliest(self, owes_settings_ack: Bool) -> Int:
+        """Tells when the first of the waits is over; that for SETTINGS counts
+        while the client `owes_settings_ack`."""
+        var end_ms = min(self.write_end_ms, self.idle_end_ms)
+        end_ms = min(end_ms, min(self.window_end_ms, self.total.end_ms))
+        end_ms = min(end_ms, min(self.partial_end_ms, self.goaway_end_ms))
+        return min(
+            end_ms, self.settings_end_ms
+        ) if owes_settings_ack else end_ms

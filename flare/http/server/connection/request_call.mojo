@@ -1,0 +1,127 @@
+"""A request on its way to its handler and back, over either version: what the
+handler said of it, who has it, and whose turn it is."""
+
+from flare.http.handler.handler import RequestPolicy
+from flare.http.handler.route_memo import RouteMemo
+from flare.http.message.body import Body
+from flare.http.message.body_reader import BodyError
+from flare.http.message.request import CancelFlag
+from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
+from std.memory import ArcPointer, OwnedPointer
+
+
+comptime NOBODY_WAITS = StaticString("nobody waits for the response any more")
+"""Why a handler's reads of content fail whose client has gone, or was answered
+otherwise."""
+comptime ANSWERED = StaticString("the handler has answered")
+"""Why they fail behind its own answer."""
+comptime BROKEN_OFF = StaticString("the client broke it off")
+"""Why they fail when the client has ended before the content."""
+
+
+struct Intake(Equatable, TrivialRegisterPassable):
+    """What is still to come of a request behind its head."""
+
+    var _number: UInt8
+
+    comptime HELD_BACK = Intake(0)
+    """Content that the client keeps until it is asked for by 100 (Continue)."""
+    comptime ARRIVING = Intake(1)
+    """Content."""
+    comptime WHOLE = Intake(2)
+    """Nothing."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+
+struct TurnClock(TrivialRegisterPassable):
+    """Times a request whose content arrives while a handler elsewhere has it.
+
+    Time counts for the side that is waited for: the handler's turns have their
+    time each, those of the client one in all. It is the client's turn while the
+    handler waits for content, the handler's before it asks for any, while it has
+    more than it takes, and behind the end of the content.
+    """
+
+    var is_client_turn: Bool
+    var start_ms: Int
+    """When the turn began."""
+    var client_ms: Int
+    """How long the client was waited for in its turns before."""
+
+    def __init__(out self):
+        self.is_client_turn = False
+        self.start_ms = 0
+        self.client_ms = 0
+
+    def give(mut self, *, to_client: Bool, now_ms: Int, begins: Bool = False):
+        """Says whose turn it is. It goes on if it was that side's before, unless
+        another one of it `begins`."""
+        if to_client == self.is_client_turn and not begins:
+            return
+        if self.is_client_turn:
+            self.client_ms += now_ms - self.start_ms
+        self.is_client_turn = to_client
+        self.start_ms = now_ms
+
+    def end_ms(self, handler_ms: Int, content_ms: Int) -> Int:
+        """Tells when the turn is over, if the handler has `handler_ms` for each,
+        and the client `content_ms` for all that has come."""
+        if not self.is_client_turn:
+            return self.start_ms + handler_ms
+        return self.start_ms + max(content_ms - self.client_ms, 0)
+
+
+struct RequestCall(Movable):
+    """What is kept of a request that does not get its answer at once."""
+
+    var policy: RequestPolicy
+    """What the handler said of it, if it was asked."""
+    var memo: Optional[OwnedPointer[RouteMemo]]
+    """The route that was found when the handler was asked."""
+    var charge: Optional[BodyCharge]
+    """The memory that its content takes here, if it is counted."""
+    var job: Optional[ArcPointer[CancelFlag]]
+    """The flag of a handler elsewhere that has it."""
+    var pipe: Optional[BodyPipe]
+    """Where its content goes, if that handler reads it while it arrives."""
+    var intake: Intake
+    var turns: TurnClock
+    var is_head: Bool
+    """True if it is known to be a HEAD."""
+
+    def __init__(out self):
+        self.policy = RequestPolicy()
+        self.memo = None
+        self.charge = None
+        self.job = None
+        self.pipe = None
+        self.intake = Intake.WHOLE
+        self.turns = TurnClock()
+        self.is_head = False
+
+    def goes_on_behind(self, body: Body) -> Bool:
+        """Tells whether content goes on arriving for somebody behind the head of
+        a response.
+
+        A response that is complete ends the request (RFC 9112 section 9.3, RFC
+        9113 section 8.1); so does one that the client has got in place of 100
+        (RFC 9110 section 10.1.1).
+        """
+        if not self.pipe or self.intake != Intake.ARRIVING or self.is_head:
+            return False
+        return body.is_stream() and self.pipe.held().goes_on()
+
+    def end_content(mut self, status: Int, reason: StaticString):
+        """Has reads of content fail with the status: no more is handed on."""
+        if self.pipe:
+            self.pipe.take().fail(BodyError(status, String(reason)))
+
+    def cancel(mut self, status: Int, reason: StaticString):
+        """Tells a handler elsewhere, whose reads of content fail with the
+        status, that nobody waits for it, if there is one."""
+        self.end_content(status, reason)
+        if self.job:
+            self.job.take()[].set()
