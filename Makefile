@@ -1,8 +1,8 @@
 # Every target sets up what it needs first. ONLY=changed narrows `make test`,
-# FLAGS=--all widens `make autobahn`.
+# FLAGS=--all widens `make autobahn`, SEEDS=1000000 `make simulate`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan fuzz autobahn lines walks bench bench-quick examples docs chat-proof differential nightly wheel release-check clean setup
+.PHONY: run test check format test-asan fuzz simulate autobahn lines walks bench bench-quick examples docs chat-proof differential nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -10,6 +10,7 @@ check: setup ; @$(PY) tools/test.py check
 format: setup ; @.venv/bin/mblack -q --include '\.mojo$$' .
 test-asan: setup ; @$(PY) tools/test.py asan
 fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
+simulate: setup ; @$(PY) tools/simulate.py -n $(or $(SEEDS),100000) $(FLAGS)
 autobahn: setup ; @$(PY) tools/autobahn.py $(FLAGS)
 lines: ; @$(SETUP) run && $(PY) tools/count_lines.py $(FLAGS)
 walks: ; @$(SETUP) run && $(PY) tools/walk.py $(FLAGS)

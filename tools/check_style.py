@@ -403,7 +403,7 @@ def check_unused(sources: list[Source]) -> Iterator[Problem]:
         if path.name == "__init__.mojo":
             continue
         module = ".".join(path.with_suffix("").parts)
-        if path.stem.startswith("test_") or _has_main(source):
+        if path.stem.startswith("test_") or _is_root(source):
             continue
         users = imported.get(module, set())
         if path.parts[0] == "flare":
@@ -428,8 +428,11 @@ def _module_of(path: Path, module: str) -> str:
     return module
 
 
-def _has_main(source: Source) -> bool:
-    return any(f.name == "main" for f in source.functions)
+def _is_root(source: Source) -> bool:
+    """Tells a program, or an object that one is linked to, from a module."""
+    return any(f.name == "main" for f in source.functions) or any(
+        line.startswith("@export(") for line in source.lines
+    )
 
 
 def text_files(root: Path) -> Iterator[Path]:

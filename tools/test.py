@@ -2,7 +2,8 @@
 
 Parts, quickest first: check (format, layers, style, tests, docs), refusals
 (programs that must not build), unit, cross, size (of what the compiler
-generates), fuzz, vectors, differential, examples, cli (the wheel and the command),
+generates), fuzz, vectors, differential,
+simulate (servers in worlds made from seeds), examples, cli (the wheel and the command),
 wire, deploy (what is in deploy/); asan and nightly only when named, and changed:
 what a change can break first. An argument with a slash is a path: a test file, or a
 folder of them.
@@ -25,6 +26,7 @@ import check_tests
 import examples
 import fuzz as fuzz_targets
 import refusals
+import simulate
 import unit
 from report import Report
 from toolchain import BUILD, MBLACK, ROOT, build, environment
@@ -36,6 +38,8 @@ CROSS_TARGETS = [
 # A fast machine looks no further than a slow one: what fails fails on both.
 FUZZ_RUNS = 50_000
 FUZZ_SECONDS = 10
+SIMULATED_SEEDS = 3_000
+SIMULATED_SEEDS_NIGHTLY = 100_000
 DIFFERENTIAL_INPUTS = 2_000
 DIFFERENTIAL_INPUTS_NIGHTLY = 100_000
 # Four processes share the files of tests that wait for more than they compute.
@@ -214,6 +218,9 @@ def nightly(report: Report) -> None:
     report.step(
         "other parsers", differential, DIFFERENTIAL_INPUTS_NIGHTLY
     )
+    report.step(
+        "simulator", simulate.run, SIMULATED_SEEDS_NIGHTLY, 1, True
+    )
     report.step("wire tests, whole", whole)
     for folder in ("tests/wire", "tests/deploy", "tests/cli"):
         report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")
@@ -253,6 +260,7 @@ PARTS = {
     "differential": lambda report: report.step(
         "other parsers", differential, DIFFERENTIAL_INPUTS, "Python"
     ),
+    "simulate": lambda report: report.step("simulator", simulate.run, SIMULATED_SEEDS),
     "examples": lambda report: examples_and_pages(report),
     "cli": lambda report: report.step("package and command", cli),
     "wire": lambda report: report.step("wire tests", wire),

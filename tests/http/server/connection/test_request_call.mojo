@@ -96,18 +96,19 @@ def test_content_ends_with_a_response_that_is_complete() raises:
         assert_false(call.goes_on_behind(Body("response")), row.what)
 
 
-struct _NoBell(WakeTarget):
-    def __init__(out self):
-        pass
+@fieldwise_init
+struct _Bell(WakeTarget):
+    var ring_count: ArcPointer[Atomic[Int64]]
 
     def wake(self, token: UInt64):
-        pass
+        _ = self.ring_count[].fetch_add(1)
 
 
 def test_who_gives_up_tells_the_reader() raises:
     var pipe = BodyPipe(waits_to_be_asked=False)
+    var ring_count = ArcPointer(Atomic[Int64](0))
     var outlet = pipe.outlet(
-        StreamWaker(_NoBell(), 1),
+        StreamWaker(_Bell(ring_count), 1),
         ClientPace(ArcPointer(Atomic[Int64](0)), 1_000),
     )
     var flag = ArcPointer(CancelFlag())
@@ -118,6 +119,8 @@ def test_who_gives_up_tells_the_reader() raises:
     call.cancel(503, "nobody waits")
     assert_true(flag[].is_set())
     assert_equal(outlet.failure().value().status, 503)
+    # The worker, which has said so, need not hear of it.
+    assert_equal(Int(ring_count[].load()), 0)
     # What is told once is told for good.
     call.cancel(400, "nor now")
     assert_equal(outlet.failure().value().status, 503)

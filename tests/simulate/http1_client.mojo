@@ -1,0 +1,326 @@
+"""A simulated client of HTTP/1.1, polite or not, and what it must be told."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.sys.errno import EAGAIN
+from tests.simulate.dice import Dice
+from tests.simulate.kernel import Kernel, NOBODY
+from tests.simulate.requests import Asked, AskedKind, choose_asked, write_http1
+from tests.simulate.message_reader import MessageReader
+
+comptime _PAUSE_NS_MAX = 20_000_000
+# Between two portions of a polite client: its server has no reason to give it up.
+
+
+@fieldwise_init
+struct Manner(Equatable, TrivialRegisterPassable):
+    """How a client behaves. All but the polite may be given up."""
+
+    var _number: UInt8
+
+    comptime POLITE = Manner(0)
+    comptime LEAVES = Manner(1)
+    """It closes its connection somewhere within."""
+    comptime RESETS = Manner(2)
+    """It resets it."""
+    comptime STALLS = Manner(3)
+    """It sends no more from some octet on, and waits."""
+    comptime IS_DEAF = Manner(4)
+    """It reads no more from some time on."""
+    comptime ENDS = Manner(5)
+    """It ends its side behind its last request, and reads on."""
+    comptime SPEAKS_ILL = Manner(6)
+    """It changes an octet."""
+
+    comptime COUNT = 7
+
+
+def may_fail(status: Int) -> Bool:
+    """Tells whether a gateway may say so of its upstream."""
+    return status >= 502 and status <= 504
+
+
+struct Http1Client(Movable):
+    """One connection's client: what it sends, and how far it is."""
+
+    var end: Int
+    var manner: Manner
+    var is_over: Bool
+    var problem: String
+    """What was wrong with what it was told; empty if nothing was."""
+    var answered_count: Int
+    var next_ns: Int
+    """When it does something next, whatever happens."""
+    var _asked: List[Asked]
+    var _script: Buffer
+    var _sent_len: Int
+    var _starts: List[Int]
+    # Where each request begins in the script.
+    var _pipelines: Bool
+    # What it does at which octet of the script, by its manner.
+    var _turn_at: Int
+    var _has_turned: Bool
+    var _is_told_continue: Bool
+    var _reader: MessageReader
+    var _start_ns: Int
+    # Whether it may be too slow through no fault of its own.
+    var _is_excused: Bool
+
+    def __init__(out self, mut kernel: Kernel, first_id: Int):
+        ref dice = kernel.dice
+        self.end = NOBODY
+        self._is_excused = kernel.weather.is_slow
+        self.manner = Manner.POLITE
+        if dice.one_in(2):
+            self.manner = Manner(UInt8(dice.below(Int(Manner.COUNT))))
+        self.is_over = False
+        self.problem = String()
+        self.answered_count = 0
+        self._start_ns = kernel.now_ns + dice.below(100_000_000)
+        self.next_ns = self._start_ns
+        self._asked = []
+        self._script = Buffer(0)
+        self._sent_len = 0
+        self._starts = []
+        self._pipelines = dice.one_in(2)
+        var count = dice.between(1, 6)
+        for index in range(count):
+            self._starts.append(len(self._script))
+            self._asked.append(
+                choose_asked(dice, first_id + index, kernel.weather.length_max)
+            )
+            write_http1(
+                self._script,
+                self._asked.at(index),
+                dice,
+                is_last=index == count - 1 and dice.one_in(2),
+            )
+        self._turn_at = dice.below(len(self._script))
+        self._has_turned = False
+        self._is_told_continue = False
+        self._reader = MessageReader(reads_requests=False)
+        if self.manner == Manner.ENDS:
+            self._turn_at = len(self._script)
+        elif self.manner == Manner.SPEAKS_ILL:
+            self._spoil(dice)
+
+    def _asks_upstreams(self) -> Bool:
+        for index in range(self.answered_count, len(self._asked)):
+            if self._asked.at(index).is_proxied:
+                return True
+        return False
+
+    def asks_for(self, id: Int) -> Bool:
+        return (
+            id >= self._asked.at(0).id
+            and id <= self._asked.at(len(self._asked) - 1).id
+        )
+
+    def is_upload(self, id: Int) -> Bool:
+        """Tells whether what it asks for by an id is an upload."""
+        return (
+            self._asked.at(id - self._asked.at(0).id).kind == AskedKind.UPLOAD
+        )
+
+    def request_count(self) -> Int:
+        return len(self._asked)
+
+    def _spoil(mut self, mut dice: Dice):
+        var octets = List(self._script.span())
+        octets[self._turn_at] = UInt8(dice.below(256))
+        self._script.clear()
+        self._script.append(Span(octets))
+
+    def act(mut self, mut kernel: Kernel):
+        """Does what it can do now, and says when it does more."""
+        if self.is_over or kernel.now_ns < self._start_ns:
+            return
+        self.next_ns = Int.MAX
+        if self.end == NOBODY:
+            self.end = kernel.dial()
+            if self.end == NOBODY:
+                self.is_over = True
+                return
+        self._send(kernel)
+        if self.is_over:
+            return
+        self._receive(kernel)
+        if self.problem.byte_length() > 0:
+            self._leave(kernel, is_reset=True)
+
+    def _sendable_len(self) -> Int:
+        """Tells up to where the script may be sent now: one request at a time if
+        it does not pipeline."""
+        if self._pipelines:
+            return len(self._script)
+        var next = self.answered_count + 1
+        if next >= len(self._starts):
+            return len(self._script)
+        return self._starts.at(next)
+
+    def _send(mut self, mut kernel: Kernel):
+        var limit = self._sendable_len()
+        if self._turns():
+            limit = min(limit, self._turn_at)
+        while self._sent_len < limit:
+            var length = limit - self._sent_len
+            if kernel.dice.one_in(2):
+                length = kernel.dice.between(1, length)
+            var count = kernel.write(
+                self.end,
+                self._script.span()[self._sent_len : self._sent_len + length],
+            )
+            if count == -EAGAIN:
+                break
+            if count < 0:
+                # The answers that came before may still be read.
+                self._sent_len = limit
+                break
+            self._sent_len += count
+            if kernel.dice.one_in(2):
+                self.next_ns = kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+                break
+        if self._turns() and self._sent_len >= self._turn_at:
+            self._turn(kernel)
+
+    def _turns(self) -> Bool:
+        """Tells whether it behaves as it does at some octet yet to come."""
+        return (
+            self.manner != Manner.POLITE
+            and self.manner != Manner.SPEAKS_ILL
+            and not self._has_turned
+        )
+
+    def _turn(mut self, mut kernel: Kernel):
+        self._has_turned = True
+        if self.manner == Manner.LEAVES:
+            self._leave(kernel, is_reset=False)
+        elif self.manner == Manner.RESETS:
+            self._leave(kernel, is_reset=True)
+        elif self.manner == Manner.ENDS:
+            _ = kernel.end_writing(self.end)
+        elif self.manner == Manner.STALLS:
+            # Never the rest.
+            self._sent_len = len(self._script)
+        else:
+            # It will be gone some time, whatever the server does.
+            self.next_ns = kernel.now_ns + kernel.dice.below(1 << 40)
+
+    def _is_deaf(self) -> Bool:
+        return self.manner == Manner.IS_DEAF and self._has_turned
+
+    def _receive(mut self, mut kernel: Kernel):
+        if self._is_deaf():
+            if kernel.now_ns >= self.next_ns or self.next_ns == Int.MAX:
+                self._leave(kernel, is_reset=kernel.dice.one_in(2))
+            return
+        var room = List[UInt8](length=4_096, fill=0)
+        while True:
+            var length = 4_096
+            if kernel.dice.one_in(2):
+                length = kernel.dice.between(1, 4_096)
+            var count = kernel.read(self.end, Span(room)[:length], False)
+            if count == -EAGAIN:
+                return
+            if count <= 0:
+                self._on_end(kernel, was_reset=count < 0)
+                return
+            self._reader.inbox.append(Span(room)[:count])
+            self._check()
+            if self.problem.byte_length() > 0:
+                return
+            # Its next request may go now.
+            self.next_ns = min(
+                self.next_ns, kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+            )
+            if kernel.dice.one_in(3):
+                return
+
+    def _check(mut self):
+        """Compares what has come with what was asked for."""
+        while True:
+            var read = self._reader.next()
+            if not read:
+                self.problem = self._reader.problem
+                return
+            ref response = read.value()
+            var status = response.status()
+            if status < 200:
+                continue
+            if (
+                self.answered_count >= len(self._asked)
+                and self.manner == Manner.SPEAKS_ILL
+            ):
+                # What was spoilt may be two requests.
+                return
+            if self.answered_count >= len(self._asked):
+                self.problem = String(
+                    "more responses than requests; manner ",
+                    self.manner._number,
+                )
+                return
+            ref asked = self._asked.at(self.answered_count)
+            if status == 200:
+                if response.content != asked.answer():
+                    self.problem = String(
+                        "a wrong answer to ",
+                        asked.path(),
+                        ": ",
+                        len(response.content),
+                        " octets",
+                    )
+                    # One that was spoilt is another request.
+                    if self.manner == Manner.SPEAKS_ILL:
+                        self.problem = String()
+            elif self.is_judged() and not (
+                asked.is_proxied and may_fail(status)
+            ):
+                self.problem = String("status ", status, " for ", asked.path())
+                return
+            self.answered_count += 1
+            if response.closes and asked.is_proxied:
+                # An upload that was answered early ends the connection.
+                self._is_excused = True
+
+    def _on_end(mut self, mut kernel: Kernel, was_reset: Bool):
+        """Judges the end of the connection."""
+        if self.is_judged() and self.answered_count < len(self._asked):
+            ref next = self._asked.at(self.answered_count)
+            if next.is_proxied or (was_reset and self._asks_upstreams()):
+                # What breaks off at an upstream breaks off here, and the reset
+                # behind that may destroy answers to what came before.
+                self._is_excused = True
+            else:
+                self.problem = String(
+                    "the connection ended behind ",
+                    self.answered_count,
+                    " of ",
+                    len(self._asked),
+                    " answers",
+                    ", by a reset" if was_reset else "",
+                    "; next ",
+                    next.path(),
+                )
+        self._leave(kernel, is_reset=False)
+
+    def _leave(mut self, mut kernel: Kernel, is_reset: Bool):
+        if is_reset:
+            kernel.reset_end(self.end)
+        else:
+            kernel.close_end(self.end)
+        self.is_over = True
+        self.next_ns = Int.MAX
+
+    def is_judged(self) -> Bool:
+        """Tells whether it must get all that it asks for."""
+        if self._is_excused:
+            return False
+        if self.manner == Manner.ENDS:
+            # Who has ended its side is taken for gone if it would have to wait.
+            ref last = self._asked.at(len(self._asked) - 1)
+            return last.kind != AskedKind.STREAM and not last.is_proxied
+        return self.manner == Manner.POLITE
+
+    def is_content(self) -> Bool:
+        """Tells whether it has all that it has asked for."""
+        return self.answered_count == len(self._asked)

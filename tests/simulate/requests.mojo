@@ -1,0 +1,118 @@
+"""What simulated clients ask for, and what they have to be answered."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from tests.simulate.dice import Dice
+
+
+@fieldwise_init
+struct AskedKind(Equatable, TrivialRegisterPassable):
+    var _number: UInt8
+
+    comptime CONTENT = AskedKind(0)
+    """Content that the server has in memory."""
+    comptime STREAM = AskedKind(1)
+    """Content that a source makes in pieces."""
+    comptime UPLOAD = AskedKind(2)
+    """A sum of content that the client sends."""
+
+
+@fieldwise_init
+struct Asked(Copyable):
+    """A request, which no other one of the simulation is like."""
+
+    var id: Int
+    var kind: AskedKind
+    var length: Int
+    """How much content is asked for, or sent, in bytes."""
+    var is_chunked: Bool
+    var expects_continue: Bool
+    var is_proxied: Bool
+    """True if the server asks an upstream."""
+
+    def path(self) -> String:
+        var start = "/proxied" if self.is_proxied else ""
+        if self.kind == AskedKind.CONTENT:
+            return String(start, "/content/", self.id, "/", self.length)
+        if self.kind == AskedKind.STREAM:
+            return String(start, "/stream/", self.id, "/", self.length)
+        return String(start, "/upload/", self.id)
+
+    def answer(self) -> List[UInt8]:
+        """Gives the content of the right response."""
+        if self.kind != AskedKind.UPLOAD:
+            return content_of(self.id, self.length)
+        var text = upload_answer(self.id, content_of(self.id, self.length))
+        return List(text.as_bytes())
+
+
+def content_of(id: Int, length: Int) -> List[UInt8]:
+    """Makes content that tells whose it is, wherever one looks."""
+    var octets = List[UInt8](capacity=length)
+    var value = UInt32(id) * 2_654_435_761 + 12_345
+    for _ in range(length):
+        value = value * 1_664_525 + 1_013_904_223
+        octets.append(UInt8(97 + Int(value >> 24) % 26))
+    return octets^
+
+
+def upload_answer(id: Int, content: Span[UInt8, _]) -> String:
+    """Tells what has come of an upload."""
+    var sum = UInt64(0xCBF29CE484222325)
+    for octet in content:
+        sum = (sum ^ UInt64(octet)) * 0x100000001B3
+    return String(id, ":", len(content), ":", sum)
+
+
+def choose_asked(mut dice: Dice, id: Int, length_max: Int) -> Asked:
+    """Makes a request by chance, with at most so much content."""
+    var kind = AskedKind.CONTENT
+    if dice.one_in(3):
+        kind = AskedKind.STREAM
+    elif dice.one_in(3):
+        kind = AskedKind.UPLOAD
+    return Asked(
+        id,
+        kind,
+        dice.length(length_max),
+        is_chunked=dice.one_in(2),
+        expects_continue=dice.one_in(4),
+        is_proxied=dice.one_in(2),
+    )
+
+
+def write_http1(mut out: Buffer, asked: Asked, mut dice: Dice, is_last: Bool):
+    """Writes a request for HTTP/1.1, with its content behind it."""
+    var head = String("GET " if asked.kind != AskedKind.UPLOAD else "POST ")
+    head += asked.path() + " HTTP/1.1\r\nHost: simulated\r\n"
+    if is_last:
+        head += "Connection: close\r\n"
+    if asked.kind != AskedKind.UPLOAD:
+        out.write_string(head + "\r\n")
+        return
+    if asked.expects_continue:
+        head += "Expect: 100-continue\r\n"
+    var content = content_of(asked.id, asked.length)
+    if not asked.is_chunked:
+        head += String("Content-Length: ", asked.length, "\r\n\r\n")
+        out.write_string(head)
+        out.append(Span(content))
+        return
+    out.write_string(head + "Transfer-Encoding: chunked\r\n\r\n")
+    var start = 0
+    while start < len(content):
+        var length = dice.between(1, len(content) - start)
+        out.write_string(_hex(length) + "\r\n")
+        out.append(Span(content)[start : start + length])
+        out.write_string("\r\n")
+        start += length
+    out.write_string("0\r\n\r\n")
+
+
+def _hex(number: Int) -> String:
+    var text = String()
+    var left = number
+    while left > 0 or text.byte_length() == 0:
+        text = String("0123456789abcdef"[byte=left % 16]) + text
+        left //= 16
+    return text^

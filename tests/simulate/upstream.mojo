@@ -1,0 +1,205 @@
+"""A simulated upstream of HTTP/1.1: one connection of it."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.sys.errno import EAGAIN
+from tests.simulate.dice import Dice
+from tests.simulate.kernel import Kernel
+from tests.simulate.message_reader import MessageReader, ReadMessage
+from tests.simulate.requests import content_of, upload_answer
+
+comptime _PAUSE_NS_MAX = 50_000_000
+
+
+@fieldwise_init
+struct UpstreamManner(Equatable, TrivialRegisterPassable):
+    """How an upstream behaves on a connection."""
+
+    var _number: UInt8
+
+    comptime POLITE = UpstreamManner(0)
+    comptime CLOSES = UpstreamManner(1)
+    """It ends the connection behind some response, and does not say so."""
+    comptime BREAKS_OFF = UpstreamManner(2)
+    """It ends the connection within a response."""
+    comptime RESETS = UpstreamManner(3)
+    """It resets it there."""
+    comptime IS_SILENT = UpstreamManner(4)
+    """It does not answer."""
+    comptime IS_HASTY = UpstreamManner(5)
+    """It answers before it has the content."""
+
+    comptime COUNT = 6
+
+
+struct Upstream(Movable):
+    """What it has read, and what it is about to say."""
+
+    var end: Int
+    var is_over: Bool
+    var next_ns: Int
+    """When it does something next, whatever happens."""
+    var begun: List[Int]
+    """Ids of requests whose heads have come since this was looked at last."""
+    var problem: String
+    var manner: UpstreamManner
+    var _reader: MessageReader
+    var _outbox: Buffer
+    var _left_count: Int
+    # How many requests it still answers as it should.
+    var _is_told: Bool
+    # Whether the head at hand was taken note of.
+
+    def __init__(out self, mut dice: Dice, end: Int):
+        self.end = end
+        self.is_over = False
+        self.next_ns = Int.MAX
+        self.begun = []
+        self.problem = String()
+        self.manner = UpstreamManner.POLITE
+        if dice.one_in(3):
+            self.manner = UpstreamManner(
+                UInt8(dice.below(Int(UpstreamManner.COUNT)))
+            )
+        self._reader = MessageReader(reads_requests=True)
+        self._outbox = Buffer(0)
+        self._left_count = dice.below(4)
+        self._is_told = False
+
+    def act(mut self, mut kernel: Kernel):
+        """Does what it can do now, and says when it does more."""
+        if self.is_over:
+            return
+        self.next_ns = Int.MAX
+        self._receive(kernel)
+        if not self.is_over:
+            self._send(kernel)
+
+    def _receive(mut self, mut kernel: Kernel):
+        var room = List[UInt8](length=8_192, fill=0)
+        while True:
+            var length = 8_192
+            if kernel.dice.one_in(2):
+                length = kernel.dice.between(1, 8_192)
+            var count = kernel.read(self.end, Span(room)[:length], False)
+            if count == -EAGAIN:
+                break
+            if count <= 0:
+                self._leave(kernel)
+                return
+            self._reader.inbox.append(Span(room)[:count])
+            if kernel.dice.one_in(4):
+                self.next_ns = kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+                break
+        self._note_head(kernel)
+        while True:
+            var read = self._reader.next()
+            if not read:
+                if self._reader.problem.byte_length() > 0:
+                    self.problem = self._reader.problem
+                return
+            self._is_told = False
+            self._answer(kernel, read.value())
+            self._note_head(kernel)
+
+    def _note_head(mut self, mut kernel: Kernel):
+        """Takes note of a request once, when its head is there."""
+        var line = self._reader.start_line()
+        if self._is_told or line.byte_length() == 0:
+            return
+        self._is_told = True
+        var id = _id_of(line)
+        self.begun.append(id)
+        if self._reader.waits_to_be_asked():
+            if self.manner != UpstreamManner.IS_SILENT:
+                self._outbox.write_string("HTTP/1.1 100 Continue\r\n\r\n")
+        if self.manner == UpstreamManner.IS_HASTY and line.startswith("POST"):
+            self._outbox.write_string(
+                "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+                "Content-Length: 0\r\n\r\n"
+            )
+            self._left_count = -1
+
+    def _answer(mut self, mut kernel: Kernel, request: ReadMessage):
+        """Writes the answer to a request that is complete."""
+        if self._left_count < 0 or self.manner == UpstreamManner.IS_SILENT:
+            return
+        var content = _answer_of(request)
+        var head = String("HTTP/1.1 200 OK\r\n")
+        if self._left_count == 0 and self.manner != UpstreamManner.POLITE:
+            self._left_count = -1
+            if self.manner != UpstreamManner.CLOSES:
+                # Some of it.
+                head += String("Content-Length: ", len(content) + 1, "\r\n\r\n")
+                self._outbox.write_string(head)
+                self._outbox.append(
+                    Span(content)[: kernel.dice.below(len(content) + 1)]
+                )
+                return
+        elif self._left_count > 0:
+            self._left_count -= 1
+        if kernel.dice.one_in(2):
+            head += String("Content-Length: ", len(content), "\r\n\r\n")
+            self._outbox.write_string(head)
+            self._outbox.append(Span(content))
+            return
+        self._outbox.write_string(head + "Transfer-Encoding: chunked\r\n\r\n")
+        var start = 0
+        while start < len(content):
+            var length = kernel.dice.between(1, len(content) - start)
+            self._outbox.write_string(hex(length)[byte=2:] + String("\r\n"))
+            self._outbox.append(Span(content)[start : start + length])
+            self._outbox.write_string("\r\n")
+            start += length
+        self._outbox.write_string("0\r\n\r\n")
+
+    def _send(mut self, mut kernel: Kernel):
+        while len(self._outbox) > 0:
+            var length = kernel.dice.between(1, len(self._outbox))
+            var count = kernel.write(self.end, self._outbox.span()[:length])
+            if count == -EAGAIN:
+                return
+            if count < 0:
+                self._leave(kernel)
+                return
+            self._outbox.consume(count)
+            if kernel.dice.one_in(3):
+                var pause = kernel.dice.below(_PAUSE_NS_MAX)
+                self.next_ns = min(self.next_ns, kernel.now_ns + pause)
+                return
+        if self._left_count < 0:
+            if self.manner == UpstreamManner.RESETS:
+                kernel.reset_end(self.end)
+            self._leave(kernel)
+
+    def _leave(mut self, mut kernel: Kernel):
+        kernel.close_end(self.end)
+        self.is_over = True
+        self.next_ns = Int.MAX
+
+
+def _id_of(line: String) -> Int:
+    """Reads the id in a request line; -1 if there is none."""
+    var parts = line.split("/")
+    if len(parts) < 4 or String(parts[1]) != "proxied":
+        return -1
+    var text = String(parts[3]).split(" ")[0]
+    try:
+        return Int(text)
+    except error:
+        return -1
+
+
+def _answer_of(request: ReadMessage) -> List[UInt8]:
+    """Makes the content of the right response."""
+    var id = _id_of(request.start)
+    if request.start.startswith("POST"):
+        return List(upload_answer(id, request.content).as_bytes())
+    var parts = request.start.split("/")
+    if len(parts) < 5:
+        return []
+    try:
+        var length = Int(String(parts[4]).split(" ")[0])
+        return content_of(id, min(max(length, 0), 40_000))
+    except error:
+        return []
