@@ -4,8 +4,15 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.sys.errno import EAGAIN
 from tests.simulate.dice import Dice
+from tests.simulate.actor import Actor
 from tests.simulate.kernel import Kernel, NOBODY
-from tests.simulate.requests import Asked, AskedKind, choose_asked, write_http1
+from tests.simulate.requests import (
+    Asked,
+    AskedKind,
+    choose_asked,
+    may_fail,
+    write_http1,
+)
 from tests.simulate.message_reader import MessageReader
 
 comptime _PAUSE_NS_MAX = 20_000_000
@@ -35,22 +42,15 @@ struct Manner(Equatable, TrivialRegisterPassable):
     comptime COUNT = 7
 
 
-def may_fail(status: Int) -> Bool:
-    """Tells whether a gateway may say so of its upstream."""
-    return status >= 502 and status <= 504
-
-
-struct Http1Client(Movable):
+struct Http1Client(Actor):
     """One connection's client: what it sends, and how far it is."""
 
-    var end: Int
     var manner: Manner
-    var is_over: Bool
-    var problem: String
-    """What was wrong with what it was told; empty if nothing was."""
-    var answered_count: Int
-    var next_ns: Int
-    """When it does something next, whatever happens."""
+    var _end: Int
+    var _is_over: Bool
+    var _problem: String
+    var _answered_count: Int
+    var _next_ns: Int
     var _asked: List[Asked]
     var _script: Buffer
     var _sent_len: Int
@@ -68,16 +68,16 @@ struct Http1Client(Movable):
 
     def __init__(out self, mut kernel: Kernel, first_id: Int):
         ref dice = kernel.dice
-        self.end = NOBODY
+        self._end = NOBODY
         self._is_excused = kernel.weather.is_slow
         self.manner = Manner.POLITE
         if dice.one_in(2):
             self.manner = Manner(UInt8(dice.below(Int(Manner.COUNT))))
-        self.is_over = False
-        self.problem = String()
-        self.answered_count = 0
+        self._is_over = False
+        self._problem = String()
+        self._answered_count = 0
         self._start_ns = kernel.now_ns + dice.below(100_000_000)
-        self.next_ns = self._start_ns
+        self._next_ns = self._start_ns
         self._asked = []
         self._script = Buffer(0)
         self._sent_len = 0
@@ -105,22 +105,34 @@ struct Http1Client(Movable):
             self._spoil(dice)
 
     def _asks_upstreams(self) -> Bool:
-        for index in range(self.answered_count, len(self._asked)):
+        for index in range(self._answered_count, len(self._asked)):
             if self._asked.at(index).is_proxied:
                 return True
         return False
 
-    def asks_for(self, id: Int) -> Bool:
-        return (
-            id >= self._asked.at(0).id
-            and id <= self._asked.at(len(self._asked) - 1).id
-        )
+    def end(self) -> Int:
+        return self._end
 
-    def is_upload(self, id: Int) -> Bool:
-        """Tells whether what it asks for by an id is an upload."""
-        return (
-            self._asked.at(id - self._asked.at(0).id).kind == AskedKind.UPLOAD
-        )
+    def is_over(self) -> Bool:
+        return self._is_over
+
+    def next_ns(self) -> Int:
+        return self._next_ns
+
+    def problem(self) -> String:
+        return self._problem
+
+    def answered_count(self) -> Int:
+        return self._answered_count
+
+    def speaks_ill(self) -> Bool:
+        return self.manner == Manner.SPEAKS_ILL
+
+    def asked(self, id: Int) -> Optional[Asked]:
+        for asked in self._asked:
+            if asked.id == id:
+                return asked.copy()
+        return None
 
     def request_count(self) -> Int:
         return len(self._asked)
@@ -132,20 +144,19 @@ struct Http1Client(Movable):
         self._script.append(Span(octets))
 
     def act(mut self, mut kernel: Kernel):
-        """Does what it can do now, and says when it does more."""
-        if self.is_over or kernel.now_ns < self._start_ns:
+        if self._is_over or kernel.now_ns < self._start_ns:
             return
-        self.next_ns = Int.MAX
-        if self.end == NOBODY:
-            self.end = kernel.dial()
-            if self.end == NOBODY:
-                self.is_over = True
+        self._next_ns = Int.MAX
+        if self._end == NOBODY:
+            self._end = kernel.dial()
+            if self._end == NOBODY:
+                self._is_over = True
                 return
         self._send(kernel)
-        if self.is_over:
+        if self._is_over:
             return
         self._receive(kernel)
-        if self.problem.byte_length() > 0:
+        if self._problem.byte_length() > 0:
             self._leave(kernel, is_reset=True)
 
     def _sendable_len(self) -> Int:
@@ -153,7 +164,7 @@ struct Http1Client(Movable):
         it does not pipeline."""
         if self._pipelines:
             return len(self._script)
-        var next = self.answered_count + 1
+        var next = self._answered_count + 1
         if next >= len(self._starts):
             return len(self._script)
         return self._starts.at(next)
@@ -167,7 +178,7 @@ struct Http1Client(Movable):
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, length)
             var count = kernel.write(
-                self.end,
+                self._end,
                 self._script.span()[self._sent_len : self._sent_len + length],
             )
             if count == -EAGAIN:
@@ -178,7 +189,7 @@ struct Http1Client(Movable):
                 break
             self._sent_len += count
             if kernel.dice.one_in(2):
-                self.next_ns = kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+                self._next_ns = kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
                 break
         if self._turns() and self._sent_len >= self._turn_at:
             self._turn(kernel)
@@ -198,20 +209,20 @@ struct Http1Client(Movable):
         elif self.manner == Manner.RESETS:
             self._leave(kernel, is_reset=True)
         elif self.manner == Manner.ENDS:
-            _ = kernel.end_writing(self.end)
+            _ = kernel.end_writing(self._end)
         elif self.manner == Manner.STALLS:
             # Never the rest.
             self._sent_len = len(self._script)
         else:
             # It will be gone some time, whatever the server does.
-            self.next_ns = kernel.now_ns + kernel.dice.below(1 << 40)
+            self._next_ns = kernel.now_ns + kernel.dice.below(1 << 40)
 
     def _is_deaf(self) -> Bool:
         return self.manner == Manner.IS_DEAF and self._has_turned
 
     def _receive(mut self, mut kernel: Kernel):
         if self._is_deaf():
-            if kernel.now_ns >= self.next_ns or self.next_ns == Int.MAX:
+            if kernel.now_ns >= self._next_ns or self._next_ns == Int.MAX:
                 self._leave(kernel, is_reset=kernel.dice.one_in(2))
             return
         var room = List[UInt8](length=4_096, fill=0)
@@ -219,7 +230,7 @@ struct Http1Client(Movable):
             var length = 4_096
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, 4_096)
-            var count = kernel.read(self.end, Span(room)[:length], False)
+            var count = kernel.read(self._end, Span(room)[:length], False)
             if count == -EAGAIN:
                 return
             if count <= 0:
@@ -227,11 +238,11 @@ struct Http1Client(Movable):
                 return
             self._reader.inbox.append(Span(room)[:count])
             self._check()
-            if self.problem.byte_length() > 0:
+            if self._problem.byte_length() > 0:
                 return
             # Its next request may go now.
-            self.next_ns = min(
-                self.next_ns, kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+            self._next_ns = min(
+                self._next_ns, kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
             )
             if kernel.dice.one_in(3):
                 return
@@ -241,28 +252,28 @@ struct Http1Client(Movable):
         while True:
             var read = self._reader.next()
             if not read:
-                self.problem = self._reader.problem
+                self._problem = self._reader.problem
                 return
             ref response = read.value()
             var status = response.status()
             if status < 200:
                 continue
             if (
-                self.answered_count >= len(self._asked)
+                self._answered_count >= len(self._asked)
                 and self.manner == Manner.SPEAKS_ILL
             ):
                 # What was spoilt may be two requests.
                 return
-            if self.answered_count >= len(self._asked):
-                self.problem = String(
+            if self._answered_count >= len(self._asked):
+                self._problem = String(
                     "more responses than requests; manner ",
                     self.manner._number,
                 )
                 return
-            ref asked = self._asked.at(self.answered_count)
+            ref asked = self._asked.at(self._answered_count)
             if status == 200:
                 if response.content != asked.answer():
-                    self.problem = String(
+                    self._problem = String(
                         "a wrong answer to ",
                         asked.path(),
                         ": ",
@@ -271,29 +282,29 @@ struct Http1Client(Movable):
                     )
                     # One that was spoilt is another request.
                     if self.manner == Manner.SPEAKS_ILL:
-                        self.problem = String()
+                        self._problem = String()
             elif self.is_judged() and not (
                 asked.is_proxied and may_fail(status)
             ):
-                self.problem = String("status ", status, " for ", asked.path())
+                self._problem = String("status ", status, " for ", asked.path())
                 return
-            self.answered_count += 1
+            self._answered_count += 1
             if response.closes and asked.is_proxied:
                 # An upload that was answered early ends the connection.
                 self._is_excused = True
 
     def _on_end(mut self, mut kernel: Kernel, was_reset: Bool):
         """Judges the end of the connection."""
-        if self.is_judged() and self.answered_count < len(self._asked):
-            ref next = self._asked.at(self.answered_count)
+        if self.is_judged() and self._answered_count < len(self._asked):
+            ref next = self._asked.at(self._answered_count)
             if next.is_proxied or (was_reset and self._asks_upstreams()):
                 # What breaks off at an upstream breaks off here, and the reset
                 # behind that may destroy answers to what came before.
                 self._is_excused = True
             else:
-                self.problem = String(
+                self._problem = String(
                     "the connection ended behind ",
-                    self.answered_count,
+                    self._answered_count,
                     " of ",
                     len(self._asked),
                     " answers",
@@ -305,14 +316,13 @@ struct Http1Client(Movable):
 
     def _leave(mut self, mut kernel: Kernel, is_reset: Bool):
         if is_reset:
-            kernel.reset_end(self.end)
+            kernel.reset_end(self._end)
         else:
-            kernel.close_end(self.end)
-        self.is_over = True
-        self.next_ns = Int.MAX
+            kernel.close_end(self._end)
+        self._is_over = True
+        self._next_ns = Int.MAX
 
     def is_judged(self) -> Bool:
-        """Tells whether it must get all that it asks for."""
         if self._is_excused:
             return False
         if self.manner == Manner.ENDS:
@@ -322,5 +332,4 @@ struct Http1Client(Movable):
         return self.manner == Manner.POLITE
 
     def is_content(self) -> Bool:
-        """Tells whether it has all that it has asked for."""
-        return self.answered_count == len(self._asked)
+        return self._answered_count == len(self._asked)

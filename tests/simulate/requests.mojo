@@ -46,6 +46,11 @@ struct Asked(Copyable):
         return List(text.as_bytes())
 
 
+def may_fail(status: Int) -> Bool:
+    """Tells whether a gateway may say so of its upstream."""
+    return status >= 502 and status <= 504
+
+
 def content_of(id: Int, length: Int) -> List[UInt8]:
     """Makes content that tells whose it is, wherever one looks."""
     var octets = List[UInt8](capacity=length)

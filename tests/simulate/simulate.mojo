@@ -35,9 +35,8 @@ def main() raises:
         serve(world)
         end_simulation()
         world.judge()
-        for index in range(len(world.clients)):
-            request_count += world.clients[index].request_count()
-            answer_count += world.clients[index].answered_count
+        request_count += world.request_count()
+        answer_count += world.answered_count()
         if world.problem.byte_length() > 0:
             failed_count += 1
             print("seed", seed, "failed:", world.problem)

@@ -2,8 +2,11 @@
 
 from flare.bytes.checked import *
 from flare.http import ShutdownHandle
-from tests.simulate.http1_client import Http1Client, Manner
+from tests.simulate.actor import Actor
+from tests.simulate.http1_client import Http1Client
+from tests.simulate.http2_client import Http2Client
 from tests.simulate.kernel import FIRST_NUMBER, FileKind, Kernel, START_NS
+from tests.simulate.requests import Asked, AskedKind
 from tests.simulate.upstream import Upstream
 
 comptime _ROUND_COUNT_MAX = 200_000
@@ -17,11 +20,12 @@ struct World(Movable):
     """A scenario, and whether all has gone as it must."""
 
     var kernel: Kernel
-    var clients: List[Http1Client]
+    var http1_clients: List[Http1Client]
+    var http2_clients: List[Http2Client]
     var upstreams: List[Upstream]
     """Connections to upstreams that were made."""
-    var _upload_counts: Dict[Int, Int]
-    # How often an upstream was sent an upload.
+    var _counts: Dict[Int, Int]
+    # How often upstreams were asked, by id.
     var problem: String
     """What went wrong first; empty if nothing did."""
     var stop: Optional[ShutdownHandle]
@@ -33,18 +37,22 @@ struct World(Movable):
 
     def __init__(out self, seed: UInt64):
         self.kernel = Kernel(seed)
-        self.clients = []
+        self.http1_clients = []
+        self.http2_clients = []
         self.upstreams = []
-        self._upload_counts = {}
+        self._counts = {}
         self.problem = String()
         self.stop = None
         self.round_count = 0
         self.traces = False
         self._is_stopping = False
         self._quiet_since_ns = 0
-        var count = self.kernel.dice.between(1, 6)
-        for index in range(count):
-            self.clients.append(Http1Client(self.kernel, 1_000 * (index + 1)))
+        for index in range(self.kernel.dice.between(1, 6)):
+            var first_id = 1_000 * (index + 1)
+            if self.kernel.dice.one_in(3):
+                self.http2_clients.append(Http2Client(self.kernel, first_id))
+            else:
+                self.http1_clients.append(Http1Client(self.kernel, first_id))
 
     def fail(mut self, what: String):
         if self.problem.byte_length() == 0:
@@ -122,26 +130,21 @@ struct World(Movable):
             self.stop.value().shutdown()
 
     def _next_ns(self) -> Int:
-        var earliest = Int.MAX
-        for index in range(len(self.clients)):
-            earliest = min(earliest, self.clients.at(index).next_ns)
+        var earliest = min(
+            _earliest(self.http1_clients), _earliest(self.http2_clients)
+        )
         for index in range(len(self.upstreams)):
             earliest = min(earliest, self.upstreams.at(index).next_ns)
         return earliest
 
     def _act(mut self):
         """Has all act to whom something has happened, or whose time has come."""
-        for index in range(len(self.clients)):
-            ref client = self.clients.at(index)
-            if client.is_over:
-                continue
-            if (
-                client.next_ns <= self.kernel.now_ns
-                or client.end in self.kernel.news
-            ):
-                client.act(self.kernel)
-                if client.problem.byte_length() > 0:
-                    self.fail(String("client ", index, ": ", client.problem))
+        var first = _let_act(self.http1_clients, self.kernel)
+        var second = _let_act(self.http2_clients, self.kernel)
+        if first.byte_length() > 0:
+            self.fail("client of HTTP/1.1: " + first)
+        elif second.byte_length() > 0:
+            self.fail("client of HTTP/2: " + second)
         for end in self.kernel.dialled:
             self.upstreams.append(Upstream(self.kernel.dice, end))
             self.upstreams.at(len(self.upstreams) - 1).next_ns = 0
@@ -166,33 +169,82 @@ struct World(Movable):
         swap(begun, upstream.begun)
         if problem.byte_length() > 0:
             self.fail("upstream: " + problem)
-        for index in range(len(self.clients)):
-            if self.clients.at(index).manner == Manner.SPEAKS_ILL:
+        for client in range(len(self.http1_clients)):
+            if self.http1_clients.at(client).speaks_ill():
                 # It may ask for anything.
                 return
         for id in begun:
-            var count = self._upload_counts.get(id, 0) + 1
-            self._upload_counts[id] = count
-            var place = self.asked_by(id)
-            if place < 0:
+            var count = self._counts.get(id, 0) + 1
+            self._counts[id] = count
+            var asked = _find(self.http1_clients, id)
+            if not asked:
+                asked = _find(self.http2_clients, id)
+            if not asked:
                 self.fail(String("an upstream was asked for ", id))
-            elif count > 1 and self.clients.at(place).is_upload(id):
+            elif count > 1 and asked.value().kind == AskedKind.UPLOAD:
                 self.fail(String("upload ", id, " was sent ", count, " times"))
 
-    def asked_by(self, id: Int) -> Int:
-        """Gives the index of the client that asks for it; -1 if none does."""
-        for index in range(len(self.clients)):
-            if self.clients.at(index).asks_for(id):
-                return index
-        return -1
+    def request_count(self) -> Int:
+        var count = 0
+        for index in range(len(self.http1_clients)):
+            count += self.http1_clients.at(index).request_count()
+        for index in range(len(self.http2_clients)):
+            count += self.http2_clients.at(index).request_count()
+        return count
+
+    def answered_count(self) -> Int:
+        var count = 0
+        for index in range(len(self.http1_clients)):
+            count += self.http1_clients.at(index).answered_count()
+        for index in range(len(self.http2_clients)):
+            count += self.http2_clients.at(index).answered_count()
+        return count
 
     def judge(mut self):
         """Says what is wrong when the server has ended."""
-        for index in range(len(self.clients)):
-            ref client = self.clients.at(index)
-            if client.is_judged() and not client.is_content():
-                self.fail(String("client ", index, " was left waiting"))
+        if _is_left_waiting(self.http1_clients) or _is_left_waiting(
+            self.http2_clients
+        ):
+            self.fail("a client was left waiting")
         if self.kernel.open_count > 0:
             self.fail(
                 String(self.kernel.open_count, " descriptors are still open")
             )
+
+
+def _earliest[A: Actor](actors: List[A]) -> Int:
+    var earliest = Int.MAX
+    for index in range(len(actors)):
+        earliest = min(earliest, actors.at(index).next_ns())
+    return earliest
+
+
+def _let_act[A: Actor](mut actors: List[A], mut kernel: Kernel) -> String:
+    """Has those act who have something to do, and says what the first of them finds
+    wrong."""
+    var problem = String()
+    for index in range(len(actors)):
+        ref actor = actors.at(index)
+        if actor.is_over():
+            continue
+        if actor.next_ns() <= kernel.now_ns or actor.end() in kernel.news:
+            actor.act(kernel)
+            if actor.problem().byte_length() > 0:
+                problem = actor.problem()
+    return problem^
+
+
+def _find[A: Actor](actors: List[A], id: Int) -> Optional[Asked]:
+    for index in range(len(actors)):
+        var asked = actors.at(index).asked(id)
+        if asked:
+            return asked^
+    return None
+
+
+def _is_left_waiting[A: Actor](actors: List[A]) -> Bool:
+    for index in range(len(actors)):
+        ref actor = actors.at(index)
+        if actor.is_judged() and not actor.is_content():
+            return True
+    return False

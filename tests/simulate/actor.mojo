@@ -1,0 +1,51 @@
+"""What all simulated clients have in common."""
+
+from tests.simulate.kernel import Kernel
+from tests.simulate.requests import Asked
+
+
+trait Actor(Movable):
+    """A client, which acts when something has happened to its end of a connection, or
+    its time has come."""
+
+    def end(self) -> Int:
+        """Gives its end of a connection; `NOBODY` before it has one."""
+        ...
+
+    def is_over(self) -> Bool:
+        """Tells whether it has left."""
+        ...
+
+    def next_ns(self) -> Int:
+        """Tells when it does something next, whatever happens."""
+        ...
+
+    def problem(self) -> String:
+        """Says what was wrong with what it was told; empty if nothing was."""
+        ...
+
+    def act(mut self, mut kernel: Kernel):
+        """Does what it can do now, and says when it does more."""
+        ...
+
+    def is_judged(self) -> Bool:
+        """Tells whether it must get all that it asks for."""
+        ...
+
+    def is_content(self) -> Bool:
+        """Tells whether it has all that it has asked for."""
+        ...
+
+    def speaks_ill(self) -> Bool:
+        """Tells whether what it asks for may be something else."""
+        ...
+
+    def asked(self, id: Int) -> Optional[Asked]:
+        """Gives what it asks for by an id."""
+        ...
+
+    def request_count(self) -> Int:
+        ...
+
+    def answered_count(self) -> Int:
+        ...
