@@ -175,7 +175,7 @@ struct OutgoingRequest(Movable):
         if len(self.lent) == 0:
             return
         if self.left_len() > 0:
-            self.supply = Supply.REST_ARRIVING
+            self.supply = Supply.CUT
         self._sent_len = min(self._sent_len, len(self.output))
         self.lent.end()
 
@@ -187,7 +187,7 @@ struct OutgoingRequest(Movable):
         """Gives the room for what is sent away: what is not sent never will be."""
         self.end_loan()
         if self.left_len() > 0:
-            self.supply = Supply.REST_ARRIVING
+            self.supply = Supply.CUT
         var output = Buffer(0)
         swap(output, self.output)
         self._sent_len = 0

@@ -15,6 +15,8 @@ struct Supply(Equatable, TrivialRegisterPassable):
     """What has come so far and was not sent before."""
     comptime REST = Supply(3)
     """The last of it; what was sent before is gone."""
+    comptime CUT = Supply(4)
+    """Not all, and no more will be sent."""
 
     def __init__(out self, number: UInt8):
         self.number = number
@@ -31,9 +33,13 @@ struct Supply(Equatable, TrivialRegisterPassable):
     def after_drop(self) -> Self:
         """Tells what is left when what was sent is dropped: the same without
         the start."""
+        if self == Self.CUT:
+            return self
         return Self.REST if self.has_all() else Self.REST_ARRIVING
 
     def after_end(self) -> Self:
         """Tells what is left when the last of the content has come: the same
         with the end."""
+        if self == Self.CUT:
+            return self
         return Self.ALL if self.is_kept() else Self.REST

@@ -3,7 +3,7 @@
     var parser = RequestParser(buffer_len)
     # 1. put octets into parser.input
     # 2. call advance() until it answers something other than HEAD_READY
-    # 3. READY: lend parser.request(...) to a handler, then finish()
+    # 3. READY: lend parser.unsafe_request(...) to a handler, then finish()
     # 4. NEEDS_OCTETS: go to 1
 
     advance():  HEAD --complete, no content--------------------> READY
@@ -235,7 +235,7 @@ struct RequestParser(Movable):
 
     def forget_what_was_not_read(mut self):
         """Leaves of the head of a request that broke a rule what was read of
-        it, so that `request` lends no parts of the one before."""
+        it, so that `unsafe_request` lends no parts of the one before."""
         if not self.head.has_request_line():
             self.head.forget_request_line()
 

@@ -164,8 +164,9 @@ trait Handler(Deinitable, Movable):
     def policy_for(self, req: Request) -> RequestPolicy:
         """Says how a request is to be treated before it is served.
 
-        Asked once a request, when its head is there, if it has content or if
-        there are handler threads. It must be quick and must not block: it runs
+        Asked once a request, when its head is there, if it has content, if
+        there are handler threads, or if any handler reads content while it
+        arrives or answers later. It must be quick and must not block: it runs
         on the worker's own thread.
 
         Args:

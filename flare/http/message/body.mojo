@@ -375,17 +375,17 @@ trait UpgradedProtocol(BodySource):
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Takes octets from the client.
 
-        Called while nothing waits to be sent, and not behind MORE, so a client
+        Called while nothing waits to be sent, and not behind READY, so a client
         that does not read is not read either. A batch that takes long to
-        answer is best answered in parts: keep the rest, and answer MORE.
+        answer is best answered in parts: keep the rest, and answer READY.
 
         Args:
             input: What has come; dropped afterwards.
             out: Where to append what goes to the client.
 
         Returns:
-            MORE to be asked by `fill` when the client has taken all and others
-            had their turn, before anything else is received; LATER to wait; END
+            READY to be asked by `fill` when the client has taken all and others
+            had their turn, before anything else is received; PENDING to wait; DONE
             to close.
 
         Raises:

@@ -783,7 +783,7 @@ def _send_on(e: ArcPointer[Exchange]):
     if x.phase == RequestPhase.BOTH_WAYS:
         return
     if event == RequestEvent.BROKEN:
-        x.request.http1.outgoing.supply = Supply.REST_ARRIVING
+        x.request.http1.outgoing.supply = Supply.CUT
     x.worker[].give_output(x.request.end_sending())
     if event == RequestEvent.BROKEN and x.request.link:
         # It may have answered before it closed (RFC 9112 section 9.5).

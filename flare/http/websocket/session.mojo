@@ -91,8 +91,8 @@ struct WsSession(UpgradedProtocol):
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Goes on with a batch of messages; else writes what waits, pings a
-        silent client, and looks at the time. Returns MORE to be asked when the
-        client has taken it, LATER, or END when the time is over. Raises if the
+        silent client, and looks at the time. Returns READY to be asked when the
+        client has taken it, PENDING, or DONE when the time is over. Raises if the
         client is too far behind."""
         var now_ms = coarse_monotonic_ms()
         if now_ms >= self._close_end_ms:
@@ -117,8 +117,8 @@ struct WsSession(UpgradedProtocol):
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Lets the handler answer what has come, or the beginning of it.
-        Returns MORE to be asked when the client has taken the answers, LATER,
-        or END when the connection is closed. Raises if the client is too far
+        Returns READY to be asked when the client has taken the answers, PENDING,
+        or DONE when the connection is closed. Raises if the client is too far
         behind; one that breaks a rule gets a close frame."""
         var now_ms = coarse_monotonic_ms()
         self._heard_ms = now_ms
@@ -141,7 +141,7 @@ struct WsSession(UpgradedProtocol):
 
     def end_early(mut self, mut out: Buffer) -> Poll:
         """Tells the client that the server goes away, behind answers to all
-        that it has said so far, and waits for its answer: MORE, LATER, or END
+        that it has said so far, and waits for its answer: READY, PENDING, or DONE
         when the time is over."""
         var now_ms = coarse_monotonic_ms()
         if self._unheard:

@@ -25,6 +25,8 @@ def test_every_case() raises:
             Supply.REST,
         ),
         _Row(Supply.REST, True, False, Supply.REST, Supply.REST),
+        # What is cut stays so, whatever comes.
+        _Row(Supply.CUT, False, False, Supply.CUT, Supply.CUT),
     ]
     for row in rows:
         var told = String("supply ", row.supply.number)

@@ -6,8 +6,8 @@ counted.
             pause  <- ring <-  (has taken something, or waits for the first)
 
 Over HTTP/1.1 a full window stops the receiving. Over HTTP/2 the receiving goes on
-for other streams: what is in the window is not given back to the client's, which
-is no larger, and each reading rings.
+for other streams: what is in the window is not given back to the client's
+(`Http2Config.upload_window_size`), which bounds it, and each reading rings.
 """
 
 from flare.bytes.buffer import Buffer
@@ -27,7 +27,7 @@ struct BodyCharge(Movable):
     """What one connection's content takes of a worker's bound.
 
     It is taken off the sum when it goes, wherever the content ends: with its
-    connection, or with a job on another thread.
+    connection, or with a job elsewhere.
     """
 
     var length: Int
@@ -102,7 +102,7 @@ struct _Window(Movable):
     var failure: Optional[BodyError]
     var is_complete: Bool
     # True if the reader is to ring when it wants more.
-    var is_paused: Bool
+    var owes_ring: Bool
     # The memory of what the reader has taken.
     var taken_len: Int
     # Tells an errand on the worker's own thread of what has come.
@@ -112,12 +112,12 @@ struct _Window(Movable):
     # True if there is no reader any more.
     var is_left: Bool
 
-    def __init__(out self, is_paused: Bool):
+    def __init__(out self, owes_ring: Bool):
         self.waiting = Buffer(0)
         self.trailers = HeaderMap()
         self.failure = None
         self.is_complete = False
-        self.is_paused = is_paused
+        self.owes_ring = owes_ring
         self.taken_len = 0
         self.bell = None
         self.goes_on = False
@@ -140,7 +140,7 @@ struct _Shared(Copyable):
             return True
         window[].waiting.append(octets)
         var is_full = len(window[].waiting) >= WINDOW_LEN
-        window[].is_paused = is_full or rings
+        window[].owes_ring = is_full or rings
         if window[].bell:
             window[].bell.held().ring()
         self.changed.notify_one()
@@ -153,8 +153,8 @@ struct _Shared(Copyable):
         window[].is_left = True
         window[].waiting = Buffer(0)
         window[].taken_len = 0
-        var rings = window[].is_paused and window[].goes_on
-        window[].is_paused = False
+        var rings = window[].owes_ring and window[].goes_on
+        window[].owes_ring = False
         deinit(window^)
         if rings:
             waker.wake()
@@ -192,8 +192,8 @@ struct _Shared(Copyable):
         out.append(window[].waiting.span())
         window[].taken_len = len(window[].waiting)
         window[].waiting.clear()
-        var rings = window[].is_paused
-        window[].is_paused = False
+        var rings = window[].owes_ring
+        window[].owes_ring = False
         var is_complete = window[].is_complete
         deinit(window^)
         if rings:
@@ -207,8 +207,8 @@ struct _Shared(Copyable):
         var window = self.window.lock()
         if window[].failure:
             raise window[].failure.held().copy()
-        var rings = window[].is_paused
-        window[].is_paused = False
+        var rings = window[].owes_ring
+        window[].owes_ring = False
         swap(taken, window[].waiting)
         window[].taken_len = taken.capacity()
         var is_complete = window[].is_complete
@@ -263,10 +263,10 @@ struct BodyPipe(Copyable, Movable):
         if the content is complete, or has failed before."""
         self._shared.finish(HeaderMap(), error^)
 
-    def is_paused(self) -> Bool:
+    def owes_ring(self) -> Bool:
         """Tells whether the reader will ring when it wants more, and has not
         yet."""
-        return self._shared.window.lock()[].is_paused
+        return self._shared.window.lock()[].owes_ring
 
     def goes_on(self) -> Bool:
         """Tells whether the reader has said that it takes more when the

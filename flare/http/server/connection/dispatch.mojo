@@ -87,8 +87,9 @@ def ask_policy(
 
 
 def complete_policy(mut policy: RequestPolicy, state: WorkerState):
-    """Puts the server's own limits in place of defaults, and decides whether
-    the handler runs on a thread: `blocks` says so afterwards."""
+    """Puts the server's own limits in place of defaults, and decides where the
+    handler gets the request: `blocks` says afterwards that it does so elsewhere,
+    on a thread or as an errand, and not before all content is here."""
     ref config = state.config
     if policy.max_body_size == DEFAULT_BODY_LIMIT:
         policy.max_body_size = config.max_body_size

@@ -432,7 +432,7 @@ def end_late_tasks(
             index += 1
             continue
         var late = link.drop(index, state.out)
-        var is_received = (
+        var is_servers_fault = (
             late[].call.intake == Intake.WHOLE
             or late[].is_tunnel
             or (
@@ -449,8 +449,8 @@ def end_late_tasks(
             late[],
             connection,
             state,
-            503 if is_received else 408,
-            LATE_ANSWER if is_received else LATE_REQUEST,
+            503 if is_servers_fault else 408,
+            LATE_ANSWER if is_servers_fault else LATE_REQUEST,
         )
         begin_response(
             connection, link, late[].id, response^, late[].call.is_head, state

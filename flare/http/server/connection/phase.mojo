@@ -99,7 +99,7 @@ struct Event(Equatable, TrivialRegisterPassable):
     comptime SOURCE_EMPTY = Event(9)
     """The source of a response's content has nothing yet."""
     comptime OFFLOADED = Event(10)
-    """It is a handler's turn on another thread."""
+    """It is a handler's turn elsewhere: on another thread, or as an errand."""
     comptime LAST_SENT = Event(11)
     """The last response is sent, and the client may still have to read it."""
     comptime CLOSED = Event(12)
@@ -134,7 +134,8 @@ struct NextAction(Equatable, TrivialRegisterPassable):
     comptime MEASURE = NextAction(6)
     """Look whether the client has earned more time by what it took."""
     comptime ASK = NextAction(7)
-    """Ask the source of its content again."""
+    """Ask the source of its content again; of HTTP/2, look at what is late on
+    each of its streams."""
     comptime HASTEN = NextAction(8)
     """Wait for a request only for a moment, or not at all if there was a long
     pause."""

@@ -351,8 +351,8 @@ def _begin_content(
 def _begin_offload(
     mut connection: Connection, parser: RequestParser, mut state: WorkerState
 ) -> NextAction:
-    """Sends what came before a request that is handed to another thread; the
-    request waits here until the client has taken it."""
+    """Sends what came before a request that is handed to a handler elsewhere; it
+    waits here until the client has taken it."""
     if not deliver(connection, state):
         return NextAction.CLOSE
     if connection.request.pending:

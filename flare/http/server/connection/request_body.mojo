@@ -156,7 +156,7 @@ def _take(
         # A handler that does not read now would not find the end.
         return NextAction.CLOSE
     if content.is_paused:
-        if call.pipe.held().is_paused():
+        if call.pipe.held().owes_ring():
             return NextAction.WAIT
         content.is_paused = False
         # The handler has moved, so its next turn is a new one.
@@ -355,7 +355,7 @@ def _receive_on(
     """Receives what there is room for in the window; False if the content is
     broken, or the client has gone. `has_unread` says if there is more."""
     if content.is_paused:
-        content.is_paused = connection.request.call.pipe.held().is_paused()
+        content.is_paused = connection.request.call.pipe.held().owes_ring()
     if connection.client == ClientSide.FAILED:
         return False
     var may_have_more = connection.client != ClientSide.OPEN

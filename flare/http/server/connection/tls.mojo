@@ -34,9 +34,9 @@ struct TlsLink(Movable):
     """True if plaintext may be had without octets from the socket."""
     var is_plain_http: Bool
     """True if the client speaks HTTP without TLS."""
-    var speaks_http2: Bool
     var is_plain_head: Bool
     """True if it does, and its method is HEAD."""
+    var speaks_http2: Bool
     var pump: TlsPump
 
     def __init__(out self, var session: TlsSession):

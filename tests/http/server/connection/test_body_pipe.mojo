@@ -88,10 +88,10 @@ def test_full_window_pauses_until_something_is_taken() raises:
     var octets = List[UInt8](length=WINDOW_LEN - 1, fill=120)
     assert_true(pipe.put(octets))
     assert_false(pipe.put("y".as_bytes()))
-    assert_true(pipe.is_paused())
+    assert_true(pipe.owes_ring())
     assert_equal(_read(outlet, 1), "x")
     assert_equal(rings[].count.load(), 1)
-    assert_false(pipe.is_paused())
+    assert_false(pipe.owes_ring())
     # What is in the handler's hands already needs no further ring.
     assert_equal(_read(outlet, WINDOW_LEN).byte_length(), WINDOW_LEN - 1)
     assert_equal(rings[].count.load(), 1)
@@ -186,12 +186,12 @@ struct _Feeder(Task):
         var is_open = False
         for number in range(self.count):
             # The bell of the first read, and of each full window.
-            while not is_open and self.pipe.is_paused():
+            while not is_open and self.pipe.owes_ring():
                 pass
             for index in range(len(octets)):
                 octets[index] = UInt8((number + index) & 255)
             is_open = self.pipe.put(octets)
-        while not is_open and self.pipe.is_paused():
+        while not is_open and self.pipe.owes_ring():
             pass
         self.pipe.end(HeaderMap())
 
