@@ -28,6 +28,10 @@ trait Actor(Movable):
         """Does what it can do now, and says when it does more."""
         ...
 
+    def excuse(mut self):
+        """Says that it may be told anything from now on, but nothing wrong."""
+        ...
+
     def is_judged(self) -> Bool:
         """Tells whether it must get all that it asks for."""
         ...

@@ -125,6 +125,9 @@ struct Http1Client(Actor):
     def answered_count(self) -> Int:
         return self._answered_count
 
+    def excuse(mut self):
+        self._is_excused = True
+
     def speaks_ill(self) -> Bool:
         return self.manner == Manner.SPEAKS_ILL
 

@@ -144,6 +144,9 @@ struct Http2Client(Actor):
             or self.manner == Http2Manner.CANCELS
         )
 
+    def excuse(mut self):
+        self._is_excused = True
+
     def speaks_ill(self) -> Bool:
         return False
 
@@ -300,6 +303,8 @@ struct Http2Client(Actor):
                 self._session.state.owe(stream.held_len, self._outbox)
                 stream.held_len = 0
                 stream.is_cancelled = True
+                # There is room for another one.
+                self._wake_later(kernel)
                 continue
             if stream.held_len == 0 or self.manner == Http2Manner.KEEPS_SHUT:
                 continue
@@ -363,9 +368,30 @@ struct Http2Client(Actor):
                 self.answered_count(),
                 " of ",
                 len(self._streams),
-                " answers",
+                " answers; ",
+                self._story(),
             )
         self._leave(kernel, is_reset=False)
+
+    def _story(self) -> String:
+        """Tells of the streams that are not over."""
+        var text = String("manner ", self.manner._number, ";")
+        for index in range(len(self._streams)):
+            ref stream = self._streams.at(index)
+            if stream.is_over():
+                continue
+            text += String(" ", stream.id, " ", stream.asked.path())
+            text += String(": ", stream.status, " ", len(stream.received))
+            if stream.asked.kind == AskedKind.UPLOAD:
+                text += String(
+                    ", of ",
+                    len(stream.upload),
+                    " sent ",
+                    stream.uploaded_len,
+                    ", end " if stream.has_sent_end else "",
+                )
+            text += ";"
+        return text^
 
     def _take_events(mut self) raises:
         while True:
@@ -405,6 +431,12 @@ struct Http2Client(Actor):
             stream.has_sent_end = True
             return
         stream.was_reset = True
+        if (
+            self.manner == Http2Manner.CANCELS
+            and code == ErrorCode.REFUSED_STREAM
+        ):
+            # What was cancelled may still be with its handler.
+            return
         if self.is_judged() and not stream.asked.is_proxied:
             self._problem = String(
                 "the server reset ", stream.asked.path(), ": ", code

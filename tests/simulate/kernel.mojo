@@ -39,6 +39,9 @@ comptime START_NS = 1_000_000_000_000
 
 comptime NOBODY = -1
 
+comptime LENGTH_MAX = 700_000
+"""How much content there is at most, in bytes."""
+
 
 @fieldwise_init
 struct FileKind(Equatable, TrivialRegisterPassable):
@@ -177,6 +180,9 @@ struct Weather(Copyable):
             self.delay_ns_max = 1 << dice.between(10, 22)
             self.window_max = 1 << dice.between(10, 17)
         self.length_max = min(40_000, 200 * self.window_max)
+        # More than any window of the server's.
+        if not self.is_slow and dice.one_in(12):
+            self.length_max = LENGTH_MAX
         self.refuses_one_in = dice.between(5, 20) if dice.one_in(4) else 0
         self.lacks_numbers_one_in = dice.between(10, 40) if dice.one_in(
             8

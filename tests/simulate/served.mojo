@@ -15,11 +15,10 @@ from flare.http import (
 from flare.http.message.body import Body
 from flare.http.proxy import ReverseProxy
 from flare.net import SocketAddr
+from tests.simulate.dice import Dice
+from tests.simulate.kernel import LENGTH_MAX
 from tests.simulate.requests import content_of, upload_answer
 from tests.simulate.world import World
-
-
-comptime _LENGTH_MAX = 40_000
 
 
 struct _Pieces(BodySource):
@@ -52,7 +51,7 @@ struct _Pieces(BodySource):
 
 def _asked_content(req: Request) raises -> List[UInt8]:
     var length = Int(req.param("length"))
-    if length < 0 or length > _LENGTH_MAX:
+    if length < 0 or length > LENGTH_MAX:
         raise Error("a client has changed the length")
     return content_of(Int(req.param("id")), length)
 
@@ -70,6 +69,26 @@ def _upload(req: Request) raises -> Response:
     return ok(upload_answer(Int(req.param("id")), req.body))
 
 
+def _config_of(mut dice: Dice) -> ServerConfig:
+    """Makes settings: the defaults, or small limits, which are met often."""
+    var config = ServerConfig(
+        handler_threads=0,
+        handles_signals=False,
+        max_connections=1_000,
+        logs_errors=False,
+    )
+    if dice.one_in(2):
+        return config^
+    ref limits = config.http2_limits
+    limits.max_streams = dice.between(1, 8)
+    limits.stream_window_size = 1 << dice.between(10, 17)
+    limits.upload_window_size = 1 << dice.between(10, 17)
+    limits.connection_window_size = 1 << dice.between(16, 18)
+    limits.max_queued_size = 1 << dice.between(10, 16)
+    limits.max_pending_response_size = 1 << dice.between(0, 17)
+    return config^
+
+
 def serve(mut world: World) raises:
     """Serves until the world says that it is over."""
     var router = Router()
@@ -79,12 +98,7 @@ def serve(mut world: World) raises:
     router.fallback(
         ReverseProxy(["http://10.0.0.1:9001", "http://10.0.0.2:9002"])
     )
-    var config = ServerConfig(
-        handler_threads=0,
-        handles_signals=False,
-        max_connections=1_000,
-        logs_errors=False,
-    )
+    var config = _config_of(world.kernel.dice)
     var server = HttpServer.bind(SocketAddr.localhost(80), config^)
     world.stop = server.shutdown_handle()
     server.serve(router^)

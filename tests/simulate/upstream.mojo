@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.sys.errno import EAGAIN
 from tests.simulate.dice import Dice
-from tests.simulate.kernel import Kernel
+from tests.simulate.kernel import Kernel, LENGTH_MAX
 from tests.simulate.message_reader import MessageReader, ReadMessage
 from tests.simulate.requests import content_of, upload_answer
 
@@ -200,6 +200,6 @@ def _answer_of(request: ReadMessage) -> List[UInt8]:
         return []
     try:
         var length = Int(String(parts[4]).split(" ")[0])
-        return content_of(id, min(max(length, 0), 40_000))
+        return content_of(id, min(max(length, 0), LENGTH_MAX))
     except error:
         return []

@@ -33,6 +33,8 @@ struct World(Movable):
     var traces: Bool
     """True to print what the program is told."""
     var _is_stopping: Bool
+    var _drain_ns: Int
+    # When the server is told to stop though there may be work.
     var _quiet_since_ns: Int
 
     def __init__(out self, seed: UInt64):
@@ -46,6 +48,7 @@ struct World(Movable):
         self.round_count = 0
         self.traces = False
         self._is_stopping = False
+        self._drain_ns = Int.MAX
         self._quiet_since_ns = 0
         for index in range(self.kernel.dice.between(1, 6)):
             var first_id = 1_000 * (index + 1)
@@ -53,6 +56,11 @@ struct World(Movable):
                 self.http2_clients.append(Http2Client(self.kernel, first_id))
             else:
                 self.http1_clients.append(Http1Client(self.kernel, first_id))
+
+        if self.kernel.dice.one_in(4):
+            self._drain_ns = self.kernel.now_ns + self.kernel.dice.below(
+                500_000_000
+            )
 
     def fail(mut self, what: String):
         if self.problem.byte_length() == 0:
@@ -69,6 +77,8 @@ struct World(Movable):
         self.kernel.now_ns += self.kernel.dice.below(100_000)
         while True:
             self.round_count += 1
+            if self._drain_ns <= self.kernel.now_ns:
+                self._begin_drain()
             self.kernel.deliver()
             self._act()
             var found = self.kernel.ready(epoll, capacity)
@@ -129,10 +139,23 @@ struct World(Movable):
         for _ in range(count):
             self.stop.value().shutdown()
 
+    def _begin_drain(mut self):
+        """Tells the server to stop though there may be work."""
+        self._drain_ns = Int.MAX
+        if self._is_stopping:
+            return
+        # Who comes later is not answered.
+        for index in range(len(self.http1_clients)):
+            self.http1_clients.at(index).excuse()
+        for index in range(len(self.http2_clients)):
+            self.http2_clients.at(index).excuse()
+        self._stop(1)
+
     def _next_ns(self) -> Int:
         var earliest = min(
             _earliest(self.http1_clients), _earliest(self.http2_clients)
         )
+        earliest = min(earliest, self._drain_ns)
         for index in range(len(self.upstreams)):
             earliest = min(earliest, self.upstreams.at(index).next_ns)
         return earliest
