@@ -26,9 +26,25 @@ def empty_between(client: H2Client) -> None:
         )
 
 
+def of_a_refused_stream(client: H2Client) -> None:
+    """Its block has to be decoded, whatever becomes of it."""
+    for _ in range(100):
+        client.request("/silence")
+    client.send(frame(HEADERS, END_STREAM, 201, b""))
+    client.send(frame(CONTINUATION, 0, 201, bytes(16_384)) * 40)
+
+
+def of_trailers(client: H2Client) -> None:
+    stream = client.request("/", "POST", ends=False)
+    client.send(frame(HEADERS, END_STREAM, stream, b""))
+    client.send(frame(CONTINUATION, 0, stream, b"") * 40)
+
+
 CASES = {
     "without end": without_end(16_384),
     "of an octet": without_end(1),
     "empty": without_end(0),
+    "of a refused stream": Case(of_a_refused_stream, Ends(ENHANCE_YOUR_CALM)),
+    "of trailers": Case(of_trailers, Ends(ENHANCE_YOUR_CALM)),
     "empty, in good blocks": Case(empty_between, Ends(ENHANCE_YOUR_CALM)),
 }

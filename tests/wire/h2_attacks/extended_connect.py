@@ -40,5 +40,6 @@ def taken_back(client: H2Client) -> None:
 
 CASES = {
     "nobody offers it": Case(nobody_offers, Bounded()),
+    "content behind a reset": Case(content_behind_a_reset, Bounded()),
     "offered by the client": Case(taken_back, Bounded()),
 }

@@ -2,8 +2,8 @@
 (CVE-2016-6581, CVE-2026-49975, CVE-2026-47774); crumbs of cookies likewise."""
 
 from attack import Answers, Bounded, Case, Ends
-from h2_client import ENHANCE_YOUR_CALM, H2Client, reset
-from h2_hpack import encode, integer, literal, reference, string
+from h2_client import ENHANCE_YOUR_CALM, HEADER_TABLE_SIZE, H2Client, reset, settings
+from h2_hpack import encode, integer, literal, reference, string, table_size
 
 LARGE = literal("x-large", "v" * 3_900, True)
 
@@ -44,9 +44,27 @@ def names(client: H2Client) -> int:
     return client.headers(encode(client.fields("GET", "/")) + field * 2_000)
 
 
+def emptied_and_filled(client: H2Client) -> None:
+    """The table goes with each block, and is filled anew."""
+    for _ in range(300):
+        sizes = table_size(0) + table_size(4_096)
+        client.answer(client.headers(sizes + encode(client.fields("GET", "/")) + LARGE))
+
+
+def endless_table(client: H2Client) -> None:
+    """The server may keep 4 GiB of what it says, and does not; then nothing."""
+    for size in ((1 << 32) - 1, 0) * 50:
+        client.send(settings({HEADER_TABLE_SIZE: size}))
+        client.settle()
+        client.grants = True
+        assert client.get("/status/200").status == 200
+
+
 CASES = {
     "thousands of references": Case(thousands, Ends(ENHANCE_YOUR_CALM)),
     "some references": Case(some, Answers(431)),
+    "a table that is emptied and filled": Case(emptied_and_filled, Bounded()),
+    "a table without end": Case(endless_table, Bounded()),
     "kept": Case(kept, Bounded()),
     "crumbs": Case(crumbs("a=b", 2_000), Answers(431)),
     "empty crumbs": Case(crumbs("", 10_000), Answers(431)),

@@ -4,7 +4,7 @@ an octet, with a socket that nobody reads (CVE-2019-9511, CVE-2019-9517)."""
 import time
 
 from attack import Bounded, Case, Ends
-from h2_client import ENHANCE_YOUR_CALM, INITIAL_WINDOW, H2Client, window_update
+from h2_client import ENHANCE_YOUR_CALM, INITIAL_WINDOW, H2Client, settings, window_update
 
 TIMES = ["write_timeout_ms=300", "min_send_rate=4096"]
 
@@ -55,6 +55,30 @@ def unread(client: H2Client) -> None:
     raise ConnectionResetError
 
 
+def drip_by_settings(client: H2Client) -> None:
+    """Each SETTINGS asks for an octet of every stream (CVE-2019-9511)."""
+    for stream in asked(client, "/size/5000"):
+        client.windows[stream] = 5_000
+    for size in range(1, 3_000):
+        client.send(settings({INITIAL_WINDOW: size}))
+
+
+def waking(client: H2Client) -> None:
+    """All streams have something to send as of one frame, again and again."""
+    for _ in range(5):
+        client.send(settings({INITIAL_WINDOW: 0}))
+        client.initial_window = 0
+        streams = asked(client, "/size/8000")
+        client.settle()
+        client.grant(0, 99 * 8_000)
+        for stream in streams:
+            client.windows[stream] = 8_000
+        client.send(settings({INITIAL_WINDOW: 8_000}))
+        for stream in streams:
+            assert len(client.answer(stream).body) == 8_000
+        client.initial_window = 8_000
+
+
 class Gone(Bounded):
     def check(self, client, _) -> None:
         """It is gone."""
@@ -81,6 +105,8 @@ CASES = {
     "shut, one for all": Case(shut("/shared"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "shut, streamed": Case(shut("/pieces?count=100&length=8000"), Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "an octet at a time": Case(drip, Ends(ENHANCE_YOUR_CALM), {INITIAL_WINDOW: 0}),
+    "an octet at a time, by SETTINGS": Case(drip_by_settings, Ends(ENHANCE_YOUR_CALM), {INITIAL_WINDOW: 0}),
+    "all wake at once": Case(waking, Bounded(), {INITIAL_WINDOW: 0}),
     "some octets now and then": Case(slow_drip, Bounded(), {INITIAL_WINDOW: 0}, TIMES),
     "unread": Case(unread, Gone(), {INITIAL_WINDOW: (1 << 31) - 1}, TIMES),
 }
