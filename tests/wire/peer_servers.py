@@ -202,13 +202,13 @@ def _on_a_port(command: Callable[[int], list[str]]) -> Peer:
     """Starts a server that opens its port itself, and says nothing when it has."""
     port = claim_port()
     peer = Peer(command(port), port)
-    if _is_up(peer):
+    if is_up(peer):
         return peer
     peer.stop()
     raise AssertionError(f"{command(port)[0]} does not start")
 
 
-def _is_up(peer: Peer) -> bool:
+def is_up(peer: Peer) -> bool:
     """Waits until somebody listens on a peer's port; False if it ends first."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while peer.process.poll() is None and time.monotonic() < deadline:

@@ -16,6 +16,7 @@ from h2_hpack import Decoder, literal, reference, table_size
 from processes import AnonymousPeak, descriptor_count
 from raw_http2 import *
 from raw_server import Connection, RawServer
+from test_client_http2_hostile import STREAM_ROWS
 from test_framing import get
 from wire_programs import built
 
@@ -171,6 +172,8 @@ ATTACKS = [
     Attack("resets behind the end", resets_behind_the_end, "", ""),
 ]
 IDS = [attack.name for attack in ATTACKS]
+# What ends one stream, of which the client has a test of its own.
+FAULTS = [Attack(f"fault {n} {row[3]}", row[0], *row[2:]) for n, row in enumerate(STREAM_ROWS)]
 
 
 class Hostile:
@@ -191,7 +194,7 @@ class Hostile:
                 continue
             self.attacks += 1
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                ATTACKS[int(path.rpartition("/")[2])].act(peer, got.stream)
+                (ATTACKS + FAULTS)[int(path.rpartition("/")[2])].act(peer, got.stream)
 
 
 @pytest.fixture(scope="module")
@@ -250,9 +253,11 @@ def test_the_client_ends_it(fetcher_of_module, hostile, number):
     assert fetcher.get("/good").get("status") == 200
 
 
-@pytest.mark.parametrize("number", range(len(ATTACKS)), ids=IDS)
-def test_the_gateway_ends_it(proxy, hostile, number):
-    attack = ATTACKS[number]
+@pytest.mark.parametrize(
+    "number", range(len(ATTACKS + FAULTS)), ids=IDS + [fault.name for fault in FAULTS]
+)
+def test_the_gateway_ends_it(proxy, number):
+    attack = (ATTACKS + FAULTS)[number]
     done, others = threading.Event(), []
     watch = threading.Thread(target=lambda: others.append(times_of_others(proxy, done)))
     watch.start()
