@@ -167,6 +167,36 @@ REFUSED = [
         "9112-6.1 identity", 501, get(extra=b"Transfer-Encoding: identity\r\n")
     ),
     refused(
+        "9112-6.1 vertical tab",
+        400,
+        get(extra=b"Transfer-Encoding: \x0bchunked\r\n"),
+    ),
+    refused(
+        "9112-6.1 quoted",
+        400,
+        get(extra=b'Transfer-Encoding: "chunked"\r\n'),
+    ),
+    refused(
+        "9112-6.1 folded", 400, get(extra=b"Transfer-Encoding:\r\n chunked\r\n")
+    ),
+    refused("9110-8.6 two words", 400, get(extra=b"Content-Length: 5 0\r\n")),
+    refused("9112-2.2 CR behind a line", 400, get(extra=b"X: a\r\n\rY: b\r\n")),
+    refused(
+        "9112-7.1.1 quoted over lines",
+        400,
+        get(extra=b"Transfer-Encoding: chunked\r\n") + b'1;a="\r\na"\r\nb\r\n0\r\n\r\n',
+    ),
+    refused(
+        "9112-7.1 other octets behind a chunk",
+        400,
+        get(extra=b"Transfer-Encoding: chunked\r\n") + b"1\r\naXX0\r\n\r\n",
+    ),
+    refused(
+        "9112-7.1.2 folded trailer",
+        400,
+        get(extra=b"Transfer-Encoding: chunked\r\n") + b"0\r\nX: a\r\n b\r\n\r\n",
+    ),
+    refused(
         "9112-6.1 with length",
         400,
         get(extra=b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
