@@ -1,7 +1,7 @@
 """Checks the documents: links, the map, code blocks, docstrings (H6, H9).
 
 Every relative link and anchor leads somewhere; every `file: symbol` of
-ARCHITECTURE.md exists; the pages for newcomers name all that there is
+ARCHITECTURE.md and of a page for users exists; the pages for newcomers name all that there is
 (`doc_features.py`); every name that a code block imports from flare is there; every
 block of Mojo code compiles (`doc_blocks.py`), and so does every example of a
 docstring (`doc_examples.py`); every name in prose is there, and every page is in the
@@ -95,13 +95,17 @@ def check_map(root: Path) -> Iterator[Problem]:
     if not (root / MAP).exists():
         yield Problem(MAP, 1, "missing; write the map of the library")
         return
-    lines = (root / MAP).read_text().splitlines()
-    for number, line in enumerate(lines, 1):
+    yield from check_symbols(root, Page.read(root, MAP))
+
+
+def check_symbols(root: Path, page: Page) -> Iterator[Problem]:
+    """Looks for every `file: symbol` that a page names: of the library, or a test."""
+    for number, line in enumerate(page.prose, 1):
         for name, symbol in SYMBOL.findall(line):
             if not (root / name).exists():
-                yield Problem(MAP, number, f"no file {name}")
+                yield Problem(page.path, number, f"no file {name}")
             elif not _is_defined(root, name, symbol):
-                yield Problem(MAP, number, f"{name} defines no {symbol}")
+                yield Problem(page.path, number, f"{name} defines no {symbol}")
 
 
 def _is_defined(root: Path, name: str, symbol: str) -> bool:
@@ -161,6 +165,8 @@ def problems(root: Path) -> list[str]:
         if is_for_users(page):
             found += check_fences(page.blocks)
             found += check_names(root, page)
+            if page.path != MAP:
+                found += check_symbols(root, page)
         for snippet in page.snippets if is_for_users(page) else []:
             found += check_imports(root, snippet.block)
     return [str(problem) for problem in found]

@@ -128,6 +128,10 @@ REFUSED = {
         {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.no`"},
         "defines no IpAddr.no",
     ),
+    "symbol of a page": (
+        {"README.md": "\n`flare/net/ip.mojo: test_no`"},
+        "README.md:2: flare/net/ip.mojo defines no test_no",
+    ),
     "name": (
         {"README.md": program("\nfrom flare.net import IpNet\n")},
         "README.md:5: flare.net has no IpNet",

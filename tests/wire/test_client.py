@@ -697,6 +697,17 @@ def test_files_in_a_form(fetcher, server):
     assert 'filename="b%22.txt"' in parts[2]["Content-Disposition"]
 
 
+def test_each_form_has_a_boundary_of_its_own(fetcher, server):
+    """Whoever could guess it would write content that looks like more parts."""
+    fetcher.client(base=server.url)
+    boundaries = set()
+    for _ in range(20):
+        answer = said(fetcher.get("/", method="POST", files={"a.txt": "first"}))
+        [field] = [field for field in answer["fields"] if "multipart" in field]
+        boundaries.add(field.rpartition("boundary=")[2])
+    assert len(boundaries) == 20 and min(map(len, boundaries)) >= 16
+
+
 def test_credentials_of_one_request(fetcher, server):
     fetcher.client(base=server.url, bearer="tok")
     answer = said(fetcher.get("/", basic="pw"))
