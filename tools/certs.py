@@ -202,6 +202,8 @@ def make(folder: Path) -> None:
     root.issue(Leaf("wild", names="DNS:*.wild.test,DNS:exact.wild.test"))
     root.issue(Leaf("exact", names="DNS:very.wild.test"))
     root.issue(Leaf("nameless", names=""))
+    tricky = ["x*.partial.test", "xn--*.test", "127.0.0.1", "*.0.0.1"]
+    root.issue(Leaf("tricky", names=",".join(f"DNS:{name}" for name in tricky)))
     root.issue(Leaf("rsa", key="rsa:2048"))
     root.issue(Leaf("weak", key="rsa:1024"))
     root.issue(Leaf("wrong_use", usage="clientAuth"))

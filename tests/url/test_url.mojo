@@ -93,6 +93,17 @@ def test_url_parts_without_their_marks() raises:
         _Parts("http://h/a?b", "http", "h", "", "/a", "b", ""),
         _Parts("http://h/a#?b", "http", "h", "", "/a", "", "?b"),
         _Parts("http://[::1]:80/?x", "http", "[::1]", "", "/", "x", ""),
+        # CVE-2016-8624, CVE-2020-8169.
+        _Parts(
+            "http://a.test#@b.test/", "http", "a.test", "", "/", "", "@b.test/"
+        ),
+        _Parts(
+            "http://a.test?@b.test/", "http", "a.test", "", "/", "@b.test/", ""
+        ),
+        _Parts(
+            "http://a.test\\@b.test/", "http", "a.test", "", "/@b.test/", "", ""
+        ),
+        _Parts("http://u:p@q@b.test/", "http", "b.test", "", "/", "", ""),
         _Parts("mailto:a@b", "mailto", "", "", "a@b", "", ""),
     ]
     for row in rows:

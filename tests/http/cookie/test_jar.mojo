@@ -426,6 +426,11 @@ def test_public_suffixes() raises:
         ("http://me.github.io/", "a=1; Domain=github.io"),
         ("http://a.b.ck/", "a=1; Domain=b.ck"),
         ("http://a.example.com/", "a=1; Domain=com"),
+        # CVE-2023-46218, CVE-2022-27779, CVE-2014-3613.
+        ("http://a.co.uk/", "a=1; Domain=CO.UK"),
+        ("http://a.co.uk./", "a=1; Domain=co.uk."),
+        ("http://a.co.uk/", "a=1; Domain=co.uk."),
+        ("http://127.0.0.1/", "a=1; Domain=0.0.1"),
     ]:
         assert_false(jar.store(Url.parse(row[0]), row[1], 0), row[1])
     assert_equal(len(jar), 0)
