@@ -298,6 +298,13 @@ struct Http2Model(Movable):
                 self.streams[index].fate == Fate.RESET_HERE
             )
             faults.connection(STREAM_CLOSED, not drops)
+            var last = self.peer_goaway if self.is_own(id) else self.goaway
+            if drops and id <= last:
+                # No more is on its way than the stream's window, and the first
+                # one of any stream.
+                self.streams[index].receive -= len(frame.payload)
+                var is_more = self.streams[index].receive < -65_535
+                faults.connection(STREAM_CLOSED, is_more)
             return
         ref stream = self.streams[index]
         var ends = frame.has(1)
@@ -509,7 +516,7 @@ struct Http2Model(Movable):
     def _acknowledge(mut self):
         self.is_acknowledged = True
         for ref stream in self.streams:
-            if not self.is_own(stream.id):
+            if not self.is_own(stream.id) and stream.fate == Fate.NONE:
                 stream.receive += min(0, self.limits.stream_window - 65_535)
 
     def _take_ping(mut self, frame: Frame, mut faults: Faults):

@@ -334,14 +334,15 @@ struct ConnectionState(Movable):
             if id <= self.goaway_id and not self.table.was_reset(id):
                 raise Http2Error(Http2Rule.STREAM_ID, 0)
 
-    def check_closed(self, id: Int) raises Http2Error:
-        """Checks a stream that is not open, and on which content or fields
-        came. Raises unless it was reset here, or is one of those that came too
-        late to count: what was on its way then is no fault."""
+    def check_closed(mut self, id: Int, content_len: Int) raises Http2Error:
+        """Checks a stream that is not open, and on which fields came, or content
+        of so many bytes. Raises unless it was reset here, or is one of those
+        that came too late to count: what was on its way then is no fault. That
+        is not more than its window, which nobody opens any more."""
         if self.is_idle(id):
             raise Http2Error(Http2Rule.IDLE_STREAM, 0)
         var last = self.peer_goaway_id if self.is_own(id) else self.goaway_id
-        if id > last or self.table.was_reset(id):
+        if id > last or self.table.take_late(id, content_len):
             return
         raise Http2Error(Http2Rule.CLOSED_STREAM, 0)
 
@@ -416,11 +417,14 @@ struct ConnectionState(Movable):
     def reset(mut self, mut out: Buffer, stream_id: Int, code: ErrorCode):
         """Ends a stream before its time (section 6.4); it may be over already."""
         var index = self.table.find(stream_id)
+        # Who has sent more than its window is not ended for one frame of it.
+        var room = DEFAULT_WINDOW_LEN
         if index >= 0:
             var state = self.table.at(index).state
+            room += self.table.at(index).receive_window
             self.table.drop(index)
             if state == StreamState.IDLE and self.is_own(stream_id):
                 # The peer does not know of it.
                 return
         write_rst_stream(out, stream_id, code)
-        self.table.note_reset(stream_id)
+        self.table.note_reset(stream_id, room)

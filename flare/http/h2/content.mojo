@@ -169,7 +169,7 @@ def _check(
     var id = header.stream_id
     var index = state.find(id)
     if index < 0:
-        state.check_closed(id)
+        state.check_closed(id, header.payload_len)
         return -1
     ref stream = state.table.at(index)
     if unlikely(stream.state == StreamState.HALF_CLOSED_REMOTE):

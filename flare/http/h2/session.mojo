@@ -397,7 +397,7 @@ struct Http2Session(Movable):
         var index = self.state.table.find(id)
         if unlikely(index < 0):
             self.state.check_begun(id)
-            self.state.check_closed(id)
+            self.state.check_closed(id, 0)
             self.state.spend(now_ms)
             return Http2Event(EventKind.NEEDS_OCTETS)
         var ends = self._block_ends

@@ -164,11 +164,14 @@ struct StreamTable(Movable):
     var streams: List[Http2Stream]
     """Open or half-closed ones, by their numbers."""
     var _resets: List[Int]
+    # How much content may still come of each of them, in bytes.
+    var _rooms: List[Int]
     var _next_reset: Int
 
     def __init__(out self):
         self.streams = []
         self._resets = []
+        self._rooms = []
         self._next_reset = 0
 
     @always_inline
@@ -200,13 +203,28 @@ struct StreamTable(Movable):
         """Forgets a closed stream that `find` gave."""
         _drop(self.streams, index)
 
-    def note_reset(mut self, id: Int):
-        """Remembers a stream that was reset here."""
+    def note_reset(mut self, id: Int, room: Int):
+        """Remembers a stream that was reset here, and of which so much content
+        may be on its way, in bytes; the first time counts."""
+        if self.was_reset(id):
+            return
         if len(self._resets) < _RESET_COUNT_MAX:
             self._resets.append(id)
+            self._rooms.append(room)
             return
         self._resets.at(self._next_reset) = id
+        self._rooms.at(self._next_reset) = room
         self._next_reset = (self._next_reset + 1) % _RESET_COUNT_MAX
+
+    def take_late(mut self, id: Int, count: Int) -> Bool:
+        """Takes content that was on its way when its stream was reset here.
+        Returns False if that is not remembered, or more has come than could
+        be."""
+        for index in range(len(self._resets)):
+            if self._resets.at(index) == id:
+                self._rooms.at(index) -= count
+                return self._rooms.at(index) >= 0
+        return False
 
     def was_reset(self, id: Int) -> Bool:
         """Tells whether it is remembered that a stream was reset here."""

@@ -63,7 +63,7 @@ def test_the_room_of_dropped_content_comes_back() raises:
 
 
 def _send_content(mut log: Http2Log, rule: StaticString) raises:
-    for _ in range(20):
+    for _ in range(10):
         _feed(log, 0, 8, 1, "ff" + "61" * 12_000 + "00" * 255)
     _check_room(log, rule)
 

@@ -458,6 +458,23 @@ def test_empty_continuations_cost() raises:
     assert_equal(log.text, "<40>")
 
 
+def test_content_behind_a_reset_has_a_bound() raises:
+    # 9113-5.1, 9113-6.9.1: no more is on its way than the window of the stream,
+    # and one that nobody has opened again.
+    var log = _server(Http2Limits())
+    _feed(log, 1, 4, 1, _POST)
+    _feed(log, 8, 0, 1, "00000000")
+    assert_true(log.text.endswith(" R1:1"))
+    log.text = ""
+    for _ in range(7):
+        _feed(log, 0, 0, 1, "61" * 16_384)
+    assert_equal(log.text, "")
+    _feed(log, 0, 0, 1, "61" * 16_383)
+    assert_equal(log.text, "")
+    _feed(log, 0, 0, 1, "61")
+    assert_equal(log.text, "<9>")
+
+
 def test_as_many_resets_as_the_budget_allows_are_remembered() raises:
     # 9113-5.1: what is on its way to a stream that was reset here is no fault.
     var log = _server(Http2Limits())

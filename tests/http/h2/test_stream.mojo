@@ -98,11 +98,17 @@ def test_streams_are_found_while_others_go() raises:
 def test_the_last_resets_are_remembered() raises:
     var table = StreamTable()
     for id in range(1, 1_201):
-        table.note_reset(id)
+        table.note_reset(id, 10)
     assert_false(table.was_reset(176))
     assert_true(table.was_reset(177))
     assert_true(table.was_reset(1_200))
     assert_false(table.was_reset(1_201))
+    # The first time counts, and so much may follow.
+    table.note_reset(1_200, 100)
+    assert_true(table.take_late(1_200, 4) and table.take_late(1_200, 6))
+    assert_false(table.take_late(1_200, 1))
+    assert_true(table.take_late(1_199, 10))
+    assert_false(table.take_late(176, 0))
 
 
 def test_a_table_and_a_list() raises:
@@ -126,7 +132,7 @@ def test_a_table_and_a_list() raises:
                 _ = open.pop(place)
             else:
                 resets.append(step)
-                table.note_reset(step)
+                table.note_reset(step, 0)
             assert_equal(len(table.streams), len(open))
             for id in range(1, 2 * step + 2, 2):
                 var index = table.find(id)

@@ -1,8 +1,8 @@
 """11. Content of streams that were refused or reset: its room has to come back, or
 the window of the connection shuts for good (RFC 9113 section 6.9)."""
 
-from attack import Bounded, Case
-from h2_client import PADDED, DATA, H2Client, frame, reset
+from attack import Bounded, Case, Ends
+from h2_client import DATA, PADDED, STREAM_CLOSED, H2Client, frame, reset, window_update
 
 COUNT = 200
 
@@ -63,10 +63,24 @@ def padding(client: H2Client) -> None:
     checked(client)
 
 
+def without_end(client: H2Client) -> None:
+    """Content of a stream that was reset here, beside one that stays open: nobody
+    waits for it, and no time ends it."""
+    client.request("/silence")
+    stream = client.request("/", "POST", ends=False)
+    client.send(window_update(stream, 0))
+    client.reset_of(stream)
+    for _ in range(10_000):
+        client.until(lambda: client.room >= 16_384)
+        client.send(frame(DATA, 0, stream, bytes(16_384)))
+        client.room -= 16_384
+
+
 CASES = {
     "refused by the handler": Case(refused_by_the_handler, Bounded()),
     "reset by the client": Case(reset_by_the_client, Bounded()),
     "uploads that are reset": Case(uploads_reset, Bounded(), options=["handler_threads=2"]),
     "streams above the limit": Case(beyond_the_streams, Bounded()),
     "padding": Case(padding, Bounded()),
+    "behind a reset, without end": Case(without_end, Ends(STREAM_CLOSED)),
 }
