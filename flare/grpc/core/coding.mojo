@@ -1,0 +1,70 @@
+"""How messages are compressed."""
+
+from flare.bytes.ascii import trim_whitespace
+from flare.bytes.checked import *
+
+comptime ENCODING_FIELD = StaticString("grpc-encoding")
+"""The field that says how a side's messages are compressed."""
+comptime ACCEPT_ENCODING_FIELD = StaticString("grpc-accept-encoding")
+"""The field that says which codings a side reads."""
+comptime ACCEPTED_CODINGS = StaticString("identity, gzip")
+"""What is read here, as the value of that field."""
+
+
+@fieldwise_init
+struct MessageCoding(Equatable, TrivialRegisterPassable, Writable):
+    """A coding of messages."""
+
+    var code: UInt8
+    """A small number, distinct for each coding."""
+
+    comptime IDENTITY = MessageCoding(0)
+    """Messages are not compressed."""
+    comptime GZIP = MessageCoding(1)
+    """Each compressed message is a stream of gzip (RFC 1952)."""
+
+    def name(self) -> StaticString:
+        """Names the coding as fields do.
+
+        Returns:
+            `identity` or `gzip`.
+        """
+        return "gzip" if self == Self.GZIP else "identity"
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the name, as `name` gives it."""
+        writer.write_string(self.name())
+
+
+def parse_coding(name: Span[UInt8, _]) -> Optional[MessageCoding]:
+    """Reads `grpc-encoding`.
+
+    Returns:
+        The coding; nothing if it is not known here.
+    """
+    var text = StringSpan(unsafe_from_utf8=name)
+    if text == "identity":
+        return MessageCoding.IDENTITY
+    if text == "gzip":
+        return MessageCoding.GZIP
+    return None
+
+
+def accepts_gzip(list: Span[UInt8, _]) -> Bool:
+    """Reads `grpc-accept-encoding`.
+
+    Args:
+        list: The field's value, names with commas between them.
+
+    Returns:
+        Whether gzip is among them.
+    """
+    var start = 0
+    for index in range(len(list) + 1):
+        if index < len(list) and list.at(index) != 44:
+            continue
+        var name = trim_whitespace(list.between(start, index).as_imm())
+        if StringSpan(unsafe_from_utf8=name) == "gzip":
+            return True
+        start = index + 1
+    return False
