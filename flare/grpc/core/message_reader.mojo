@@ -1,0 +1,272 @@
+"""Messages out of the octets of a stream: prefixes, bounds, gzip."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.compress.decoder import Decoder
+from flare.compress.error import CompressError, CompressErrorKind, Format
+from flare.grpc.core.coding import MessageCoding
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+
+comptime PREFIX_LEN = 5
+"""Octets before each message: a flag, and its length in four octets."""
+
+comptime MESSAGE_LEN_MAX_DEFAULT = 4 * 1024 * 1024
+"""Longest message that is read unless the caller says otherwise, in bytes; as
+other implementations have it."""
+
+
+@fieldwise_init
+struct MessagePrefix(TrivialRegisterPassable):
+    """What stands before a message.
+
+    Source: PROTOCOL-HTTP2.md of gRPC, "Length-Prefixed-Message".
+    """
+
+    var flag: UInt8
+    """1 if the message is compressed, 0 if not; else it is wrong."""
+    var length: Int
+    """How long it is, in bytes as they were sent; 0 to 2^32 - 1."""
+
+
+def read_prefix(octets: Span[UInt8, _]) -> MessagePrefix:
+    """Reads a prefix.
+
+    Args:
+        octets: At least `PREFIX_LEN` of them.
+
+    Returns:
+        The prefix, not yet checked.
+    """
+    var length = 0
+    for index in range(1, PREFIX_LEN):
+        length = length << 8 | Int(octets.at(index))
+    return MessagePrefix(octets.at(0), length)
+
+
+def check_prefix(
+    prefix: MessagePrefix, coding: MessageCoding, length_max: Int
+) raises GrpcStatus:
+    """Checks a prefix before any octet of its message is kept.
+
+    Args:
+        prefix: As `read_prefix` gives it.
+        coding: What `grpc-encoding` says.
+        length_max: Longest message that is read, in bytes.
+
+    Raises:
+        GrpcStatus: `INTERNAL` for a flag that does not exist, or a compressed
+            message without a coding; `RESOURCE_EXHAUSTED` for one that is too
+            long.
+    """
+    if prefix.flag > 1:
+        raise GrpcStatus(
+            GrpcCode.INTERNAL,
+            String(
+                "message prefix: the first octet is ",
+                prefix.flag,
+                "; it must be 0, or 1 for a compressed message",
+            ),
+        )
+    if prefix.flag == 1 and coding == MessageCoding.IDENTITY:
+        raise GrpcStatus(
+            GrpcCode.INTERNAL,
+            "message prefix: the message is said to be compressed, but"
+            " grpc-encoding names no coding",
+        )
+    if prefix.length > length_max:
+        raise GrpcStatus(
+            GrpcCode.RESOURCE_EXHAUSTED,
+            String(
+                "message of ",
+                prefix.length,
+                " bytes; the longest that is read has ",
+                length_max,
+            ),
+        )
+
+
+def inflate_message(
+    octets: Span[UInt8, _], length_max: Int, mut plain: Buffer
+) raises GrpcStatus:
+    """Decompresses a message of gzip.
+
+    Args:
+        octets: The message as it was sent.
+        length_max: Longest message that is read, in bytes decompressed.
+        plain: Gets it; what it has before stays.
+
+    Raises:
+        GrpcStatus: `RESOURCE_EXHAUSTED` if it is too long, `INTERNAL` if it is
+            no gzip.
+    """
+    try:
+        _inflate(octets, length_max, plain)
+    except error:
+        raise _refused(error)
+
+
+def _inflate(
+    octets: Span[UInt8, _], length_max: Int, mut plain: Buffer
+) raises CompressError:
+    var decoder = Decoder(Format.GZIP, length_max)
+    decoder.receive(octets, plain)
+    decoder.finish()
+
+
+@no_inline
+def _refused(error: CompressError) -> GrpcStatus:
+    if error.kind == CompressErrorKind.OUTPUT_LIMIT:
+        return GrpcStatus(
+            GrpcCode.RESOURCE_EXHAUSTED,
+            String(
+                "message of more than ",
+                error.output_len_max,
+                " bytes decompressed, the longest that is read",
+            ),
+        )
+    if (
+        error.kind == CompressErrorKind.UNAVAILABLE
+        or error.kind == CompressErrorKind.NO_MEMORY
+    ):
+        return GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))
+    return GrpcStatus(
+        GrpcCode.INTERNAL, String("compressed message: ", error)
+    )
+
+
+struct MessageReader(Movable):
+    """Finds messages in octets that come in any pieces.
+
+        reader.receive(octets)
+        while reader.next():
+            use(reader.message())
+
+    No more is kept than what was received and not yet given out, and one
+    message decompressed. A prefix that promises too much is refused when it is
+    there, before its message. After an error the reader is of no more use.
+    """
+
+    var coding: MessageCoding
+    """What `grpc-encoding` says of the messages."""
+    var length_max: Int
+    """Longest message that is read, in bytes, as sent and decompressed."""
+    var message_count: Int
+    """How many messages `next` has found."""
+    var _octets: Buffer
+    # What the message at the head takes of `_octets`, once it was given out.
+    var _taken_len: Int
+    var _plain: Buffer
+    var _is_plain: Bool
+
+    def __init__(
+        out self,
+        coding: MessageCoding = MessageCoding.IDENTITY,
+        length_max: Int = MESSAGE_LEN_MAX_DEFAULT,
+    ):
+        """Makes a reader at the start of a stream; allocates little.
+
+        Args:
+            coding: What `grpc-encoding` says of the messages.
+            length_max: Longest message that is read, in bytes.
+        """
+        self.coding = coding
+        self.length_max = length_max
+        self.message_count = 0
+        self._octets = Buffer()
+        self._taken_len = 0
+        self._plain = Buffer()
+        self._is_plain = False
+
+    def receive(mut self, octets: Span[UInt8, _]):
+        """Takes the next octets; ends what `message` has lent.
+
+        Args:
+            octets: Any piece of the stream.
+        """
+        self._octets.append(octets)
+
+    def room(mut self) -> ref[self._octets] Buffer:
+        """Lends the buffer that octets are appended to, for what writes into
+        one; ends what `message` has lent.
+
+        Returns:
+            The buffer; nothing but what follows may be done to it.
+        """
+        return self._octets
+
+    def next(mut self) raises GrpcStatus -> Bool:
+        """Goes to the next message.
+
+        Returns:
+            True if all of it is there: `message` lends it. False if more
+            octets have to come.
+
+        Raises:
+            GrpcStatus: As `check_prefix` and `inflate_message` do.
+        """
+        self._octets.consume(self._taken_len)
+        self._taken_len = 0
+        if len(self._octets) < PREFIX_LEN:
+            return False
+        var prefix = read_prefix(self._octets.span())
+        check_prefix(prefix, self.coding, self.length_max)
+        if len(self._octets) < PREFIX_LEN + prefix.length:
+            # Octets come a frame at a time: the room is made once.
+            self._octets.reserve(
+                PREFIX_LEN + prefix.length - len(self._octets)
+            )
+            return False
+        self._taken_len = PREFIX_LEN + prefix.length
+        self._is_plain = prefix.flag == 1
+        if self._is_plain:
+            self._plain.clear()
+            inflate_message(
+                self._octets.span().between(PREFIX_LEN, self._taken_len),
+                self.length_max,
+                self._plain,
+            )
+        self.message_count += 1
+        return True
+
+    def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+        """Lends the message that `next` has found.
+
+        Returns:
+            The message, decompressed; good until the reader changes. Empty if
+            there is none.
+        """
+        if self._taken_len == 0:
+            return {}
+        # SAFETY: both buffers are this reader's own, which is the origin.
+        if self._is_plain:
+            return rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
+                self._plain.span()
+            )
+        return rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
+            self._octets.span().between(PREFIX_LEN, self._taken_len)
+        )
+
+    def waiting_len(self) -> Int:
+        """Counts what was received and not given out.
+
+        Returns:
+            Octets, prefixes too; without the message that is lent.
+        """
+        return len(self._octets) - self._taken_len
+
+    def finish(self) raises GrpcStatus:
+        """Says that there are no more octets, behind the last message.
+
+        Raises:
+            GrpcStatus: `INTERNAL` if they end within a prefix or a message.
+        """
+        if self.waiting_len() == 0:
+            return
+        raise GrpcStatus(
+            GrpcCode.INTERNAL,
+            String(
+                "the stream ends ",
+                self.waiting_len(),
+                " bytes into a message",
+            ),
+        )
