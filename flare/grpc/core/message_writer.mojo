@@ -1,0 +1,132 @@
+"""Messages as octets of a stream: prefixes, and gzip where it pays."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.compress.encoder import Encoder
+from flare.compress.error import CompressError, Format
+from flare.grpc.core.coding import MessageCoding
+from flare.grpc.core.message_reader import PREFIX_LEN
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+
+comptime COMPRESSED_LEN_MIN = 256
+"""Shortest message that is compressed, in bytes: a stream of gzip has 18 octets
+around its content."""
+
+comptime WRITTEN_LEN_MAX = 0xFFFF_FFFF
+"""Longest message that a prefix can say, in bytes."""
+
+
+def begin_message(mut out: Buffer) -> Int:
+    """Leaves room for a prefix, behind which a message is then written.
+
+        var start = begin_message(out)
+        encode_into(message, out)
+        end_message(out, start, MessageCoding.IDENTITY)
+
+    Args:
+        out: Where the message is written.
+
+    Returns:
+        Where it begins, for `end_message`; the buffer may not be consumed
+        between.
+    """
+    var start = len(out)
+    for _ in range(PREFIX_LEN):
+        out.append_octet(0)
+    return start
+
+
+def end_message(
+    mut out: Buffer,
+    start: Int,
+    coding: MessageCoding,
+    length_max: Int = WRITTEN_LEN_MAX,
+) raises GrpcStatus:
+    """Writes the prefix of a message, and compresses it where that makes it
+    shorter.
+
+    Args:
+        out: What `begin_message` had, with nothing behind the message.
+        start: What `begin_message` gave.
+        coding: What `grpc-encoding` has said.
+        length_max: Longest message that is sent, in bytes before it is
+            compressed.
+
+    Raises:
+        GrpcStatus: `RESOURCE_EXHAUSTED` if it is too long; it is taken out of
+            the buffer then.
+    """
+    var length = len(out) - start - PREFIX_LEN
+    if length > length_max:
+        out.truncate(start)
+        raise GrpcStatus(
+            GrpcCode.RESOURCE_EXHAUSTED,
+            String(
+                "message of ",
+                length,
+                " bytes; the longest that is sent has ",
+                length_max,
+            ),
+        )
+    if coding == MessageCoding.GZIP and length >= COMPRESSED_LEN_MIN:
+        if _compress(out, start):
+            _set_prefix(out, start, 1)
+            return
+    _set_prefix(out, start, 0)
+
+
+def _compress(mut out: Buffer, start: Int) -> Bool:
+    """Puts the compressed message in place of the plain one, if it is shorter.
+    """
+    var packed = Buffer()
+    try:
+        _deflate(out.span().after(start + PREFIX_LEN), packed)
+    except:
+        # Without the library, or memory for it, the plain one is as good.
+        return False
+    if len(packed) >= len(out) - start - PREFIX_LEN:
+        return False
+    out.truncate(start + PREFIX_LEN)
+    out.append(packed.span())
+    return True
+
+
+def _deflate(
+    octets: Span[UInt8, _], mut packed: Buffer
+) raises CompressError:
+    var encoder = Encoder(Format.GZIP)
+    encoder.receive(octets, packed)
+    encoder.finish(packed)
+
+
+def _set_prefix(mut out: Buffer, start: Int, flag: UInt8):
+    # SAFETY: `begin_message` has left the octets there.
+    var length = len(out) - start - PREFIX_LEN
+    var prefix = out.unsafe_base().unsafe_offset(start)
+    prefix[unsafe_offset=0] = flag
+    for index in range(1, PREFIX_LEN):
+        prefix[unsafe_offset=index] = UInt8(
+            (length >> (8 * (PREFIX_LEN - 1 - index))) & 0xFF
+        )
+
+
+def append_message(
+    octets: Span[UInt8, _],
+    mut out: Buffer,
+    coding: MessageCoding = MessageCoding.IDENTITY,
+    length_max: Int = WRITTEN_LEN_MAX,
+) raises GrpcStatus:
+    """Writes a message that is there as octets.
+
+    Args:
+        octets: The message; it must not lie in the buffer.
+        out: Gets prefix and message.
+        coding: What `grpc-encoding` has said.
+        length_max: Longest message that is sent, in bytes.
+
+    Raises:
+        GrpcStatus: As `end_message`.
+    """
+    var start = begin_message(out)
+    out.append(octets)
+    end_message(out, start, coding, length_max)

@@ -1,0 +1,172 @@
+"""Messages of gRPC in a stream, read in any pieces and written."""
+
+from flare.bytes.buffer import Buffer
+from flare.grpc.core.coding import MessageCoding
+from flare.grpc.core.message_reader import MessageReader
+from flare.grpc.core.message_writer import (
+    append_message,
+    begin_message,
+    end_message,
+)
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.guard_page import GuardedBytes
+
+comptime _BOUND = 1000
+
+
+def _stream(coding: MessageCoding) raises -> List[UInt8]:
+    var out = Buffer()
+    append_message("one".as_bytes(), out, coding)
+    append_message("".as_bytes(), out, coding)
+    append_message(String("a" * 900).as_bytes(), out, coding)
+    append_message("end".as_bytes(), out, coding)
+    return List[UInt8](out.span())
+
+
+def _events(
+    octets: Span[UInt8, _], coding: MessageCoding, piece_len: Int
+) -> String:
+    """Lists what a reader says of a stream in pieces."""
+    var reader = MessageReader(coding, _BOUND)
+    var text = String()
+    try:
+        _feed(reader, octets, piece_len, text)
+    except status:
+        text.write("!", status.code.name(), " ", status.message)
+    return text
+
+
+def _feed(
+    mut reader: MessageReader,
+    octets: Span[UInt8, _],
+    piece_len: Int,
+    mut text: String,
+) raises GrpcStatus:
+    for start in range(0, len(octets), piece_len):
+        var end = min(start + piece_len, len(octets))
+        var guarded = _guarded(octets[start:end])
+        reader.receive(guarded.span())
+        while reader.next():
+            text.write(StringSpan(unsafe_from_utf8=reader.message()), "|")
+    reader.finish()
+
+
+def _guarded(octets: Span[UInt8, _]) raises GrpcStatus -> GuardedBytes:
+    return GuardedBytes(octets)
+
+
+def test_any_pieces_are_the_same_messages() raises:
+    for coding in [MessageCoding.IDENTITY, MessageCoding.GZIP]:
+        var octets = _stream(coding)
+        var whole = _events(octets, coding, len(octets))
+        assert_equal(whole, String("one||", "a" * 900, "|end|"))
+        for piece_len in range(1, 40):
+            assert_equal(_events(octets, coding, piece_len), whole)
+    assert_true(
+        len(_stream(MessageCoding.GZIP))
+        < len(_stream(MessageCoding.IDENTITY)) // 2,
+        "compressed",
+    )
+
+
+@fieldwise_init
+struct _Bad(Copyable, Movable):
+    var rule: StaticString
+    var octets: List[UInt8]
+    var coding: MessageCoding
+    var expected: String
+
+
+def test_what_is_refused() raises:
+    comptime PLAIN = MessageCoding.IDENTITY
+    comptime GZIP = MessageCoding.GZIP
+    var rows: List[_Bad] = [
+        _Bad("flag", [2, 0, 0, 0, 0], PLAIN, "!INTERNAL message prefix: the"),
+        _Bad("flag", [255, 0, 0, 0, 0], GZIP, "!INTERNAL message prefix: the"),
+        _Bad(
+            "no coding",
+            [1, 0, 0, 0, 1, 0],
+            PLAIN,
+            "!INTERNAL message prefix: the message is said",
+        ),
+        _Bad(
+            "over-long prefix",
+            [0, 0xFF, 0xFF, 0xFF, 0xFF],
+            PLAIN,
+            "!RESOURCE_EXHAUSTED message of 4294967295 bytes",
+        ),
+        _Bad(
+            "one too many",
+            [0, 0, 0, 3, 0xE9],
+            PLAIN,
+            "!RESOURCE_EXHAUSTED message of 1001 bytes",
+        ),
+        _Bad("cut prefix", [0, 0, 0], PLAIN, "!INTERNAL the stream ends 3"),
+        _Bad(
+            "cut message", [0, 0, 0, 0, 2, 9], PLAIN, "!INTERNAL the stream"
+        ),
+        _Bad(
+            "no gzip",
+            [1, 0, 0, 0, 2, 9, 9],
+            GZIP,
+            "!INTERNAL compressed message: gzip",
+        ),
+        _Bad(
+            "cut gzip",
+            [1, 0, 0, 0, 2, 0x1F, 0x8B],
+            GZIP,
+            "!INTERNAL compressed message: gzip",
+        ),
+        _Bad(
+            "no octet of gzip",
+            [1, 0, 0, 0, 0],
+            GZIP,
+            "!INTERNAL compressed message: gzip",
+        ),
+    ]
+    for row in rows:
+        for piece_len in [1, 3, 100]:
+            var events = _events(row.octets, row.coding, piece_len)
+            assert_true(
+                events.startswith(row.expected), String(row.rule, ": ", events)
+            )
+
+
+def test_a_bomb_is_refused() raises:
+    var out = Buffer()
+    append_message(String("a" * 1001).as_bytes(), out, MessageCoding.GZIP)
+    assert_true(len(out) < 100, "compressed")
+    assert_equal(
+        _events(out.span(), MessageCoding.GZIP, 7),
+        "!RESOURCE_EXHAUSTED message of more than 1000 bytes decompressed,"
+        " the longest that is read",
+    )
+
+
+def test_what_is_too_long_to_send() raises:
+    var out = Buffer()
+    append_message("ab".as_bytes(), out)
+    try:
+        append_message("abc".as_bytes(), out, length_max=2)
+    except status:
+        assert_true(status.code == GrpcCode.RESOURCE_EXHAUSTED)
+        assert_equal(len(out), 7, "taken out again")
+        return
+    raise Error("it was sent")
+
+
+def test_a_message_is_lent_until_the_next() raises:
+    var reader = MessageReader()
+    assert_equal(len(reader.message()), 0)
+    var out = Buffer()
+    var start = begin_message(out)
+    out.append("abc".as_bytes())
+    end_message(out, start, MessageCoding.IDENTITY)
+    out.append_octet(0)
+    reader.room().append(out.span())
+    assert_true(reader.next())
+    assert_equal(len(reader.message()), 3)
+    assert_equal(reader.waiting_len(), 1)
+    assert_false(reader.next())
+    assert_equal(reader.message_count, 1)
