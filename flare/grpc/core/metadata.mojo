@@ -1,0 +1,320 @@
+"""Metadata: what a caller and a server say beside messages."""
+
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.grpc.core.binary import decode_binary, encode_binary
+from flare.http.message.fields import Fields
+from flare.http.message.header_map import HeaderError, HeaderMap
+
+comptime _BINARY_SUFFIX = StaticString("-bin")
+comptime _RESERVED_PREFIX = StaticString("grpc-")
+
+# What HTTP and gRPC themselves need; each name stands between commas.
+comptime _RESERVED = StaticString(
+    ",connection,content-length,content-type,date,host,keep-alive,"
+    "proxy-connection,te,trailer,transfer-encoding,upgrade,"
+)
+
+
+@fieldwise_init
+struct MetadataError(Copyable, Movable, Writable):
+    """A name or a value that metadata cannot have."""
+
+    var name: String
+    """The name, as it was given."""
+    var reason: StaticString
+    """What is wrong, and what is allowed."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes name and reason."""
+        writer.write_string(self._message())
+
+    @no_inline
+    def _message(self) -> String:
+        return (
+            Text()
+            .add("metadata '")
+            .add_escaped(self.name.as_bytes())
+            .add("': ")
+            .add(self.reason)
+            .end()
+        )
+
+
+struct Metadata(Copyable, Defaultable, Movable, Sized):
+    """Names with values, in order; a name may be there several times.
+
+    Names are lower-case. The value of a name that ends with `-bin` is octets,
+    any other visible ASCII and spaces.
+    """
+
+    var _fields: HeaderMap
+
+    def __init__(out self):
+        """Makes an empty one; allocates nothing."""
+        self._fields = HeaderMap()
+
+    def __len__(self) -> Int:
+        """Counts the entries.
+
+        Returns:
+            How many; a name that is there twice counts twice.
+        """
+        return len(self._fields)
+
+    def add(mut self, name: StringSpan, value: StringSpan) raises MetadataError:
+        """Adds an entry with a text.
+
+        Args:
+            name: Lower-case letters, digits, `_`, `-` and `.`; neither what
+                begins with `grpc-`, nor what HTTP needs itself, nor what ends
+                with `-bin`.
+            value: Visible ASCII and spaces, none of these at either end.
+
+        Raises:
+            MetadataError: If name or value is not so, or all together are
+                longer than 64 KiB.
+        """
+        check_metadata_name(name)
+        if is_binary_name(name.as_bytes()):
+            raise MetadataError(
+                String(name), "its value is octets: use add_binary"
+            )
+        if not _is_text(value.as_bytes()):
+            raise MetadataError(
+                String(name),
+                "the value must be visible ASCII with spaces between; other"
+                " octets need a name that ends with -bin",
+            )
+        self._append(name, value)
+
+    def add_binary(
+        mut self, name: StringSpan, value: Span[UInt8, _]
+    ) raises MetadataError:
+        """Adds an entry with octets.
+
+        Args:
+            name: As for `add`, but one that ends with `-bin`.
+            value: The octets, which need not be text.
+
+        Raises:
+            MetadataError: If the name is not so, or all together are longer
+                than 64 KiB.
+        """
+        check_metadata_name(name)
+        if not is_binary_name(name.as_bytes()):
+            raise MetadataError(
+                String(name), "the name of octets must end with -bin"
+            )
+        self._append(name, encode_binary(value))
+
+    def _append(
+        mut self, name: StringSpan, value: StringSpan
+    ) raises MetadataError:
+        try:
+            self._fields.unsafe_append_judged(name, value)
+        except:
+            raise MetadataError(
+                String(name), "all metadata together is longer than 64 KiB"
+            )
+
+    def __contains__(self, name: StringSpan) -> Bool:
+        """Tells whether there is an entry.
+
+        Args:
+            name: Its name, in any case.
+
+        Returns:
+            True if there is at least one.
+        """
+        return name in self._fields
+
+    def get(
+        self, name: StringSpan
+    ) -> Optional[StringSpan[ImmOrigin(origin_of(self))]]:
+        """Finds a text.
+
+        Args:
+            name: Its name, in any case.
+
+        Returns:
+            The first value; nothing if there is none. Of octets that is their
+            base64: `get_binary` decodes it.
+        """
+        var index = self._fields.find(name)
+        if index < 0:
+            return None
+        return self.value(index)
+
+    def get_binary(self, name: StringSpan) -> Optional[List[UInt8]]:
+        """Finds octets.
+
+        Args:
+            name: Its name, in any case; one that ends with `-bin`.
+
+        Returns:
+            The first value; nothing if there is none, or if it is no base64.
+        """
+        var text = self.get(name)
+        if not text:
+            return None
+        return decode_binary(text.held().as_bytes())
+
+    def name(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
+        """Lends the name of an entry.
+
+        Args:
+            index: Which, from 0.
+
+        Returns:
+            The name, in lower case.
+        """
+        # SAFETY: the fields are this value's own, which is the origin.
+        return rebind[StringSpan[ImmOrigin(origin_of(self))]](
+            self._fields.name(index)
+        )
+
+    def value(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
+        """Lends the value of an entry.
+
+        Args:
+            index: Which, from 0.
+
+        Returns:
+            The text; of octets their base64.
+        """
+        # SAFETY: as for `name`.
+        return rebind[StringSpan[ImmOrigin(origin_of(self))]](
+            self._fields.value(index)
+        )
+
+    def take_fields(mut self, fields: Fields):
+        """Adds what a peer has sent as metadata among the fields of a message.
+
+        What belongs to gRPC or HTTP is left out. Values of a `-bin` name that
+        were joined with commas become entries of their own.
+
+        Args:
+            fields: The fields of a head, or trailers.
+        """
+        for index in range(len(fields)):
+            var name = fields.name(index)
+            if not is_metadata_name(name.as_bytes()):
+                continue
+            if is_binary_name(name.as_bytes()):
+                self._take_list(name, fields.value_bytes(index))
+            else:
+                self._take(name, fields.value(index))
+
+    def _take_list(mut self, name: StringSpan, list: Span[UInt8, _]):
+        var start = 0
+        for index in range(len(list) + 1):
+            if index < len(list) and list.at(index) != 44:
+                continue
+            var value = trim_whitespace(list.between(start, index).as_imm())
+            self._take(name, StringSpan(unsafe_from_utf8=value))
+            start = index + 1
+
+    def _take(mut self, name: StringSpan, value: StringSpan):
+        try:
+            # A parser has let it through.
+            self._fields.unsafe_append_judged(name, value)
+        except:
+            # A head that was read is no longer than a header map may be; with
+            # lists that were taken apart it is, by what nobody sends.
+            return
+
+    def append_to(self, mut fields: HeaderMap) raises HeaderError:
+        """Adds the entries to the fields of a message.
+
+        Args:
+            fields: The head or the trailers to send.
+
+        Raises:
+            HeaderError: If all together are longer than 64 KiB.
+        """
+        for index in range(len(self._fields)):
+            fields.unsafe_append_judged(
+                self._fields.name(index), self._fields.value(index)
+            )
+
+
+def is_binary_name(name: Span[UInt8, _]) -> Bool:
+    """Tells whether values of a name are octets.
+
+    Args:
+        name: A name of metadata.
+
+    Returns:
+        True if it ends with `-bin`.
+    """
+    var suffix = _BINARY_SUFFIX.as_bytes()
+    return len(name) >= len(suffix) and equals_ignore_case(
+        name.after(len(name) - len(suffix)), suffix
+    )
+
+
+def is_metadata_name(name: Span[UInt8, _]) -> Bool:
+    """Tells whether a field of a message is metadata.
+
+    Args:
+        name: A field's name, in any case.
+
+    Returns:
+        False for what gRPC reserves and what HTTP needs itself.
+    """
+    var prefix = _RESERVED_PREFIX.as_bytes()
+    if len(name) >= len(prefix) and equals_ignore_case(
+        name.before(len(prefix)), prefix
+    ):
+        return False
+    var known = _RESERVED.as_bytes()
+    var start = 1
+    for index in range(1, len(known)):
+        if known.at(index) != 44:
+            continue
+        if equals_ignore_case(known.between(start, index), name):
+            return False
+        start = index + 1
+    return True
+
+
+def check_metadata_name(name: StringSpan) raises MetadataError:
+    """Checks a name that a program gives.
+
+    Source: PROTOCOL-HTTP2.md of gRPC, "Header-Name".
+
+    Raises:
+        MetadataError: If it is empty, has other octets than lower-case letters,
+            digits, `_`, `-` and `.`, or is reserved.
+    """
+    var octets = name.as_bytes()
+    if len(octets) == 0:
+        raise MetadataError(String(), "the name is empty")
+    for octet in octets:
+        var is_allowed = (
+            (octet >= 97 and octet <= 122)
+            or (octet >= 48 and octet <= 57)
+            or octet == 95
+            or octet == 45
+            or octet == 46
+        )
+        if not is_allowed:
+            raise MetadataError(
+                String(name),
+                "a name has lower-case letters, digits, '_', '-' and '.' only",
+            )
+    if not is_metadata_name(octets):
+        raise MetadataError(
+            String(name), "this name belongs to gRPC or to HTTP itself"
+        )
+
+
+def _is_text(value: Span[UInt8, _]) -> Bool:
+    for octet in value:
+        if octet < 32 or octet > 126:
+            return False
+    if len(value) == 0:
+        return True
+    return value.at(0) != 32 and value.at(len(value) - 1) != 32
