@@ -1,1 +1,10 @@
 """gRPC over HTTP/2."""
+
+from flare.grpc.core.metadata import Metadata, MetadataError
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.server.call import GrpcCall
+from flare.grpc.server.config import GrpcConfig
+from flare.grpc.server.interceptor import GrpcInterceptor
+from flare.grpc.server.kind import GrpcKind
+from flare.grpc.server.services import GrpcServices
+from flare.grpc.server.stream import GrpcStream, Replies

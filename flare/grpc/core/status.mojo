@@ -3,6 +3,7 @@
 from flare.bytes.ascii import hex_digit_value
 from flare.bytes.checked import *
 from flare.grpc.core.binary import decode_binary, encode_binary
+from flare.grpc.core.metadata import MetadataError
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.protobuf.error import ProtobufError
@@ -201,6 +202,26 @@ struct GrpcStatus(Copyable, Movable, Writable):
             error: The error, whose text is not sent.
         """
         self = Self(GrpcCode.UNKNOWN, note=String(error))
+
+    @implicit
+    @no_inline
+    def __init__(out self, error: MetadataError):
+        """Makes a status of metadata that a method cannot send.
+
+        Args:
+            error: What is wrong with them, which is not sent.
+        """
+        self = Self(GrpcCode.INTERNAL, note=String(error))
+
+    @implicit
+    @no_inline
+    def __init__(out self, error: ProtobufError):
+        """Makes a status of a message that a method cannot read or write.
+
+        Args:
+            error: What is wrong with it, which is not sent.
+        """
+        self = Self(GrpcCode.INTERNAL, note=String(error))
 
     def is_ok(self) -> Bool:
         """Tells whether the call succeeded.

@@ -1,0 +1,1 @@
+"""gRPC services as a handler of the ordinary server."""

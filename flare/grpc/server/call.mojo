@@ -1,0 +1,203 @@
+"""A call as its method sees it: who asks, for how long, and what is said beside
+messages."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.grpc.core.coding import MessageCoding
+from flare.grpc.core.message_writer import begin_message, end_message
+from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.http.message.body import StreamWaker
+from flare.http.message.fields import Fields
+from flare.http.message.request import CancelFlag
+from flare.net.socket_addr import SocketAddr
+from flare.protobuf.error import ProtobufError
+from flare.protobuf.message import Message
+from flare.protobuf.reader import decode
+from flare.protobuf.writer import encode_into
+from flare.sys.clock import monotonic_ns
+
+comptime NO_DEADLINE_NS = Int.MAX
+"""Stands for a caller that has named no deadline."""
+
+
+struct GrpcCall(Movable):
+    """One call of a method.
+
+    A unary method is lent it while it runs, a stream as long as it lives; it
+    belongs to the thread that runs the method.
+    """
+
+    var path: String
+    """The method, such as `/routeguide.RouteGuide/GetFeature`."""
+    var peer: SocketAddr
+    """Where the call came from."""
+    var headers: Metadata
+    """What is sent before the replies; a stream sets it before its method
+    returns."""
+    var trailers: Metadata
+    """What is sent beside the status."""
+    var compresses: Bool
+    """Whether replies are compressed; nothing comes of it if the caller does
+    not read gzip."""
+    var is_cancelled: Bool
+    """Whether the caller has gone; see `is_wanted`."""
+    var _metadata: Metadata
+    # SAFETY: the request's own, for as long as the method runs; `keep_metadata`
+    # ends that for a stream.
+    var _fields: Optional[Fields[ImmUntrackedOrigin]]
+    var _cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin]
+    var _waker: Optional[StreamWaker]
+    var _deadline_ns: Int
+    var _accepts_gzip: Bool
+    var _send_len_max: Int
+    # Replies that are not sent, with their prefixes.
+    var out: Buffer
+    var reply_count: Int
+    var status: Optional[GrpcStatus]
+
+    def __init__(
+        out self,
+        path: String,
+        peer: SocketAddr,
+        fields: Optional[Fields[ImmUntrackedOrigin]] = None,
+        cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
+        *,
+        deadline_ns: Int = NO_DEADLINE_NS,
+        send_len_max: Int = Int.MAX,
+    ):
+        """Makes the call of a request, whose fields and flag outlive it, or
+        `keep_metadata`."""
+        self.path = path
+        self.peer = peer
+        self.headers = Metadata()
+        self.trailers = Metadata()
+        self.compresses = False
+        self.is_cancelled = False
+        self._metadata = Metadata()
+        self._fields = fields.copy()
+        self._cancel = cancel
+        self._waker = None
+        self._deadline_ns = deadline_ns
+        self._accepts_gzip = False
+        self._send_len_max = send_len_max
+        self.out = Buffer()
+        self.reply_count = 0
+        self.status = None
+
+    def metadata(mut self) -> ref[self._metadata] Metadata:
+        """Lends what the caller has sent beside messages.
+
+        Returns:
+            The metadata, without what belongs to gRPC or HTTP.
+        """
+        if self._fields:
+            var fields = self._fields.take()
+            self._metadata.take_fields(fields)
+        return self._metadata
+
+    def keep_metadata(mut self):
+        """Copies what would go with the request."""
+        _ = len(self.metadata())
+        self._cancel = None
+
+    def time_left_ms(self) -> Optional[Int]:
+        """Tells how long the caller still waits.
+
+        Returns:
+            Milliseconds, 0 if its time is over; nothing if it has named no
+            deadline.
+        """
+        if self._deadline_ns == NO_DEADLINE_NS:
+            return None
+        return max(0, (self._deadline_ns - monotonic_ns()) // 1_000_000)
+
+    def is_late(self) -> Bool:
+        """Tells whether the caller's deadline is over.
+
+        Returns:
+            False if it has named none.
+        """
+        return (
+            self._deadline_ns != NO_DEADLINE_NS
+            and monotonic_ns() >= self._deadline_ns
+        )
+
+    def is_wanted(self) -> Bool:
+        """Tells whether anybody waits for the reply, for methods that take long
+        to ask now and then.
+
+        Returns:
+            False if the caller has gone or its deadline is over. On the
+            worker's own thread nobody is seen to go while the method runs.
+        """
+        if self.is_cancelled or self.is_late():
+            return False
+        # SAFETY: the flag outlives the method.
+        return not (self._cancel and self._cancel.held()[].is_set())
+
+    def waker(self) -> Optional[StreamWaker]:
+        """Gives what has a stream asked again, from any thread.
+
+        Returns:
+            The waker, which may be kept; `GrpcStream.on_room` follows its ring.
+            Nothing before the first message, and none of a unary method.
+        """
+        return self._waker.copy()
+
+    def coding(self) -> MessageCoding:
+        """Tells what `grpc-encoding` says of the replies."""
+        if self.compresses and self._accepts_gzip:
+            return MessageCoding.GZIP
+        return MessageCoding.IDENTITY
+
+    def end(mut self, var status: GrpcStatus):
+        """Ends the call; what ended it first stays."""
+        if not self.status:
+            self.status = status^
+
+
+def write_reply[M: Message](mut call: GrpcCall, message: M) raises GrpcStatus:
+    """Writes a reply behind those that are not sent yet."""
+    if call.status:
+        raise GrpcStatus(
+            GrpcCode.INTERNAL, note="a reply behind the end of its call"
+        )
+    var start = begin_message(call.out)
+    try:
+        encode_into(message, call.out)
+    except error:
+        call.out.truncate(start)
+        raise unwritable(error)
+    end_reply(call, start)
+
+
+@no_inline
+def end_reply(mut call: GrpcCall, start: Int) raises GrpcStatus:
+    end_message(call.out, start, call.coding(), call._send_len_max)
+    call.reply_count += 1
+
+
+def read_request[
+    M: Message
+](octets: Span[UInt8, ImmUntrackedOrigin]) raises GrpcStatus -> M:
+    """Reads a message of a caller."""
+    try:
+        return decode[M](octets)
+    except error:
+        raise malformed(error)
+
+
+@no_inline
+def malformed(error: ProtobufError) -> GrpcStatus:
+    """Says what is wrong with a caller's message, with field and offset."""
+    return GrpcStatus(GrpcCode.INVALID_ARGUMENT, String(error))
+
+
+@no_inline
+def unwritable(error: ProtobufError) -> GrpcStatus:
+    return GrpcStatus(
+        GrpcCode.INTERNAL,
+        "the reply cannot be written",
+        note=String(error),
+    )

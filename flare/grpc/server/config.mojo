@@ -1,0 +1,35 @@
+"""What a server of gRPC allows."""
+
+from flare.grpc.core.message_reader import MESSAGE_LEN_MAX_DEFAULT
+from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
+
+
+struct GrpcConfig(TrivialRegisterPassable):
+    """Bounds of messages, and how replies are written."""
+
+    var receive_len_max: Int
+    """Longest message that is read, in bytes, as sent and decompressed."""
+    var send_len_max: Int
+    """Longest message that is sent, in bytes before it is compressed."""
+    var compresses: Bool
+    """Whether replies are compressed for callers that read gzip; a method may
+    say something else by `GrpcCall.compresses`."""
+
+    def __init__(
+        out self,
+        *,
+        receive_len_max: Int = MESSAGE_LEN_MAX_DEFAULT,
+        send_len_max: Int = WRITTEN_LEN_MAX,
+        compresses: Bool = False,
+    ):
+        """Makes a configuration; what is not named has its default.
+
+        Args:
+            receive_len_max: Longest message that is read, in bytes.
+            send_len_max: Longest message that is sent, in bytes.
+            compresses: Whether replies are compressed for callers that read
+                gzip.
+        """
+        self.receive_len_max = receive_len_max
+        self.send_len_max = send_len_max
+        self.compresses = compresses

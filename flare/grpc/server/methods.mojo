@@ -1,0 +1,271 @@
+"""The methods of services: paths, kinds, and the functions that are called."""
+
+from flare.bytes.buffer import unsafe_lend
+from flare.bytes.checked import *
+from flare.bytes.text import Text
+from flare.grpc.core.status import GrpcStatus
+from flare.grpc.server.call import GrpcCall, read_request, write_reply
+from flare.grpc.server.kind import GrpcKind
+from flare.grpc.server.stream import AnyStream, GrpcStream
+from flare.http.message.body import Erased, drop_counted, erase_counted
+from flare.protobuf.message import Message
+from std.memory import ArcPointer
+
+comptime UnaryCall = def(
+    Erased, Span[UInt8, ImmUntrackedOrigin], mut GrpcCall
+) thin raises GrpcStatus -> None
+"""Answers a request, which is lent, with a reply that it writes."""
+
+comptime StreamCall = def(
+    Erased, mut GrpcCall
+) thin raises GrpcStatus -> AnyStream
+"""Makes the stream of a call."""
+
+comptime UnaryFunction[Request: Message, Reply: Message] = def(
+    Request, mut GrpcCall
+) thin raises GrpcStatus -> Reply
+"""A method without a service.
+
+Parameters:
+    Request: What the caller sends.
+    Reply: What it gets.
+"""
+
+comptime StreamFunction[S: GrpcStream] = def(
+    mut GrpcCall
+) thin raises GrpcStatus -> S
+"""A method without a service that takes or gives a stream.
+
+Parameters:
+    S: The machine of one call.
+"""
+
+comptime UnaryMethod[
+    Service: Movable & Deinitable, Request: Message, Reply: Message
+] = def(Service, Request, mut GrpcCall) thin raises GrpcStatus -> Reply
+"""A method of a service.
+
+Parameters:
+    Service: The service.
+    Request: What the caller sends.
+    Reply: What it gets.
+"""
+
+comptime StreamMethod[Service: Movable & Deinitable, S: GrpcStream] = def(
+    Service, mut GrpcCall
+) thin raises GrpcStatus -> S
+"""A method of a service that takes or gives a stream.
+
+Parameters:
+    Service: The service.
+    S: The machine of one call.
+"""
+
+
+def call_function[
+    Request: Message,
+    Reply: Message,
+    //,
+    function: UnaryFunction[Request, Reply],
+](
+    service: Erased,
+    octets: Span[UInt8, ImmUntrackedOrigin],
+    mut call: GrpcCall,
+) raises GrpcStatus:
+    # SAFETY: the octets are lent for this call; a function has no service.
+    var reply = function(read_request[Request](octets), call)
+    write_reply(call, reply)
+
+
+def begin_function[
+    S: GrpcStream, //, function: StreamFunction[S]
+](service: Erased, mut call: GrpcCall) raises GrpcStatus -> AnyStream:
+    # SAFETY: a function has no service, and none is read.
+    return AnyStream(function(call))
+
+
+def call_method[
+    Service: Movable & Deinitable,
+    Request: Message,
+    Reply: Message,
+    //,
+    method: UnaryMethod[Service, Request, Reply],
+](
+    service: Erased,
+    octets: Span[UInt8, ImmUntrackedOrigin],
+    mut call: GrpcCall,
+) raises GrpcStatus:
+    # SAFETY: `MethodTable.add_service` made the pointer from such a service, and
+    # keeps it.
+    ref held = service.unsafe_bitcast[Service]()[]
+    var reply = method(held, read_request[Request](octets), call)
+    write_reply(call, reply)
+
+
+def begin_method[
+    Service: Movable & Deinitable,
+    S: GrpcStream,
+    //,
+    method: StreamMethod[Service, S],
+](service: Erased, mut call: GrpcCall) raises GrpcStatus -> AnyStream:
+    # SAFETY: as for `call_method`.
+    ref held = service.unsafe_bitcast[Service]()[]
+    return AnyStream(method(held, call))
+
+
+@fieldwise_init
+struct Method(Copyable, Movable):
+    """One method."""
+
+    var path: String
+    var kind: GrpcKind
+    var may_block: Bool
+    # SAFETY: the table owns the service; the function was made for its type.
+    var service: Erased
+    var unary: Optional[UnaryCall]
+    var stream: Optional[StreamCall]
+
+    def run_unary(
+        self, octets: Span[UInt8, _], mut call: GrpcCall
+    ) raises GrpcStatus:
+        """Answers a request with a reply that the call has then."""
+        # SAFETY: the loan ends with the call.
+        self.unary.held()(
+            self.service,
+            unsafe_lend[ImmUntrackedOrigin](octets.unsafe_ptr(), len(octets)),
+            call,
+        )
+
+    def begin_stream(self, mut call: GrpcCall) raises GrpcStatus -> AnyStream:
+        """Makes the machine of a call."""
+        return self.stream.held()(self.service, call)
+
+
+struct _Service(Movable):
+
+    # SAFETY: owned; `drop` was made for its type.
+    var counted: Erased
+    var drop: def(Erased) thin -> None
+
+    def __init__[S: Movable & Deinitable](out self, service: ArcPointer[S]):
+        self.counted = erase_counted(service.copy())
+        self.drop = drop_counted[S]
+
+    def __deinit__(deinit self):
+        self.drop(self.counted)
+
+
+struct MethodTable(Movable, Sized):
+    """Methods in the order of their paths."""
+
+    var _methods: List[Method]
+    var _services: List[_Service]
+
+    def __init__(out self):
+        self._methods = []
+        self._services = []
+
+    def __len__(self) -> Int:
+        return len(self._methods)
+
+    def keep[
+        S: Movable & Deinitable
+    ](mut self, service: ArcPointer[S]) -> Erased:
+        """Keeps a service for its methods; gives its address."""
+        self._services.append(_Service(service))
+        # SAFETY: the counted pointer that is kept owns the service.
+        return (
+            Pointer(to=service[])
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+
+    def add(mut self, var method: Method) raises:
+        """Adds a method. Raises if its path is no path of gRPC, or is there."""
+        _check_path(method.path)
+        var index = self._place(method.path.as_bytes())
+        if index < len(self._methods) and (
+            self._methods.at(index).path == method.path
+        ):
+            raise Error("the method ", method.path, " is there twice")
+        self._methods.insert(index, method^)
+
+    def find(self, path: Span[UInt8, _]) -> Int:
+        """Finds a method's index; -1 if there is none of this path."""
+        var index = self._place(path)
+        if index < len(self._methods) and (
+            _compare(self._methods.at(index).path.as_bytes(), path) == 0
+        ):
+            return index
+        return -1
+
+    def at(ref self, index: Int) -> ref[self._methods[0]] Method:
+        return self._methods.at(index)
+
+    def has_service(self, path: Span[UInt8, _]) -> Bool:
+        """Tells whether another path, too, is of that service."""
+        var end = _service_len(path)
+        var index = self._place(path.before(end))
+        if index >= len(self._methods):
+            return False
+        var next = self._methods.at(index).path.as_bytes()
+        return (
+            end > 1
+            and len(next) > end
+            and _compare(next.before(end), path.before(end)) == 0
+        )
+
+    def takes_streams(self) -> Bool:
+        """Tells whether some method takes a stream."""
+        for index in range(len(self._methods)):
+            if self._methods.at(index).kind.takes_stream():
+                return True
+        return False
+
+    def _place(self, path: Span[UInt8, _]) -> Int:
+        """Finds the first method whose path is not before one."""
+        var low = 0
+        var high = len(self._methods)
+        while low < high:
+            var middle = (low + high) // 2
+            if _compare(self._methods.at(middle).path.as_bytes(), path) < 0:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def _compare(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:
+    """Orders octets; below 0 if the left ones come first."""
+    for index in range(min(len(left), len(right))):
+        if left.at(index) != right.at(index):
+            return Int(left.at(index)) - Int(right.at(index))
+    return len(left) - len(right)
+
+
+def _service_len(path: Span[UInt8, _]) -> Int:
+    """Counts the octets of a path up to the slash behind the service, with it;
+    0 if there is none."""
+    var end = len(path)
+    while end > 0 and path.at(end - 1) != 47:
+        end -= 1
+    return end if end > 2 else 0
+
+
+def _check_path(path: String) raises:
+    """Checks a path that a program gives ("Path" of PROTOCOL-HTTP2.md)."""
+    var octets = path.as_bytes()
+    var end = _service_len(octets)
+    var is_one = len(octets) > 0 and octets.at(0) == 47 and end < len(octets)
+    for octet in octets:
+        if octet <= 32 or octet > 126:
+            is_one = False
+    if not is_one or end == 0:
+        raise Error(
+            Text()
+            .add("'")
+            .add_escaped(octets)
+            .add("' is no path of a method; write '/package.Service/Method'")
+            .end()
+        )

@@ -1,0 +1,140 @@
+"""A call with a stream, driven by what asks for its replies."""
+
+from flare.bytes.buffer import Buffer
+from flare.grpc.core.message_reader import MessageReader
+from flare.grpc.core.message_writer import append_message
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.server.call import GrpcCall
+from flare.grpc.server.interceptor import Interceptors
+from flare.grpc.server.kind import GrpcKind
+from flare.grpc.server.open_call import OpenCall
+from flare.grpc.server.stream import AnyStream, GrpcStream, Replies
+from flare.http.message.body import Poll
+from flare.net.socket_addr import SocketAddr
+from flare.protobuf.known import StringValue
+from flare.protobuf.writer import encode
+from std.atomic import Atomic
+from std.memory import ArcPointer
+from tests.support.assertions import assert_equal, assert_true
+
+comptime Count = ArcPointer[Atomic[Int64]]
+
+
+struct _Echo(GrpcStream):
+    """Gives texts back, each as often as it has octets; fails at "fail"."""
+
+    comptime Request = StringValue
+    comptime Reply = StringValue
+    var cancelled: Count
+    var left: Int
+
+    def __init__(out self, cancelled: Count):
+        self.cancelled = cancelled.copy()
+        self.left = 0
+
+    def on_message(
+        mut self, var request: StringValue, mut replies: Replies[StringValue]
+    ) raises GrpcStatus:
+        if request.value == "fail":
+            raise GrpcStatus(GrpcCode.ABORTED, "as you wish")
+        for _ in range(request.value.byte_length()):
+            replies.send(request)
+
+    def on_cancel(mut self):
+        _ = self.cancelled[].fetch_add(1)
+
+
+def _open(
+    kind: GrpcKind, cancelled: Count, texts: List[String]
+) raises -> OpenCall:
+    var octets = Buffer()
+    for text in texts:
+        append_message(encode(StringValue(value=text)), octets)
+    var reader = MessageReader()
+    reader.receive(octets.span())
+    return OpenCall(
+        GrpcCall("/t/M", SocketAddr.localhost(1)),
+        AnyStream(_Echo(cancelled)),
+        reader^,
+        kind,
+        Interceptors(),
+    )
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var kind: GrpcKind
+    var texts: List[String]
+    var reply_count: Int
+    var status: String
+
+
+def test_kinds() raises:
+    var rows: List[_Row] = [
+        _Row("both", GrpcKind.BIDI_STREAM, ["a", "bb"], 3, "0"),
+        _Row("none", GrpcKind.BIDI_STREAM, [], 0, "0"),
+        _Row("replies", GrpcKind.SERVER_STREAM, ["abc"], 3, "0"),
+        _Row("two requests", GrpcKind.SERVER_STREAM, ["a", "b"], 1, "12"),
+        _Row("no request", GrpcKind.SERVER_STREAM, [], 0, "12"),
+        _Row("requests", GrpcKind.CLIENT_STREAM, ["", "a"], 1, "0"),
+        _Row("two replies", GrpcKind.CLIENT_STREAM, ["a", "b"], 0, "13"),
+        _Row("no reply", GrpcKind.CLIENT_STREAM, [""], 0, "13"),
+        _Row("fails", GrpcKind.BIDI_STREAM, ["a", "fail", "b"], 1, "10"),
+        _Row("fails", GrpcKind.CLIENT_STREAM, ["a", "fail"], 0, "10"),
+    ]
+    for row in rows:
+        var cancelled = Count(Atomic[Int64](0))
+        var open = _open(row.kind, cancelled, row.texts)
+        var out = Buffer()
+        var count = 0
+        while open.fill(out) != Poll.DONE:
+            count += 1
+            assert_true(count < 10, "it goes on and on")
+        var reader = MessageReader()
+        reader.receive(out.span())
+        while reader.next():
+            pass
+        assert_equal(reader.message_count, row.reply_count, row.rule)
+        var trailers = open.trailers().fields()
+        assert_equal(trailers["grpc-status"], row.status, row.rule)
+        _ = open^
+        assert_equal(Int(cancelled[].load()), 0, row.rule)
+
+
+def test_a_call_that_is_dropped_is_cancelled() raises:
+    var cancelled = Count(Atomic[Int64](0))
+    var open = _open(GrpcKind.BIDI_STREAM, cancelled, ["a"])
+    _ = open^
+    assert_equal(Int(cancelled[].load()), 1)
+
+
+def test_no_more_is_made_than_is_taken() raises:
+    var texts = List[String]()
+    for _ in range(1_000):
+        texts.append(String("x") * 100)
+    var cancelled = Count(Atomic[Int64](0))
+    var open = _open(GrpcKind.BIDI_STREAM, cancelled, texts)
+    var all = 0
+    while True:
+        var out = Buffer()
+        var poll = open.fill(out)
+        assert_true(len(out) < 64 * 1024, String(len(out)))
+        all += len(out)
+        if poll == Poll.DONE:
+            break
+    assert_equal(all, 1_000 * 100 * 107)
+    _ = open^
+
+
+def test_a_deadline_that_is_over_ends_it() raises:
+    var cancelled = Count(Atomic[Int64](0))
+    var open = _open(GrpcKind.BIDI_STREAM, cancelled, ["a"])
+    open.call._deadline_ns = 1
+    assert_equal(open.poll_interval_ms(), 1)
+    var out = Buffer()
+    assert_true(open.fill(out) == Poll.DONE)
+    assert_equal(len(out), 0)
+    assert_equal(open.trailers().fields()["grpc-status"], "4")
+    _ = open^
+    assert_equal(Int(cancelled[].load()), 1)
