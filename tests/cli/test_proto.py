@@ -114,6 +114,111 @@ def test_the_module_of_the_tests_is_what_is_made(tmp_path: Path) -> None:
 
 
 @needs_protoc
+def test_services_are_traits_in_a_module_of_their_own(tmp_path: Path) -> None:
+    here = ROOT / "tests" / "grpc"
+    command.proto([here / "route_guide.proto"], [here], tmp_path / "made")
+    for made in ["route_guide_pb.mojo", "route_guide_grpc.mojo", "__init__.mojo"]:
+        assert (tmp_path / "made" / made).read_text() == (
+            here / "messages" / made
+        ).read_text()
+
+
+SERVICES = """
+syntax = "proto3";
+package a.b;
+import "deep/down/far.proto";
+import "google/protobuf/empty.proto";
+service Talk {
+  rpc GetURL(Talker) returns (far.Talk);
+  rpc Def(google.protobuf.Empty) returns (stream Talker) { }
+}
+service HTTPThing { rpc Import(stream Talker) returns (far.Talk); }
+message Talker {}
+"""
+FAR = """
+syntax = "proto3";
+package far;
+message Talk { string words = 1; }
+"""
+SERVICES_PROGRAM = """
+from flare.grpc import GrpcCall, GrpcServices, GrpcStatus, GrpcStream, Replies
+from flare.protobuf import Empty
+from made.deep.down.far_pb import Talk as FarTalk
+from made.talk_grpc import Talk, add_talk
+from made.talk_pb import Talker
+
+
+struct Talking(GrpcStream):
+    comptime Request = %s
+    comptime Reply = Talker
+
+    def __init__(out self):
+        pass
+
+    def on_message(
+        mut self, var request: Self.Request, mut replies: Replies[Talker]
+    ) raises GrpcStatus:
+        replies.send(Talker())
+
+
+struct Mine(Talk):
+    comptime Def = Talking
+
+    def __init__(out self):
+        pass
+
+    def get_url(self, request: Talker, mut call: GrpcCall) raises GrpcStatus -> FarTalk:
+        return FarTalk(words="far")
+
+    def def_(self, mut call: GrpcCall) raises GrpcStatus -> Talking:
+        return Talking()
+
+
+def main() raises:
+    var services = GrpcServices()
+    add_talk(services, Mine())
+    try:
+        add_talk(services, Mine())
+    except error:
+        print(error)
+"""
+
+
+@needs_protoc
+@pytest.mark.parametrize("request_type", ["Empty", "Talker"])
+def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
+    """Names that Mojo has taken, types of other files, and a machine that takes
+    other messages than its method, which does not compile."""
+    made = make(tmp_path, {"talk.proto": SERVICES, "deep/down/far.proto": FAR})
+    module = made / "talk_grpc.mojo"
+    before = module.read_text()
+    subprocess.run(
+        [Path(sys.executable).parent / "mblack", "-q", "--include", r"\.mojo$", module],
+        check=True,
+    )
+    assert module.read_text() == before, "not as the formatter has it"
+    source = tmp_path / "main.mojo"
+    source.write_text(SERVICES_PROGRAM % request_type)
+    program = BUILD / "cli" / f"proto_service_{request_type}"
+    built = build(source, program)
+    if request_type == "Talker":
+        assert "the machine of this method takes other messages" in built.stdout
+        return
+    assert built.returncode == 0, built.stdout
+    said = subprocess.run([program], capture_output=True, text=True)
+    assert said.stdout == "the method /a.b.Talk/GetURL is there twice\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [("SayHello", "say_hello"), ("GetURLOf", "get_url_of"), ("V2Ping", "v2_ping"),
+     ("get_it", "get_it"), ("A", "a"), ("HTTP", "http")],
+)  # fmt: skip
+def test_names_of_methods(name: str, made: str) -> None:
+    assert names.snake(name) == made
+
+
+@needs_protoc
 def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
     made = make(
         tmp_path,

@@ -37,6 +37,9 @@ ACCEPTED = {
         "flare/low/e.mojo": "__extension List:\n    def at(self):\n        return\n",
         "flare/high/c.mojo": "from flare.low.e import *\n",
     },
+    "relative, made by flare proto": {
+        "tests/made/t.mojo": "# Made by `flare proto` of t.proto\nfrom .s import S\n",
+    },
     "standard library": {"flare/low/c.mojo": "from std.sys import argv\n"},
     "front in a test": {"tests/t.mojo": "from flare.high import B\n"},
     "defining file in an example": {"examples/e.mojo": "from flare.low.a import A\n"},

@@ -122,7 +122,7 @@ class Module:
         self.index = index
         self.file = file
         self.is_proto3 = file.syntax == "proto3"
-        self.here = names.module(file.name)
+        self.here = self._place()
         self.front: set[str] = set()
         self.imports: dict[tuple[str, ...], set[str]] = {}
         self.comments = {
@@ -130,6 +130,12 @@ class Module:
             or location.trailing_comments
             for location in file.source_code_info.location
         }
+
+    def _place(self) -> list[str]:
+        return names.module(self.file.name)
+
+    def _own_names(self) -> set[str]:
+        return {own.name for own in self.index.of_file(self.file.name)}
 
     def text(self) -> str:
         body: list[str] = []
@@ -179,8 +185,7 @@ class Module:
 
     def _taken(self, way, name: str, known: Type, used: set[str]) -> str:
         """Takes another name where this file, or a third one, has the same."""
-        others = {own.name for own in self.index.of_file(self.file.name)}
-        others |= {
+        others = self._own_names() | {
             one.split(" as ")[-1]
             for place, ones in [*self.imports.items(), (_FRONT, self.front)]
             if place != way
@@ -396,6 +401,125 @@ class Module:
         return self.is_proto3
 
 
+class Services(Module):
+    """The traits of a file's services, beside the module of its messages."""
+
+    def _place(self) -> list[str]:
+        return names.service_module(self.file.name)
+
+    def _own_names(self) -> set[str]:
+        return {names.type_name([service.name]) for service in self.file.service}
+
+    def reference(self, full: str) -> str:
+        known = self.index.types[full]
+        if known.file != self.file.name:
+            return super().reference(full)
+        way = tuple(names.module(known.file))
+        return self._taken(way, known.name, known, self.imports.setdefault(way, set()))
+
+    def text(self) -> str:
+        body: list[str] = []
+        for place, service in enumerate(self.file.service):
+            methods = [
+                Rpc(self, service, (6, place, 2, at), method)
+                for at, method in enumerate(service.method)
+            ]
+            body += ["", "", *self._trait(place, service, methods)]
+            body += ["", "", *self._adding(service, methods)]
+        used = {"GrpcCall", "GrpcServices", "GrpcStatus"}
+        if any(rpc.kind != "UNARY" for rpc in self._rpcs):
+            used |= {"GrpcKind", "GrpcStream"}
+        head = [
+            f"# Made by `flare proto` of {self.file.name}; a change here is lost.",
+            f'"""Services of {self.file.name}."""',
+            "",
+            *_import("flare.grpc", sorted(used)),
+        ]
+        if lines := self._import_lines()[1:]:
+            head += lines
+        return "\n".join([*head, "from std.memory import ArcPointer", *body]) + "\n"
+
+    def _trait(self, place: int, service, methods: "list[Rpc]") -> list[str]:
+        lines = [f"trait {names.type_name([service.name])}(Deinitable, Movable):"]
+        if documented := docstring(4, self.comment((6, place))):
+            lines += [*documented, ""]
+        streams = [rpc for rpc in methods if rpc.kind != "UNARY"]
+        for rpc in streams:
+            lines.append(f"    comptime {rpc.machine}: GrpcStream")
+            lines.append(
+                f'    """The machine of a call of `{rpc.name}`: it takes'
+                f' `{rpc.request}`,'
+            )
+            lines.append(f'    and replies with `{rpc.reply}`."""')
+        if streams:
+            lines.append("")
+        for rpc in methods:
+            taken = [] if rpc.kind != "UNARY" else [f"request: {rpc.request}"]
+            given = rpc.reply if rpc.kind == "UNARY" else f"Self.{rpc.machine}"
+            lines += call(
+                4, f"def {rpc.name}(", ["self", *taken, "mut call: GrpcCall"],
+                f") raises GrpcStatus -> {given}:",
+            )
+            lines += docstring(8, self.comment(rpc.path))
+            lines += ["        ...", ""]
+        if not methods:
+            return [*lines, "    pass"]
+        return lines[:-1]
+
+    def _adding(self, service, methods: "list[Rpc]") -> list[str]:
+        name = names.type_name([service.name])
+        prefix = f"{self.file.package}." if self.file.package else ""
+        function = f"def add_{names.snake(service.name)}["
+        taken = "](mut services: GrpcServices, var service: S) raises:"
+        lines = [f"{function}S: {name}{taken}"]
+        if len(lines[0]) > WIDTH:
+            lines = [function, f"    S: {name}", taken]
+        lines += [
+            f'    """Adds the methods of {prefix}{service.name}."""',
+            "    var shared = ArcPointer(service^)",
+        ]
+        for rpc in methods:
+            path = f'"/{prefix}{service.name}/{rpc.descriptor.name}"'
+            if rpc.kind == "UNARY":
+                lines += call(
+                    4, f"services.unary_method[S.{rpc.name}](", [path, "shared"], ")"
+                )
+                continue
+            types = [f"S.{rpc.name}", rpc.request, rpc.reply]
+            lines += call(
+                4, f"services.stream_method[{', '.join(types)}](",
+                [f"GrpcKind.{rpc.kind}", path, "shared"], ")",
+            )
+        if not methods:
+            lines.append("    _ = shared^")
+        return lines
+
+    @property
+    def _rpcs(self) -> "list[Rpc]":
+        return [
+            Rpc(self, service, (), method)
+            for service in self.file.service
+            for method in service.method
+        ]
+
+
+class Rpc:
+    """A method of a service."""
+
+    KINDS = ["UNARY", "SERVER_STREAM", "CLIENT_STREAM", "BIDI_STREAM"]
+
+    def __init__(self, module: Services, service, path, descriptor) -> None:
+        self.descriptor = descriptor
+        self.path = path
+        self.kind = self.KINDS[
+            2 * descriptor.client_streaming + descriptor.server_streaming
+        ]
+        self.name = names.member(names.snake(descriptor.name))
+        self.machine = names.member(descriptor.name)
+        self.request = module.reference(descriptor.input_type.lstrip("."))
+        self.reply = module.reference(descriptor.output_type.lstrip("."))
+
+
 def _table(head: str, rows: list[str], words: list[list[str]] | None = None) -> list[str]:
     """Writes a table, one row a line; a row that does not fit is broken up."""
     if not rows:
@@ -442,4 +566,7 @@ def generate(files, wanted: list[str]) -> dict[str, str]:
         for depth in range(len(folders) + 1):
             made.setdefault("/".join([*folders[:depth], "__init__.mojo"]), "")
         made["/".join([*folders, f"{last}.mojo"])] = Module(index, file).text()
+        if file.service:
+            *folders, last = names.service_module(name)
+            made["/".join([*folders, f"{last}.mojo"])] = Services(index, file).text()
     return made

@@ -1,5 +1,7 @@
 """Names in Mojo of what a `.proto` file names."""
 
+import re
+
 # Words of the language, words that stand before a parameter, and what a struct
 # of the generator has itself.
 _TAKEN_MEMBERS = frozenset(
@@ -39,6 +41,18 @@ def module(proto: str) -> list[str]:
     """Gives the way to the module of a file: `a/b.proto` is `a.b_pb`."""
     *folders, last = proto.removesuffix(".proto").split("/")
     return [_word(folder) for folder in folders] + [f"{_word(last)}_pb"]
+
+
+def service_module(proto: str) -> list[str]:
+    """Gives the way to the module of a file's services: `a/b.proto` is `a.b_grpc`."""
+    *folders, last = module(proto)
+    return [*folders, f"{last.removesuffix('_pb')}_grpc"]
+
+
+def snake(name: str) -> str:
+    """Names a method as functions are: `GetURLOf` is `get_url_of`."""
+    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text).lower()
 
 
 def _word(text: str) -> str:
