@@ -2,6 +2,7 @@
 
 from flare.grpc.core.metadata import Metadata, MetadataError
 from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.server.blocking import Blocking, BlockingCall, Conversation
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.interceptor import GrpcInterceptor

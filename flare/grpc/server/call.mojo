@@ -7,6 +7,7 @@ from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_writer import begin_message, end_message
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.server.call_threads import CallThreads
 from flare.http.message.body import StreamWaker
 from flare.http.message.fields import Fields
 from flare.http.message.request import CancelFlag
@@ -49,6 +50,7 @@ struct GrpcCall(Movable):
     var _cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin]
     var _waker: Optional[StreamWaker]
     var _deadline_ns: Int
+    var _threads: Optional[CallThreads]
     var _accepts_gzip: Bool
     var _send_len_max: Int
     # Replies that are not sent, with their prefixes.
@@ -79,6 +81,7 @@ struct GrpcCall(Movable):
         self._cancel = cancel
         self._waker = None
         self._deadline_ns = deadline_ns
+        self._threads = None
         self._accepts_gzip = False
         self._send_len_max = send_len_max
         self.out = Buffer()

@@ -15,12 +15,17 @@ struct GrpcConfig(TrivialRegisterPassable):
     """Whether replies are compressed for callers that read gzip; a method may
     say something else by `GrpcCall.compresses`."""
 
+    var stream_threads: Int
+    """Most threads for streams with blocking code (`Blocking`), for all workers
+    of a process together."""
+
     def __init__(
         out self,
         *,
         receive_len_max: Int = MESSAGE_LEN_MAX_DEFAULT,
         send_len_max: Int = WRITTEN_LEN_MAX,
         compresses: Bool = False,
+        stream_threads: Int = 64,
     ):
         """Makes a configuration; what is not named has its default.
 
@@ -29,7 +34,9 @@ struct GrpcConfig(TrivialRegisterPassable):
             send_len_max: Longest message that is sent, in bytes.
             compresses: Whether replies are compressed for callers that read
                 gzip.
+            stream_threads: Most threads for streams with blocking code.
         """
         self.receive_len_max = receive_len_max
         self.send_len_max = send_len_max
         self.compresses = compresses
+        self.stream_threads = stream_threads

@@ -178,7 +178,11 @@ struct OpenCall(BodySource):
                 self.call.out.clear()
 
     def _take_requests(mut self) raises GrpcStatus:
-        while not self.call.status and len(self.call.out) < _PIECE_LEN:
+        while (
+            not self.call.status
+            and len(self.call.out) < _PIECE_LEN
+            and not self._stream.is_full()
+        ):
             if self._reader.next():
                 if (
                     self._reader.message_count > 1

@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.grpc.core.coding import (
     ACCEPTED_CODINGS,
     ACCEPT_ENCODING_FIELD,
@@ -22,6 +23,7 @@ from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.core.timeout import TIMEOUT_FIELD, parse_timeout
 from flare.grpc.server.call import GrpcCall, NO_DEADLINE_NS
+from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.interceptor import GrpcInterceptor, Interceptors
 from flare.grpc.server.kind import GrpcKind
@@ -79,6 +81,7 @@ struct GrpcServices(Handler, HoldsHandler):
     """Bounds of messages, and how replies are written."""
     var _methods: OwnedPointer[MethodTable]
     var _interceptors: Interceptors
+    var _threads: Optional[CallThreads]
 
     def __init__(out self, config: GrpcConfig = GrpcConfig()):
         """Makes a handler without methods; what is not gRPC is answered with
@@ -105,6 +108,7 @@ struct GrpcServices(Handler, HoldsHandler):
         self.config = config
         self._methods = OwnedPointer(MethodTable())
         self._interceptors = Interceptors()
+        self._threads = _make_threads(config.stream_threads)
 
     def intercept[I: GrpcInterceptor](mut self, var interceptor: I):
         """Adds what is done before and behind every call; the first one that is
@@ -360,6 +364,7 @@ struct GrpcServices(Handler, HoldsHandler):
         coding: MessageCoding,
     ) raises GrpcStatus -> Response:
         """Begins a call with a stream."""
+        call._threads = self._threads.copy()
         var stream = method.begin_stream(call)
         call.keep_metadata()
         var reader = MessageReader(coding, self.config.receive_len_max)
@@ -431,6 +436,14 @@ struct GrpcServices(Handler, HoldsHandler):
         return answer^
 
 
+def _make_threads(thread_max: Int) -> Optional[CallThreads]:
+    try:
+        return CallThreads(thread_max)
+    except:
+        # Streams that need one are refused then.
+        return None
+
+
 def _nothing_else(req: Request) -> Response:
     return not_found(req.path)
 
@@ -452,6 +465,8 @@ def _is_grpc(req: Request) -> Bool:
     if found < 0:
         return False
     var type = req.headers.value_bytes(found)
+    if same_octets(type, CONTENT_TYPE.as_bytes()):
+        return True
     var length = CONTENT_TYPE.byte_length()
     if len(type) < length or not equals_ignore_case(
         type.before(length), CONTENT_TYPE.as_bytes()
@@ -520,8 +535,8 @@ def _begin(
     var accepted = False
     for index in range(len(req.headers)):
         var name = req.headers.name(index)
-        # The names are few, and most heads have none but these.
-        if not name.startswith("grpc-"):
+        # Most heads have few names that begin so.
+        if name.as_bytes().at(0) != 103:
             continue
         var value = req.headers.value_bytes(index)
         if name == TIMEOUT_FIELD:

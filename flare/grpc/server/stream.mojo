@@ -83,6 +83,15 @@ trait GrpcStream(Deinitable, Movable):
         """
         ...
 
+    def is_full(self) -> Bool:
+        """Tells whether no request is taken for now: the caller is not read
+        until the call's waker rings.
+
+        Returns:
+            False, unless the stream knows better.
+        """
+        return False
+
     def on_end(mut self, mut replies: Replies[Self.Reply]) raises GrpcStatus:
         """Hears that there are no more requests.
 
@@ -149,6 +158,11 @@ def _on_room[
     stream.unsafe_bitcast[S]()[].on_room(replies)
 
 
+def _is_full[S: GrpcStream](stream: Erased) -> Bool:
+    # SAFETY: as for `_on_message`.
+    return stream.unsafe_bitcast[S]()[].is_full()
+
+
 def _on_cancel[S: GrpcStream](stream: Erased):
     # SAFETY: as for `_on_message`.
     stream.unsafe_bitcast[S]()[].on_cancel()
@@ -162,6 +176,7 @@ struct AnyStream(Movable):
     var _on_message: _OnMessage
     var _on_end: _OnNotice
     var _on_room: _OnNotice
+    var _is_full: def(Erased) thin -> Bool
     var _on_cancel: _OnCancel
     var _drop: _OnCancel
 
@@ -170,6 +185,7 @@ struct AnyStream(Movable):
         self._on_message = _on_message[S]
         self._on_end = _on_end[S]
         self._on_room = _on_room[S]
+        self._is_full = _is_full[S]
         self._on_cancel = _on_cancel[S]
         self._drop = destroy[S]
 
@@ -197,6 +213,9 @@ struct AnyStream(Movable):
 
     def on_room(self, mut call: GrpcCall) raises GrpcStatus:
         self._on_room(self._stream, call)
+
+    def is_full(self) -> Bool:
+        return self._is_full(self._stream)
 
     def on_cancel(self):
         self._on_cancel(self._stream)

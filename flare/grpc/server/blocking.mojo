@@ -1,0 +1,287 @@
+"""Streams whose code may block: a conversation on a thread, and the machine that
+stands for it on the loop."""
+
+from flare.bytes.checked import *
+from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.server.call import GrpcCall
+from flare.grpc.server.stream import GrpcStream, Replies
+from flare.http.message.body import StreamWaker
+from flare.protobuf.message import Message
+from flare.sys.clock import monotonic_ns
+from flare.sys.mutex import Condvar, Mutex
+from flare.sys.thread import Task
+
+comptime _WAITING_COUNT_MAX = 16
+# Messages that wait in either direction, beside the windows of HTTP/2.
+
+comptime _WAIT_MS = 500
+# The loop ends every wait; this is for a clock that has stood still.
+
+
+struct _Talk[Request: Message, Reply: Message](Movable):
+    """What loop and thread share."""
+
+    var requests: List[Self.Request]
+    var replies: List[Self.Reply]
+    var has_all: Bool
+    # Whether the caller is not read until a request is taken.
+    var is_full: Bool
+    var is_cancelled: Bool
+    var status: Optional[GrpcStatus]
+    var waker: Optional[StreamWaker]
+
+    def __init__(out self):
+        self.requests = []
+        self.replies = []
+        self.has_all = False
+        self.is_full = False
+        self.is_cancelled = False
+        self.status = None
+        self.waker = None
+
+    def ring(self):
+        if self.waker:
+            self.waker.held().wake()
+
+
+struct Conversation[Request: Message, Reply: Message](Movable):
+    """What code on a thread reads requests from and writes replies to.
+
+    Parameters:
+        Request: What the caller sends.
+        Reply: What it gets.
+    """
+
+    var path: String
+    """The method."""
+    var metadata: Metadata
+    """What the caller has sent beside messages."""
+    var _deadline_ns: Int
+    var _talk: Mutex[_Talk[Self.Request, Self.Reply]]
+    var _changed: Condvar
+
+    def __init__(
+        out self,
+        mut call: GrpcCall,
+        talk: Mutex[_Talk[Self.Request, Self.Reply]],
+        changed: Condvar,
+    ):
+        self.path = call.path
+        self.metadata = call.metadata().copy()
+        self._deadline_ns = call._deadline_ns
+        self._talk = talk
+        self._changed = changed
+
+    def read(mut self) raises GrpcStatus -> Optional[Self.Request]:
+        """Waits for a request.
+
+        Returns:
+            The next one; nothing behind the last.
+
+        Raises:
+            GrpcStatus: `CANCELLED` if nobody waits for replies any more.
+        """
+        while True:
+            var talk = self._talk.lock()
+            if talk[].is_cancelled:
+                raise _gone()
+            if len(talk[].requests) > 0:
+                var request = talk[].requests.pop(0)
+                if talk[].is_full:
+                    talk[].is_full = False
+                    talk[].ring()
+                return request^
+            if talk[].has_all:
+                return None
+            _ = self._changed.wait_for(talk, _WAIT_MS)
+
+    def write(mut self, var reply: Self.Reply) raises GrpcStatus:
+        """Sends a reply; waits while the caller is far behind.
+
+        Args:
+            reply: The reply.
+
+        Raises:
+            GrpcStatus: `CANCELLED` if nobody waits for replies any more.
+        """
+        while True:
+            var talk = self._talk.lock()
+            if talk[].is_cancelled:
+                raise _gone()
+            if len(talk[].replies) < _WAITING_COUNT_MAX:
+                talk[].replies.append(reply^)
+                talk[].ring()
+                return
+            _ = self._changed.wait_for(talk, _WAIT_MS)
+
+    def is_wanted(self) -> Bool:
+        """Tells whether anybody waits for replies.
+
+        Returns:
+            False if the caller has gone or its deadline is over.
+        """
+        return (
+            not self._talk.lock()[].is_cancelled
+            and monotonic_ns() < self._deadline_ns
+        )
+
+    def _finish(self, var status: GrpcStatus):
+        var talk = self._talk.lock()
+        talk[].status = status^
+        talk[].ring()
+
+
+@no_inline
+def _gone() -> GrpcStatus:
+    return GrpcStatus(GrpcCode.CANCELLED, "nobody waits for replies")
+
+
+trait BlockingCall(Deinitable, Movable):
+    """A call with a stream, as code that may block, on a thread of its own for as
+    long as it runs."""
+
+    comptime Request: Message
+    """What the caller sends."""
+    comptime Reply: Message
+    """What it gets."""
+
+    def run(
+        mut self, mut conversation: Conversation[Self.Request, Self.Reply]
+    ) raises GrpcStatus:
+        """Talks; the call ends when this returns.
+
+        Args:
+            conversation: Where requests are read, and replies are written.
+
+        Raises:
+            GrpcStatus: It ends the call.
+        """
+        ...
+
+
+struct _Run[C: BlockingCall](Task):
+    var call: Self.C
+    var conversation: Conversation[Self.C.Request, Self.C.Reply]
+
+    def __init__(
+        out self,
+        var call: Self.C,
+        var conversation: Conversation[Self.C.Request, Self.C.Reply],
+    ):
+        self.call = call^
+        self.conversation = conversation^
+
+    def run(mut self) raises:
+        try:
+            self.call.run(self.conversation)
+        except status:
+            self.conversation._finish(status.copy())
+            return
+        self.conversation._finish(GrpcStatus())
+
+
+struct Blocking[C: BlockingCall](GrpcStream):
+    """The machine of a call whose code runs on a thread.
+
+        def route_chat(self, mut call: GrpcCall) raises GrpcStatus -> Blocking[Chat]:
+            return Blocking(Chat())
+
+    The threads are those of the `GrpcServices`, at most
+    `GrpcConfig.stream_threads`; a call that finds none free waits for one.
+
+    Parameters:
+        C: The code.
+    """
+
+    comptime Request = Self.C.Request
+    """What the caller sends."""
+    comptime Reply = Self.C.Reply
+    """What it gets."""
+    # Until it is given to a thread.
+    var _call: Optional[Self.C]
+    var _talk: Mutex[_Talk[Self.C.Request, Self.C.Reply]]
+    var _changed: Condvar
+
+    def __init__(out self, var call: Self.C) raises GrpcStatus:
+        """Makes the machine of some code.
+
+        Args:
+            call: The code.
+
+        Raises:
+            GrpcStatus: If the system has no more locks.
+        """
+        self._call = call^
+        self._talk = _new_talk[Self.C.Request, Self.C.Reply]()
+        self._changed = _new_condvar()
+
+    def on_message(
+        mut self,
+        var request: Self.C.Request,
+        mut replies: Replies[Self.C.Reply],
+    ) raises GrpcStatus:
+        """Hands a request over."""
+        self._begin(replies)
+        self._talk.lock()[].requests.append(request^)
+        self._changed.notify_one()
+
+    def is_full(self) -> Bool:
+        """Tells whether so many requests wait that the caller is not read."""
+        var talk = self._talk.lock()
+        talk[].is_full = len(talk[].requests) >= _WAITING_COUNT_MAX
+        return talk[].is_full
+
+    def on_end(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
+        """Tells that there are no more requests."""
+        self._begin(replies)
+        self._talk.lock()[].has_all = True
+        self._changed.notify_one()
+
+    def on_room(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
+        """Sends what was written, and the status behind it."""
+        self._begin(replies)
+        var written = List[Self.C.Reply]()
+        var talk = self._talk.lock()
+        swap(written, talk[].replies)
+        var status = talk[].status.copy()
+        deinit(talk^)
+        if len(written) > 0:
+            self._changed.notify_one()
+        for index in range(len(written)):
+            replies.send(written.at(index))
+        if status:
+            replies.call().end(status.take())
+
+    def on_cancel(mut self):
+        """Tells the code that nobody waits."""
+        self._talk.lock()[].is_cancelled = True
+        self._changed.notify_one()
+
+    def _begin(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
+        """Gives the code to a thread, once."""
+        if not self._call:
+            return
+        ref call = replies.call()
+        self._talk.lock()[].waker = call.waker()
+        var run = _Run(
+            self._call.take(), Conversation(call, self._talk, self._changed)
+        )
+        if not call._threads or not call._threads.held().submit(run^):
+            raise GrpcStatus(GrpcCode.UNAVAILABLE, "the server is busy")
+
+
+def _new_talk[
+    Request: Message, Reply: Message
+]() raises GrpcStatus -> Mutex[_Talk[Request, Reply]]:
+    try:
+        return Mutex(_Talk[Request, Reply]())
+    except error:
+        raise GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))
+
+
+def _new_condvar() raises GrpcStatus -> Condvar:
+    try:
+        return Condvar()
+    except error:
+        raise GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))
