@@ -282,6 +282,86 @@ def test_streams_hear_that_their_caller_has_gone(guide, pb):
     assert wait_until(lambda: guide.counts()["cancelled"] == 2)
 
 
+@pytest.fixture
+def threads(server, pb):
+    """A conversation whose code blocks."""
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        yield talk_of(channel, pb)
+
+
+def talk_of(channel, pb, kind="stream_stream", name="Chat"):
+    way = getattr(channel, kind)
+    return way(
+        f"/threads.Threads/{name}",
+        lambda note: note.SerializeToString(),
+        pb.RouteNote.FromString,
+    )
+
+
+def notes_of(pb, *messages):
+    return iter([pb.RouteNote(message=one) for one in messages])
+
+
+def test_code_that_blocks(threads, pb):
+    for length in (1, 100_000):
+        sent = [f"{n} " + "y" * length for n in range(100)]
+        replies = threads(notes_of(pb, *sent), timeout=TIMEOUT_S)
+        assert [reply.message for reply in replies] == sent
+    replies = list(threads(notes_of(pb, "a", "sleep", "many", "b"), timeout=TIMEOUT_S))
+    assert len(replies) == 1_003 and replies[-1].message == "b"
+    assert list(threads(notes_of(pb), timeout=TIMEOUT_S)) == []
+    error = refused(lambda: threads(notes_of(pb, "fail"), timeout=TIMEOUT_S))
+    assert error.code() == grpc.StatusCode.ABORTED
+    metadata = [("no-chat", "1")]
+    error = refused(lambda: threads(notes_of(pb), metadata=metadata, timeout=TIMEOUT_S))
+    assert error.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_code_that_blocks_hears_that_its_caller_has_gone(server, guide, threads, pb):
+    ends = threading.Event()
+
+    def notes(first):
+        yield pb.RouteNote(message=first)
+        ends.wait(TIMEOUT_S)
+
+    for number, first in enumerate(["a", "many"], 1):
+        call = threads(notes(first), timeout=60)
+        assert next(call).message == first
+        call.cancel()
+        assert wait_until(lambda: guide.counts()["cancelled"] == number)
+    error = refused(lambda: threads(notes_of(pb, "wait"), timeout=0.2))
+    assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert wait_until(lambda: guide.counts()["cancelled"] == 3)
+    ends.set()
+
+
+def test_calls_wait_for_a_thread_if_all_have_one(start, pb):
+    server = start("grpc_server", stream_threads=2)
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        talk = talk_of(channel, pb)
+        calls = [talk(notes_of(pb, "sleep", str(n)), timeout=TIMEOUT_S) for n in range(20)]
+        for n, call in enumerate(calls):
+            assert [reply.message for reply in call] == ["sleep", str(n)]
+        # The threads of a process are few; ordinary calls need none.
+        assert Guide(channel, pb).get_feature(pb.Point(), timeout=TIMEOUT_S).name == ""
+
+
+def test_a_caller_that_takes_nothing_holds_the_thread_alone(server):
+    # A field that nobody knows makes the note long, and comes back behind the others.
+    note = b"\x0a\x02\x08\x01\x12\x04many\x7a\xe8\x07" + b"z" * 1_000
+    with H2Client(server) as client:
+        client.grants = False
+        stream = client.request("/threads.Threads/Listen", "POST", HEAD, ends=False)
+        client.data(stream, message(note), ends=True)
+        client.until(lambda: client.answers.get(stream) and client.answers[stream].body)
+        assert client.get("/").body == b"beside gRPC\n"
+        client.grants = True
+        client.grant(0, 1 << 24)
+        client.grant(stream, 1 << 24)
+        answer = client.answer(stream)
+        assert answer.body == message(note) * 1_000 and status(answer)[0] == 0
+
+
 def message(octets: bytes, flag: int = 0, length: int | None = None) -> bytes:
     return struct.pack(">BI", flag, len(octets) if length is None else length) + octets
 

@@ -7,10 +7,14 @@ Further arguments are those of `tls_options`.
 """
 
 from flare.grpc import (
+    Blocking,
+    BlockingCall,
+    Conversation,
     GrpcCall,
     GrpcCode,
     GrpcConfig,
     GrpcInterceptor,
+    GrpcKind,
     GrpcServices,
     GrpcStatus,
     GrpcStream,
@@ -159,6 +163,44 @@ struct Chatting(GrpcStream):
         _ = self.counts.cancelled[].fetch_add(1)
 
 
+@fieldwise_init
+struct BlockingChat(BlockingCall):
+    """Gives notes back from a thread: "many" a thousand times, "sleep" later, and
+    "wait" waits until nobody wants it."""
+
+    comptime Request = RouteNote
+    comptime Reply = RouteNote
+    var counts: Counts
+
+    def run(
+        mut self, mut conversation: Conversation[RouteNote, RouteNote]
+    ) raises GrpcStatus:
+        try:
+            self.talk(conversation)
+        except status:
+            if status.code == GrpcCode.CANCELLED:
+                _ = self.counts.cancelled[].fetch_add(1)
+            raise status.copy()
+
+    def talk(
+        mut self, mut conversation: Conversation[RouteNote, RouteNote]
+    ) raises GrpcStatus:
+        if "no-chat" in conversation.metadata:
+            raise GrpcStatus(GrpcCode.UNAVAILABLE, "not now")
+        while True:
+            var note = conversation.read()
+            if not note:
+                return
+            if note.value().message == "fail":
+                raise GrpcStatus(GrpcCode.ABORTED, "as you wish")
+            if note.value().message == "sleep":
+                sleep(0.05)
+            while note.value().message == "wait" and conversation.is_wanted():
+                sleep(0.005)
+            for _ in range(1_000 if note.value().message == "many" else 1):
+                conversation.write(note.value().copy())
+
+
 struct Guide(RouteGuide):
     """What a request asks for."""
 
@@ -240,6 +282,16 @@ def _give_back(mut call: GrpcCall) raises GrpcStatus:
     call.trailers.add_binary("back-bin", octets)
 
 
+@fieldwise_init
+struct Threads(Movable):
+    var counts: Counts
+
+    def chat(
+        self, mut call: GrpcCall
+    ) raises GrpcStatus -> Blocking[BlockingChat]:
+        return Blocking(BlockingChat(self.counts.copy()))
+
+
 def index(req: Request) -> Response:
     return ok("beside gRPC\n")
 
@@ -258,6 +310,8 @@ def main() raises:
             grpc.receive_len_max = Int(String(parts[1]))
         elif parts[0] == "send_len_max":
             grpc.send_len_max = Int(String(parts[1]))
+        elif parts[0] == "stream_threads":
+            grpc.stream_threads = Int(String(parts[1]))
         elif parts[0] == "shutdown_timeout_ms":
             config.shutdown_timeout_ms = Int(String(parts[1]))
         else:
@@ -265,10 +319,17 @@ def main() raises:
     var router = Router()
     router.get("/", index)
     router.post("/upload", index)
-    var services = GrpcServices(beside=router^, config=grpc)
     var counts = Counts()
+    var services = GrpcServices(beside=router^, config=grpc)
     services.intercept(Seen(counts.copy()))
     add_route_guide(services, Guide(counts))
+    var threads = ArcPointer(Threads(counts.copy()))
+    services.stream_method[Threads.chat, RouteNote, RouteNote](
+        GrpcKind.BIDI_STREAM, "/threads.Threads/Chat", threads
+    )
+    services.stream_method[Threads.chat, RouteNote, RouteNote](
+        GrpcKind.SERVER_STREAM, "/threads.Threads/Listen", threads
+    )
     var health = HealthState()
     health.set_serving("routeguide.RouteGuide", True)
     health.set_serving("broken", False)
