@@ -69,17 +69,8 @@ struct CallThreads(Copyable, Movable):
         self._changed = Condvar()
 
     def submit[T: Task](self, var work: T) -> Bool:
-        """Runs something on a thread, when one is free.
-
-        Parameters:
-            T: Its type.
-
-        Args:
-            work: What to run.
-
-        Returns:
-            False if so many wait already that it is not run at all.
-        """
+        """Runs something on a thread, when one is free; False if so many wait
+        already that it is not run at all."""
         return self._submit(_AnyWork(work^))
 
     def _submit(self, var work: _AnyWork) -> Bool:

@@ -302,17 +302,25 @@ struct GrpcServices(Handler, HoldsHandler):
             req._cancel,
             send_len_max=self.config.send_len_max,
         )
+        var coding: MessageCoding
         try:
-            return self._answer(req, method, call)
+            coding = _begin(req, call, self.config)
+        except status:
+            return _with_codings(status_alone(status, Metadata()), status)
+        try:
+            return self._answer(req, method, call, coding)
         except status:
             log_status(method.path, status)
             self._interceptors.after(call, status)
-            return _with_codings(status_alone(status, call.trailers), status)
+            return status_alone(status, call.trailers)
 
     def _answer(
-        self, req: Request, method: Method, mut call: GrpcCall
+        self,
+        req: Request,
+        method: Method,
+        mut call: GrpcCall,
+        coding: MessageCoding,
     ) raises GrpcStatus -> Response:
-        var coding = _begin(req, call, self.config)
         self._interceptors.before(call)
         if call.is_late():
             raise late()
