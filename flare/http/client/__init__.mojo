@@ -76,6 +76,7 @@ from flare.http.client.hooks import (
     OutgoingAttempt,
 )
 from flare.http.client.multipart import MultipartForm
+from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import OpenResponse
 from flare.http.client.netrc import Netrc
 from flare.http.client.proxy import (

@@ -67,6 +67,12 @@ struct Attempt(Movable):
     which `http2_exchange` drives in place of `step` and `receive`."""
     var has_answer: Bool
     """True once anything of an answer has come on the stream."""
+    var is_held: Bool
+    """True while all content that the caller has given is sent, and the response
+    is waited for in place of more: until the caller gives some."""
+    var sends_first: Bool
+    """True while content of a response over HTTP/2 is left alone as long as
+    more of the request may go."""
     var size_setting: StaticString
     """The setting that limits the response's content."""
     # True if the last read has filled its room.
@@ -84,6 +90,8 @@ struct Attempt(Movable):
         self.content_len = 0
         self.is_stream = False
         self.has_answer = False
+        self.is_held = False
+        self.sends_first = False
         self.size_setting = "max_response_size"
         self._may_have_more = False
         self._write_failure = None
@@ -117,6 +125,7 @@ struct Attempt(Movable):
         self.parser.reset()
         self.outgoing.begin(RequestFraming.none())
         self.has_answer = False
+        self.is_held = False
         self.waits_for = RequestPhase.SENDING
 
     def was_sent(self) -> Bool:
@@ -135,6 +144,10 @@ struct Attempt(Movable):
     def wants_write(self) -> Bool:
         """Tells whether to wait until the connection takes octets or has some,
         and not only until it has some."""
+        return self.takes_content() and not self.is_held
+
+    def takes_content(self) -> Bool:
+        """Tells whether more of the request may go."""
         return (
             self.waits_for.is_sending()
             or self.waits_for == RequestPhase.BOTH_WAYS
@@ -173,7 +186,7 @@ struct Attempt(Movable):
 
     def phase(self) -> Phase:
         """Names what is going on, for errors."""
-        if not self.has_head() and self.waits_for.is_sending():
+        if not self.has_head() and self.wants_write():
             return materialize[Phase.WRITE]()
         return self._read_phase()
 

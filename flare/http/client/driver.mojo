@@ -133,7 +133,7 @@ def go_on[
                 return found
         try:
             if found == TaskProgress.WAIT:
-                event = _wait(task)
+                event = wait_for(task)
                 continue
             _feed(task, source)
             # A response may be on its way while content still goes out.
@@ -175,8 +175,9 @@ def _wait_or_end(
     return TaskEvent.READABLE
 
 
-def _wait(mut task: RequestTask) raises ClientError -> TaskEvent:
-    """Waits until a task is worth another step."""
+def wait_for(mut task: RequestTask) raises ClientError -> TaskEvent:
+    """Waits until a task is worth another step. Returns why it may go on; raises
+    if the system cannot wait."""
     if task.is_shared():
         return task.wait_with_others()
     if task.flush():

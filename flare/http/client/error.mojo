@@ -134,6 +134,9 @@ struct ClientError(Copyable, Movable, Writable):
     var attempt_count: Int
     """How often the request was sent, but for redirections; 0 if it was not
     begun. With a `RetryPolicy`, `reason` says why it was not sent again."""
+    var http2_code: Int
+    """The error code with which a server has ended the request over HTTP/2
+    (RFC 9113 section 7), by RST_STREAM or GOAWAY; -1 if it has sent none."""
 
     def __init__(
         out self, phase: Phase, kind: NetworkErrorKind, var reason: String
@@ -153,6 +156,7 @@ struct ClientError(Copyable, Movable, Writable):
         self.tls_kind = None
         self.status = 0
         self.attempt_count = 0
+        self.http2_code = -1
 
     def __init__(out self, phase: Phase, error: NetworkError):
         """Takes over a failure of the network.

@@ -214,7 +214,13 @@ struct Http2Exchange(Movable):
         if flight.status > 0 and not attempt.has_head():
             attempt.note_head(flight.status)
             return Step.HEAD
-        if len(flight.content) > 0:
+        var sends_first = (
+            attempt.sends_first
+            and attempt.wants_write()
+            and not flight.failure
+            and not flight.has_ended
+        )
+        if len(flight.content) > 0 and not sends_first:
             return Step.CONTENT
         # What has come before it is the caller's.
         if flight.failure:

@@ -148,8 +148,10 @@ struct Http2Flight(Movable):
 
 def reset_error(code: ErrorCode) -> ClientError:
     """Makes the error for a stream that the server has reset."""
-    return ClientError(
+    var error = ClientError(
         materialize[Phase.READ_HEAD](),
         materialize[StreamReset](),
         String("the server has ended the request: ", code),
     )
+    error.http2_code = Int(code.number)
+    return error^

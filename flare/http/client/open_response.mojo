@@ -14,6 +14,7 @@ from flare.http.client.error import (
     ResponseTooLarge,
 )
 from flare.http.client.error_status import status_error
+from flare.http.client.open_request import OpenRequest
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
@@ -641,6 +642,31 @@ struct ResponseOpener(Movable):
         """Sends a request with content from `upload`, or streamed from the
         source, and waits for the head of its response, which is used as `LEND`
         or `LEND_RAW`. Raises if there is none."""
+        return OpenResponse(
+            self._state, self._prepare(request^, use, times, upload), source^
+        )
+
+    def begin(
+        self,
+        var request: ClientRequest,
+        use: ContentUse,
+        times: OpenTimes,
+        upload: Upload,
+    ) raises ClientError -> OpenRequest:
+        """Begins a request that its caller writes, if the upload is streamed,
+        and whose response it reads, used as `LEND` or `LEND_RAW`. Raises if it
+        cannot be sent."""
+        return OpenRequest(
+            self._state, self._prepare(request^, use, times, upload)
+        )
+
+    def _prepare(
+        self,
+        var request: ClientRequest,
+        use: ContentUse,
+        times: OpenTimes,
+        upload: Upload,
+    ) raises ClientError -> PreparedRequest:
         check_times(times)
         var prepared = prepare_request(
             request^,
@@ -653,7 +679,7 @@ struct ResponseOpener(Movable):
         prepared.timeouts.limit_phases(times.head_ms, times.idle_ms)
         if times.needs_progress:
             prepared.timeouts.keep_progress()
-        return OpenResponse(self._state, prepared^, source^)
+        return prepared^
 
 
 def _is_blank(line: StringSpan) -> Bool:

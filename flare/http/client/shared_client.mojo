@@ -12,6 +12,7 @@ from flare.http.client.prepared_request import (
 )
 from flare.http.client.progress import NoProgress, TransferProgress
 from flare.http.client.proxy import credentials_of
+from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import ResponseOpener
 from flare.http.client.request import ClientRequest, parse_request_url
 from flare.http.client.response import (
@@ -199,6 +200,15 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         return ResponseOpener(
             self._take_state(), shared.base.copy(), shared.auth.copy()
         )
+
+    def take_back(self, var request: OpenRequest):
+        """Ends a request of `open_request`, as dropping it does, and keeps its
+        buffers for the next ones.
+
+        Args:
+            request: What this client, or a copy of it, has opened.
+        """
+        self._give_state(request^.into_state())
 
     def _run[
         R: Readable, W: Writable, P: TransferProgress

@@ -488,9 +488,32 @@ struct RequestTask(Movable):
         if self._stream:
             self._stream.value()[].note_progress()
 
+    def hold_content(mut self):
+        """Notes, behind WANTS_CONTENT, that the caller has no content now: the
+        response is waited for until `feed`."""
+        self._attempt[].is_held = True
+
+    def is_held(self) -> Bool:
+        """Tells whether `feed` may be called at once, behind `hold_content`."""
+        return self._attempt[].is_held
+
+    def takes_content(self) -> Bool:
+        """Tells whether content may still go; not once a response has come that
+        does without it."""
+        if not self.is_exchanging() and self._stage != _STREAMING:
+            return not self._has_told
+        ref attempt = self._attempt[]
+        return attempt.takes_content() or attempt.is_asking()
+
+    def send_first(mut self, sends_first: Bool):
+        """Leaves content of a response over HTTP/2 where it is, or no longer,
+        while more of the request may go."""
+        self._attempt[].sends_first = sends_first
+
     def feed(mut self, octets: Span[UInt8, _]) raises ClientError:
         """Takes the next piece of content from the caller's source, empty at
         its end. Raises if the content is not as long as it was said to be."""
+        self._attempt[].is_held = False
         append_content(self._attempt[], self.request, octets)
         if self._stream:
             self._stream.value()[].note_progress()

@@ -21,6 +21,7 @@ from flare.http.client.file_download import (
     DownloadedFile,
     FileDownload,
 )
+from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import (
     OpenResponse,
     OpenTimes,
@@ -354,6 +355,44 @@ trait TransferMethods(RequestMethods):
         )
         self._note_change(key, response)
         return response^
+
+    def open_request(
+        self,
+        var request: ClientRequest,
+        *,
+        raw: Bool = False,
+        head_timeout_ms: Int = CLIENTS_OWN,
+        idle_timeout_ms: Int = CLIENTS_OWN,
+    ) raises ClientError -> OpenRequest:
+        """Begins a request whose content the caller writes, while it reads the
+        response: an echo, or a conversation over a stream of HTTP/2.
+
+            var call = client.open_request(ClientRequest("POST", "/echo"))
+
+        If the request has content in memory, that is sent, and nothing can be
+        written. Redirections and repetitions are as for `open` with a source:
+        once content was written there are none. No cache is asked.
+
+        Args:
+            request: The request.
+            raw: True to read the content as it is transferred, not decoded.
+            head_timeout_ms: Time until the head is there, that of the caller
+                between calls included.
+            idle_timeout_ms: Longest silence while the caller reads.
+
+        Returns:
+            The request; nothing of it is sent yet.
+
+        Raises:
+            ClientError: If it cannot be sent.
+        """
+        var upload = Upload() if request.body.is_given else Upload(UNKNOWN_LEN)
+        return self._opener().begin(
+            request^,
+            ContentUse.LEND_RAW if raw else ContentUse.LEND,
+            OpenTimes(head_timeout_ms, idle_timeout_ms, False),
+            upload,
+        )
 
     def open(
         mut self,

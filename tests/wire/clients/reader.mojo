@@ -6,6 +6,7 @@ from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
 from flare.http.client.event_source import EventSource
+from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import OpenResponse
 from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
@@ -120,10 +121,12 @@ struct Reader(Movable):
     """What clients have open."""
 
     var responses: List[Optional[OpenResponse]]
+    var requests: List[Optional[OpenRequest]]
     var sources: List[EventSource]
 
     def __init__(out self):
         self.responses = []
+        self.requests = []
         self.sources = []
 
     def answer[
@@ -159,6 +162,21 @@ struct Reader(Movable):
             _write(out, "connects", source.connect_count)
         elif what == "download":
             _download(client, command, out)
+        elif what == "begin":
+            self.requests.append(
+                client.open_request(
+                    _request(command),
+                    idle_timeout_ms=_number(
+                        command, "idle_timeout_ms", CLIENTS_OWN
+                    ),
+                )
+            )
+            _write(out, "id", len(self.requests) - 1)
+        elif what == "drop":
+            self.requests[_number(command, "id", 0)] = None
+        elif what == "converse":
+            ref request = self.requests[_number(command, "id", 0)].value()
+            _converse(request, command, out)
         elif what == "forget":
             # Ends the response without a word.
             self.responses[_number(command, "id", 0)] = None
@@ -253,6 +271,45 @@ def _download[
     _write(out, "done", bar.last.done_len)
     _write(out, "total", bar.last.total_len)
     _write(out, "calls", bar.count)
+
+
+def _converse(
+    mut request: OpenRequest, command: JsonValue, mut out: JsonWriter
+) raises:
+    """Writes to a request, then reads from its response."""
+    if command.contains("write"):
+        var text = command["write"].string_value()
+        var octets = List[UInt8]()
+        for _ in range(_number(command, "times", 1)):
+            octets.extend(text.as_bytes())
+        _write(
+            out,
+            "wants_more",
+            request.write(octets, ends=command.contains("last")),
+        )
+    if command.contains("finish"):
+        request.finish()
+    if command.contains("close"):
+        request.close()
+    if command.contains("head"):
+        request.wait_for_head()
+    if command.contains("read"):
+        var room = List[UInt8](length=command["read"].int_value(), fill=0)
+        var count = request.read(room)
+        _write(out, "text", String(from_utf8_lossy=room[0:count]))
+    if command.contains("count"):
+        var room = List[UInt8](length=65_536, fill=0)
+        var total = 0
+        while True:
+            var count = request.read(room)
+            if count == 0:
+                break
+            total += count
+        _write(out, "count", total)
+    _write(out, "has_head", request.has_head)
+    _write(out, "status", request.status.code)
+    _write(out, "is_complete", request.is_complete())
+    _write_headers(out, "trailers", request.trailers)
 
 
 def _on(

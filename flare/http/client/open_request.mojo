@@ -1,0 +1,372 @@
+"""A request whose caller writes its content, and reads its response, in turn."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.http.client.attempt import PIECE_LEN
+from flare.http.client.driver import check_cancelled, wait_for
+from flare.http.client.error import (
+    BadRequest,
+    ClientError,
+    Phase,
+    ResponseTooLarge,
+)
+from flare.http.client.exchange_facts import ExchangeFacts
+from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.response import url_without_credentials
+from flare.http.client.state import ClientState
+from flare.http.client.task import RequestTask
+from flare.http.client.task_event import TaskEvent, TaskProgress
+from flare.http.message.header_map import HeaderMap
+from flare.http.message.request import Version
+from flare.http.message.status import Status
+from flare.io.stream import Readable
+from std.memory import ArcPointer, OwnedPointer
+
+comptime UNREAD_LEN_MAX = 1 << 20
+"""Most content of a response over HTTP/1.1 that is kept while its request is
+written, in bytes; over HTTP/2 it waits in the stream's window."""
+
+
+struct OpenRequest(Readable):
+    """A request that is under way, in both directions (RFC 9110 section 7.5).
+
+        var request = ClientRequest("POST", "/echo")
+        var call = client.open_request(request^)
+        _ = call.write("one".as_bytes())
+        call.wait_for_head()
+        var room = List[UInt8](length=1024, fill=0)
+        var count = call.read(room)
+        call.finish()
+
+    The response may begin before the request has ended, and each direction goes
+    on as fast as its receiver takes it; whoever holds it chooses when to write
+    and when to read. A request without content of its own in memory is written
+    by its caller, and ends with `finish`.
+
+    It belongs to one thread, has its connection, or its stream of one, until it
+    is read to its end or closed, and may outlive its client.
+    """
+
+    comptime ReadError = ClientError
+    """What a failed read raises."""
+    var has_head: Bool
+    """True once the head of the response is there: `status` and `headers`."""
+    var status: Status
+    """The status code; 0 before."""
+    var version: Version
+    """The server's protocol version."""
+    var headers: HeaderMap
+    """The response's header fields."""
+    var trailers: HeaderMap
+    """Fields behind the content; empty until its end was read."""
+    var exchange: ExchangeFacts
+    """Over which connection it goes, once the head is there."""
+    var _state: ArcPointer[ClientState]
+    # None once the response is complete, or the request has failed.
+    var _task: Optional[OwnedPointer[RequestTask]]
+    var _failure: Optional[ClientError]
+    # Content that came while the request was written.
+    var _ahead: Buffer
+    # How much of the task's piece was read, in bytes.
+    var _offset: Int
+    var _is_streamed: Bool
+    var _has_ended: Bool
+    # The URL, for errors.
+    var _url: String
+
+    def __init__(
+        out self,
+        state: ArcPointer[ClientState],
+        var request: PreparedRequest,
+    ):
+        """Begins with a request, whose `content_use` is lent; nothing is sent
+        before the first call.
+
+        Args:
+            state: The client.
+            request: The request.
+        """
+        self.has_head = False
+        self.status = 0
+        self.version = Version.HTTP_1_1
+        self.headers = HeaderMap()
+        self.trailers = HeaderMap()
+        self.exchange = ExchangeFacts()
+        self._state = state
+        self._failure = None
+        self._ahead = Buffer(0)
+        self._offset = 0
+        self._is_streamed = request.upload.is_streamed
+        self._has_ended = not request.upload.is_streamed
+        self._url = url_without_credentials(request.url)
+        self._task = OwnedPointer(RequestTask(request^, state[]))
+
+    def __deinit__(deinit self):
+        """Closes it, if the response was not read to its end."""
+        if self._task:
+            self._task.take().into_inner().abandon(self._state[])
+
+    def into_state(deinit self) -> ArcPointer[ClientState]:
+        """Closes it, and gives what it had of its client.
+
+        Returns:
+            Buffers, for another request.
+        """
+        if self._task:
+            self._task.take().into_inner().abandon(self._state[])
+        return self._state^
+
+    def close(mut self):
+        """Gives up what was not sent and not read: over HTTP/2 with RST_STREAM
+        (CANCEL). Does nothing behind the end."""
+        if not self._task:
+            return
+        self._task.take().into_inner().abandon(self._state[])
+        self._ahead.clear()
+        self._failure = self._own_error("the request was closed by its caller")
+
+    def _own_error(self, var reason: String) -> ClientError:
+        var error = ClientError(
+            materialize[Phase.READ_BODY](), materialize[BadRequest](), reason^
+        )
+        error.url = self._url
+        return error^
+
+    def is_complete(self) -> Bool:
+        """Tells whether the end of the response was read.
+
+        Returns:
+            True if there is nothing more, and `trailers` are there.
+        """
+        return not self._task and not self._failure and len(self._ahead) == 0
+
+    def write(
+        mut self, octets: Span[UInt8, _], *, ends: Bool = False
+    ) raises ClientError -> Bool:
+        """Sends content, and waits until the connection has taken all of it.
+
+        Content of the response that comes meanwhile is kept for `read`. While
+        the server takes nothing, this waits: for `write_timeout_ms` at most, as
+        long as the time of the request is not over. A server that waits for its
+        own content to be read before it takes more is waited for in vain.
+
+        Args:
+            octets: The content; none of it is kept.
+            ends: True if nothing follows, as `finish` says.
+
+        Returns:
+            False if the server wants no more of the request: its response is on
+            its way, or complete.
+
+        Raises:
+            ClientError: If the request fails, its content was in memory or has
+                ended, or more than `UNREAD_LEN_MAX` octets of a response over
+                HTTP/1.1 have come meanwhile.
+        """
+        if self._failure:
+            raise self._failure.value().copy()
+        if self._has_ended:
+            raise self._own_error("the content of the request has ended")
+        if not self._get_ready():
+            return False
+        var start = 0
+        while start < len(octets):
+            var end = min(start + PIECE_LEN, len(octets))
+            self._feed(octets[start:end])
+            start = end
+            if start == len(octets) and ends:
+                break
+            if not self._get_ready():
+                return False
+        if ends:
+            self._end()
+        return True
+
+    def finish(mut self) raises ClientError:
+        """Ends the content of the request; the response goes on. Does nothing
+        if it has ended, or nobody wants more of it.
+
+        Raises:
+            ClientError: If the request fails.
+        """
+        if self._failure:
+            raise self._failure.value().copy()
+        if not self._has_ended and self._get_ready():
+            self._end()
+
+    def _end(mut self) raises ClientError:
+        self._has_ended = True
+        self._feed(List[UInt8]())
+        # The end goes out now, if it can; what cannot goes with the next call.
+        _ = self._advance(TaskEvent.NONE)
+        if self._task:
+            _ = self._task.value()[].flush()
+
+    def _feed(mut self, octets: Span[UInt8, _]) raises ClientError:
+        ref task = self._task.value()[]
+        try:
+            task.feed(octets)
+        except error:
+            raise self._failed(task.named(self._state[], error^))
+
+    def _get_ready(mut self) raises ClientError -> Bool:
+        """Waits until all that was written is gone, and more may be; False if no
+        more is wanted."""
+        if not self._task:
+            return False
+        self._task.value()[].send_first(True)
+        var is_ready = self._send_all()
+        if self._task:
+            self._task.value()[].send_first(False)
+        return is_ready
+
+    def _send_all(mut self) raises ClientError -> Bool:
+        var event = TaskEvent.NONE
+        while self._task:
+            if self._task.value()[].is_held():
+                return True
+            if not self._task.value()[].takes_content():
+                return False
+            var found = self._advance(event)
+            event = TaskEvent.NONE
+            if found == TaskProgress.WANTS_CONTENT:
+                return True
+            if found == TaskProgress.HAS_CONTENT:
+                self._keep_content()
+            elif found == TaskProgress.WAIT:
+                event = self._wait()
+        return False
+
+    def _keep_content(mut self) raises ClientError:
+        """Takes the piece that is there, so that the task can go on sending."""
+        ref piece = self._task.value()[].content()
+        self._ahead.append(Span(piece)[self._offset :])
+        piece.clear()
+        self._offset = 0
+        if len(self._ahead) <= UNREAD_LEN_MAX:
+            return
+        var error = ClientError(
+            materialize[Phase.WRITE](),
+            materialize[ResponseTooLarge](),
+            String(
+                "more than ",
+                UNREAD_LEN_MAX,
+                " bytes of the response have come while the request was"
+                " written; read between two writes",
+            ),
+        )
+        raise self._failed(self._task.value()[].named(self._state[], error^))
+
+    def wait_for_head(mut self) raises ClientError:
+        """Waits until the head of the response is there. What was written goes
+        on being sent meanwhile.
+
+        Raises:
+            ClientError: If there is none.
+        """
+        if self.has_head:
+            return
+        if self._failure:
+            raise self._failure.value().copy()
+        _ = self._go_on()
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
+        """Reads what is there, waiting for the first octet.
+
+        Args:
+            room: Where to; not empty.
+
+        Returns:
+            How many octets were read; 0 at the end.
+
+        Raises:
+            ClientError: If the content cannot be had; the same again if it is
+                read once more.
+        """
+        if len(self._ahead) > 0:
+            var count = min(len(room), len(self._ahead))
+            room[0:count].copy_from(self._ahead.span().before(count))
+            self._ahead.consume(count)
+            return count
+        if len(room) == 0 or not self._has_piece():
+            return 0
+        ref piece = self._task.value()[].content()
+        var count = min(len(room), len(piece) - self._offset)
+        room[0:count].copy_from(piece[self._offset : self._offset + count])
+        self._offset += count
+        if self._offset == len(piece):
+            piece.clear()
+            self._offset = 0
+        return count
+
+    def _has_piece(mut self) raises ClientError -> Bool:
+        """Waits for content; False at the end."""
+        if self._failure:
+            raise self._failure.value().copy()
+        while self._task:
+            if self._offset < len(self._task.value()[].piece()):
+                return True
+            if self._go_on() == TaskProgress.HAS_CONTENT:
+                return True
+        return False
+
+    def _go_on(mut self) raises ClientError -> TaskProgress:
+        """Waits for what comes next of the response."""
+        # What has come while nobody asked is looked for first.
+        var event = TaskEvent.READABLE
+        self._task.value()[].go_on_reading()
+        while True:
+            var found = self._advance(event)
+            if found == TaskProgress.WAIT:
+                event = self._wait()
+            elif found != TaskProgress.WANTS_CONTENT:
+                return found
+            else:
+                event = TaskEvent.NONE
+
+    def _advance(mut self, event: TaskEvent) raises ClientError -> TaskProgress:
+        """Goes on without waiting, and takes note of what has come."""
+        ref task = self._task.value()[]
+        var found: TaskProgress
+        try:
+            check_cancelled(task, self._state[])
+            found = task.advance(self._state[], event)
+        except error:
+            raise self._failed(error^)
+        if found == TaskProgress.WAIT:
+            return found
+        if found == TaskProgress.WANTS_CONTENT:
+            task.hold_content()
+        elif found == TaskProgress.HAS_HEAD:
+            self._note_head()
+        elif found == TaskProgress.DONE:
+            self._note_end()
+            return found
+        # The caller may take its time.
+        _ = self._task.value()[].flush()
+        return found
+
+    def _note_head(mut self):
+        ref head = self._task.value()[].head()
+        self.has_head = True
+        self.status = head.status
+        self.version = head.version
+        self.headers = head.headers.copy()
+        self.exchange = head.exchange.copy()
+
+    def _note_end(mut self):
+        var response = self._task.take().into_inner().finish(self._state[])
+        swap(self.trailers, response.trailers)
+
+    def _wait(mut self) raises ClientError -> TaskEvent:
+        ref task = self._task.value()[]
+        try:
+            return wait_for(task)
+        except error:
+            raise self._failed(task.named(self._state[], error^))
+
+    def _failed(mut self, var error: ClientError) -> ClientError:
+        """Ends it with an error of its task."""
+        self._task = None
+        self._failure = error.copy()
+        return error^
