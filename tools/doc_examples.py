@@ -25,6 +25,7 @@ NAME = re.compile(r"^(?:struct|trait|def|comptime)\s+(\w+)", re.MULTILINE)
 # Variables that an example may use without making them, by their declaration.
 VARIABLES = {
     "changed": "changed: Condvar",
+    "channel": "channel: GrpcChannel",
     "client": "mut client: HttpClient",
     "config": "config: SessionConfig",
     "chat": "var chat: Echo",

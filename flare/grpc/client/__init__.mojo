@@ -1,0 +1,13 @@
+"""Calls of gRPC over HTTP/2, on the client's side."""
+
+from flare.grpc.client.call import CallKind, ChannelCall
+from flare.grpc.client.call_options import (
+    AnyCredentials,
+    CallCredentials,
+    GrpcCallOptions,
+)
+from flare.grpc.client.channel import GrpcChannel
+from flare.grpc.client.channel_core import GrpcChannelConfig
+from flare.grpc.client.retries import GrpcRetryPolicy
+from flare.grpc.client.service_config import GrpcMethodConfig, GrpcServiceConfig
+from flare.grpc.client.stream import GrpcReply, ChannelStream

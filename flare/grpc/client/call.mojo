@@ -1,0 +1,668 @@
+"""One call of any kind, in octets: what is sent, what comes, how it ends, and
+when it begins anew.
+
+    begin --> send --> finish_sending --+--> next --> status
+      ^                                 |
+      +-- another attempt, or address --+ until the server has begun to answer
+"""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.grpc.client.call_options import (
+    CHANNELS_OWN,
+    AnyCredentials,
+    GrpcCallOptions,
+)
+from flare.grpc.client.call_response import CONTENT_TYPE, CallResponse
+from flare.grpc.client.channel_core import (
+    REPLAY_LEN_MAX,
+    USER_AGENT,
+    ChannelCore,
+)
+from flare.grpc.client.failure import is_unreached, status_of
+from flare.grpc.client.retries import ATTEMPTS_FIELD, RetryTurn
+from flare.grpc.client.service_config import NOT_SET
+from flare.grpc.core.coding import (
+    ACCEPT_ENCODING_FIELD,
+    ACCEPTED_CODINGS,
+    ENCODING_FIELD,
+    MessageCoding,
+)
+from flare.grpc.core.message_writer import append_message
+from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.core.timeout import TIMEOUT_FIELD, format_timeout
+from flare.http.client.cancel import CancelToken
+from flare.http.client.config import TIME_MAX_MS
+from flare.http.client.error import ClientError
+from flare.http.client.open_request import OpenRequest
+from flare.http.client.request import ClientRequest, RequestBody
+from flare.http.message.header_map import HeaderError
+from flare.sys.clock import NO_TIMEOUT_MS, Deadline
+from flare.sys.poll import POLL_READ, wait_for, PollEntry, poll_descriptors
+from flare.sys.random import random_word
+from std.memory import ArcPointer
+
+comptime READY_TIMEOUT_MS = 300_000
+"""How long a call without a deadline waits for a server that cannot be reached,
+in milliseconds."""
+
+comptime _READY_PAUSE_MS = 50
+comptime _READY_PAUSE_MS_MAX = 2_000
+comptime _READ_LEN = 65_536
+comptime _NS = 1_000_000
+
+
+struct CallKind(Equatable, TrivialRegisterPassable):
+    """How many messages a call has each way."""
+
+    var number: UInt8
+    """A small number, distinct for each kind."""
+
+    comptime UNARY = CallKind(0)
+    """One, and one."""
+    comptime CLIENT_STREAM = CallKind(1)
+    """Any number, and one."""
+    comptime SERVER_STREAM = CallKind(2)
+    """One, and any number."""
+    comptime BOTH_STREAM = CallKind(3)
+    """Any number each way, at the same time."""
+
+    def __init__(out self, number: UInt8):
+        """Makes a kind.
+
+        Args:
+            number: One of those of the constants.
+        """
+        self.number = number
+
+    def sends_one(self) -> Bool:
+        """Tells whether the client sends exactly one message.
+
+        Returns:
+            True if so.
+        """
+        return self == Self.UNARY or self == Self.SERVER_STREAM
+
+    def receives_one(self) -> Bool:
+        """Tells whether the server sends exactly one message, if all goes well.
+
+        Returns:
+            True if so.
+        """
+        return self == Self.UNARY or self == Self.CLIENT_STREAM
+
+
+struct ChannelCall(Movable):
+    """A call that is under way, whose messages are octets.
+
+        var call = channel.call("/demo.Log/Tail", CallKind.SERVER_STREAM)
+        _ = call.send("all".as_bytes())
+        while call.next():
+            print(len(call.message()))
+
+    `ChannelStream` is the same with messages of Protocol Buffers. It belongs to one
+    thread, may outlive its channel, and ends when it is dropped: a server that
+    has not ended it is told (RST_STREAM). Nothing is sent before the first
+    `send`, `finish_sending` or `next`.
+    """
+
+    var response: CallResponse
+    """What has come."""
+    var _core: ArcPointer[ChannelCore]
+    var _path: String
+    var _kind: CallKind
+    var _options: GrpcCallOptions
+    var _max_send_len: Int
+    var _max_receive_len: Int
+    var _waits_for_ready: Bool
+    var _deadline: Deadline
+    var _turn: RetryTurn
+    var _request: Optional[OpenRequest]
+    # True once the head of the attempt was taken.
+    var _has_head: Bool
+    # What was sent, with prefixes, for the next attempt.
+    var _kept: Buffer
+    # True while that is all of it.
+    var _is_kept: Bool
+    var _has_written: Bool
+    var _has_finished: Bool
+    var _address: Int
+    # How many addresses in turn could not be reached.
+    var _miss_count: Int
+    var _ready_deadline: Deadline
+    var _room: List[UInt8]
+    var _has_told_end: Bool
+
+    def __init__(
+        out self,
+        core: ArcPointer[ChannelCore],
+        var path: String,
+        kind: CallKind,
+        var options: GrpcCallOptions,
+    ):
+        """Makes a call of which nothing is sent; its time begins now.
+
+        Args:
+            core: The channel.
+            path: Such as `/pkg.Service/Method`.
+            kind: How many messages there are each way.
+            options: What the caller says.
+        """
+        ref config = core[].config
+        var timeout_ms = options.timeout_ms
+        self._max_send_len = options.max_send_len
+        self._max_receive_len = options.max_receive_len
+        if self._max_send_len == CHANNELS_OWN:
+            self._max_send_len = config.max_send_len
+        if self._max_receive_len == CHANNELS_OWN:
+            self._max_receive_len = config.max_receive_len
+        var own_ms = NO_TIMEOUT_MS
+        if kind == CallKind.UNARY:
+            own_ms = config.timeout_ms
+        self._waits_for_ready = False
+        self._turn = RetryTurn(None)
+        var found = config.service.find(path)
+        if found >= 0:
+            ref method = config.service.methods[found]
+            if method.timeout_ms != NOT_SET:
+                own_ms = method.timeout_ms
+                # The shorter of both counts (service_config.md).
+                if timeout_ms >= 0:
+                    timeout_ms = min(timeout_ms, own_ms)
+            if method.max_send_len != NOT_SET:
+                self._max_send_len = min(
+                    self._max_send_len, method.max_send_len
+                )
+            if method.max_receive_len != NOT_SET:
+                self._max_receive_len = min(
+                    self._max_receive_len, method.max_receive_len
+                )
+            self._waits_for_ready = method.wait_for_ready.or_else(False)
+            self._turn = RetryTurn(method.retries.copy())
+        if timeout_ms < NO_TIMEOUT_MS:
+            timeout_ms = own_ms
+        self._deadline = Deadline(timeout_ms)
+        if options.wait_for_ready:
+            self._waits_for_ready = options.wait_for_ready.value()
+        self._ready_deadline = self._deadline
+        if timeout_ms < 0:
+            self._ready_deadline = Deadline(READY_TIMEOUT_MS)
+        self.response = CallResponse(
+            has_one_message=kind.receives_one(),
+            length_max=self._max_receive_len,
+        )
+        self._path = path^
+        self._kind = kind
+        self._options = options^
+        self._request = None
+        self._has_head = False
+        self._kept = Buffer(0)
+        self._is_kept = True
+        self._has_written = False
+        self._has_finished = False
+        self._address = core[].first_address()
+        self._miss_count = 0
+        self._room = []
+        self._has_told_end = False
+        self._core = core
+
+    def __deinit__(deinit self):
+        """Ends the call, if it has not ended."""
+        if self._request:
+            self._core[].client.take_back(self._request.take())
+
+    # What is sent.
+
+    def send(mut self, message: Span[UInt8, _]) -> Bool:
+        """Sends a message, and waits until the connection has taken it.
+
+        A call of a kind with one message ends what it sends with that.
+
+        Args:
+            message: The message.
+
+        Returns:
+            True if it is on its way. False if the call is over: `next` raises
+            why, or tells of messages that have come before. So it is, too, if
+            the message is longer than allowed, or sending was finished.
+        """
+        if self.response.status:
+            return False
+        if self._has_finished:
+            self.fail(
+                GrpcStatus(
+                    GrpcCode.INTERNAL,
+                    "a message was sent behind the end of what is sent",
+                )
+            )
+            return False
+        var out = Buffer(0)
+        try:
+            append_message(
+                message, out, self._options.coding, self._max_send_len
+            )
+        except error:
+            self.fail(error^)
+            return False
+        if self._kind.sends_one():
+            self._has_finished = True
+            self._kept = out^
+            return self._begin()
+        return self._send(out.span())
+
+    def finish_sending(mut self):
+        """Says that no more messages come; the answer goes on."""
+        if self._has_finished or self.response.status:
+            return
+        if self._kind.sends_one():
+            self.fail(
+                GrpcStatus(
+                    GrpcCode.INTERNAL,
+                    "nothing was sent on a call that has one message",
+                )
+            )
+            return
+        self._has_finished = True
+        _ = self._send(Span(List[UInt8]()))
+
+    def _send(mut self, octets: Span[UInt8, _]) -> Bool:
+        """Sends what is written, and its end if it has one."""
+        self._keep(octets)
+        if not self._request:
+            # It sends what is kept.
+            return self._begin()
+        try:
+            if self._request.value().write(octets, ends=self._has_finished):
+                self._note_written()
+                return True
+        except error:
+            return self._recover(error)
+        return self._is_going_on()
+
+    def _keep(mut self, octets: Span[UInt8, _]):
+        """Keeps what is sent for another attempt: before anything was written in
+        any case, since an address may not be reached."""
+        if not self._is_kept or self.response.is_committed:
+            return
+        self._kept.append(octets)
+
+    def _note_written(mut self):
+        """Drops what no other attempt needs any more."""
+        self._has_written = True
+        var keeps = Bool(self._turn.policy) and (
+            len(self._kept) <= REPLAY_LEN_MAX
+        )
+        if self.response.is_committed or not keeps:
+            self._is_kept = False
+            self._kept = Buffer(0)
+
+    def _is_going_on(mut self) -> Bool:
+        """Looks what has become of a call of which the server wants no more."""
+        if self.response.is_committed:
+            return False
+        self._take_head()
+        if not self.response.status and not self.response.is_committed:
+            # A head with a status: the rest is its end.
+            self._read()
+        # Another attempt has sent all there is.
+        return (
+            not self.response.status
+            and not self._has_head
+            and not self._has_told_end
+        )
+
+    # Attempts.
+
+    def _begin(mut self) -> Bool:
+        """Begins an attempt with what is kept; False if the call is over."""
+        while self._start():
+            try:
+                if self._replay():
+                    return True
+                return self._is_going_on()
+            except error:
+                var status = status_of(error, is_late=self._is_late())
+                if not self._plan(status, is_unreached(error)):
+                    self.response.fail(status^)
+                    return False
+        return False
+
+    def _replay(mut self) raises ClientError -> Bool:
+        """Sends what is kept; False if the server wants no more."""
+        if self._kind.sends_one():
+            # It goes with the head, when the response is waited for.
+            return True
+        var wants_more: Bool
+        if len(self._kept) == 0 and not self._has_finished:
+            return True
+        wants_more = self._request.value().write(
+            self._kept.span(), ends=self._has_finished
+        )
+        if wants_more:
+            self._note_written()
+        return wants_more
+
+    def _start(mut self) -> Bool:
+        """Makes the request of an attempt; False if the call is over."""
+        if self._is_cancelled():
+            self.fail(GrpcStatus(GrpcCode.CANCELLED, "the call was cancelled"))
+            return False
+        if self._is_late():
+            self.fail(
+                GrpcStatus(
+                    GrpcCode.DEADLINE_EXCEEDED,
+                    "the time of the call is over before it was sent",
+                )
+            )
+            return False
+        self._has_head = False
+        try:
+            var credentials = self._credentials()
+            self._open(credentials)
+            return True
+        except error:
+            self.fail(error^)
+            return False
+
+    def _credentials(self) raises GrpcStatus -> List[Metadata]:
+        """Asks who calls."""
+        var found = List[Metadata]()
+        ref core = self._core[]
+        self._ask(core.config.credentials, found)
+        self._ask(self._options.credentials, found)
+        return found^
+
+    def _ask(
+        self, credentials: Optional[AnyCredentials], mut found: List[Metadata]
+    ) raises GrpcStatus:
+        if not credentials:
+            return
+        ref address = self._core[].addresses[self._address]
+        if not address.startswith("https:"):
+            raise GrpcStatus(
+                GrpcCode.UNAUTHENTICATED,
+                String(
+                    "credentials are sent over TLS alone; ",
+                    address,
+                    " has none",
+                ),
+            )
+        var octets = self._path.as_bytes()
+        var end = len(octets)
+        while end > 0 and octets.at(end - 1) != 47:
+            end -= 1
+        var service = StringSpan(
+            unsafe_from_utf8=octets.before(max(end - 1, 0))
+        )
+        found.append(
+            credentials.value().metadata(String(address, service), self._path)
+        )
+
+    def _open(mut self, credentials: List[Metadata]) raises GrpcStatus:
+        ref core = self._core[]
+        var request = ClientRequest(
+            "POST", String(core.addresses[self._address], self._path)
+        )
+        request.cancel = self._options.cancel
+        var left_ms = self._deadline.left_ms()
+        request.total_timeout_ms = NO_TIMEOUT_MS
+        if left_ms >= 0 and left_ms <= TIME_MAX_MS:
+            request.total_timeout_ms = left_ms
+        try:
+            self._write_fields(request, credentials, left_ms)
+        except error:
+            raise GrpcStatus(GrpcCode.INTERNAL, String(error))
+        if self._kind.sends_one():
+            request.body = RequestBody(List[UInt8](self._kept.span()))
+        try:
+            self._request = core.client.open_request(request^, raw=True)
+        except error:
+            raise status_of(error, is_late=False)
+
+    def _write_fields(
+        self,
+        mut request: ClientRequest,
+        credentials: List[Metadata],
+        left_ms: Int,
+    ) raises HeaderError:
+        ref headers = request.headers
+        if left_ms >= 0:
+            headers.append(TIMEOUT_FIELD, format_timeout(left_ms * _NS))
+        headers.append("te", "trailers")
+        headers.append("content-type", CONTENT_TYPE)
+        var user_agent = String(USER_AGENT)
+        ref prefix = self._core[].config.user_agent
+        if prefix.byte_length() > 0:
+            user_agent = String(prefix, " ", user_agent)
+        headers.append("user-agent", user_agent)
+        if self._options.coding != MessageCoding.IDENTITY:
+            headers.append(ENCODING_FIELD, self._options.coding.name())
+        headers.append(ACCEPT_ENCODING_FIELD, ACCEPTED_CODINGS)
+        if self._turn.attempt_count > 1:
+            headers.append(ATTEMPTS_FIELD, String(self._turn.attempt_count - 1))
+        self._options.metadata.append_to(headers)
+        for index in range(len(credentials)):
+            credentials[index].append_to(headers)
+
+    def _recover(mut self, error: ClientError) -> Bool:
+        """Begins anew behind a failure, if that may be; False if the call is
+        over."""
+        var status = status_of(error, is_late=self._is_late())
+        if self._plan(status, is_unreached(error)):
+            return self._begin()
+        self.response.fail(status^)
+        self._drop_request()
+        return False
+
+    def _plan(mut self, status: GrpcStatus, unreached: Bool) -> Bool:
+        """Decides whether the call begins anew, and waits until then."""
+        if self.response.is_committed or not self._is_kept:
+            return False
+        if status.code == GrpcCode.CANCELLED and self._is_cancelled():
+            return False
+        if status.code == GrpcCode.DEADLINE_EXCEEDED and self._is_late():
+            return False
+        if unreached and self._finds_another():
+            self._reset()
+            return True
+        var choice = self._turn.plan(
+            status.code,
+            self.response.pushback_ms,
+            random_word(),
+            self._core[].throttle,
+        )
+        if not choice.is_planned:
+            return False
+        var left_ms = self._deadline.left_ms()
+        if left_ms >= 0 and choice.pause_ms >= left_ms:
+            return False
+        self._pause(choice.pause_ms)
+        self._reset()
+        return True
+
+    def _finds_another(mut self) -> Bool:
+        """Goes to the next address; behind the last one to the first again, after
+        a pause, if the call waits."""
+        var count = len(self._core[].addresses)
+        self._miss_count += 1
+        self._address = (self._address + 1) % count
+        if self._miss_count % count != 0:
+            return True
+        if not self._waits_for_ready:
+            return False
+        var pause_ms = _READY_PAUSE_MS
+        for _ in range(min(self._miss_count // count - 1, 10)):
+            pause_ms = min(2 * pause_ms, _READY_PAUSE_MS_MAX)
+        # Half of it at least, so that many clients do not come at once.
+        pause_ms -= Int(random_word() >> 1) % (pause_ms // 2 + 1)
+        var left_ms = self._ready_deadline.left_ms()
+        if left_ms == 0:
+            return False
+        self._pause(min(pause_ms, left_ms))
+        return True
+
+    def _reset(mut self):
+        """Forgets the last attempt."""
+        self._drop_request()
+        self.response = CallResponse(
+            has_one_message=self._kind.receives_one(),
+            length_max=self._max_receive_len,
+        )
+
+    def _pause(self, pause_ms: Int):
+        """Waits, or until the call is cancelled."""
+        var end = Deadline(pause_ms)
+        if self._options.cancel:
+            ref token = self._options.cancel.value()
+            _ = wait_for(token.fd(), POLL_READ, end)
+            return
+        while end.left_ms() > 0:
+            var nobody = List[PollEntry]()
+            _ = poll_descriptors(Span(nobody), end.left_ms())
+
+    def _is_late(self) -> Bool:
+        return self._deadline.left_ms() == 0
+
+    def _is_cancelled(self) -> Bool:
+        return (
+            Bool(self._options.cancel)
+            and self._options.cancel.value().is_cancelled()
+        )
+
+    # What comes.
+
+    def wait_for_headers(mut self):
+        """Waits until the metadata before the messages is there, or the call is
+        over: `response.headers`. What was sent is sent meanwhile."""
+        while not self.response.status and not self.response.is_committed:
+            self._advance()
+
+    def next(mut self) raises GrpcStatus -> Bool:
+        """Waits for the next message.
+
+        Returns:
+            True if it is there: `message` lends it. False if the call has ended
+            with OK, behind all messages.
+
+        Raises:
+            GrpcStatus: How the call has ended, if not so; the same again if it
+                is asked once more.
+        """
+        while True:
+            if self.response.next():
+                return True
+            if self.response.status:
+                break
+            self._advance()
+        self._note_end()
+        ref status = self.response.status.value()
+        if status.is_ok():
+            return False
+        raise status.copy()
+
+    def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+        """Lends the message that `next` has found.
+
+        Returns:
+            The message; good until the call is used again.
+        """
+        # SAFETY: the response is this call's own, which is the origin.
+        return rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
+            self.response.message()
+        )
+
+    def status(mut self) -> GrpcStatus:
+        """Waits until the call is over; messages that still come are dropped.
+
+        Returns:
+            How it has ended.
+        """
+        while not self.response.status:
+            if not self.response.next() and not self.response.status:
+                self._advance()
+        self._note_end()
+        return self.response.status.value().copy()
+
+    def cancel(mut self):
+        """Ends the call with CANCELLED, if it has not ended."""
+        self.fail(
+            GrpcStatus(GrpcCode.CANCELLED, "the caller has cancelled the call")
+        )
+
+    def fail(mut self, var status: GrpcStatus):
+        """Ends the call, if it has not ended, and tells the server to.
+
+        Args:
+            status: Why; not OK.
+        """
+        self.response.fail(status^)
+        self._drop_request()
+
+    def _advance(mut self):
+        """Waits for the next of what the server says."""
+        if not self._request and not self._begin():
+            return
+        if not self._has_head:
+            self._take_head()
+        else:
+            self._read()
+
+    def _take_head(mut self):
+        if self._has_head or not self._request:
+            return
+        try:
+            self._request.value().wait_for_head()
+        except error:
+            _ = self._recover(error)
+            return
+        self._has_head = True
+        ref request = self._request.value()
+        if request.version.major < 2:
+            self.fail(
+                GrpcStatus(
+                    GrpcCode.UNAVAILABLE,
+                    "the server does not speak HTTP/2, which gRPC needs",
+                )
+            )
+            return
+        self.response.take_head(request.status.code, request.headers)
+        if self.response.status:
+            # What follows is of no use.
+            self._drop_request()
+
+    def _read(mut self):
+        if len(self._room) == 0:
+            self._room = List[UInt8](length=_READ_LEN, fill=0)
+        var count: Int
+        try:
+            count = self._request.value().read(self._room)
+        except error:
+            _ = self._recover(error)
+            return
+        if count > 0:
+            self.response.receive(Span(self._room)[0:count])
+            if self.response.status:
+                self._drop_request()
+            return
+        self.response.take_end(self._request.value().trailers)
+        self._drop_request()
+        if not self.response.status or self.response.is_committed:
+            return
+        var status = self.response.status.value().copy()
+        if not status.is_ok() and self._plan(status, False):
+            _ = self._begin()
+
+    def _note_end(mut self):
+        """Tells what bounds repetitions of a success, once, and lets go of the
+        request."""
+        if self._has_told_end:
+            return
+        self._has_told_end = True
+        self._drop_request()
+        if self.response.status.value().is_ok():
+            self._core[].throttle.note_success()
+
+    def _drop_request(mut self):
+        if self._request:
+            self._core[].client.take_back(self._request.take())

@@ -1,0 +1,154 @@
+"""What a caller says of one call."""
+
+from flare.grpc.core.coding import MessageCoding
+from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.status import GrpcStatus
+from flare.http.client.cancel import CancelToken
+from flare.http.message.body import Erased, destroy, erase
+from std.memory import ArcPointer
+
+comptime CHANNELS_OWN = -2
+"""A number that leaves the choice to the channel and its service config."""
+
+
+trait CallCredentials(Deinitable, Movable):
+    """Says who calls, anew for each attempt of a call: a token that is fetched
+    when it is needed, or that ends.
+
+    All threads of a channel call it at the same time: what it changes is under a
+    lock.
+    """
+
+    def metadata(
+        self, service_url: String, path: String
+    ) raises GrpcStatus -> Metadata:
+        """Makes what goes with a call, such as `authorization`.
+
+        Args:
+            service_url: The service that is called, such as
+                `https://api.example.com/pkg.Service`: for whom a token is.
+            path: The method, such as `/pkg.Service/Method`.
+
+        Returns:
+            Metadata, sent beside that of the call.
+
+        Raises:
+            GrpcStatus: If there is none; the call fails with it.
+        """
+        ...
+
+
+def _metadata[
+    C: CallCredentials
+](
+    credentials: Erased, service_url: String, path: String
+) raises GrpcStatus -> Metadata:
+    # SAFETY: `AnyCredentials` made the pointer from a C, and keeps it.
+    return credentials.unsafe_bitcast[C]()[].metadata(service_url, path)
+
+
+struct _OwnedCredentials(Movable):
+    # SAFETY: `credentials` points to memory that this value owns; the functions
+    # beside it were made for the type that it holds.
+    var credentials: Erased
+    var call: def(Erased, String, String) thin raises GrpcStatus -> Metadata
+    var release: def(Erased) thin -> None
+
+    def __init__[C: CallCredentials](out self, var credentials: C):
+        self.credentials = erase(credentials^)
+        self.call = _metadata[C]
+        self.release = destroy[C]
+
+    def __deinit__(deinit self):
+        self.release(self.credentials)
+
+
+struct AnyCredentials(ImplicitlyCopyable):
+    """Credentials of any type; copies are the same."""
+
+    var _owned: ArcPointer[_OwnedCredentials]
+
+    @implicit
+    def __init__[C: CallCredentials](out self, var credentials: C):
+        """Takes credentials.
+
+        Parameters:
+            C: Their type.
+
+        Args:
+            credentials: The credentials.
+        """
+        self._owned = ArcPointer(_OwnedCredentials(credentials^))
+
+    def metadata(
+        self, service_url: String, path: String
+    ) raises GrpcStatus -> Metadata:
+        """Calls `CallCredentials.metadata`.
+
+        Args:
+            service_url: The service that is called.
+            path: The method.
+
+        Returns:
+            What goes with the call.
+
+        Raises:
+            GrpcStatus: If there is none.
+        """
+        ref owned = self._owned[]
+        return owned.call(owned.credentials, service_url, path)
+
+
+struct GrpcCallOptions(Copyable, Movable):
+    """What a caller says of one call; what it does not say is the channel's.
+
+    ```mojo
+    var options = GrpcCallOptions(timeout_ms=500)
+    options.metadata.add("x-request", "17")
+    var call = channel.call("/demo.Log/Tail", CallKind.UNARY, options)
+    ```
+    """
+
+    var metadata: Metadata
+    """Goes with the call."""
+    var timeout_ms: Int
+    """How long the call may take, from its beginning to its status, in
+    milliseconds; -1 for ever, `CHANNELS_OWN` for what the service config says,
+    or else the channel."""
+    var wait_for_ready: Optional[Bool]
+    """True to wait for a server that cannot be reached, as long as there is
+    time; False to fail at once with UNAVAILABLE. Nothing for what the service
+    config says, or else False."""
+    var coding: MessageCoding
+    """How messages are compressed; the server has to know it."""
+    var max_send_len: Int
+    """Longest message that is sent, in bytes; or `CHANNELS_OWN`."""
+    var max_receive_len: Int
+    """Longest message that is read, in bytes; or `CHANNELS_OWN`."""
+    var credentials: Optional[AnyCredentials]
+    """Says who calls, beside the channel's. Sent over TLS alone."""
+    var cancel: Optional[CancelToken]
+    """Ends the call from outside, on any thread, with CANCELLED."""
+
+    def __init__(
+        out self,
+        *,
+        timeout_ms: Int = CHANNELS_OWN,
+        wait_for_ready: Optional[Bool] = None,
+        coding: MessageCoding = MessageCoding.IDENTITY,
+    ):
+        """Makes options.
+
+        Args:
+            timeout_ms: How long the call may take, in milliseconds.
+            wait_for_ready: Whether to wait for a server that cannot be reached.
+            coding: How messages are compressed.
+        """
+        self.metadata = Metadata()
+        self.timeout_ms = timeout_ms
+        self.wait_for_ready = wait_for_ready
+        self.coding = coding
+        self.max_send_len = CHANNELS_OWN
+        self.max_receive_len = CHANNELS_OWN
+        self.credentials = None
+        self.cancel = None

@@ -1,0 +1,210 @@
+"""Where calls go to."""
+
+from flare.bytes.buffer import Buffer
+from flare.grpc.client.call import CallKind, ChannelCall
+from flare.grpc.client.call_options import GrpcCallOptions
+from flare.grpc.client.channel_core import ChannelCore, GrpcChannelConfig
+from flare.grpc.client.stream import GrpcReply, ChannelStream, take_reply
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.http.client.shared_pool import PoolFigures
+from flare.protobuf.message import Message
+from flare.protobuf.writer import encode_into
+from std.memory import ArcPointer
+
+
+struct GrpcChannel(ImplicitlyCopyable):
+    """A service at one address or several, which all threads call; copies are
+    the same one.
+
+        var channel = GrpcChannel("http://127.0.0.1:50051")
+        var text = StringValue()
+        text.value = "hello"
+        var reply = channel.unary[StringValue]("/demo.Echo/Say", text)
+        print(reply.message.value)
+
+    Calls share a connection of HTTP/2, as many at once as the server allows; it
+    is opened with the first call, and opened again when it is lost. A call
+    blocks its caller's thread, never for ever: see `GrpcChannelConfig`.
+    """
+
+    var _core: ArcPointer[ChannelCore]
+
+    def __init__(
+        out self,
+        address: StringSpan,
+        var config: GrpcChannelConfig = GrpcChannelConfig(),
+    ) raises GrpcStatus:
+        """Makes a channel; nothing is connected.
+
+        Args:
+            address: `https://host:port`, or `http://host:port` without TLS.
+            config: Times, limits, and how methods are called.
+
+        Raises:
+            GrpcStatus: `INVALID_ARGUMENT` if that cannot work.
+        """
+        self._core = ArcPointer(ChannelCore([String(address)], config^))
+
+    def __init__(
+        out self,
+        addresses: List[String],
+        var config: GrpcChannelConfig = GrpcChannelConfig(),
+    ) raises GrpcStatus:
+        """Makes a channel to a service at several addresses: calls go to the
+        first one that can be reached, or with `round_robin` in the service
+        config to each in turn.
+
+        Args:
+            addresses: As for one; 1 to 1,024.
+            config: Times, limits, and how methods are called.
+
+        Raises:
+            GrpcStatus: `INVALID_ARGUMENT` if that cannot work.
+        """
+        self._core = ArcPointer(ChannelCore(addresses, config^))
+
+    def call(
+        self,
+        path: StringSpan,
+        kind: CallKind,
+        options: GrpcCallOptions = GrpcCallOptions(),
+    ) -> ChannelCall:
+        """Begins a call whose messages are octets.
+
+        Args:
+            path: Such as `/pkg.Service/Method`.
+            kind: How many messages there are each way.
+            options: What the caller says.
+
+        Returns:
+            The call; nothing of it is sent yet, and its time runs.
+        """
+        return ChannelCall(self._core, String(path), kind, options.copy())
+
+    def unary[
+        Req: Message, //, Resp: Message
+    ](
+        self,
+        path: StringSpan,
+        request: Req,
+        options: GrpcCallOptions = GrpcCallOptions(),
+    ) raises GrpcStatus -> GrpcReply[Resp]:
+        """Calls a method with one message each way, and waits for the answer.
+
+        Parameters:
+            Req: What is sent.
+            Resp: The answer's type.
+
+        Args:
+            path: Such as `/pkg.Service/Method`.
+            request: The message.
+            options: What the caller says; without a time of its own, the call
+                has `GrpcChannelConfig.timeout_ms`.
+
+        Returns:
+            The answer.
+
+        Raises:
+            GrpcStatus: How the call has ended, if without success.
+        """
+        var call = self.call(path, CallKind.UNARY, options)
+        _send(call, request)
+        return take_reply[Resp](call)
+
+    def server_stream[
+        Req: Message, //, Resp: Message
+    ](
+        self,
+        path: StringSpan,
+        request: Req,
+        options: GrpcCallOptions = GrpcCallOptions(),
+    ) -> ChannelStream[Req, Resp]:
+        """Calls a method that streams its answers.
+
+        Parameters:
+            Req: What is sent.
+            Resp: The type of the answers.
+
+        Args:
+            path: Such as `/pkg.Service/Method`.
+            request: The message.
+            options: What the caller says.
+
+        Returns:
+            The call, to be read.
+        """
+        var call = self.call(path, CallKind.SERVER_STREAM, options)
+        _send(call, request)
+        return ChannelStream[Req, Resp](call^)
+
+    def client_stream[
+        Req: Message, Resp: Message
+    ](
+        self,
+        path: StringSpan,
+        options: GrpcCallOptions = GrpcCallOptions(),
+    ) -> ChannelStream[Req, Resp]:
+        """Calls a method that is sent a stream, and gives one answer: `send`,
+        then `reply`.
+
+        Parameters:
+            Req: What is sent.
+            Resp: The answer's type.
+
+        Args:
+            path: Such as `/pkg.Service/Method`.
+            options: What the caller says.
+
+        Returns:
+            The call.
+        """
+        return ChannelStream[Req, Resp](
+            self.call(path, CallKind.CLIENT_STREAM, options)
+        )
+
+    def stream[
+        Req: Message, Resp: Message
+    ](
+        self,
+        path: StringSpan,
+        options: GrpcCallOptions = GrpcCallOptions(),
+    ) -> ChannelStream[Req, Resp]:
+        """Calls a method that streams both ways.
+
+        Parameters:
+            Req: What is sent.
+            Resp: What comes.
+
+        Args:
+            path: Such as `/pkg.Service/Method`.
+            options: What the caller says.
+
+        Returns:
+            The call.
+        """
+        return ChannelStream[Req, Resp](
+            self.call(path, CallKind.BOTH_STREAM, options)
+        )
+
+    def figures(self) -> PoolFigures:
+        """Tells what the connections do, for metrics.
+
+        Returns:
+            The figures now.
+        """
+        return self._core[].client.figures()
+
+    def close(self):
+        """Closes connections without calls; the channel can still be used."""
+        self._core[].client.close()
+
+
+def _send[M: Message](mut call: ChannelCall, message: M):
+    """Sends the one message of a call; what fails is its status."""
+    var octets = Buffer(256)
+    try:
+        encode_into(message, octets)
+    except error:
+        call.fail(GrpcStatus(GrpcCode.INTERNAL, String("the message: ", error)))
+        return
+    _ = call.send(octets.span())

@@ -1,0 +1,170 @@
+"""What all calls of a channel have in common."""
+
+from flare.bytes.checked import *
+from flare.grpc.client.call_options import AnyCredentials
+from flare.grpc.client.retries import RetryThrottle
+from flare.grpc.client.service_config import GrpcServiceConfig
+from flare.grpc.core.message_reader import MESSAGE_LEN_MAX_DEFAULT
+from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import ClientError
+from flare.http.client.shared_client import SharedClient
+from flare.http.client.shared_pool import ConnectionLimits
+from flare.http.message.header_map import HeaderMap
+from flare.sys.errno import OsError
+from flare.tls.config import TlsConfig
+from flare.url.url import Url
+from std.atomic import Atomic
+
+comptime USER_AGENT = StaticString("grpc-mojo-flare")
+"""What the client calls itself (PROTOCOL-HTTP2.md of gRPC, "User Agents")."""
+
+comptime REPLAY_LEN_MAX = 262_144
+"""Most octets of a call that are kept for another attempt."""
+
+comptime ADDRESS_COUNT_MAX = 1_024
+"""Most addresses of a channel."""
+
+
+struct GrpcChannelConfig(Copyable, Movable):
+    """Times, limits and habits of a channel."""
+
+    var tls: TlsConfig
+    """Whom to trust, and what to show to servers, for `https` addresses."""
+    var timeout_ms: Int
+    """How long a call with one message each way may take, unless the call or the
+    service config says otherwise, in milliseconds; -1 for ever. Calls that
+    stream have no such time."""
+    var idle_timeout_ms: Int
+    """Longest silence of a server on a call, in milliseconds: none of its
+    messages comes, or none of ours goes. -1 for ever."""
+    var connect_timeout_ms: Int
+    """Time to connect, TLS included."""
+    var keepalive_ms: Int
+    """After how much silence PING asks whether the server is there; -1 for
+    never. Many servers end connections with more than one such question in five
+    minutes."""
+    var max_send_len: Int
+    """Longest message that is sent, in bytes."""
+    var max_receive_len: Int
+    """Longest message that is read, in bytes, as sent and decompressed."""
+    var service: GrpcServiceConfig
+    """How methods are called."""
+    var credentials: Optional[AnyCredentials]
+    """Says who calls. Sent over TLS alone."""
+    var limits: ConnectionLimits
+    """How many connections there may be: more than one to a server if it allows
+    no more calls at once on the first."""
+    var user_agent: String
+    """Stands before what the client calls itself."""
+
+    def __init__(out self):
+        """Makes the default configuration."""
+        self.tls = TlsConfig()
+        self.timeout_ms = 60_000
+        self.idle_timeout_ms = 300_000
+        self.connect_timeout_ms = 10_000
+        self.keepalive_ms = -1
+        self.max_send_len = WRITTEN_LEN_MAX
+        self.max_receive_len = MESSAGE_LEN_MAX_DEFAULT
+        self.service = GrpcServiceConfig()
+        self.credentials = None
+        self.limits = ConnectionLimits()
+        self.user_agent = String()
+
+
+struct ChannelCore(Movable):
+    """Addresses, connections and settings; threads share it."""
+
+    var client: SharedClient
+    var addresses: List[String]
+    """URLs without a path, such as `http://127.0.0.1:50051`."""
+    var config: GrpcChannelConfig
+    var throttle: RetryThrottle
+    # Which address the next call begins with.
+    var _turn: Atomic[Int64]
+
+    def __init__(
+        out self, addresses: List[String], var config: GrpcChannelConfig
+    ) raises GrpcStatus:
+        """Makes one without connections. Raises `INVALID_ARGUMENT` if an
+        address is none, or the configuration cannot work."""
+        if len(addresses) == 0 or len(addresses) > ADDRESS_COUNT_MAX:
+            raise _wrong(
+                String("a channel has 1 to ", ADDRESS_COUNT_MAX, " addresses")
+            )
+        self.addresses = []
+        for index in range(len(addresses)):
+            self.addresses.append(_read_address(addresses[index]))
+        if config.timeout_ms < -1 or config.timeout_ms == 0:
+            raise _wrong("timeout_ms must be 1 or more, or -1 for ever")
+        if config.max_send_len < 0 or config.max_receive_len < 0:
+            raise _wrong("the lengths of messages must be 0 or more")
+        if config.keepalive_ms == 0:
+            raise _wrong("keepalive_ms must be 1 or more, or -1 for never")
+        try:
+            self.client = SharedClient(
+                config=_http_config(config), limits=config.limits
+            )
+        except error:
+            raise _wrong(String(error))
+        self.throttle = RetryThrottle()
+        if config.service.max_tokens > 0:
+            try:
+                self.throttle = RetryThrottle(
+                    config.service.max_tokens, config.service.token_ratio
+                )
+            except error:
+                raise GrpcStatus(GrpcCode.UNAVAILABLE, String(error))
+        self.config = config^
+        self._turn = Atomic[Int64](0)
+
+    def first_address(mut self) -> Int:
+        """Chooses the address that a call begins with."""
+        if not self.config.service.spreads_calls or len(self.addresses) == 1:
+            return 0
+        var turn = Int(self._turn.fetch_add(1))
+        return turn % len(self.addresses)
+
+
+def _wrong(var reason: String) -> GrpcStatus:
+    return GrpcStatus(GrpcCode.INVALID_ARGUMENT, String("channel: ", reason))
+
+
+def _http_config(config: GrpcChannelConfig) -> ClientConfig:
+    """Has the HTTP client do what a call needs, and nothing of itself."""
+    var http = ClientConfig()
+    http.tls = config.tls.copy()
+    http.tls.alpn = ["h2"]
+    http.http2_prior_knowledge = True
+    http.http2_ping_after_ms = config.keepalive_ms
+    http.connect_timeout_ms = config.connect_timeout_ms
+    http.read_timeout_ms = config.idle_timeout_ms
+    http.write_timeout_ms = config.idle_timeout_ms
+    http.total_timeout_ms = -1
+    http.max_redirects = 0
+    http.decodes_content = False
+    http.headers = HeaderMap()
+    return http^
+
+
+def _read_address(text: StringSpan) raises GrpcStatus -> String:
+    """Reads a URL that has neither path nor query; a slash may end it."""
+    var url: Url
+    try:
+        url = Url.parse(text)
+    except error:
+        raise _wrong(String("'", text, "' is no URL: ", error))
+    var is_known = (
+        String(url.protocol()) == "http:" or String(url.protocol()) == "https:"
+    )
+    if not is_known or String(url.request_target()) != "/":
+        raise _wrong(
+            String(
+                "'",
+                text,
+                "' is no address; write http://host:port, or https://host:port",
+            )
+        )
+    return String(url.protocol(), "//", url.host())
