@@ -617,6 +617,8 @@ struct ChannelCall(Movable):
             _ = self._recover(error)
             return
         self._has_head = True
+        if self._miss_count > 0:
+            self._core[].note_reached(self._address)
         ref request = self._request.value()
         if request.version.major < 2:
             self.fail(

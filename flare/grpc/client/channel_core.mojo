@@ -82,7 +82,8 @@ struct ChannelCore(Movable):
     """URLs without a path, such as `http://127.0.0.1:50051`."""
     var config: GrpcChannelConfig
     var throttle: RetryThrottle
-    # Which address the next call begins with.
+    # Which address the next call begins with, by the number of calls before it if
+    # each goes to another one.
     var _turn: Atomic[Int64]
 
     def __init__(
@@ -121,11 +122,17 @@ struct ChannelCore(Movable):
         self._turn = Atomic[Int64](0)
 
     def first_address(mut self) -> Int:
-        """Chooses the address that a call begins with."""
-        if not self.config.service.spreads_calls or len(self.addresses) == 1:
-            return 0
+        """Chooses the address that a call begins with: that which was reached
+        last, unless each call goes to another one."""
+        if not self.config.service.spreads_calls:
+            return Int(self._turn.load())
         var turn = Int(self._turn.fetch_add(1))
         return turn % len(self.addresses)
+
+    def note_reached(mut self, address: Int):
+        """Notes which address has answered."""
+        if not self.config.service.spreads_calls:
+            self._turn.store(Int64(address))
 
 
 def _wrong(var reason: String) -> GrpcStatus:
