@@ -128,11 +128,7 @@ struct CallResponse(Movable):
         )
 
     def receive(mut self, octets: Span[UInt8, _]):
-        """Takes content of the response; ends what `message` has lent.
-
-        Args:
-            octets: Any piece.
-        """
+        """Takes content of the response; ends what `message` has lent."""
         if self.status:
             return
         if self._early:
@@ -233,11 +229,8 @@ struct CallResponse(Movable):
         self.status = status^
 
     def fail(mut self, var status: GrpcStatus):
-        """Ends the call from here, unless it has ended.
-
-        Args:
-            status: Why; not OK.
-        """
+        """Ends the call from here, with a status that is not OK, unless it has
+        ended."""
         if not self.status:
             self.status = status^
 
@@ -246,9 +239,6 @@ def is_grpc_content(content_type: Span[UInt8, _]) -> Bool:
     """Tells whether content is that of a call.
 
     Source: PROTOCOL-HTTP2.md of gRPC, "Content-Type".
-
-    Args:
-        content_type: The field's value.
 
     Returns:
         True for `application/grpc`, alone or with `+` or `;` behind it.

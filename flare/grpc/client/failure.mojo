@@ -22,7 +22,6 @@ def status_of(error: ClientError, *, is_late: Bool) -> GrpcStatus:
     statuscodes.md: what the connection has lost is UNAVAILABLE.
 
     Args:
-        error: Why.
         is_late: True if the call's own time is over: whatever else has failed
             then came of that.
 

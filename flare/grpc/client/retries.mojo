@@ -139,11 +139,7 @@ struct RetryTurn(Movable):
     var _own_count: Int
 
     def __init__(out self, var policy: Optional[GrpcRetryPolicy]):
-        """Makes the turn of a call that begins with its first attempt.
-
-        Args:
-            policy: What decides.
-        """
+        """Makes the turn of a call that begins with its first attempt."""
         self.policy = policy^
         self.attempt_count = 1
         self._own_count = 0
@@ -162,9 +158,6 @@ struct RetryTurn(Movable):
             pushback_ms: What the server has said: `CallResponse.pushback_ms`.
             random_bits: What chooses the pause.
             throttle: Is told of the failure.
-
-        Returns:
-            What follows.
         """
         var none = RetryChoice(False, 0)
         if not self.policy:
