@@ -6,6 +6,6 @@ from flare.grpc.server.blocking import Blocking, BlockingCall, Conversation
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.interceptor import GrpcInterceptor
-from flare.grpc.server.kind import GrpcKind
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.services import GrpcServices
 from flare.grpc.server.stream import GrpcStream, Replies

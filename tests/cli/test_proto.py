@@ -91,6 +91,16 @@ def main() raises:
         _ = encode(Other())
     except error:
         print(error)
+    # Nobody is there.
+    var client = TalkClient(GrpcChannel("http://127.0.0.1:1"))
+    try:
+        _ = client.get_url(Talker())
+    except status:
+        print(status.code)
+    try:
+        _ = client.def_(Empty()).next()
+    except status:
+        print(status.code)
 """
 
 
@@ -102,6 +112,16 @@ def make(folder: Path, files: dict[str, str], out: str = "made") -> Path:
         path.write_text(text)
     command.proto([folder / name for name in files], [folder], folder / out)
     return folder / out
+
+
+def check_format(module: Path) -> None:
+    """Asks that the formatter would leave a module as it is."""
+    before = module.read_text()
+    subprocess.run(
+        [Path(sys.executable).parent / "mblack", "-q", "--include", r"\.mojo$", module],
+        check=True,
+    )
+    assert module.read_text() == before, "not as the formatter has it"
 
 
 @needs_protoc
@@ -117,7 +137,8 @@ def test_the_module_of_the_tests_is_what_is_made(tmp_path: Path) -> None:
 def test_services_are_traits_in_a_module_of_their_own(tmp_path: Path) -> None:
     here = ROOT / "tests" / "grpc"
     command.proto([here / "route_guide.proto"], [here], tmp_path / "made")
-    for made in ["route_guide_pb.mojo", "route_guide_grpc.mojo", "__init__.mojo"]:
+    names = ["route_guide_pb", "route_guide_grpc", "route_guide_client", "__init__"]
+    for made in (f"{name}.mojo" for name in names):
         assert (tmp_path / "made" / made).read_text() == (
             here / "messages" / made
         ).read_text()
@@ -142,8 +163,10 @@ message Talk { string words = 1; }
 """
 SERVICES_PROGRAM = """
 from flare.grpc import GrpcCall, GrpcServices, GrpcStatus, GrpcStream, Replies
+from flare.grpc.client import GrpcChannel
 from flare.protobuf import Empty
 from made.deep.down.far_pb import Talk as FarTalk
+from made.talk_client import TalkClient
 from made.talk_grpc import Talk, add_talk
 from made.talk_pb import Talker
 
@@ -181,6 +204,16 @@ def main() raises:
         add_talk(services, Mine())
     except error:
         print(error)
+    # Nobody is there.
+    var client = TalkClient(GrpcChannel("http://127.0.0.1:1"))
+    try:
+        _ = client.get_url(Talker())
+    except status:
+        print(status.code)
+    try:
+        _ = client.def_(Empty()).next()
+    except status:
+        print(status.code)
 """
 
 
@@ -190,13 +223,8 @@ def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
     """Names that Mojo has taken, types of other files, and a machine that takes
     other messages than its method, which does not compile."""
     made = make(tmp_path, {"talk.proto": SERVICES, "deep/down/far.proto": FAR})
-    module = made / "talk_grpc.mojo"
-    before = module.read_text()
-    subprocess.run(
-        [Path(sys.executable).parent / "mblack", "-q", "--include", r"\.mojo$", module],
-        check=True,
-    )
-    assert module.read_text() == before, "not as the formatter has it"
+    for name in ("talk_grpc.mojo", "talk_client.mojo"):
+        check_format(made / name)
     source = tmp_path / "main.mojo"
     source.write_text(SERVICES_PROGRAM % request_type)
     program = BUILD / "cli" / f"proto_service_{request_type}"
@@ -206,7 +234,9 @@ def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
         return
     assert built.returncode == 0, built.stdout
     said = subprocess.run([program], capture_output=True, text=True)
-    assert said.stdout == "the method /a.b.Talk/GetURL is there twice\n"
+    assert said.stdout == (
+        "the method /a.b.Talk/GetURL is there twice\nUNAVAILABLE\nUNAVAILABLE\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,12 +257,7 @@ def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
     modules = sorted(made.rglob("*_pb.mojo"))
     assert [path.name for path in modules] == ["other_pb.mojo", "words2_pb.mojo", "words_pb.mojo"]
     for module in modules:
-        before = module.read_text()
-        subprocess.run(
-            [Path(sys.executable).parent / "mblack", "-q", "--include", r"\.mojo$", module],
-            check=True,
-        )
-        assert module.read_text() == before, "not as the formatter has it"
+        check_format(module)
     source = tmp_path / "main.mojo"
     source.write_text(PROGRAM)
     built = build(source, BUILD / "cli" / "proto_words")

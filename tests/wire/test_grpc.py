@@ -9,7 +9,7 @@ import time
 
 import grpc
 import pytest
-from conftest import ROOT, Client, wait_until
+from conftest import ROOT, Client, built, wait_until
 from h2_client import H2Client, reset
 
 sys.path.insert(0, str(ROOT / "cli"))
@@ -601,3 +601,22 @@ def test_health(server, service, number):
 def test_health_of_what_is_not_there(server):
     assert status(health(server, "nobody", "Check"))[0] == 5
     assert health(server, "nobody", "Watch").body == message(b"\x08\x03")
+
+
+def test_what_flare_proto_makes_calls_what_it_makes(server):
+    """All four kinds, by the caller and the trait of one `.proto` file."""
+    program = built("route_guide_caller", "clients")
+    said = subprocess.run(
+        [program, f"http://127.0.0.1:{server.port}"],
+        capture_output=True, text=True, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    assert said.stdout.splitlines() == [
+        "unary xxxx 2",
+        "server stream 3",
+        "client stream 3",
+        "both one",
+        "both two",
+        "end False",
+        "empty 3",
+        "status NOT_FOUND nothing there",
+    ], said

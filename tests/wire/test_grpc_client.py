@@ -17,7 +17,7 @@ from raw_http2 import Http2Peer, Tunnel, block, speaking
 from raw_server import RawServer, answering
 
 WAIT_S = 20
-UNARY, CLIENT, SERVER, BOTH = range(4)
+UNARY, SERVER, CLIENT, BOTH = range(4)
 GRPC = ("content-type", "application/grpc")
 
 

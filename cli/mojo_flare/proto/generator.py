@@ -268,7 +268,9 @@ class Module:
         lines = ["    def __init__(out self):"]
         lines += call(8, "self = Self(", [f"{first.name}={again}"], ")")
         lines += ["", "    def __init__("]
-        lines += ["        out self,", "        *,"]
+        # Of two initializers that `Self()` may mean, one that takes any number of
+        # something is not meant.
+        lines += ["        out self,", "        *by_name: NoneType,"]
         for slot in slots:
             word = "" if slot.is_trivial else "var "
             lines.append(f"        {word}{slot.name}: {slot.type} = {slot.default},")
@@ -503,6 +505,78 @@ class Services(Module):
         ]
 
 
+class Clients(Services):
+    """Structs that call a file's services, in a module of their own: who answers
+    calls need not compile what makes them."""
+
+    # The method of a channel, and what it is told of types and arguments.
+    CALLS = {
+        "UNARY": ("unary", "{reply}", True, "GrpcReply[{reply}]"),
+        "SERVER_STREAM": ("server_stream", "{reply}", True, None),
+        "CLIENT_STREAM": ("client_stream", "{request}, {reply}", False, None),
+        "BIDI_STREAM": ("stream", "{request}, {reply}", False, None),
+    }
+
+    def _place(self) -> list[str]:
+        return names.client_module(self.file.name)
+
+    def text(self) -> str:
+        body: list[str] = []
+        for place, service in enumerate(self.file.service):
+            methods = [
+                Rpc(self, service, (6, place, 2, at), method)
+                for at, method in enumerate(service.method)
+            ]
+            body += ["", "", *self._client(place, service, methods)]
+        kinds = {rpc.kind for rpc in self._rpcs}
+        used = {"GrpcCallOptions", "GrpcChannel"} if kinds else {"GrpcChannel"}
+        if "UNARY" in kinds:
+            used.add("GrpcReply")
+        if kinds - {"UNARY"}:
+            used.add("ChannelStream")
+        head = [
+            f"# Made by `flare proto` of {self.file.name}; a change here is lost.",
+            f'"""Callers of the services of {self.file.name}."""',
+            "",
+        ]
+        if "UNARY" in kinds:
+            head += _import("flare.grpc", ["GrpcStatus"])
+        head += _import("flare.grpc.client", sorted(used))
+        head += self._import_lines()[1:]
+        return "\n".join([*head, *body]) + "\n"
+
+    def _client(self, place: int, service, methods: "list[Rpc]") -> list[str]:
+        prefix = f"{self.file.package}." if self.file.package else ""
+        lines = [
+            "@fieldwise_init",
+            f"struct {names.type_name([service.name])}Client(ImplicitlyCopyable):",
+            *(
+                docstring(4, self.comment((6, place)))
+                or [f'    """Calls {prefix}{service.name}."""']
+            ),
+            "",
+            "    var channel: GrpcChannel",
+        ]
+        for rpc in methods:
+            method, types, sends_one, given = self.CALLS[rpc.kind]
+            given = given or "ChannelStream[{request}, {reply}]"
+            known = {"request": rpc.request, "reply": rpc.reply}
+            asked = [f"request: {rpc.request}"] if sends_one else []
+            fails = " raises GrpcStatus" if rpc.kind == "UNARY" else ""
+            lines += ["", *call(
+                4, f"def {rpc.name}(",
+                ["self", *asked, "options: GrpcCallOptions = GrpcCallOptions()"],
+                f"){fails} -> {given.format(**known)}:",
+            )]
+            lines += docstring(8, self.comment(rpc.path))
+            path = f'"/{prefix}{service.name}/{rpc.descriptor.name}"'
+            lines += call(
+                8, f"return self.channel.{method}[{types.format(**known)}](",
+                [path, *(["request"] if sends_one else []), "options"], ")",
+            )
+        return lines
+
+
 class Rpc:
     """A method of a service."""
 
@@ -537,7 +611,7 @@ def _import(front: str, used: list[str]) -> list[str]:
     line = f"from {front} import {', '.join(used)}"
     if len(line) <= WIDTH:
         return [line]
-    return call(0, f"from {front} import (", used, ")")
+    return [f"from {front} import (", *(f"    {name}," for name in used), ")"]
 
 
 def _quoted(text: str) -> str:
@@ -569,4 +643,6 @@ def generate(files, wanted: list[str]) -> dict[str, str]:
         if file.service:
             *folders, last = names.service_module(name)
             made["/".join([*folders, f"{last}.mojo"])] = Services(index, file).text()
+            *folders, last = names.client_module(name)
+            made["/".join([*folders, f"{last}.mojo"])] = Clients(index, file).text()
     return made

@@ -49,6 +49,12 @@ def service_module(proto: str) -> list[str]:
     return [*folders, f"{last.removesuffix('_pb')}_grpc"]
 
 
+def client_module(proto: str) -> list[str]:
+    """Gives the way to the module of a file's callers: `a/b.proto` is `a.b_client`."""
+    *folders, last = module(proto)
+    return [*folders, f"{last.removesuffix('_pb')}_client"]
+
+
 def snake(name: str) -> str:
     """Names a method as functions are: `GetURLOf` is `get_url_of`."""
     text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)

@@ -1,6 +1,6 @@
 """Calls of gRPC over HTTP/2, on the client's side."""
 
-from flare.grpc.client.call import CallKind, ChannelCall
+from flare.grpc.client.call import ChannelCall
 from flare.grpc.client.call_options import (
     AnyCredentials,
     CallCredentials,

@@ -28,6 +28,7 @@ from flare.grpc.core.coding import (
     ENCODING_FIELD,
     MessageCoding,
 )
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
@@ -53,50 +54,10 @@ comptime _READ_LEN = 65_536
 comptime _NS = 1_000_000
 
 
-struct CallKind(Equatable, TrivialRegisterPassable):
-    """How many messages a call has each way."""
-
-    var number: UInt8
-    """A small number, distinct for each kind."""
-
-    comptime UNARY = CallKind(0)
-    """One, and one."""
-    comptime CLIENT_STREAM = CallKind(1)
-    """Any number, and one."""
-    comptime SERVER_STREAM = CallKind(2)
-    """One, and any number."""
-    comptime BOTH_STREAM = CallKind(3)
-    """Any number each way, at the same time."""
-
-    def __init__(out self, number: UInt8):
-        """Makes a kind.
-
-        Args:
-            number: One of those of the constants.
-        """
-        self.number = number
-
-    def sends_one(self) -> Bool:
-        """Tells whether the client sends exactly one message.
-
-        Returns:
-            True if so.
-        """
-        return self == Self.UNARY or self == Self.SERVER_STREAM
-
-    def receives_one(self) -> Bool:
-        """Tells whether the server sends exactly one message, if all goes well.
-
-        Returns:
-            True if so.
-        """
-        return self == Self.UNARY or self == Self.CLIENT_STREAM
-
-
 struct ChannelCall(Movable):
     """A call that is under way, whose messages are octets.
 
-        var call = channel.call("/demo.Log/Tail", CallKind.SERVER_STREAM)
+        var call = channel.call("/demo.Log/Tail", GrpcKind.SERVER_STREAM)
         _ = call.send("all".as_bytes())
         while call.next():
             print(len(call.message()))
@@ -111,7 +72,7 @@ struct ChannelCall(Movable):
     """What has come."""
     var _core: ArcPointer[ChannelCore]
     var _path: String
-    var _kind: CallKind
+    var _kind: GrpcKind
     var _options: GrpcCallOptions
     var _max_send_len: Int
     var _max_receive_len: Int
@@ -138,7 +99,7 @@ struct ChannelCall(Movable):
         out self,
         core: ArcPointer[ChannelCore],
         var path: String,
-        kind: CallKind,
+        kind: GrpcKind,
         var options: GrpcCallOptions,
     ):
         """Makes a call of which nothing is sent; its time begins now.
@@ -158,7 +119,7 @@ struct ChannelCall(Movable):
         if self._max_receive_len == CHANNELS_OWN:
             self._max_receive_len = config.max_receive_len
         var own_ms = NO_TIMEOUT_MS
-        if kind == CallKind.UNARY:
+        if kind == GrpcKind.UNARY:
             own_ms = config.timeout_ms
         self._waits_for_ready = False
         self._turn = RetryTurn(None)

@@ -105,7 +105,7 @@ struct GrpcCallOptions(Copyable, Movable):
     ```mojo
     var options = GrpcCallOptions(timeout_ms=500)
     options.metadata.add("x-request", "17")
-    var call = channel.call("/demo.Log/Tail", CallKind.UNARY, options)
+    var call = channel.call("/demo.Log/Tail", GrpcKind.UNARY, options)
     ```
     """
 

@@ -1,10 +1,11 @@
 """Where calls go to."""
 
 from flare.bytes.buffer import Buffer
-from flare.grpc.client.call import CallKind, ChannelCall
+from flare.grpc.client.call import ChannelCall
 from flare.grpc.client.call_options import GrpcCallOptions
 from flare.grpc.client.channel_core import ChannelCore, GrpcChannelConfig
 from flare.grpc.client.stream import GrpcReply, ChannelStream, take_reply
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.client.shared_pool import PoolFigures
 from flare.protobuf.message import Message
@@ -66,7 +67,7 @@ struct GrpcChannel(ImplicitlyCopyable):
     def call(
         self,
         path: StringSpan,
-        kind: CallKind,
+        kind: GrpcKind,
         options: GrpcCallOptions = GrpcCallOptions(),
     ) -> ChannelCall:
         """Begins a call whose messages are octets.
@@ -107,7 +108,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         Raises:
             GrpcStatus: How the call has ended, if without success.
         """
-        var call = self.call(path, CallKind.UNARY, options)
+        var call = self.call(path, GrpcKind.UNARY, options)
         _send(call, request)
         return take_reply[Resp](call)
 
@@ -133,7 +134,7 @@ struct GrpcChannel(ImplicitlyCopyable):
         Returns:
             The call, to be read.
         """
-        var call = self.call(path, CallKind.SERVER_STREAM, options)
+        var call = self.call(path, GrpcKind.SERVER_STREAM, options)
         _send(call, request)
         return ChannelStream[Req, Resp](call^)
 
@@ -159,7 +160,7 @@ struct GrpcChannel(ImplicitlyCopyable):
             The call.
         """
         return ChannelStream[Req, Resp](
-            self.call(path, CallKind.CLIENT_STREAM, options)
+            self.call(path, GrpcKind.CLIENT_STREAM, options)
         )
 
     def stream[
@@ -183,7 +184,7 @@ struct GrpcChannel(ImplicitlyCopyable):
             The call.
         """
         return ChannelStream[Req, Resp](
-            self.call(path, CallKind.BOTH_STREAM, options)
+            self.call(path, GrpcKind.BIDI_STREAM, options)
         )
 
     def figures(self) -> PoolFigures:

@@ -8,7 +8,7 @@ from flare.grpc.health.messages import (
     ServingStatus,
 )
 from flare.grpc.server.call import GrpcCall
-from flare.grpc.server.kind import GrpcKind
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.services import GrpcServices
 from flare.grpc.server.stream import GrpcStream, Replies
 from flare.http.message.body import StreamWaker

@@ -5,7 +5,7 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
-from flare.grpc.server.kind import GrpcKind
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.stream import AnyStream, GrpcStream
 from flare.http.message.body import Erased, drop_counted, erase_counted
 from flare.protobuf.message import Message

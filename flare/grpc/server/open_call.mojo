@@ -6,7 +6,7 @@ from flare.grpc.core.message_reader import MessageReader
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.interceptor import Interceptors
-from flare.grpc.server.kind import GrpcKind
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.reply import log_status, trailers_of
 from flare.grpc.server.stream import AnyStream
 from flare.http.handler.later import RequestContent

@@ -26,7 +26,7 @@ from flare.grpc.server.call import GrpcCall, NO_DEADLINE_NS
 from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.interceptor import GrpcInterceptor, Interceptors
-from flare.grpc.server.kind import GrpcKind
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.methods import (
     Method,
     MethodTable,

@@ -21,7 +21,7 @@ struct Point(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         latitude: Int32 = 0,
         longitude: Int32 = 0,
     ):
@@ -47,7 +47,7 @@ struct Rectangle(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var lo: Optional[Point] = None,
         var hi: Optional[Point] = None,
     ):
@@ -73,7 +73,7 @@ struct Feature(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var location: Optional[Point] = None,
     ):
@@ -99,7 +99,7 @@ struct RouteNote(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var location: Optional[Point] = None,
         var message: String = "",
     ):
@@ -127,7 +127,7 @@ struct RouteSummary(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         point_count: Int32 = 0,
         feature_count: Int32 = 0,
         distance: Int32 = 0,

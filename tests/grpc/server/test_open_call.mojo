@@ -6,7 +6,7 @@ from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.interceptor import Interceptors
-from flare.grpc.server.kind import GrpcKind
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.open_call import OpenCall
 from flare.grpc.server.stream import AnyStream, GrpcStream, Replies
 from flare.http.message.body import Poll

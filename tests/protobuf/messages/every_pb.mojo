@@ -165,7 +165,7 @@ struct Every(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         f_double: Float64 = 0,
         f_float: Float32 = 0,
         f_int32: Int32 = 0,
@@ -326,7 +326,7 @@ struct Every_Inner(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         count: Int64 = 0,
         var deep: Optional[Every_Inner_Deep] = None,
@@ -356,7 +356,7 @@ struct Every_Inner_Deep(Message):
 
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         self_: Bool = False,
         def_: Int32 = 0,
         var match_: List[String] = {},

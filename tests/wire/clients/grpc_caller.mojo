@@ -4,7 +4,6 @@ one a line on standard output. Calls under way have numbers."""
 from flare.grpc.client import (
     AnyCredentials,
     CallCredentials,
-    CallKind,
     ChannelCall,
     GrpcCallOptions,
     GrpcChannel,
@@ -12,6 +11,7 @@ from flare.grpc.client import (
     GrpcServiceConfig,
 )
 from flare.grpc.core.coding import MessageCoding
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.client import CancelToken
@@ -190,7 +190,7 @@ struct Program(Movable):
         elif what == "unary" or what == "begin":
             var call = self.channel.call(
                 _text(command, "path"),
-                CallKind(UInt8(_number(command, "kind", 0))),
+                GrpcKind(UInt8(_number(command, "kind", 0))),
                 _options(command, self.token),
             )
             self.calls.append(call^)

@@ -1,4 +1,4 @@
-"""The four kinds of methods."""
+"""The four kinds of methods, on both sides."""
 
 
 @fieldwise_init
