@@ -618,5 +618,5 @@ def test_what_flare_proto_makes_calls_what_it_makes(server):
         "both two",
         "end False",
         "empty 3",
-        "status NOT_FOUND nothing there",
+        "status NOT_FOUND",
     ], said

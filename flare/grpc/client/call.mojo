@@ -150,7 +150,7 @@ struct ChannelCall(Movable):
         if timeout_ms < 0:
             self._ready_deadline = Deadline(READY_TIMEOUT_MS)
         self.response = CallResponse(
-            has_one_message=kind.receives_one(),
+            has_one_message=not kind.gives_stream(),
             length_max=self._max_receive_len,
         )
         self._path = path^
@@ -206,7 +206,7 @@ struct ChannelCall(Movable):
         except error:
             self.fail(error^)
             return False
-        if self._kind.sends_one():
+        if not self._kind.takes_stream():
             self._has_finished = True
             self._kept = out^
             return self._begin()
@@ -216,7 +216,7 @@ struct ChannelCall(Movable):
         """Says that no more messages come; the answer goes on."""
         if self._has_finished or self.response.status:
             return
-        if self._kind.sends_one():
+        if not self._kind.takes_stream():
             self.fail(
                 GrpcStatus(
                     GrpcCode.INTERNAL,
@@ -291,7 +291,7 @@ struct ChannelCall(Movable):
 
     def _replay(mut self) raises ClientError -> Bool:
         """Sends what is kept; False if the server wants no more."""
-        if self._kind.sends_one():
+        if not self._kind.takes_stream():
             # It goes with the head, when the response is waited for.
             return True
         var wants_more: Bool
@@ -374,7 +374,7 @@ struct ChannelCall(Movable):
             self._write_fields(request, credentials, left_ms)
         except error:
             raise GrpcStatus(GrpcCode.INTERNAL, String(error))
-        if self._kind.sends_one():
+        if not self._kind.takes_stream():
             request.body = RequestBody(List[UInt8](self._kept.span()))
         try:
             self._request = core.client.open_request(request^, raw=True)
@@ -467,7 +467,7 @@ struct ChannelCall(Movable):
         """Forgets the last attempt."""
         self._drop_request()
         self.response = CallResponse(
-            has_one_message=self._kind.receives_one(),
+            has_one_message=not self._kind.gives_stream(),
             length_max=self._max_receive_len,
         )
 

@@ -18,7 +18,7 @@ def main() raises:
 
     var options = GrpcCallOptions(timeout_ms=10_000)
     var listing = guide.list_features(
-        Rectangle(lo=Point(), hi=Point(latitude=3)), options
+        Rectangle(lo=Point(latitude=3), hi=Point()), options
     )
     var count = 0
     while listing.next():
@@ -41,4 +41,4 @@ def main() raises:
     try:
         _ = guide.get_feature(Point(latitude=-1))
     except status:
-        print("status", status.code, status.message)
+        print("status", status.code)
