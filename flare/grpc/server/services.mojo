@@ -66,10 +66,9 @@ struct GrpcServices(Handler, HoldsHandler):
     """Answers calls of gRPC, and gives other requests to another handler.
 
         var services = GrpcServices()
-        services.unary[say_hello]("/hello.Greeter/SayHello")
         HttpServer.bind(SocketAddr.localhost(50051)).serve(services^)
 
-    What `flare proto` makes of a service has a function that adds all of its
+    `unary` and `stream` add methods before. What `flare proto` makes of a service has a function that adds all of its
     methods. Calls come over HTTP/2 alone: over TLS, or as the client begins.
     """
 
