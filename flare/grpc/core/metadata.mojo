@@ -27,7 +27,11 @@ struct MetadataError(Copyable, Movable, Writable):
     """What is wrong, and what is allowed."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes name and reason."""
+        """Writes name and reason.
+
+        Args:
+            writer: Where to.
+        """
         writer.write_string(self._message())
 
     @no_inline

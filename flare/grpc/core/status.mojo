@@ -104,6 +104,9 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
     def from_number(number: Int) -> Self:
         """Makes a code of a number.
 
+        Args:
+            number: What `grpc-status` says.
+
         Returns:
             The code; `UNKNOWN` if there is none with this number.
         """
@@ -116,6 +119,9 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
         """Gives what a response without `grpc-status` means.
 
         Source: http-grpc-status-mapping.md of gRPC.
+
+        Args:
+            status: The status of HTTP.
 
         Returns:
             The code; a response of 200 is `UNKNOWN`, too.
@@ -140,6 +146,9 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
 
         Args:
             code: The error code of HTTP/2 (RFC 9113 section 7).
+
+        Returns:
+            The code; INTERNAL for most, UNKNOWN for numbers without a name.
         """
         if code == 7:
             return Self.UNAVAILABLE
@@ -154,7 +163,11 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
         return Self.INTERNAL
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the name."""
+        """Writes the name.
+
+        Args:
+            writer: Where to.
+        """
         writer.write_string(self.name())
 
 
@@ -237,6 +250,9 @@ struct GrpcStatus(Copyable, Movable, Writable):
         Parameters:
             M: Its type, such as one of `google.rpc`.
 
+        Args:
+            detail: The message.
+
         Raises:
             ProtobufError: If it cannot be written.
         """
@@ -249,6 +265,9 @@ struct GrpcStatus(Copyable, Movable, Writable):
 
     def detail[M: Message](self) raises ProtobufError -> Optional[M]:
         """Finds a message that says more.
+
+        Parameters:
+            M: Its type.
 
         Returns:
             The first one of the type; nothing if there is none.
@@ -267,7 +286,11 @@ struct GrpcStatus(Copyable, Movable, Writable):
         return None
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes code, message and note."""
+        """Writes code, message and note.
+
+        Args:
+            writer: Where to.
+        """
         writer.write_string(self._text())
 
     @no_inline

@@ -96,14 +96,25 @@ struct HealthState(Copyable, Movable):
         return self._known.lock()[].status(service)
 
     def watch(self, waker: StreamWaker) -> Int:
-        """Has somebody rung for when something is said; gives the number by
-        which `unwatch` ends that."""
+        """Has somebody rung for when something is said.
+
+        Args:
+            waker: Who is rung for.
+
+        Returns:
+            The number by which `unwatch` ends that.
+        """
         var known = self._known.lock()
         known[].watcher_count += 1
         known[].watchers.append(_Watcher(known[].watcher_count, waker.copy()))
         return known[].watcher_count
 
     def unwatch(self, number: Int):
+        """Has nobody rung for any more.
+
+        Args:
+            number: What `watch` has given; nothing happens at a second call.
+        """
         var known = self._known.lock()
         for index in range(len(known[].watchers)):
             if known[].watchers.at(index).number == number:

@@ -67,6 +67,13 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         talk: Mutex[_Talk[Self.Request, Self.Reply]],
         changed: Condvar,
     ):
+        """Makes the side of a call that runs on a thread.
+
+        Args:
+            call: The call.
+            talk: What goes between it and the loop.
+            changed: What tells either of a change.
+        """
         self.path = call.path
         self.metadata = call.metadata().copy()
         self._deadline_ns = call._deadline_ns
@@ -184,10 +191,8 @@ struct _Run[C: BlockingCall](Task):
 struct Blocking[C: BlockingCall](GrpcStream):
     """The machine of a call whose code runs on a thread.
 
-        def route_chat(self, mut call: GrpcCall) raises GrpcStatus -> Blocking[Chat]:
-            return Blocking(Chat())
-
-    The threads are those of the `GrpcServices`, at most
+    A method answers with it in place of a machine of its own:
+    `Blocking(Chat())` for code of the type Chat. The threads are those of the `GrpcServices`, at most
     `GrpcConfig.stream_threads`; a call that finds none free waits for one.
 
     Parameters:
@@ -221,25 +226,53 @@ struct Blocking[C: BlockingCall](GrpcStream):
         var request: Self.C.Request,
         mut replies: Replies[Self.C.Reply],
     ) raises GrpcStatus:
-        """Hands a request over."""
+        """Hands a request over.
+
+        Args:
+            request: The request.
+            replies: Where replies go.
+
+        Raises:
+            GrpcStatus: If no thread can be had.
+        """
         self._begin(replies)
         self._talk.lock()[].requests.append(request^)
         self._changed.notify_one()
 
     def is_full(self) -> Bool:
-        """Tells whether so many requests wait that the caller is not read."""
+        """Tells whether enough requests wait.
+
+        Returns:
+            True if so many do that the caller is not read.
+        """
         var talk = self._talk.lock()
         talk[].is_full = len(talk[].requests) >= _WAITING_COUNT_MAX
         return talk[].is_full
 
     def on_end(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
-        """Tells that there are no more requests."""
+        """Tells that there are no more requests.
+
+        Args:
+            replies: Where replies go.
+
+        Raises:
+            GrpcStatus: What ends the call: no thread can be had, or the code
+                has failed.
+        """
         self._begin(replies)
         self._talk.lock()[].has_all = True
         self._changed.notify_one()
 
     def on_room(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
-        """Sends what was written, and the status behind it."""
+        """Sends what was written, and the status behind it.
+
+        Args:
+            replies: Where replies go.
+
+        Raises:
+            GrpcStatus: What ends the call: no thread can be had, or the code
+                has failed.
+        """
         self._begin(replies)
         var written = List[Self.C.Reply]()
         var talk = self._talk.lock()

@@ -53,10 +53,12 @@ struct GrpcCall(Movable):
     var _threads: Optional[CallThreads]
     var _accepts_gzip: Bool
     var _send_len_max: Int
-    # Replies that are not sent, with their prefixes.
     var out: Buffer
+    """Replies that are not sent, with their prefixes."""
     var reply_count: Int
+    """How many replies were written."""
     var status: Optional[GrpcStatus]
+    """How the call has ended, if it has."""
 
     def __init__(
         out self,
@@ -68,8 +70,18 @@ struct GrpcCall(Movable):
         deadline_ns: Int = NO_DEADLINE_NS,
         send_len_max: Int = Int.MAX,
     ):
-        """Makes the call of a request, whose fields and flag outlive it, or
-        `keep_metadata`."""
+        """Makes the call of a request.
+
+        Args:
+            path: The method.
+            peer: Who calls.
+            fields: The request's own, which outlive the call, or
+                `keep_metadata`.
+            cancel: The flag of the request, which does so, too.
+            deadline_ns: When the caller does not wait any more, as
+                `monotonic_ns`.
+            send_len_max: Longest reply, in bytes.
+        """
         self.path = path
         self.peer = peer
         self.headers = Metadata()
@@ -149,13 +161,21 @@ struct GrpcCall(Movable):
         return self._waker.copy()
 
     def coding(self) -> MessageCoding:
-        """Tells what `grpc-encoding` says of the replies."""
+        """Tells how replies are compressed.
+
+        Returns:
+            What `grpc-encoding` says of them.
+        """
         if self.compresses and self._accepts_gzip:
             return MessageCoding.GZIP
         return MessageCoding.IDENTITY
 
     def end(mut self, var status: GrpcStatus):
-        """Ends the call; what ended it first stays."""
+        """Ends the call; what ended it first stays.
+
+        Args:
+            status: How.
+        """
         if not self.status:
             self.status = status^
 

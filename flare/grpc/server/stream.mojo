@@ -19,7 +19,11 @@ struct Replies[M: Message](Movable):
     var _call: Pointer[GrpcCall, MutUntrackedOrigin]
 
     def __init__(out self, mut call: GrpcCall):
-        """Lends what a call has."""
+        """Lends what a call has.
+
+        Args:
+            call: The call.
+        """
         self._call = Pointer(to=call).unsafe_origin_cast[MutUntrackedOrigin]()
 
     def send(mut self, message: Self.M) raises GrpcStatus:
