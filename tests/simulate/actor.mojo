@@ -2,26 +2,15 @@
 
 from tests.simulate.kernel import Kernel
 from tests.simulate.requests import Asked
+from tests.simulate.seat import Seat
 
 
 trait Actor(Movable):
     """A client, which acts when something has happened to its end of a connection, or
     its time has come."""
 
-    def end(self) -> Int:
-        """Gives its end of a connection; `NOBODY` before it has one."""
-        ...
-
-    def is_over(self) -> Bool:
-        """Tells whether it has left."""
-        ...
-
-    def next_ns(self) -> Int:
-        """Tells when it does something next, whatever happens."""
-        ...
-
-    def problem(self) -> String:
-        """Says what was wrong with what it was told; empty if nothing was."""
+    def seat(self) -> Seat:
+        """Tells where it sits, and when it acts next."""
         ...
 
     def act(mut self, mut kernel: Kernel):

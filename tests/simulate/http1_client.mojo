@@ -6,6 +6,7 @@ from flare.sys.errno import EAGAIN
 from tests.simulate.dice import Dice
 from tests.simulate.actor import Actor
 from tests.simulate.kernel import Kernel, NOBODY
+from tests.simulate.seat import Seat
 from tests.simulate.requests import (
     Asked,
     AskedKind,
@@ -46,11 +47,8 @@ struct Http1Client(Actor):
     """One connection's client: what it sends, and how far it is."""
 
     var manner: Manner
-    var _end: Int
-    var _is_over: Bool
-    var _problem: String
+    var _seat: Seat
     var _answered_count: Int
-    var _next_ns: Int
     var _asked: List[Asked]
     var _script: Buffer
     var _sent_len: Int
@@ -60,24 +58,21 @@ struct Http1Client(Actor):
     # What it does at which octet of the script, by its manner.
     var _turn_at: Int
     var _has_turned: Bool
+    # When one that is deaf leaves.
+    var _leaves_ns: Int
     var _is_told_continue: Bool
     var _reader: MessageReader
-    var _start_ns: Int
     # Whether it may be too slow through no fault of its own.
     var _is_excused: Bool
 
     def __init__(out self, mut kernel: Kernel, first_id: Int):
         ref dice = kernel.dice
-        self._end = NOBODY
+        self._seat = Seat(NOBODY, kernel.now_ns + dice.below(100_000_000))
         self._is_excused = kernel.weather.is_slow
         self.manner = Manner.POLITE
         if dice.one_in(2):
             self.manner = Manner(UInt8(dice.below(Int(Manner.COUNT))))
-        self._is_over = False
-        self._problem = String()
         self._answered_count = 0
-        self._start_ns = kernel.now_ns + dice.below(100_000_000)
-        self._next_ns = self._start_ns
         self._asked = []
         self._script = Buffer(0)
         self._sent_len = 0
@@ -97,6 +92,7 @@ struct Http1Client(Actor):
             )
         self._turn_at = dice.below(len(self._script))
         self._has_turned = False
+        self._leaves_ns = Int.MAX
         self._is_told_continue = False
         self._reader = MessageReader(reads_requests=False)
         if self.manner == Manner.ENDS:
@@ -110,17 +106,8 @@ struct Http1Client(Actor):
                 return True
         return False
 
-    def end(self) -> Int:
-        return self._end
-
-    def is_over(self) -> Bool:
-        return self._is_over
-
-    def next_ns(self) -> Int:
-        return self._next_ns
-
-    def problem(self) -> String:
-        return self._problem
+    def seat(self) -> Seat:
+        return self._seat.copy()
 
     def answered_count(self) -> Int:
         return self._answered_count
@@ -147,20 +134,16 @@ struct Http1Client(Actor):
         self._script.append(Span(octets))
 
     def act(mut self, mut kernel: Kernel):
-        if self._is_over or kernel.now_ns < self._start_ns:
-            return
-        self._next_ns = Int.MAX
-        if self._end == NOBODY:
-            self._end = kernel.dial()
-            if self._end == NOBODY:
-                self._is_over = True
+        self._seat.next_ns = Int.MAX
+        if self._seat.end == NOBODY:
+            if not self._seat.dial(kernel):
                 return
         self._send(kernel)
-        if self._is_over:
+        if self._seat.is_over:
             return
         self._receive(kernel)
-        if self._problem.byte_length() > 0:
-            self._leave(kernel, is_reset=True)
+        if self._seat.problem.byte_length() > 0:
+            self._seat.leave(kernel, is_reset=True)
 
     def _sendable_len(self) -> Int:
         """Tells up to where the script may be sent now: one request at a time if
@@ -181,7 +164,7 @@ struct Http1Client(Actor):
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, length)
             var count = kernel.write(
-                self._end,
+                self._seat.end,
                 self._script.span()[self._sent_len : self._sent_len + length],
             )
             if count == -EAGAIN:
@@ -192,7 +175,9 @@ struct Http1Client(Actor):
                 break
             self._sent_len += count
             if kernel.dice.one_in(2):
-                self._next_ns = kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+                self._seat.next_ns = kernel.now_ns + kernel.dice.below(
+                    _PAUSE_NS_MAX
+                )
                 break
         if self._turns() and self._sent_len >= self._turn_at:
             self._turn(kernel)
@@ -208,32 +193,33 @@ struct Http1Client(Actor):
     def _turn(mut self, mut kernel: Kernel):
         self._has_turned = True
         if self.manner == Manner.LEAVES:
-            self._leave(kernel, is_reset=False)
+            self._seat.leave(kernel, is_reset=False)
         elif self.manner == Manner.RESETS:
-            self._leave(kernel, is_reset=True)
+            self._seat.leave(kernel, is_reset=True)
         elif self.manner == Manner.ENDS:
-            _ = kernel.end_writing(self._end)
+            _ = kernel.end_writing(self._seat.end)
         elif self.manner == Manner.STALLS:
             # Never the rest.
             self._sent_len = len(self._script)
         else:
             # It will be gone some time, whatever the server does.
-            self._next_ns = kernel.now_ns + kernel.dice.below(1 << 40)
+            self._leaves_ns = kernel.now_ns + kernel.dice.below(1 << 38)
 
     def _is_deaf(self) -> Bool:
         return self.manner == Manner.IS_DEAF and self._has_turned
 
     def _receive(mut self, mut kernel: Kernel):
         if self._is_deaf():
-            if kernel.now_ns >= self._next_ns or self._next_ns == Int.MAX:
-                self._leave(kernel, is_reset=kernel.dice.one_in(2))
+            self._seat.next_ns = self._leaves_ns
+            if kernel.now_ns >= self._leaves_ns:
+                self._seat.leave(kernel, is_reset=kernel.dice.one_in(2))
             return
         var room = List[UInt8](length=4_096, fill=0)
         while True:
             var length = 4_096
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, 4_096)
-            var count = kernel.read(self._end, Span(room)[:length], False)
+            var count = kernel.read(self._seat.end, Span(room)[:length], False)
             if count == -EAGAIN:
                 return
             if count <= 0:
@@ -241,11 +227,12 @@ struct Http1Client(Actor):
                 return
             self._reader.inbox.append(Span(room)[:count])
             self._check()
-            if self._problem.byte_length() > 0:
+            if self._seat.problem.byte_length() > 0:
                 return
             # Its next request may go now.
-            self._next_ns = min(
-                self._next_ns, kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+            self._seat.next_ns = min(
+                self._seat.next_ns,
+                kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX),
             )
             if kernel.dice.one_in(3):
                 return
@@ -255,7 +242,7 @@ struct Http1Client(Actor):
         while True:
             var read = self._reader.next()
             if not read:
-                self._problem = self._reader.problem
+                self._seat.problem = self._reader.problem
                 return
             ref response = read.value()
             var status = response.status()
@@ -268,7 +255,7 @@ struct Http1Client(Actor):
                 # What was spoilt may be two requests.
                 return
             if self._answered_count >= len(self._asked):
-                self._problem = String(
+                self._seat.problem = String(
                     "more responses than requests; manner ",
                     self.manner._number,
                 )
@@ -276,7 +263,7 @@ struct Http1Client(Actor):
             ref asked = self._asked.at(self._answered_count)
             if status == 200:
                 if response.content != asked.answer():
-                    self._problem = String(
+                    self._seat.problem = String(
                         "a wrong answer to ",
                         asked.path(),
                         ": ",
@@ -285,11 +272,13 @@ struct Http1Client(Actor):
                     )
                     # One that was spoilt is another request.
                     if self.manner == Manner.SPEAKS_ILL:
-                        self._problem = String()
+                        self._seat.problem = String()
             elif self.is_judged() and not (
                 asked.is_proxied and may_fail(status)
             ):
-                self._problem = String("status ", status, " for ", asked.path())
+                self._seat.problem = String(
+                    "status ", status, " for ", asked.path()
+                )
                 return
             self._answered_count += 1
             if response.closes and asked.is_proxied:
@@ -305,7 +294,7 @@ struct Http1Client(Actor):
                 # behind that may destroy answers to what came before.
                 self._is_excused = True
             else:
-                self._problem = String(
+                self._seat.problem = String(
                     "the connection ended behind ",
                     self._answered_count,
                     " of ",
@@ -315,15 +304,7 @@ struct Http1Client(Actor):
                     "; next ",
                     next.path(),
                 )
-        self._leave(kernel, is_reset=False)
-
-    def _leave(mut self, mut kernel: Kernel, is_reset: Bool):
-        if is_reset:
-            kernel.reset_end(self._end)
-        else:
-            kernel.close_end(self._end)
-        self._is_over = True
-        self._next_ns = Int.MAX
+        self._seat.leave(kernel, is_reset=False)
 
     def is_judged(self) -> Bool:
         if self._is_excused:

@@ -20,6 +20,7 @@ from tests.simulate.actor import Actor
 from tests.simulate.kernel import Kernel, NOBODY
 from tests.simulate.requests import Asked, AskedKind, choose_asked, content_of
 from tests.simulate.requests import may_fail
+from tests.simulate.seat import Seat
 
 comptime _PAUSE_NS_MAX = 20_000_000
 
@@ -85,11 +86,7 @@ struct Http2Client(Actor):
     """One connection's client: its streams, and how far they are."""
 
     var manner: Http2Manner
-    var _end: Int
-    var _is_over: Bool
-    var _problem: String
-    var _next_ns: Int
-    var _start_ns: Int
+    var _seat: Seat
     # From when on it is rude to the whole connection.
     var _rude_ns: Int
     var _is_excused: Bool
@@ -100,15 +97,11 @@ struct Http2Client(Actor):
 
     def __init__(out self, mut kernel: Kernel, first_id: Int):
         ref dice = kernel.dice
-        self._end = NOBODY
+        self._seat = Seat(NOBODY, kernel.now_ns + dice.below(100_000_000))
         self.manner = Http2Manner.POLITE
         if dice.one_in(2):
             self.manner = Http2Manner(UInt8(dice.below(Int(Http2Manner.COUNT))))
-        self._is_over = False
-        self._problem = String()
-        self._start_ns = kernel.now_ns + dice.below(100_000_000)
-        self._next_ns = self._start_ns
-        self._rude_ns = self._start_ns + (1 << dice.between(16, 36))
+        self._rude_ns = self._seat.start_ns + (1 << dice.between(16, 36))
         self._is_excused = kernel.weather.is_slow
         var limits = Http2Limits()
         limits.stream_window = 1 << dice.between(6, 16)
@@ -126,17 +119,8 @@ struct Http2Client(Actor):
 
     # What others ask.
 
-    def end(self) -> Int:
-        return self._end
-
-    def is_over(self) -> Bool:
-        return self._is_over
-
-    def next_ns(self) -> Int:
-        return self._next_ns
-
-    def problem(self) -> String:
-        return self._problem
+    def seat(self) -> Seat:
+        return self._seat.copy()
 
     def is_judged(self) -> Bool:
         return not self._is_excused and (
@@ -176,50 +160,34 @@ struct Http2Client(Actor):
     # What it does.
 
     def act(mut self, mut kernel: Kernel):
-        if self._is_over or kernel.now_ns < self._start_ns:
-            return
-        self._next_ns = Int.MAX
-        if self._end == NOBODY:
-            self._end = kernel.dial()
-            if self._end == NOBODY:
-                self._is_over = True
+        self._seat.next_ns = Int.MAX
+        if self._seat.end == NOBODY:
+            if not self._seat.dial(kernel):
                 return
             self._session.begin(self._outbox)
         if self._is_rude_now(kernel):
             return
         self._receive(kernel)
-        if self._is_over:
+        if self._seat.is_over:
             return
         self._begin_streams(kernel)
         self._upload(kernel)
         self._give_back(kernel)
         self._flush(kernel)
-        if self._problem.byte_length() > 0:
-            self._leave(kernel, is_reset=True)
+        if self._seat.problem.byte_length() > 0:
+            self._seat.leave(kernel, is_reset=True)
         elif self.is_content() and len(self._outbox) == 0:
-            self._leave(kernel, is_reset=False)
+            self._seat.leave(kernel, is_reset=False)
 
     def _is_rude_now(mut self, mut kernel: Kernel) -> Bool:
         var is_reset = self.manner == Http2Manner.RESETS
         if not is_reset and self.manner != Http2Manner.LEAVES:
             return False
         if kernel.now_ns < self._rude_ns:
-            self._next_ns = self._rude_ns
+            self._seat.next_ns = self._rude_ns
             return False
-        self._leave(kernel, is_reset)
+        self._seat.leave(kernel, is_reset=is_reset)
         return True
-
-    def _leave(mut self, mut kernel: Kernel, is_reset: Bool):
-        if is_reset:
-            kernel.reset_end(self._end)
-        else:
-            kernel.close_end(self._end)
-        self._is_over = True
-        self._next_ns = Int.MAX
-
-    def _wake_later(mut self, mut kernel: Kernel):
-        var pause = kernel.dice.below(_PAUSE_NS_MAX)
-        self._next_ns = min(self._next_ns, kernel.now_ns + pause)
 
     def _begin_streams(mut self, mut kernel: Kernel):
         """Opens what the server lets it, or a part of that."""
@@ -229,7 +197,7 @@ struct Http2Client(Actor):
             if not self._session.state.has_settings:
                 return
             if kernel.dice.one_in(3):
-                self._wake_later(kernel)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 return
             var id = self._session.open_stream()
             if id == 0:
@@ -270,7 +238,7 @@ struct Http2Client(Actor):
             var count = max(min(sendable, room), 0)
             if count > 1 and kernel.dice.one_in(2):
                 count = kernel.dice.between(1, count)
-                self._wake_later(kernel)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
             if count == 0 and left > 0:
                 continue
             self._write_content(index, count)
@@ -304,12 +272,12 @@ struct Http2Client(Actor):
                 stream.held_len = 0
                 stream.is_cancelled = True
                 # There is room for another one.
-                self._wake_later(kernel)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 continue
             if stream.held_len == 0 or self.manner == Http2Manner.KEEPS_SHUT:
                 continue
             if kernel.dice.one_in(3):
-                self._wake_later(kernel)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 continue
             self._session.state.consume(
                 self._outbox, stream.id, stream.held_len
@@ -321,7 +289,9 @@ struct Http2Client(Actor):
             var length = len(self._outbox)
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, length)
-            var count = kernel.write(self._end, self._outbox.span()[:length])
+            var count = kernel.write(
+                self._seat.end, self._outbox.span()[:length]
+            )
             if count == -EAGAIN:
                 return
             if count < 0:
@@ -330,7 +300,7 @@ struct Http2Client(Actor):
                 return
             self._outbox.consume(count)
             if kernel.dice.one_in(3):
-                self._wake_later(kernel)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 return
 
     def _receive(mut self, mut kernel: Kernel):
@@ -339,7 +309,7 @@ struct Http2Client(Actor):
             var length = 4_096
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, 4_096)
-            var count = kernel.read(self._end, Span(room)[:length], False)
+            var count = kernel.read(self._seat.end, Span(room)[:length], False)
             if count == -EAGAIN:
                 return
             if count <= 0:
@@ -352,18 +322,20 @@ struct Http2Client(Actor):
                 # Who is so slow that its preface does not come in time is
                 # answered by HTTP/1.1.
                 if self._session.state.has_settings or not self._is_excused:
-                    self._problem = String("the server broke a rule: ", error)
-                self._leave(kernel, is_reset=True)
+                    self._seat.problem = String(
+                        "the server broke a rule: ", error
+                    )
+                self._seat.leave(kernel, is_reset=True)
                 return
-            if self._problem.byte_length() > 0:
+            if self._seat.problem.byte_length() > 0:
                 return
             if kernel.dice.one_in(3):
-                self._wake_later(kernel)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 return
 
     def _on_end(mut self, mut kernel: Kernel):
         if self.is_judged() and not self.is_content():
-            self._problem = String(
+            self._seat.problem = String(
                 "the connection ended with ",
                 self.answered_count(),
                 " of ",
@@ -371,7 +343,7 @@ struct Http2Client(Actor):
                 " answers; ",
                 self._story(),
             )
-        self._leave(kernel, is_reset=False)
+        self._seat.leave(kernel, is_reset=False)
 
     def _story(self) -> String:
         """Tells of the streams that are not over."""
@@ -400,7 +372,7 @@ struct Http2Client(Actor):
                 return
             if event.kind == EventKind.GOAWAY:
                 if event.code != ErrorCode.NO_ERROR and self.is_judged():
-                    self._problem = String("GOAWAY: ", event.code)
+                    self._seat.problem = String("GOAWAY: ", event.code)
                     return
                 continue
             if event.stream_id == 0:
@@ -438,7 +410,7 @@ struct Http2Client(Actor):
             # What was cancelled may still be with its handler.
             return
         if self.is_judged() and not stream.asked.is_proxied:
-            self._problem = String(
+            self._seat.problem = String(
                 "the server reset ", stream.asked.path(), ": ", code
             )
 
@@ -447,10 +419,10 @@ struct Http2Client(Actor):
         ref stream = self._streams.at(index)
         if stream.status == 200:
             if stream.received != stream.asked.answer():
-                self._problem = "a wrong answer to " + stream.asked.path()
+                self._seat.problem = "a wrong answer to " + stream.asked.path()
         elif self.is_judged() and not (
             stream.asked.is_proxied and may_fail(stream.status)
         ):
-            self._problem = String(
+            self._seat.problem = String(
                 "status ", stream.status, " for ", stream.asked.path()
             )

@@ -7,6 +7,7 @@ from tests.simulate.dice import Dice
 from tests.simulate.kernel import Kernel, LENGTH_MAX
 from tests.simulate.message_reader import MessageReader, ReadMessage
 from tests.simulate.requests import content_of, upload_answer
+from tests.simulate.seat import Seat
 
 comptime _PAUSE_NS_MAX = 50_000_000
 
@@ -35,13 +36,9 @@ struct UpstreamManner(Equatable, TrivialRegisterPassable):
 struct Upstream(Movable):
     """What it has read, and what it is about to say."""
 
-    var end: Int
-    var is_over: Bool
-    var next_ns: Int
-    """When it does something next, whatever happens."""
+    var seat: Seat
     var begun: List[Int]
     """Ids of requests whose heads have come since this was looked at last."""
-    var problem: String
     var manner: UpstreamManner
     var _reader: MessageReader
     var _outbox: Buffer
@@ -51,11 +48,9 @@ struct Upstream(Movable):
     # Whether the head at hand was taken note of.
 
     def __init__(out self, mut dice: Dice, end: Int):
-        self.end = end
-        self.is_over = False
-        self.next_ns = Int.MAX
+        # It acts as soon as it is there.
+        self.seat = Seat(end, 0)
         self.begun = []
-        self.problem = String()
         self.manner = UpstreamManner.POLITE
         if dice.one_in(3):
             self.manner = UpstreamManner(
@@ -68,11 +63,9 @@ struct Upstream(Movable):
 
     def act(mut self, mut kernel: Kernel):
         """Does what it can do now, and says when it does more."""
-        if self.is_over:
-            return
-        self.next_ns = Int.MAX
+        self.seat.next_ns = Int.MAX
         self._receive(kernel)
-        if not self.is_over:
+        if not self.seat.is_over:
             self._send(kernel)
 
     def _receive(mut self, mut kernel: Kernel):
@@ -81,22 +74,22 @@ struct Upstream(Movable):
             var length = 8_192
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, 8_192)
-            var count = kernel.read(self.end, Span(room)[:length], False)
+            var count = kernel.read(self.seat.end, Span(room)[:length], False)
             if count == -EAGAIN:
                 break
             if count <= 0:
-                self._leave(kernel)
+                self.seat.leave(kernel, is_reset=False)
                 return
             self._reader.inbox.append(Span(room)[:count])
             if kernel.dice.one_in(4):
-                self.next_ns = kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX)
+                self.seat.wake_later(kernel, _PAUSE_NS_MAX)
                 break
         self._note_head(kernel)
         while True:
             var read = self._reader.next()
             if not read:
                 if self._reader.problem.byte_length() > 0:
-                    self.problem = self._reader.problem
+                    self.seat.problem = self._reader.problem
                 return
             self._is_told = False
             self._answer(kernel, read.value())
@@ -156,26 +149,22 @@ struct Upstream(Movable):
     def _send(mut self, mut kernel: Kernel):
         while len(self._outbox) > 0:
             var length = kernel.dice.between(1, len(self._outbox))
-            var count = kernel.write(self.end, self._outbox.span()[:length])
+            var count = kernel.write(
+                self.seat.end, self._outbox.span()[:length]
+            )
             if count == -EAGAIN:
                 return
             if count < 0:
-                self._leave(kernel)
+                self.seat.leave(kernel, is_reset=False)
                 return
             self._outbox.consume(count)
             if kernel.dice.one_in(3):
-                var pause = kernel.dice.below(_PAUSE_NS_MAX)
-                self.next_ns = min(self.next_ns, kernel.now_ns + pause)
+                self.seat.wake_later(kernel, _PAUSE_NS_MAX)
                 return
         if self._left_count < 0:
             if self.manner == UpstreamManner.RESETS:
-                kernel.reset_end(self.end)
-            self._leave(kernel)
-
-    def _leave(mut self, mut kernel: Kernel):
-        kernel.close_end(self.end)
-        self.is_over = True
-        self.next_ns = Int.MAX
+                kernel.reset_end(self.seat.end)
+            self.seat.leave(kernel, is_reset=False)
 
 
 def _id_of(line: String) -> Int:

@@ -157,7 +157,7 @@ struct World(Movable):
         )
         earliest = min(earliest, self._drain_ns)
         for index in range(len(self.upstreams)):
-            earliest = min(earliest, self.upstreams.at(index).next_ns)
+            earliest = min(earliest, self.upstreams.at(index).seat.next_ns)
         return earliest
 
     def _act(mut self):
@@ -170,16 +170,10 @@ struct World(Movable):
             self.fail("client of HTTP/2: " + second)
         for end in self.kernel.dialled:
             self.upstreams.append(Upstream(self.kernel.dice, end))
-            self.upstreams.at(len(self.upstreams) - 1).next_ns = 0
         self.kernel.dialled.clear()
         for index in range(len(self.upstreams)):
             ref upstream = self.upstreams.at(index)
-            if upstream.is_over:
-                continue
-            if (
-                upstream.next_ns <= self.kernel.now_ns
-                or upstream.end in self.kernel.news
-            ):
+            if upstream.seat.is_due(self.kernel):
                 upstream.act(self.kernel)
                 self._note_upstream(index)
         self.kernel.news.clear()
@@ -187,7 +181,7 @@ struct World(Movable):
     def _note_upstream(mut self, index: Int):
         """Looks at what an upstream was asked: never twice for an upload."""
         ref upstream = self.upstreams.at(index)
-        var problem = upstream.problem
+        var problem = upstream.seat.problem.copy()
         var begun = List[Int]()
         swap(begun, upstream.begun)
         if problem.byte_length() > 0:
@@ -238,7 +232,7 @@ struct World(Movable):
 def _earliest[A: Actor](actors: List[A]) -> Int:
     var earliest = Int.MAX
     for index in range(len(actors)):
-        earliest = min(earliest, actors.at(index).next_ns())
+        earliest = min(earliest, actors.at(index).seat().next_ns)
     return earliest
 
 
@@ -248,12 +242,10 @@ def _let_act[A: Actor](mut actors: List[A], mut kernel: Kernel) -> String:
     var problem = String()
     for index in range(len(actors)):
         ref actor = actors.at(index)
-        if actor.is_over():
-            continue
-        if actor.next_ns() <= kernel.now_ns or actor.end() in kernel.news:
+        if actor.seat().is_due(kernel):
             actor.act(kernel)
-            if actor.problem().byte_length() > 0:
-                problem = actor.problem()
+            if actor.seat().problem.byte_length() > 0:
+                problem = actor.seat().problem.copy()
     return problem^
 
 
