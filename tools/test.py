@@ -12,7 +12,6 @@ folder of them.
 import importlib.util
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
