@@ -329,7 +329,7 @@ def test_code_that_blocks_hears_that_its_caller_has_gone(server, guide, threads,
         assert next(call).message == first
         call.cancel()
         assert wait_until(lambda: guide.counts()["cancelled"] == number)
-    error = refused(lambda: threads(notes_of(pb, "wait"), timeout=0.2))
+    error = refused(lambda: threads(notes_of(pb, "wait"), timeout=2))
     assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED
     assert wait_until(lambda: guide.counts()["cancelled"] == 3)
     ends.set()

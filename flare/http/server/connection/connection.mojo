@@ -23,6 +23,7 @@ from flare.http.server.connection.request_call import (
     Intake,
     NOBODY_WAITS,
     RequestCall,
+    TurnClock,
 )
 from flare.http.server.connection.tls import TlsLink
 from flare.net.raw_socket import RawSocket
@@ -172,13 +173,21 @@ struct StreamedContent(Movable):
 
     var body: DetachedBody
     """Takes off the framing."""
+    # Here, and not with the rest of the request: most connections have none.
+    var turns: TurnClock
     var is_paused: Bool
     """True if nothing is received until the handler rings."""
     var has_response: Bool
     """True once the response has begun, behind whose head it goes on."""
 
-    def __init__(out self, var body: DetachedBody, is_paused: Bool):
+    def __init__(
+        out self, var body: DetachedBody, is_paused: Bool, now_ms: Int
+    ):
+        """Makes content of which nothing was handed on; it is the handler's
+        turn."""
         self.body = body^
+        self.turns = TurnClock()
+        self.turns.start_ms = now_ms
         self.is_paused = is_paused
         self.has_response = False
 

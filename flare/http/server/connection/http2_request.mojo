@@ -216,13 +216,13 @@ def _expected_len(policy: RequestPolicy, state: WorkerState) -> Int:
 
 def _await_content(mut task: StreamTask, state: WorkerState):
     """Sets the time in which content has to come."""
-    task.call.turns.give(to_client=True, now_ms=state.now_ms)
+    task.turns.give(to_client=True, now_ms=state.now_ms)
     _prolong_turn(task, state)
 
 
 def _prolong_turn(mut task: StreamTask, state: WorkerState):
     """Sets the deadline of the side whose turn it is, by what has come."""
-    task.pace.deadline_ms = task.call.turns.end_ms(
+    task.pace.deadline_ms = task.turns.end_ms(
         task.call.policy.timeout_ms, state.body_time_ms(task.received_len)
     )
 
@@ -545,9 +545,7 @@ def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
     var to_client = False
     if task.call.pipe and task.call.intake == Intake.ARRIVING:
         to_client = task.call.pipe.held().waiting_len() == 0
-    task.call.turns.give(
-        to_client=to_client, now_ms=state.now_ms, begins=begins
-    )
+    task.turns.give(to_client=to_client, now_ms=state.now_ms, begins=begins)
     if to_client:
         task.enter[StreamPhase.READER]()
     else:

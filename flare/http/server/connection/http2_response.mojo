@@ -427,7 +427,7 @@ def end_late_tasks(
         ):
             # Content of others takes up the connection's window: what may not
             # be sent is not late.
-            task.call.turns.start_ms = state.now_ms
+            task.turns.start_ms = state.now_ms
             task.pace.deadline_ms = state.now_ms + state.body_time_ms(0)
             index += 1
             continue

@@ -41,7 +41,6 @@ from flare.http.server.connection.request_call import (
     BROKEN_OFF,
     Intake,
     RequestCall,
-    TurnClock,
 )
 from flare.http.server.connection.transport import (
     deliver,
@@ -88,12 +87,10 @@ def start_content(
     ref request = connection.request
     var is_held_back = owes_continue(parser)
     request.content = OwnedPointer(
-        StreamedContent(parser.detach_body(), is_paused=is_held_back)
+        StreamedContent(parser.detach_body(), is_held_back, now_ms)
     )
     request.call.pipe = pipe.copy()
     request.call.intake = Intake.HELD_BACK if is_held_back else Intake.ARRIVING
-    request.call.turns = TurnClock()
-    request.call.turns.start_ms = now_ms
 
 
 @no_inline
@@ -160,7 +157,7 @@ def _take(
             return NextAction.WAIT
         content.is_paused = False
         # The handler has moved, so its next turn is a new one.
-        call.turns.give(to_client=True, now_ms=state.now_ms)
+        content.turns.give(to_client=True, now_ms=state.now_ms)
     if call.intake == Intake.HELD_BACK:
         call.intake = Intake.ARRIVING
         state.out.append_literal[CONTINUE_RESPONSE]()
@@ -225,8 +222,8 @@ def _share_time(
     """Sets the deadline of the side that is waited for."""
     ref call = connection.request.call
     var to_client = not content.is_paused and call.intake != Intake.WHOLE
-    call.turns.give(to_client=to_client, now_ms=state.now_ms)
-    connection.deadline_ms = call.turns.end_ms(
+    content.turns.give(to_client=to_client, now_ms=state.now_ms)
+    connection.deadline_ms = content.turns.end_ms(
         call.policy.timeout_ms,
         state.body_time_ms(content.body.decoder.taken_len),
     )

@@ -88,7 +88,6 @@ struct RequestCall(Movable):
     var pipe: Optional[BodyPipe]
     """Where its content goes, if that handler reads it while it arrives."""
     var intake: Intake
-    var turns: TurnClock
     var is_head: Bool
     """True if it is known to be a HEAD."""
 
@@ -99,7 +98,6 @@ struct RequestCall(Movable):
         self.job = None
         self.pipe = None
         self.intake = Intake.WHOLE
-        self.turns = TurnClock()
         self.is_head = False
 
     def goes_on_behind(self, body: Body) -> Bool:

@@ -13,7 +13,11 @@ from flare.http.message.request import (
     TlsPeer,
 )
 from flare.http.server.connection.phase import CHECKS_PHASES, NEVER_MS
-from flare.http.server.connection.request_call import Intake, RequestCall
+from flare.http.server.connection.request_call import (
+    Intake,
+    RequestCall,
+    TurnClock,
+)
 from flare.net.socket_addr import SocketAddr
 from std.memory import OwnedPointer
 
@@ -158,6 +162,9 @@ struct StreamTask(Movable):
     var is_tunnel: Bool
     """True if the request is an extended CONNECT (RFC 8441)."""
     var call: RequestCall
+    var turns: TurnClock
+    """Whose turn it is while content arrives, before its handler is called,
+    too."""
     var expected_len: Int
     """How much content its handler is expected to make, in bytes."""
     var piped_len: Int
@@ -179,6 +186,7 @@ struct StreamTask(Movable):
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
         self.call = RequestCall()
+        self.turns = TurnClock()
         self.expected_len = 0
         self.piped_len = 0
         self.received_len = 0
@@ -195,6 +203,7 @@ struct StreamTask(Movable):
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
         self.call = RequestCall()
+        self.turns = TurnClock()
         self.expected_len = 0
         self.piped_len = 0
         self.received_len = 0
