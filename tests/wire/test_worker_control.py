@@ -236,9 +236,10 @@ def test_a_worker_that_does_not_go_on_is_told_of(gateway):
     os.kill(stopped, signal.SIGSTOP)
     try:
         began = time.monotonic()
-        # The kernel gives connections to the stopped one, too.
+        # The kernel gives connections to the stopped one, too, a third of them:
+        # five times in a row is seldom, and has been seen.
         answers = []
-        while not answers and time.monotonic() - began < 10:
+        while not answers and time.monotonic() - began < 60:
             try:
                 with Client(server, 2) as client:
                     path = f"/drain?url={quote(urls[0], safe='')}&timeout=300"
