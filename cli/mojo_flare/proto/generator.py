@@ -422,10 +422,7 @@ class Services(Module):
     def text(self) -> str:
         body: list[str] = []
         for place, service in enumerate(self.file.service):
-            methods = [
-                Rpc(self, service, (6, place, 2, at), method)
-                for at, method in enumerate(service.method)
-            ]
+            methods = self._methods(place, service)
             body += ["", "", *self._trait(place, service, methods)]
             body += ["", "", *self._adding(service, methods)]
         used = {"GrpcCall", "GrpcServices", "GrpcStatus"}
@@ -470,18 +467,18 @@ class Services(Module):
 
     def _adding(self, service, methods: "list[Rpc]") -> list[str]:
         name = names.type_name([service.name])
-        prefix = f"{self.file.package}." if self.file.package else ""
+        full = self._full(service)
         function = f"def add_{names.snake(service.name)}["
         taken = "](mut services: GrpcServices, var service: S) raises:"
         lines = [f"{function}S: {name}{taken}"]
         if len(lines[0]) > WIDTH:
             lines = [function, f"    S: {name}", taken]
         lines += [
-            f'    """Adds the methods of {prefix}{service.name}."""',
+            f'    """Adds the methods of {full}."""',
             "    var shared = ArcPointer(service^)",
         ]
         for rpc in methods:
-            path = f'"/{prefix}{service.name}/{rpc.descriptor.name}"'
+            path = f'"/{full}/{rpc.descriptor.name}"'
             if rpc.kind == "UNARY":
                 lines += call(
                     4, f"services.unary_method[S.{rpc.name}](", [path, "shared"], ")"
@@ -499,10 +496,20 @@ class Services(Module):
     @property
     def _rpcs(self) -> "list[Rpc]":
         return [
-            Rpc(self, service, (), method)
-            for service in self.file.service
-            for method in service.method
+            rpc
+            for place, service in enumerate(self.file.service)
+            for rpc in self._methods(place, service)
         ]
+
+    def _methods(self, place: int, service) -> "list[Rpc]":
+        return [
+            Rpc(self, service, (6, place, 2, at), method)
+            for at, method in enumerate(service.method)
+        ]
+
+    def _full(self, service) -> str:
+        """Gives the name of a service with that of its package."""
+        return ".".join(filter(None, [self.file.package, service.name]))
 
 
 class Clients(Services):
@@ -523,10 +530,7 @@ class Clients(Services):
     def text(self) -> str:
         body: list[str] = []
         for place, service in enumerate(self.file.service):
-            methods = [
-                Rpc(self, service, (6, place, 2, at), method)
-                for at, method in enumerate(service.method)
-            ]
+            methods = self._methods(place, service)
             body += ["", "", *self._client(place, service, methods)]
         kinds = {rpc.kind for rpc in self._rpcs}
         used = {"GrpcCallOptions", "GrpcChannel"} if kinds else {"GrpcChannel"}
@@ -546,13 +550,13 @@ class Clients(Services):
         return "\n".join([*head, *body]) + "\n"
 
     def _client(self, place: int, service, methods: "list[Rpc]") -> list[str]:
-        prefix = f"{self.file.package}." if self.file.package else ""
+        full = self._full(service)
         lines = [
             "@fieldwise_init",
             f"struct {names.type_name([service.name])}Client(ImplicitlyCopyable):",
             *(
                 docstring(4, self.comment((6, place)))
-                or [f'    """Calls {prefix}{service.name}."""']
+                or [f'    """Calls {full}."""']
             ),
             "",
             "    var channel: GrpcChannel",
@@ -569,7 +573,7 @@ class Clients(Services):
                 f"){fails} -> {given.format(**known)}:",
             )]
             lines += docstring(8, self.comment(rpc.path))
-            path = f'"/{prefix}{service.name}/{rpc.descriptor.name}"'
+            path = f'"/{full}/{rpc.descriptor.name}"'
             lines += call(
                 8, f"return self.channel.{method}[{types.format(**known)}](",
                 [path, *(["request"] if sends_one else []), "options"], ")",
