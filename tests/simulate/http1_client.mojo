@@ -60,7 +60,6 @@ struct Http1Client(Actor):
     var _has_turned: Bool
     # When one that is deaf leaves.
     var _leaves_ns: Int
-    var _is_told_continue: Bool
     var _reader: MessageReader
     # Whether it may be too slow through no fault of its own.
     var _is_excused: Bool
@@ -93,7 +92,6 @@ struct Http1Client(Actor):
         self._turn_at = dice.below(len(self._script))
         self._has_turned = False
         self._leaves_ns = Int.MAX
-        self._is_told_continue = False
         self._reader = MessageReader(reads_requests=False)
         if self.manner == Manner.ENDS:
             self._turn_at = len(self._script)
@@ -175,9 +173,7 @@ struct Http1Client(Actor):
                 break
             self._sent_len += count
             if kernel.dice.one_in(2):
-                self._seat.next_ns = kernel.now_ns + kernel.dice.below(
-                    _PAUSE_NS_MAX
-                )
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 break
         if self._turns() and self._sent_len >= self._turn_at:
             self._turn(kernel)
@@ -230,10 +226,7 @@ struct Http1Client(Actor):
             if self._seat.problem.byte_length() > 0:
                 return
             # Its next request may go now.
-            self._seat.next_ns = min(
-                self._seat.next_ns,
-                kernel.now_ns + kernel.dice.below(_PAUSE_NS_MAX),
-            )
+            self._seat.wake_later(kernel, _PAUSE_NS_MAX)
             if kernel.dice.one_in(3):
                 return
 

@@ -104,11 +104,16 @@ def write_http1(mut out: Buffer, asked: Asked, mut dice: Dice, is_last: Bool):
         out.append(Span(content))
         return
     out.write_string(head + "Transfer-Encoding: chunked\r\n\r\n")
+    write_chunks(out, content, dice)
+
+
+def write_chunks(mut out: Buffer, content: Span[UInt8, _], mut dice: Dice):
+    """Writes content in chunks of any lengths, with the last one behind them."""
     var start = 0
     while start < len(content):
         var length = dice.between(1, len(content) - start)
         out.write_string(_hex(length) + "\r\n")
-        out.append(Span(content)[start : start + length])
+        out.append(content[start : start + length])
         out.write_string("\r\n")
         start += length
     out.write_string("0\r\n\r\n")

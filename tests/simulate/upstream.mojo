@@ -6,7 +6,7 @@ from flare.sys.errno import EAGAIN
 from tests.simulate.dice import Dice
 from tests.simulate.kernel import Kernel, LENGTH_MAX
 from tests.simulate.message_reader import MessageReader, ReadMessage
-from tests.simulate.requests import content_of, upload_answer
+from tests.simulate.requests import content_of, upload_answer, write_chunks
 from tests.simulate.seat import Seat
 
 comptime _PAUSE_NS_MAX = 50_000_000
@@ -137,14 +137,7 @@ struct Upstream(Movable):
             self._outbox.append(Span(content))
             return
         self._outbox.write_string(head + "Transfer-Encoding: chunked\r\n\r\n")
-        var start = 0
-        while start < len(content):
-            var length = kernel.dice.between(1, len(content) - start)
-            self._outbox.write_string(hex(length)[byte=2:] + String("\r\n"))
-            self._outbox.append(Span(content)[start : start + length])
-            self._outbox.write_string("\r\n")
-            start += length
-        self._outbox.write_string("0\r\n\r\n")
+        write_chunks(self._outbox, content, kernel.dice)
 
     def _send(mut self, mut kernel: Kernel):
         while len(self._outbox) > 0:
