@@ -24,7 +24,6 @@ from flare.sys.errno import (
     ECONNRESET,
     EEXIST,
     EINPROGRESS,
-    EINVAL,
     EMFILE,
     ENOENT,
     EPIPE,
@@ -133,7 +132,6 @@ struct End(Movable):
     var wants_room: Bool
     """True if the last write did not take all."""
     var is_closed: Bool
-    var port: Int
 
     def __init__(out self, window: Int, is_actors: Bool):
         self.peer = NOBODY
@@ -151,7 +149,6 @@ struct End(Movable):
         self.wrote_end = False
         self.wants_room = False
         self.is_closed = False
-        self.port = 0
 
 
 struct Weather(Copyable):
@@ -309,7 +306,6 @@ struct Kernel(Movable):
         var own = self._pair(is_actors=False)
         self.ends.at(own).number = number
         self.ends.at(own).is_connected = False
-        self.ends.at(own).port = port
         self.files.at(index).kind = FileKind.STREAM
         self.files.at(index).index = own
         self.files.at(index).port = port

@@ -112,17 +112,8 @@ def write_chunks(mut out: Buffer, content: Span[UInt8, _], mut dice: Dice):
     var start = 0
     while start < len(content):
         var length = dice.between(1, len(content) - start)
-        out.write_string(_hex(length) + "\r\n")
+        out.write_string(hex(length)[byte=2:] + String("\r\n"))
         out.append(content[start : start + length])
         out.write_string("\r\n")
         start += length
     out.write_string("0\r\n\r\n")
-
-
-def _hex(number: Int) -> String:
-    var text = String()
-    var left = number
-    while left > 0 or text.byte_length() == 0:
-        text = String("0123456789abcdef"[byte=left % 16]) + text
-        left //= 16
-    return text^

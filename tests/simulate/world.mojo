@@ -145,10 +145,8 @@ struct World(Movable):
         if self._is_stopping:
             return
         # Who comes later is not answered.
-        for index in range(len(self.http1_clients)):
-            self.http1_clients.at(index).excuse()
-        for index in range(len(self.http2_clients)):
-            self.http2_clients.at(index).excuse()
+        _excuse(self.http1_clients)
+        _excuse(self.http2_clients)
         self._stop(1)
 
     def _next_ns(self) -> Int:
@@ -202,20 +200,12 @@ struct World(Movable):
                 self.fail(String("upload ", id, " was sent ", count, " times"))
 
     def request_count(self) -> Int:
-        var count = 0
-        for index in range(len(self.http1_clients)):
-            count += self.http1_clients.at(index).request_count()
-        for index in range(len(self.http2_clients)):
-            count += self.http2_clients.at(index).request_count()
-        return count
+        return _requests_of(self.http1_clients) + _requests_of(
+            self.http2_clients
+        )
 
     def answered_count(self) -> Int:
-        var count = 0
-        for index in range(len(self.http1_clients)):
-            count += self.http1_clients.at(index).answered_count()
-        for index in range(len(self.http2_clients)):
-            count += self.http2_clients.at(index).answered_count()
-        return count
+        return _answers_of(self.http1_clients) + _answers_of(self.http2_clients)
 
     def judge(mut self):
         """Says what is wrong when the server has ended."""
@@ -237,7 +227,7 @@ def _earliest[A: Actor](actors: List[A]) -> Int:
 
 
 def _let_act[A: Actor](mut actors: List[A], mut kernel: Kernel) -> String:
-    """Has those act who have something to do, and says what the first of them finds
+    """Has those act who have something to do, and says what the last of them finds
     wrong."""
     var problem = String()
     for index in range(len(actors)):
@@ -263,3 +253,22 @@ def _is_left_waiting[A: Actor](actors: List[A]) -> Bool:
         if actor.is_judged() and not actor.is_content():
             return True
     return False
+
+
+def _requests_of[A: Actor](actors: List[A]) -> Int:
+    var count = 0
+    for index in range(len(actors)):
+        count += actors.at(index).request_count()
+    return count
+
+
+def _answers_of[A: Actor](actors: List[A]) -> Int:
+    var count = 0
+    for index in range(len(actors)):
+        count += actors.at(index).answered_count()
+    return count
+
+
+def _excuse[A: Actor](mut actors: List[A]):
+    for index in range(len(actors)):
+        actors.at(index).excuse()
