@@ -14,6 +14,7 @@ from https_client import HttpsClient, trusting
 from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
+WAITS = b"/pieces?count=3&length=9&how=waits"
 LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 4000
 
 
@@ -155,6 +156,19 @@ def test_client_that_hangs_up_frees_a_silent_stream(streams, how):
         sock.close()
     assert wait_until(lambda: counts(streams)[0] == 0)
     sock.close()
+
+
+@pytest.mark.parametrize(
+    "paths", [(WAITS, WAITS, WAITS), (b"/counts", WAITS), (WAITS, b"/counts")]
+)
+def test_who_ends_its_side_behind_a_row_of_requests_gets_all_answers(streams, paths):
+    # RFC 9112 section 9.6: one side may end before the other.
+    with streams.connect() as sock:
+        sock.sendall(b"".join(GET % path for path in paths))
+        sock.shutdown(socket.SHUT_WR)
+        octets = b"".join(iter(lambda: sock.recv(1 << 16), b""))
+    assert octets.count(b"HTTP/1.1 200") == len(paths)
+    assert octets.count(b"\r\n0\r\n\r\n") == paths.count(WAITS)
 
 
 def test_stream_does_not_keep_others_waiting(streams):

@@ -220,6 +220,13 @@ struct RequestState(Movable):
         self.outlasts_end = False
         self.has_followers = False
 
+    def note_row(mut self, has_followers: Bool, has_leaders: Bool = False):
+        """Takes note whether requests that came together with this one stand
+        behind it, or did so before it."""
+        # The one behind the last that has followers is of the row, too.
+        self.outlasts_end = has_followers or has_leaders or self.has_followers
+        self.has_followers = has_followers
+
     def take_parser(mut self) -> OwnedPointer[RequestParser]:
         """Takes the part of a request out; there must be one."""
         return self.parser.take()
@@ -405,6 +412,7 @@ struct Connection(Movable):
         """Begins to wait for the next request, for `timeout_ms` if the
         connection may get so old."""
         self.enter[Event.ALL_ANSWERED]()
+        self.request.has_followers = False
         self.deadline_ms = now_ms + timeout_ms
         if unlikely(self.deadline_ms > self.retire_ms):
             # The next request may be on its way: it is answered as the last.

@@ -108,10 +108,7 @@ def _submit(
     var job = jobs.take_job(token, connection.peer)
     connection.request.call.job = job[].cancel.copy()
     ref request = connection.request
-    # The one behind the last that has followers is of the row, too.
-    var has_more = defers and box[].has_more()
-    request.outlasts_end = defers and (has_more or request.has_followers)
-    request.has_followers = has_more
+    request.note_row(box[].has_more())
     if connection.client != ClientSide.OPEN and (
         not defers or request.has_all_content()
     ):

@@ -236,6 +236,7 @@ def read_requests(
     """Answers all complete requests of a parser, and sends; the connection has
     no pending write."""
     var keeps_alive = True
+    var count_before = connection.request_count
     connection.has_unanswered = False
     while keeps_alive:
         var progress: Progress
@@ -283,6 +284,10 @@ def read_requests(
             if not deliver(connection, state):
                 return NextAction.CLOSE
         if unlikely(connection.request.pending.__bool__()):
+            connection.request.note_row(
+                not parser.is_idle(),
+                connection.request_count - count_before > 1,
+            )
             break
         if unlikely(_gives_way(connection, parser, state)):
             connection.has_unanswered = keeps_alive

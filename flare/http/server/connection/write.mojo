@@ -181,11 +181,6 @@ def has_left(mut connection: Connection) -> Bool:
         return True
     if connection.request.outlasts_end or _has_to_hear(connection):
         return False
-    if (
-        connection.request.parser
-        and not connection.request.parser.held()[].is_idle()
-    ):
-        return False
     # Over TLS it may be no more than a goodbye.
     return count <= 0 or connection.tls.__bool__()
 

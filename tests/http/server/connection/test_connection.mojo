@@ -8,7 +8,7 @@ from flare.http.server.connection.connection import (
     PendingWrite,
     WritePace,
 )
-from flare.http.server.connection.phase import NEVER_MS, Phase
+from flare.http.server.connection.phase import Event, NEVER_MS, Phase
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -42,6 +42,28 @@ def _check(pending: PendingWrite, row: _Row) raises:
     assert_equal(StringSpan(from_utf8=pending.octets.span()), row.octets)
     assert_equal(StringSpan(from_utf8=pending.body.rest()), row.content)
     assert_equal(pending.is_empty(), row.taken == 8)
+
+
+def test_a_row_of_requests_is_known_at_each_of_them() raises:
+    var connection = Connection()
+    ref request = connection.request
+    request.note_row(False)
+    assert_false(request.outlasts_end, "alone")
+    request.note_row(True)
+    assert_true(request.outlasts_end, "the first of three")
+    request.note_row(True)
+    assert_true(request.outlasts_end, "the second")
+    request.note_row(False)
+    assert_true(request.outlasts_end, "the last")
+    request.note_row(False)
+    assert_false(request.outlasts_end, "alone behind them")
+    request.note_row(False, has_leaders=True)
+    assert_true(request.outlasts_end, "behind what was answered at once")
+    connection.enter[Event.ACCEPTED]()
+    request.note_row(True)
+    connection.begin_idling(0, 1)
+    request.note_row(False)
+    assert_false(request.outlasts_end, "all were answered before")
 
 
 def test_an_empty_tail() raises:
