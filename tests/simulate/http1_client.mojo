@@ -98,12 +98,6 @@ struct Http1Client(Actor):
         elif self.manner == Manner.SPEAKS_ILL:
             self._spoil(dice)
 
-    def _asks_upstreams(self) -> Bool:
-        for index in range(self._answered_count, len(self._asked)):
-            if self._asked.at(index).is_proxied:
-                return True
-        return False
-
     def seat(self) -> Seat:
         return self._seat.copy()
 
@@ -282,9 +276,8 @@ struct Http1Client(Actor):
         """Judges the end of the connection."""
         if self.is_judged() and self._answered_count < len(self._asked):
             ref next = self._asked.at(self._answered_count)
-            if next.is_proxied or (was_reset and self._asks_upstreams()):
-                # What breaks off at an upstream breaks off here, and the reset
-                # behind that may destroy answers to what came before.
+            if next.is_proxied:
+                # What breaks off at an upstream breaks off here.
                 self._is_excused = True
             else:
                 self._seat.problem = String(

@@ -275,6 +275,8 @@ def queue_response[
                 response.body.stream(),
                 is_chunked(response, framing),
             )
+            # It may have broken off by now.
+            keeps_alive = keeps_alive and not connection.closes
         elif likely(len(response.body) <= COPIED_BODY_LEN_MAX):
             state.out.append(response.body.as_bytes())
         else:

@@ -380,7 +380,7 @@ def _send_what_is_here(
             return True
         if pending.body.state == BodyState.FAILED:
             log_failure(pending.body, connection.peer, state)
-            return False
+            return _break_off(connection)
         if count < 0 and count != -EINTR:
             return False
 
@@ -416,22 +416,31 @@ def _shrink_piece(mut state: WorkerState):
 
 
 @no_inline
-def _tell_of_break(mut connection: Connection):
-    """Has a client see that content breaks off: where the end of the connection
-    is that of the content (RFC 9112 section 6.3), only a reset tells so."""
+def _break_off(mut connection: Connection) -> Bool:
+    """Ends a connection behind what was made of content that breaks off: its
+    framing shows what is missing, and answers before it arrive whole. False if
+    it is broken at once: where the end of the connection is that of the content
+    (RFC 9112 section 6.3), only a reset tells."""
     ref pending = connection.request.pending.held()[]
     ref source = pending.body.source.held()[]
-    if pending.is_chunked or source.length or source.listens():
-        return
-    try:
-        connection.socket.reset_on_close()
-    except:
-        # Then it ends as it would have.
-        pass
+    if source.listens():
+        return False
+    if not pending.is_chunked and not source.length:
+        try:
+            connection.socket.reset_on_close()
+        except:
+            # Then it ends as it would have.
+            pass
+        return False
+    pending.body = OutgoingBody()
+    connection.closes = True
+    connection.lingers = True
+    return True
 
 
 def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Has the source make a piece, and sends it; False if it cannot."""
+    """Has the source make a piece, and sends it; False if the connection is
+    broken."""
     ref pending = connection.request.pending.held()[]
     state.piece.clear()
     var next = pending.body.fill(state.piece, state.is_draining)
@@ -440,8 +449,7 @@ def _fill(mut connection: Connection, mut state: WorkerState) -> Bool:
     if unlikely(next == BodyState.FAILED):
         log_failure(pending.body, connection.peer, state)
         _shrink_piece(state)
-        _tell_of_break(connection)
-        return False
+        return _break_off(connection)
     if not pending.is_chunked:
         return _send_piece(connection, state)
     append_chunk(pending.octets, state.piece.span())
