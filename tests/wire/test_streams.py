@@ -175,8 +175,8 @@ def test_answers_before_one_that_breaks_off_arrive_whole(streams):
     # A reset would destroy what is on its way (RFC 9112 section 9.6).
     with streams.connect() as sock:
         sock.sendall(GET % b"/counts" + GET % b"/pieces?count=3&length=9&how=fails")
-        sock.sendall(b"POST /counts HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n")
-        sock.sendall(b"x" * 60_000)
+        sock.sendall(b"POST /counts HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n")
+        sock.sendall(b"x" * 300_000)
         octets = b"".join(iter(lambda: sock.recv(1 << 16), b""))
     assert octets.count(b"HTTP/1.1 200 OK") == 2
     assert octets.endswith(b"9\r\nabcdefghi\r\n")
