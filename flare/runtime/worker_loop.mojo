@@ -325,6 +325,14 @@ struct WorkerLoop(Movable):
         var next = self._wheel.next_deadline_ms()
         return next.held() if next else NO_DEADLINE_MS
 
+    def timer_count(self) -> Int:
+        """Counts the tasks that have a time.
+
+        Returns:
+            At least so many.
+        """
+        return len(self._wheel)
+
     def _take_expired(mut self) -> Optional[_Task]:
         """Takes a task whose time is over."""
         while True:
@@ -399,8 +407,9 @@ def run_event(loop: ArcPointer[WorkerLoop], event: Event):
 
 
 def run_expired(loop: ArcPointer[WorkerLoop]):
-    """Lets the tasks go on whose time is over."""
-    while True:
+    """Lets the tasks go on whose time is over, each once: one that wants to go on
+    at once does so in the next round."""
+    for _ in range(loop[].timer_count()):
         var task = loop[]._take_expired()
         if not task:
             return

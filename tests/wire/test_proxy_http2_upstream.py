@@ -10,6 +10,7 @@ import pytest
 from conftest import Client, read_all, read_to, wait_until
 from h2_client import H2Client
 from h2_hpack import Decoder
+from processes import cpu_s
 from raw_http2 import *
 from raw_server import Connection, RawServer, answering
 
@@ -568,33 +569,36 @@ def test_shut_windows_hold_the_client_back(proxied_h2):
     assert got == length
 
 
+def fill(peer: Upstream, stream: int, count: int) -> None:
+    """Sends so much content, which does not end."""
+    while count:
+        piece = bytes(min(16_384, count))
+        peer.data(stream, piece, ends=False)
+        count -= len(piece)
+
+
 def test_slow_clients_hold_their_stream_back_alone(proxied_h2):
     """What a client does not take shuts the window of its stream, no other."""
     sent = 0
     slow_is_stuck = threading.Event()
 
     def handle(peer: Upstream) -> None:
+        nonlocal sent
         slow = peer.request()
         peer.head(slow)
-        fill(peer, slow, peer.windows[slow])
+        sent = peer.windows[slow]
+        fill(peer, slow, sent)
         peer.connection.sock.settimeout(0.5)
         try:
             while True:
                 got = peer.read()
                 if got.kind == WINDOW_UPDATE and got.stream == slow:
+                    sent += got.number
                     fill(peer, slow, got.number)
         except TimeoutError:
             slow_is_stuck.set()
         peer.connection.sock.settimeout(WAIT_S)
         answering_all(peer)
-
-    def fill(peer: Upstream, stream: int, count: int) -> None:
-        nonlocal sent
-        sent += count
-        while count:
-            piece = bytes(min(16_384, count))
-            peer.data(stream, piece, ends=False)
-            count -= len(piece)
 
     upstream, server = proxied_h2(handle)
     with Client(server, WAIT_S) as client:
@@ -603,6 +607,31 @@ def test_slow_clients_hold_their_stream_back_alone(proxied_h2):
         assert DEFAULT_WINDOW < sent < 32 << 20
         assert ask(server).body == b"ok"
     assert upstream.connection_count == 1
+
+
+@pytest.mark.parametrize("says_end", [False, True])
+def test_a_client_that_waits_behind_an_upstream_that_has_gone(proxied_h2, says_end):
+    """Nobody is to be asked by PING any more, again and again."""
+
+    def handle(peer: Upstream) -> None:
+        stream = peer.request()
+        peer.head(stream)
+        peer.data(stream, bytes(1_000), ends=False)
+        if not says_end:
+            # What it does not answer is PING.
+            peer.until(GOAWAY)
+
+    _, server = proxied_h2(handle, http2_ping_after_ms=100, http2_ping_timeout_ms=100)
+    with H2Client(server, {INITIAL_WINDOW: 100}) as client:
+        client.grants = False
+        stream = client.request()
+        client.until(lambda: stream in client.answers)
+        client.until(lambda: len(client.answers[stream].body) == 100)
+        # Both times of PING are over then.
+        time.sleep(0.5)
+        before = cpu_s(server.process.pid)
+        time.sleep(1)
+        assert cpu_s(server.process.pid) - before < 0.1
 
 
 def test_times_of_each_phase(proxied_h2):

@@ -390,6 +390,9 @@ struct Http2Link(Movable):
         ever."""
         if self.has_more:
             return 0
+        if self.failure:
+            # Those who have a part in it have heard of it.
+            return -1
         var now_ms = coarse_monotonic_ms()
         if self._ping_ms >= 0:
             return max(self._ping_ms + self._ping_timeout_ms - now_ms, 0)
@@ -400,7 +403,7 @@ struct Http2Link(Movable):
     def check_time(mut self):
         """Asks a silent server whether it is there, and gives up one that does
         not answer."""
-        if self.has_more or self.failure or self.wait_ms() != 0:
+        if self.has_more or self.wait_ms() != 0:
             return
         if self._ping_ms < 0:
             self._ping()

@@ -194,8 +194,11 @@ struct Worker(Movable):
         var deadline = self._wheel.next_deadline_ms()
         if not deadline:
             return -1
+        var left_ms = deadline.held() - self._state.now_ms
+        if left_ms <= 0:
+            return 0
         # The coarse clock may be a few milliseconds late.
-        return max(1, min(deadline.held() - self._state.now_ms, 60_000))
+        return min(left_ms, 60_000)
 
     def _is_over(self) -> Bool:
         if not self._state.is_draining:
@@ -422,7 +425,9 @@ struct Worker(Movable):
                 self._on_connection(slot, Event(token, True, True, True))
 
     def _on_timers(mut self):
-        while True:
+        """Does what is due, each once: what is due again at once has its turn in
+        the next round."""
+        for _ in range(len(self._wheel)):
             var token = self._wheel.next_expired(self._state.now_ms)
             if not token:
                 return
