@@ -1,4 +1,4 @@
-"""What all simulated clients have in common."""
+"""What all simulated clients have in common, and what all upstreams."""
 
 from tests.simulate.kernel import Kernel
 from tests.simulate.requests import Asked
@@ -6,8 +6,8 @@ from tests.simulate.seat import Seat
 
 
 trait Actor(Movable):
-    """A client, which acts when something has happened to its end of a connection, or
-    its time has come."""
+    """Somebody at the end of a connection, who acts when something has happened to
+    it, or the time has come."""
 
     def seat(self) -> Seat:
         """Tells where it sits, and when it acts next."""
@@ -16,6 +16,10 @@ trait Actor(Movable):
     def act(mut self, mut kernel: Kernel):
         """Does what it can do now, and says when it does more."""
         ...
+
+
+trait Asking(Actor):
+    """A client."""
 
     def excuse(mut self):
         """Says that it may be told anything from now on, but nothing wrong."""
@@ -41,4 +45,13 @@ trait Actor(Movable):
         ...
 
     def answered_count(self) -> Int:
+        ...
+
+
+trait Answering(Actor):
+    """A connection of an upstream."""
+
+    def take_begun(mut self) -> List[Int]:
+        """Gives the ids of requests whose heads have come, and were not refused,
+        since this was asked last."""
         ...

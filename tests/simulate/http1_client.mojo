@@ -4,13 +4,14 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.sys.errno import EAGAIN
 from tests.simulate.dice import Dice
-from tests.simulate.actor import Actor
+from tests.simulate.actor import Asking
 from tests.simulate.kernel import Kernel, NOBODY
 from tests.simulate.seat import Seat
 from tests.simulate.requests import (
     Asked,
     AskedKind,
     choose_asked,
+    Way,
     may_fail,
     write_http1,
 )
@@ -43,7 +44,7 @@ struct Manner(Equatable, TrivialRegisterPassable):
     comptime COUNT = 7
 
 
-struct Http1Client(Actor):
+struct Http1Client(Asking):
     """One connection's client: what it sends, and how far it is."""
 
     var manner: Manner
@@ -61,6 +62,8 @@ struct Http1Client(Actor):
     # When one that is deaf leaves.
     var _leaves_ns: Int
     var _reader: MessageReader
+    var _last_way: Way
+    # Whose the last answer was.
     # Whether it may be too slow through no fault of its own.
     var _is_excused: Bool
 
@@ -93,6 +96,7 @@ struct Http1Client(Actor):
         self._has_turned = False
         self._leaves_ns = Int.MAX
         self._reader = MessageReader(reads_requests=False)
+        self._last_way = Way.SERVER
         if self.manner == Manner.ENDS:
             self._turn_at = len(self._script)
         elif self.manner == Manner.SPEAKS_ILL:
@@ -261,14 +265,15 @@ struct Http1Client(Actor):
                     if self.manner == Manner.SPEAKS_ILL:
                         self._seat.problem = String()
             elif self.is_judged() and not (
-                asked.is_proxied and may_fail(status)
+                asked.is_proxied() and may_fail(status)
             ):
                 self._seat.problem = String(
                     "status ", status, " for ", asked.path()
                 )
                 return
             self._answered_count += 1
-            if response.closes and asked.is_proxied:
+            self._last_way = asked.way
+            if response.closes and asked.is_proxied():
                 # An upload that was answered early ends the connection.
                 self._is_excused = True
 
@@ -276,8 +281,9 @@ struct Http1Client(Actor):
         """Judges the end of the connection."""
         if self.is_judged() and self._answered_count < len(self._asked):
             ref next = self._asked.at(self._answered_count)
-            if next.is_proxied:
-                # What breaks off at an upstream breaks off here.
+            if next.is_proxied() or self._last_way == Way.OVER_HTTP2:
+                # What breaks off at an upstream breaks off here, and what comes
+                # over HTTP/2 may do so behind its last octet.
                 self._is_excused = True
             else:
                 self._seat.problem = String(
@@ -298,7 +304,7 @@ struct Http1Client(Actor):
         if self.manner == Manner.ENDS:
             # Who has ended its side is taken for gone if it would have to wait.
             ref last = self._asked.at(len(self._asked) - 1)
-            return last.kind != AskedKind.STREAM and not last.is_proxied
+            return last.kind != AskedKind.STREAM and not last.is_proxied()
         return self.manner == Manner.POLITE
 
     def is_content(self) -> Bool:

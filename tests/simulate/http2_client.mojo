@@ -6,6 +6,7 @@ h2spec and other implementations judge that one.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.http.client.http2_limits import ABUSE_COUNT_MAX, ABUSE_PER_SECOND
 from flare.http.h2.connection_state import (
     EventKind,
     Http2Event,
@@ -14,9 +15,10 @@ from flare.http.h2.connection_state import (
 )
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.hpack_encoder import Indexing
+from flare.http.h2.priority import AbuseLimits
 from flare.http.h2.session import Http2Session
 from flare.sys.errno import EAGAIN
-from tests.simulate.actor import Actor
+from tests.simulate.actor import Asking
 from tests.simulate.kernel import Kernel, NOBODY
 from tests.simulate.requests import Asked, AskedKind, choose_asked, content_of
 from tests.simulate.requests import may_fail
@@ -82,7 +84,7 @@ struct _Stream(Movable):
         return self.has_ended or self.was_reset or self.is_cancelled
 
 
-struct Http2Client(Actor):
+struct Http2Client(Asking):
     """One connection's client: its streams, and how far they are."""
 
     var manner: Http2Manner
@@ -104,6 +106,7 @@ struct Http2Client(Actor):
         self._rude_ns = self._seat.start_ns + (1 << dice.between(16, 36))
         self._is_excused = kernel.weather.is_slow
         var limits = Http2Limits()
+        limits.abuse = AbuseLimits(ABUSE_COUNT_MAX, ABUSE_PER_SECOND)
         limits.stream_window = 1 << dice.between(6, 16)
         self._session = Http2Session(Http2Role.CLIENT, limits, 0)
         self._streams = []
@@ -409,7 +412,7 @@ struct Http2Client(Actor):
         ):
             # What was cancelled may still be with its handler.
             return
-        if self.is_judged() and not stream.asked.is_proxied:
+        if self.is_judged() and not stream.asked.is_proxied():
             self._seat.problem = String(
                 "the server reset ", stream.asked.path(), ": ", code
             )
@@ -421,7 +424,7 @@ struct Http2Client(Actor):
             if stream.received != stream.asked.answer():
                 self._seat.problem = "a wrong answer to " + stream.asked.path()
         elif self.is_judged() and not (
-            stream.asked.is_proxied and may_fail(stream.status)
+            stream.asked.is_proxied() and may_fail(stream.status)
         ):
             self._seat.problem = String(
                 "status ", stream.status, " for ", stream.asked.path()

@@ -38,6 +38,9 @@ comptime START_NS = 1_000_000_000_000
 
 comptime NOBODY = -1
 
+comptime HTTP2_PORT = 9_003
+"""Where upstreams speak HTTP/2."""
+
 comptime LENGTH_MAX = 700_000
 """How much content there is at most, in bytes."""
 
@@ -336,6 +339,10 @@ struct Kernel(Movable):
             self.ends.at(first + side).is_connected = True
             self.ends.at(first + side).last_ns = self.now_ns
         return first
+
+    def dialled_port(self, end: Int) -> Int:
+        """Tells which port the program connected to, whose other end this is."""
+        return self.port_of(self.ends.at(self.ends.at(end).peer).number)
 
     # Ends, of the program and of actors.
 

@@ -13,11 +13,14 @@ struct ReadMessage(Movable):
     var content: List[UInt8]
     var closes: Bool
     """True if the connection ends with it."""
+    var has_validator: Bool
+    """True if a request is to be answered 304 where nothing is new."""
 
     def __init__(out self):
         self.start = String()
         self.content = []
         self.closes = False
+        self.has_validator = False
 
     def status(self) -> Int:
         """Gives the status of a response."""
@@ -79,6 +82,8 @@ struct MessageReader(Movable):
                 is_chunked = True
             elif line == "connection: close":
                 message.closes = True
+            elif line.startswith("if-none-match: "):
+                message.has_validator = True
         var position = head_end + 4
         if not self._reads_requests:
             if (

@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from tests.simulate.dice import Dice
+from tests.simulate.kernel import LENGTH_MAX
 
 
 @fieldwise_init
@@ -18,8 +19,36 @@ struct AskedKind(Equatable, TrivialRegisterPassable):
 
 
 @fieldwise_init
+struct Way(Equatable, TrivialRegisterPassable):
+    """Who answers a request."""
+
+    var number: UInt8
+
+    comptime SERVER = Way(0)
+    """The server itself."""
+    comptime PROXIED = Way(1)
+    """An upstream of HTTP/1.1."""
+    comptime OVER_HTTP2 = Way(2)
+    """An upstream of HTTP/2."""
+    comptime CACHED = Way(3)
+    """The cache, or an upstream of HTTP/1.1."""
+
+    comptime COUNT = 4
+
+    def prefix(self) -> StaticString:
+        """Gives what paths begin with that are answered so."""
+        comptime PREFIXES: List[StaticString] = [
+            "",
+            "/proxied",
+            "/over2",
+            "/cached",
+        ]
+        return materialize[PREFIXES]()[Int(self.number)]
+
+
+@fieldwise_init
 struct Asked(Copyable):
-    """A request, which no other one of the simulation is like."""
+    """A request; what is cached may be asked for more than once."""
 
     var id: Int
     var kind: AskedKind
@@ -27,11 +56,14 @@ struct Asked(Copyable):
     """How much content is asked for, or sent, in bytes."""
     var is_chunked: Bool
     var expects_continue: Bool
-    var is_proxied: Bool
-    """True if the server asks an upstream."""
+    var way: Way
+
+    def is_proxied(self) -> Bool:
+        """Tells whether the server may ask an upstream."""
+        return self.way != Way.SERVER
 
     def path(self) -> String:
-        var start = "/proxied" if self.is_proxied else ""
+        var start = self.way.prefix()
         if self.kind == AskedKind.CONTENT:
             return String(start, "/content/", self.id, "/", self.length)
         if self.kind == AskedKind.STREAM:
@@ -69,6 +101,10 @@ def upload_answer(id: Int, content: Span[UInt8, _]) -> String:
     return String(id, ":", len(content), ":", sum)
 
 
+comptime _SHARED_COUNT = 4
+# How many things there are that are cached.
+
+
 def choose_asked(mut dice: Dice, id: Int, length_max: Int) -> Asked:
     """Makes a request by chance, with at most so much content."""
     var kind = AskedKind.CONTENT
@@ -76,14 +112,53 @@ def choose_asked(mut dice: Dice, id: Int, length_max: Int) -> Asked:
         kind = AskedKind.STREAM
     elif dice.one_in(3):
         kind = AskedKind.UPLOAD
+    var way = Way.SERVER
+    if dice.one_in(2):
+        way = Way(UInt8(dice.between(1, Int(Way.COUNT) - 1)))
+    if way == Way.CACHED and kind != AskedKind.UPLOAD:
+        # The same for all who ask.
+        var shared_id = 1 + dice.below(_SHARED_COUNT)
+        var length = shared_id * 7_919 % (length_max + 1)
+        return Asked(shared_id, kind, length, False, False, way)
     return Asked(
         id,
         kind,
         dice.length(length_max),
         is_chunked=dice.one_in(2),
         expects_continue=dice.one_in(4),
-        is_proxied=dice.one_in(2),
+        way=way,
     )
+
+
+def id_of(line: String) -> Int:
+    """Reads the id in a request line for an upstream; -1 if there is none."""
+    var parts = line.split("/")
+    if len(parts) < 4:
+        return -1
+    var is_known = False
+    for number in range(1, Int(Way.COUNT)):
+        is_known |= Way(UInt8(number)).prefix() == String("/", parts[1])
+    if not is_known:
+        return -1
+    try:
+        return Int(String(parts[3]).split(" ")[0])
+    except error:
+        return -1
+
+
+def answer_of(line: String, content: Span[UInt8, _]) -> List[UInt8]:
+    """Makes the content of the right response to what an upstream is asked."""
+    var id = id_of(line)
+    if line.startswith("POST"):
+        return List(upload_answer(id, content).as_bytes())
+    var parts = line.split("/")
+    if len(parts) < 5:
+        return []
+    try:
+        var length = Int(String(parts[4]).split(" ")[0])
+        return content_of(id, min(max(length, 0), LENGTH_MAX))
+    except error:
+        return []
 
 
 def write_http1(mut out: Buffer, asked: Asked, mut dice: Dice, is_last: Bool):

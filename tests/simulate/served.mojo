@@ -13,10 +13,12 @@ from flare.http import (
     ok_stream,
 )
 from flare.http.message.body import Body
-from flare.http.proxy import ReverseProxy
+from flare.http.cache import CacheStore
+from flare.http.middleware import Cache
+from flare.http.proxy import ProxyConfig, ReverseProxy
 from flare.net import SocketAddr
 from tests.simulate.dice import Dice
-from tests.simulate.kernel import LENGTH_MAX
+from tests.simulate.kernel import HTTP2_PORT, LENGTH_MAX
 from tests.simulate.requests import content_of, upload_answer
 from tests.simulate.world import World
 
@@ -89,15 +91,25 @@ def _config_of(mut dice: Dice) -> ServerConfig:
     return config^
 
 
+def _http1_upstreams() -> List[String]:
+    return ["http://10.0.0.1:9001", "http://10.0.0.2:9002"]
+
+
 def serve(mut world: World) raises:
     """Serves until the world says that it is over."""
     var router = Router()
     router.get("/content/:id/:length", _content)
     router.get("/stream/:id/:length", _stream)
     router.post("/upload/:id", _upload)
-    router.fallback(
-        ReverseProxy(["http://10.0.0.1:9001", "http://10.0.0.2:9002"])
+    router.fallback(ReverseProxy(_http1_upstreams()))
+    var over_http2 = ProxyConfig()
+    over_http2.http2_prior_knowledge = True
+    router.any(
+        "/over2/*rest",
+        ReverseProxy(String("http://10.0.0.3:", HTTP2_PORT), over_http2^),
     )
+    var upstream = ReverseProxy(_http1_upstreams())
+    router.any("/cached/*rest", Cache(upstream^, CacheStore(octet_max=1 << 20)))
     var config = _config_of(world.kernel.dice)
     var server = HttpServer.bind(SocketAddr.localhost(80), config^)
     world.stop = server.shutdown_handle()

@@ -57,6 +57,7 @@ def sim_clock_gettime(clock: Int32, time: Memory) abi("C") -> Int32:
     var world = current_world()
     if not world:
         return Int32(_system(_CLOCK, Int(clock), time, 0))
+    world.value()[].note_look()
     var now_ns = world.value()[].kernel.now_ns
     # CLOCK_REALTIME, and its coarse form.
     if clock == 0 or clock == 5:

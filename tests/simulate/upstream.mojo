@@ -3,10 +3,11 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.sys.errno import EAGAIN
+from tests.simulate.actor import Answering
 from tests.simulate.dice import Dice
-from tests.simulate.kernel import Kernel, LENGTH_MAX
+from tests.simulate.kernel import Kernel
 from tests.simulate.message_reader import MessageReader, ReadMessage
-from tests.simulate.requests import content_of, upload_answer, write_chunks
+from tests.simulate.requests import answer_of, id_of, write_chunks
 from tests.simulate.seat import Seat
 
 comptime _PAUSE_NS_MAX = 50_000_000
@@ -33,10 +34,10 @@ struct UpstreamManner(Equatable, TrivialRegisterPassable):
     comptime COUNT = 6
 
 
-struct Upstream(Movable):
+struct Upstream(Answering):
     """What it has read, and what it is about to say."""
 
-    var seat: Seat
+    var _seat: Seat
     var begun: List[Int]
     """Ids of requests whose heads have come since this was looked at last."""
     var manner: UpstreamManner
@@ -49,7 +50,7 @@ struct Upstream(Movable):
 
     def __init__(out self, mut dice: Dice, end: Int):
         # It acts as soon as it is there.
-        self.seat = Seat(end, 0)
+        self._seat = Seat(end, 0)
         self.begun = []
         self.manner = UpstreamManner.POLITE
         if dice.one_in(3):
@@ -61,11 +62,19 @@ struct Upstream(Movable):
         self._left_count = dice.below(4)
         self._is_told = False
 
+    def seat(self) -> Seat:
+        return self._seat.copy()
+
+    def take_begun(mut self) -> List[Int]:
+        var begun = List[Int]()
+        swap(begun, self.begun)
+        return begun^
+
     def act(mut self, mut kernel: Kernel):
         """Does what it can do now, and says when it does more."""
-        self.seat.next_ns = Int.MAX
+        self._seat.next_ns = Int.MAX
         self._receive(kernel)
-        if not self.seat.is_over:
+        if not self._seat.is_over:
             self._send(kernel)
 
     def _receive(mut self, mut kernel: Kernel):
@@ -74,22 +83,22 @@ struct Upstream(Movable):
             var length = 8_192
             if kernel.dice.one_in(2):
                 length = kernel.dice.between(1, 8_192)
-            var count = kernel.read(self.seat.end, Span(room)[:length], False)
+            var count = kernel.read(self._seat.end, Span(room)[:length], False)
             if count == -EAGAIN:
                 break
             if count <= 0:
-                self.seat.leave(kernel, is_reset=False)
+                self._seat.leave(kernel, is_reset=False)
                 return
             self._reader.inbox.append(Span(room)[:count])
             if kernel.dice.one_in(4):
-                self.seat.wake_later(kernel, _PAUSE_NS_MAX)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 break
         self._note_head(kernel)
         while True:
             var read = self._reader.next()
             if not read:
                 if self._reader.problem.byte_length() > 0:
-                    self.seat.problem = self._reader.problem
+                    self._seat.problem = self._reader.problem
                 return
             self._is_told = False
             self._answer(kernel, read.value())
@@ -101,7 +110,7 @@ struct Upstream(Movable):
         if self._is_told or line.byte_length() == 0:
             return
         self._is_told = True
-        var id = _id_of(line)
+        var id = id_of(line)
         self.begun.append(id)
         if self._reader.waits_to_be_asked():
             if self.manner != UpstreamManner.IS_SILENT:
@@ -117,8 +126,16 @@ struct Upstream(Movable):
         """Writes the answer to a request that is complete."""
         if self._left_count < 0 or self.manner == UpstreamManner.IS_SILENT:
             return
-        var content = _answer_of(request)
+        var content = answer_of(request.start, request.content)
         var head = String("HTTP/1.1 200 OK\r\n")
+        if request.start.startswith("GET /cached"):
+            var fields = _freshness(kernel.dice, id_of(request.start))
+            if request.has_validator and kernel.dice.one_in(2):
+                self._outbox.write_string(
+                    "HTTP/1.1 304 Not Modified\r\n" + fields + "\r\n"
+                )
+                return
+            head += fields
         if self._left_count == 0 and self.manner != UpstreamManner.POLITE:
             self._left_count = -1
             if self.manner != UpstreamManner.CLOSES:
@@ -143,45 +160,33 @@ struct Upstream(Movable):
         while len(self._outbox) > 0:
             var length = kernel.dice.between(1, len(self._outbox))
             var count = kernel.write(
-                self.seat.end, self._outbox.span()[:length]
+                self._seat.end, self._outbox.span()[:length]
             )
             if count == -EAGAIN:
                 return
             if count < 0:
-                self.seat.leave(kernel, is_reset=False)
+                self._seat.leave(kernel, is_reset=False)
                 return
             self._outbox.consume(count)
             if kernel.dice.one_in(3):
-                self.seat.wake_later(kernel, _PAUSE_NS_MAX)
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 return
         if self._left_count < 0:
             if self.manner == UpstreamManner.RESETS:
-                kernel.reset_end(self.seat.end)
-            self.seat.leave(kernel, is_reset=False)
+                kernel.reset_end(self._seat.end)
+            self._seat.leave(kernel, is_reset=False)
 
 
-def _id_of(line: String) -> Int:
-    """Reads the id in a request line; -1 if there is none."""
-    var parts = line.split("/")
-    if len(parts) < 4 or String(parts[1]) != "proxied":
-        return -1
-    var text = String(parts[3]).split(" ")[0]
-    try:
-        return Int(text)
-    except error:
-        return -1
-
-
-def _answer_of(request: ReadMessage) -> List[UInt8]:
-    """Makes the content of the right response."""
-    var id = _id_of(request.start)
-    if request.start.startswith("POST"):
-        return List(upload_answer(id, request.content).as_bytes())
-    var parts = request.start.split("/")
-    if len(parts) < 5:
-        return []
-    try:
-        var length = Int(String(parts[4]).split(" ")[0])
-        return content_of(id, min(max(length, 0), LENGTH_MAX))
-    except error:
-        return []
+def _freshness(mut dice: Dice, id: Int) -> String:
+    """Says how long an answer may be kept, in some of the ways that there are."""
+    var choice = dice.below(6)
+    var fields = String()
+    if choice > 0:
+        fields += String('ETag: "', id, '"\r\n')
+    if choice < 3:
+        fields += "Cache-Control: max-age=60\r\n"
+    elif choice == 3:
+        fields += "Cache-Control: max-age=0\r\n"
+    elif choice == 4:
+        fields += "Cache-Control: no-store\r\n"
+    return fields^

@@ -2,15 +2,25 @@
 
 from flare.bytes.checked import *
 from flare.http import ShutdownHandle
-from tests.simulate.actor import Actor
+from tests.simulate.actor import Actor, Answering, Asking
 from tests.simulate.http1_client import Http1Client
 from tests.simulate.http2_client import Http2Client
-from tests.simulate.kernel import FIRST_NUMBER, FileKind, Kernel, START_NS
+from tests.simulate.http2_upstream import Http2Upstream
+from tests.simulate.kernel import (
+    FIRST_NUMBER,
+    FileKind,
+    HTTP2_PORT,
+    Kernel,
+    START_NS,
+)
 from tests.simulate.requests import Asked, AskedKind
 from tests.simulate.upstream import Upstream
+from std.os import abort
 
 comptime _ROUND_COUNT_MAX = 200_000
 # No scenario takes a hundredth of that: one that does goes round in circles.
+
+comptime _LOOK_COUNT_MAX = 1_000_000
 
 comptime _SILENCE_NS_MAX = 600_000_000_000
 # How long a server may hold a connection when nobody does anything any more.
@@ -24,12 +34,16 @@ struct World(Movable):
     var http2_clients: List[Http2Client]
     var upstreams: List[Upstream]
     """Connections to upstreams that were made."""
+    var http2_upstreams: List[Http2Upstream]
     var _counts: Dict[Int, Int]
     # How often upstreams were asked, by id.
     var problem: String
     """What went wrong first; empty if nothing did."""
     var stop: Optional[ShutdownHandle]
     var round_count: Int
+    var _seed: UInt64
+    var _look_count: Int
+    # How often the program has looked at the clock since it waited last.
     var traces: Bool
     """True to print what the program is told."""
     var _is_stopping: Bool
@@ -42,10 +56,13 @@ struct World(Movable):
         self.http1_clients = []
         self.http2_clients = []
         self.upstreams = []
+        self.http2_upstreams = []
         self._counts = {}
         self.problem = String()
         self.stop = None
         self.round_count = 0
+        self._seed = seed
+        self._look_count = 0
         self.traces = False
         self._is_stopping = False
         self._drain_ns = Int.MAX
@@ -67,12 +84,20 @@ struct World(Movable):
             var micros = (self.kernel.now_ns - START_NS) // 1_000
             self.problem = String(what, ", at ", micros, " us")
 
+    def note_look(mut self):
+        """Takes note that the program has looked at the clock: one that does
+        nothing else will not come back to be judged."""
+        self._look_count += 1
+        if self._look_count > _LOOK_COUNT_MAX:
+            abort(String("seed ", self._seed, " failed: it never waits"))
+
     def wait(mut self, epoll: Int, capacity: Int, timeout_ms: Int) -> List[Int]:
         """Lets time pass and actors act until the program has something to do,
         or has waited for `timeout_ms`. Gives indices of files."""
         var end_ns = Int.MAX
         if timeout_ms >= 0:
             end_ns = self.kernel.now_ns + timeout_ms * 1_000_000
+        self._look_count = 0
         # What the program has done took a moment, too.
         self.kernel.now_ns += self.kernel.dice.below(100_000)
         while True:
@@ -153,10 +178,9 @@ struct World(Movable):
         var earliest = min(
             _earliest(self.http1_clients), _earliest(self.http2_clients)
         )
-        earliest = min(earliest, self._drain_ns)
-        for index in range(len(self.upstreams)):
-            earliest = min(earliest, self.upstreams.at(index).seat.next_ns)
-        return earliest
+        earliest = min(earliest, _earliest(self.upstreams))
+        earliest = min(earliest, _earliest(self.http2_upstreams))
+        return min(earliest, self._drain_ns)
 
     def _act(mut self):
         """Has all act to whom something has happened, or whose time has come."""
@@ -167,23 +191,23 @@ struct World(Movable):
         elif second.byte_length() > 0:
             self.fail("client of HTTP/2: " + second)
         for end in self.kernel.dialled:
-            self.upstreams.append(Upstream(self.kernel.dice, end))
+            if self.kernel.dialled_port(end) == HTTP2_PORT:
+                self.http2_upstreams.append(Http2Upstream(self.kernel, end))
+            else:
+                self.upstreams.append(Upstream(self.kernel.dice, end))
         self.kernel.dialled.clear()
-        for index in range(len(self.upstreams)):
-            ref upstream = self.upstreams.at(index)
-            if upstream.seat.is_due(self.kernel):
-                upstream.act(self.kernel)
-                self._note_upstream(index)
+        var begun = List[Int]()
+        var third = _let_answer(self.upstreams, self.kernel, begun)
+        var fourth = _let_answer(self.http2_upstreams, self.kernel, begun)
+        if third.byte_length() > 0:
+            self.fail("upstream: " + third)
+        elif fourth.byte_length() > 0:
+            self.fail("upstream of HTTP/2: " + fourth)
+        self._note_begun(begun)
         self.kernel.news.clear()
 
-    def _note_upstream(mut self, index: Int):
-        """Looks at what an upstream was asked: never twice for an upload."""
-        ref upstream = self.upstreams.at(index)
-        var problem = upstream.seat.problem.copy()
-        var begun = List[Int]()
-        swap(begun, upstream.begun)
-        if problem.byte_length() > 0:
-            self.fail("upstream: " + problem)
+    def _note_begun(mut self, begun: List[Int]):
+        """Looks at what upstreams were asked: never twice for an upload."""
         for client in range(len(self.http1_clients)):
             if self.http1_clients.at(client).speaks_ill():
                 # It may ask for anything.
@@ -226,6 +250,17 @@ def _earliest[A: Actor](actors: List[A]) -> Int:
     return earliest
 
 
+def _let_answer[
+    U: Answering
+](mut upstreams: List[U], mut kernel: Kernel, mut begun: List[Int]) -> String:
+    """Has those act who have something to do; says what they were asked, and what
+    the last of them finds wrong."""
+    var problem = _let_act(upstreams, kernel)
+    for index in range(len(upstreams)):
+        begun.extend(upstreams.at(index).take_begun())
+    return problem^
+
+
 def _let_act[A: Actor](mut actors: List[A], mut kernel: Kernel) -> String:
     """Has those act who have something to do, and says what the last of them finds
     wrong."""
@@ -239,7 +274,7 @@ def _let_act[A: Actor](mut actors: List[A], mut kernel: Kernel) -> String:
     return problem^
 
 
-def _find[A: Actor](actors: List[A], id: Int) -> Optional[Asked]:
+def _find[A: Asking](actors: List[A], id: Int) -> Optional[Asked]:
     for index in range(len(actors)):
         var asked = actors.at(index).asked(id)
         if asked:
@@ -247,7 +282,7 @@ def _find[A: Actor](actors: List[A], id: Int) -> Optional[Asked]:
     return None
 
 
-def _is_left_waiting[A: Actor](actors: List[A]) -> Bool:
+def _is_left_waiting[A: Asking](actors: List[A]) -> Bool:
     for index in range(len(actors)):
         ref actor = actors.at(index)
         if actor.is_judged() and not actor.is_content():
@@ -255,20 +290,20 @@ def _is_left_waiting[A: Actor](actors: List[A]) -> Bool:
     return False
 
 
-def _requests_of[A: Actor](actors: List[A]) -> Int:
+def _requests_of[A: Asking](actors: List[A]) -> Int:
     var count = 0
     for index in range(len(actors)):
         count += actors.at(index).request_count()
     return count
 
 
-def _answers_of[A: Actor](actors: List[A]) -> Int:
+def _answers_of[A: Asking](actors: List[A]) -> Int:
     var count = 0
     for index in range(len(actors)):
         count += actors.at(index).answered_count()
     return count
 
 
-def _excuse[A: Actor](mut actors: List[A]):
+def _excuse[A: Asking](mut actors: List[A]):
     for index in range(len(actors)):
         actors.at(index).excuse()
