@@ -2,7 +2,8 @@
 
 A server, its clients and its network are one program, in which time passes only
 when it is waited for (tests/simulate). The same seed is the same world. What fails is
-named by its seed, and `build/simulate/simulate SEED 1` repeats it.
+named by its seed: `build/simulate/simulate SEED trace` repeats it, and `shrink` looks
+for the clients that it takes.
 """
 
 import argparse

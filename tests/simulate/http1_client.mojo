@@ -67,7 +67,7 @@ struct Http1Client(Asking):
     # Whether it may be too slow through no fault of its own.
     var _is_excused: Bool
 
-    def __init__(out self, mut kernel: Kernel, first_id: Int):
+    def __init__(out self, mut kernel: Kernel, first_id: Int, asked_max: Int):
         ref dice = kernel.dice
         self._seat = Seat(NOBODY, kernel.now_ns + dice.below(100_000_000))
         self._is_excused = kernel.weather.is_slow
@@ -80,7 +80,7 @@ struct Http1Client(Asking):
         self._sent_len = 0
         self._starts = []
         self._pipelines = dice.one_in(2)
-        var count = dice.between(1, 6)
+        var count = min(dice.between(1, 6), asked_max)
         for index in range(count):
             self._starts.append(len(self._script))
             self._asked.append(

@@ -100,7 +100,7 @@ struct Http2Client(Asking):
     var _input: Buffer
     var _outbox: Buffer
 
-    def __init__(out self, mut kernel: Kernel, first_id: Int):
+    def __init__(out self, mut kernel: Kernel, first_id: Int, asked_max: Int):
         ref dice = kernel.dice
         self._seat = Seat(NOBODY, kernel.now_ns + dice.below(100_000_000))
         self.manner = Http2Manner.POLITE
@@ -113,7 +113,7 @@ struct Http2Client(Asking):
         limits.stream_window = 1 << dice.between(6, 16)
         self._session = Http2Session(Http2Role.CLIENT, limits, 0)
         self._streams = []
-        for index in range(dice.between(1, 12)):
+        for index in range(min(dice.between(1, 12), asked_max)):
             var asked = choose_asked(
                 dice, first_id + index, kernel.weather.length_max
             )

@@ -15,15 +15,38 @@ from tests.simulate.kernel import (
 )
 from tests.simulate.requests import Asked, AskedKind
 from tests.simulate.upstream import Upstream
+from std.bit import pop_count
 from std.os import abort
 
 comptime _ROUND_COUNT_MAX = 200_000
 # No scenario takes a hundredth of that: one that does goes round in circles.
 
+comptime _CLIENT_COUNT_MAX = 6
+
 comptime _LOOK_COUNT_MAX = 1_000_000
 
 comptime _SILENCE_NS_MAX = 600_000_000_000
 # How long a server may hold a connection when nobody does anything any more.
+
+
+@fieldwise_init
+struct Cast(TrivialRegisterPassable):
+    """Who of a seed's clients is there: all, or some of them to find out who is needed
+    for something to go wrong."""
+
+    var members: Int
+    """A bit for each."""
+    var asked_max: Int
+    """How many requests each has at most."""
+
+    comptime ALL = Cast((1 << _CLIENT_COUNT_MAX) - 1, 12)
+
+    def has(self, index: Int) -> Bool:
+        return (self.members >> index) & 1 == 1
+
+    def size(self) -> Int:
+        """Tells how large it is, to compare casts: clients count most."""
+        return pop_count(self.members) * 100 + self.asked_max
 
 
 struct World(Movable):
@@ -51,7 +74,7 @@ struct World(Movable):
     # When the server is told to stop though there may be work.
     var _quiet_since_ns: Int
 
-    def __init__(out self, seed: UInt64):
+    def __init__(out self, seed: UInt64, cast: Cast = Cast.ALL):
         self.kernel = Kernel(seed)
         self.http1_clients = []
         self.http2_clients = []
@@ -67,13 +90,19 @@ struct World(Movable):
         self._is_stopping = False
         self._drain_ns = Int.MAX
         self._quiet_since_ns = 0
-        for index in range(self.kernel.dice.between(1, 6)):
+        for index in range(self.kernel.dice.between(1, _CLIENT_COUNT_MAX)):
             var first_id = 1_000 * (index + 1)
-            if self.kernel.dice.one_in(3):
-                self.http2_clients.append(Http2Client(self.kernel, first_id))
+            var is_http2 = self.kernel.dice.one_in(3)
+            if not cast.has(index):
+                continue
+            if is_http2:
+                self.http2_clients.append(
+                    Http2Client(self.kernel, first_id, cast.asked_max)
+                )
             else:
-                self.http1_clients.append(Http1Client(self.kernel, first_id))
-
+                self.http1_clients.append(
+                    Http1Client(self.kernel, first_id, cast.asked_max)
+                )
         if self.kernel.dice.one_in(4):
             self._drain_ns = self.kernel.now_ns + self.kernel.dice.below(
                 500_000_000
