@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gen_grpc_files
 import pytest
 from commands import ROOT, flare
 from mojo_flare.outcome import CommandError
@@ -126,8 +127,10 @@ def test_the_module_of_the_tests_is_what_is_made(tmp_path: Path) -> None:
 @needs_protoc
 def test_services_are_traits_in_a_module_of_their_own(tmp_path: Path) -> None:
     here = ROOT / "tests" / "grpc"
-    command.proto([here / "route_guide.proto"], [here], tmp_path / "made")
+    files = [here / "route_guide.proto", here / "names.proto"]
+    command.proto(files, [here], tmp_path / "made")
     made = ["route_guide_pb", "route_guide_grpc", "route_guide_client", "__init__"]
+    made += ["names_pb", "names_grpc"]
     for name in (f"{one}.mojo" for one in made):
         assert (tmp_path / "made" / name).read_text() == (
             here / "messages" / name
@@ -351,3 +354,9 @@ def test_comments_become_docstrings(text: str, lines: list[str]) -> None:
 
 def test_modules_have_names_that_programs_can_import() -> None:
     assert names.module("a-b/class/1.proto") == ["a_b", "class_", "_1_pb"]
+
+
+@needs_protoc
+def test_own_services_carry_what_describes_them() -> None:
+    for module, constants in gen_grpc_files.MODULES.items():
+        assert (ROOT / module).read_text() == gen_grpc_files.text_of(constants)

@@ -44,7 +44,7 @@ def proto(
     """
     roots = [root.resolve() for root in includes or [Path()]]
     wanted = [_name_below(path, roots) for path in files]
-    made = generate(_descriptors(roots, [path.resolve() for path in files]), wanted)
+    made = generate(read_descriptors(roots, [path.resolve() for path in files]), wanted)
     for name, text in made.items():
         path = out / name
         if path.name == "__init__.mojo" and path.exists():
@@ -68,7 +68,7 @@ def _name_below(path: Path, roots: list[Path]) -> str:
     )
 
 
-def _descriptors(roots: list[Path], paths: list[Path]):
+def read_descriptors(roots: list[Path], paths: list[Path]):
     """Has protoc read the files; gives what they and their imports describe."""
     if importlib.util.find_spec("grpc_tools") is None:
         raise CommandError(

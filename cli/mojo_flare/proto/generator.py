@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mojo_flare.outcome import CommandError
 from mojo_flare.proto import names
+from mojo_flare.proto.descriptors import quoted_set
 from mojo_flare.proto.graph import recursive_groups
 from mojo_flare.proto.layout import WIDTH, call, docstring
 
@@ -436,7 +437,18 @@ class Services(Module):
         ]
         if lines := self._import_lines()[1:]:
             head += lines
-        return "\n".join([*head, "from std.memory import ArcPointer", *body]) + "\n"
+        head += ["from std.memory import ArcPointer", "", *self._described()]
+        return "\n".join([*head, *body]) + "\n"
+
+    def _described(self) -> list[str]:
+        """Writes the file and what it imports as a constant."""
+        return [
+            f"# {self.file.name} and what it imports, for reflection: a",
+            "# `FileDescriptorSet` in base64.",
+            "comptime _FILES = StaticString(",
+            *quoted_set(self.index.files, self.file.name),
+            ")",
+        ]
 
     def _trait(self, place: int, service, methods: "list[Rpc]") -> list[str]:
         lines = [f"trait {names.type_name([service.name])}(Deinitable, Movable):"]
@@ -476,6 +488,7 @@ class Services(Module):
         lines += [
             f'    """Adds the methods of {full}."""',
             "    var shared = ArcPointer(service^)",
+            *call(4, "services.describe(", [f'"{full}"', "_FILES"], ")"),
         ]
         for rpc in methods:
             path = f'"/{full}/{rpc.descriptor.name}"'

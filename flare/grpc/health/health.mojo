@@ -7,6 +7,7 @@ from flare.grpc.health.messages import (
     HealthCheckResponse,
     ServingStatus,
 )
+from flare.grpc.health.own_file import HEALTH_FILE
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.services import GrpcServices
@@ -197,6 +198,7 @@ def add_health(mut services: GrpcServices, state: HealthState) raises:
         Error: If it is there already.
     """
     var shared = ArcPointer(_Health(state))
+    services.describe("grpc.health.v1.Health", HEALTH_FILE)
     services.unary_method[_Health.check](
         "/grpc.health.v1.Health/Check", shared, may_block=False
     )

@@ -25,6 +25,7 @@ from flare.grpc.core.timeout import TIMEOUT_FIELD, parse_timeout
 from flare.grpc.server.call import GrpcCall, NO_DEADLINE_NS
 from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.config import GrpcConfig
+from flare.grpc.server.described import Described
 from flare.grpc.server.interceptor import GrpcInterceptor, Interceptors
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.methods import (
@@ -81,6 +82,7 @@ struct GrpcServices(Handler, HoldsHandler):
     var _methods: OwnedPointer[MethodTable]
     var _interceptors: Interceptors
     var _threads: Optional[CallThreads]
+    var _described: ArcPointer[Described]
 
     def __init__(out self, config: GrpcConfig = GrpcConfig()):
         """Makes a handler without methods; what is not gRPC is answered with
@@ -108,6 +110,7 @@ struct GrpcServices(Handler, HoldsHandler):
         self._methods = OwnedPointer(MethodTable())
         self._interceptors = Interceptors()
         self._threads = _make_threads(config.stream_threads)
+        self._described = ArcPointer(Described())
 
     def intercept[I: GrpcInterceptor](mut self, var interceptor: I):
         """Adds what is done before and behind every call; the first one that is
@@ -144,7 +147,7 @@ struct GrpcServices(Handler, HoldsHandler):
             Error: If this is no path, or has a method.
         """
         # SAFETY: the function has no service, and reads none.
-        self._methods[].add(
+        self._add(
             Method(
                 path^,
                 GrpcKind.UNARY,
@@ -172,7 +175,7 @@ struct GrpcServices(Handler, HoldsHandler):
             Error: If this is no path, or has a method.
         """
         # SAFETY: as for `unary`.
-        self._methods[].add(
+        self._add(
             Method(
                 path^,
                 kind,
@@ -213,7 +216,7 @@ struct GrpcServices(Handler, HoldsHandler):
             Error: If this is no path, or has a method.
         """
         var kept = self._methods[].keep(service)
-        self._methods[].add(
+        self._add(
             Method(
                 path^,
                 GrpcKind.UNARY,
@@ -263,9 +266,24 @@ struct GrpcServices(Handler, HoldsHandler):
             " method: see the trait of the service"
         )
         var kept = self._methods[].keep(service)
-        self._methods[].add(
-            Method(path^, kind, False, kept, None, begin_method[method])
-        )
+        self._add(Method(path^, kind, False, kept, None, begin_method[method]))
+
+    def _add(mut self, var method: Method) raises:
+        var path = method.path
+        self._methods[].add(method^)
+        self._described[].add_method(path)
+
+    def describe(mut self, service: StringSpan, files: StaticString):
+        """Keeps what describes a service for `flare.grpc.reflection`, as generated
+        code does; nothing is read of it before somebody asks.
+
+        Args:
+            service: The full name, which is listed, too, if it has no method.
+            files: A `FileDescriptorSet` in base64, where ends of lines do not
+                count: the service's file and all that it imports.
+        """
+        self._described[].add_service(service)
+        self._described[].files.append(files)
 
     def serve(self, req: Request) raises -> Response:
         """Answers a call, or lets the handler beside answer.

@@ -21,13 +21,19 @@ from flare.grpc import (
     Replies,
 )
 from flare.grpc.health import HealthState, add_health
+from flare.grpc.reflection import add_reflection
 from flare.http import Request, Response, Router, ServerConfig, ok
 from flare.protobuf import Empty
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from std.sys import argv
 from std.time import sleep
-from tests.grpc.messages.route_guide_grpc import RouteGuide, add_route_guide
+from tests.grpc.messages.route_guide_grpc import (
+    Nothing,
+    RouteGuide,
+    add_nothing,
+    add_route_guide,
+)
 from tests.grpc.messages.route_guide_pb import (
     Feature,
     Point,
@@ -262,6 +268,13 @@ struct Guide(RouteGuide):
         return Empty()
 
 
+@fieldwise_init
+struct Idle(Nothing):
+    """A service without a method."""
+
+    pass
+
+
 def _fail() raises:
     raise Error("a secret of the server")
 
@@ -334,6 +347,9 @@ def main() raises:
     health.set_serving("routeguide.RouteGuide", True)
     health.set_serving("broken", False)
     add_health(services, health)
+    # What is added behind it is described, too.
+    add_reflection(services)
+    add_nothing(services, Idle())
     var server = tls.bind(UInt16(Int(String(argv()[1]))), config^)
     print("listening on", server.local_addr(), flush=True)
     server.serve(services^)
