@@ -125,13 +125,23 @@ def test_the_module_of_the_tests_is_what_is_made(tmp_path: Path) -> None:
 
 
 @needs_protoc
-def test_services_are_traits_in_a_module_of_their_own(tmp_path: Path) -> None:
-    here = ROOT / "tests" / "grpc"
-    files = [here / "route_guide.proto", here / "names.proto"]
-    command.proto(files, [here], tmp_path / "made")
-    made = ["route_guide_pb", "route_guide_grpc", "route_guide_client", "__init__"]
-    made += ["names_pb", "names_grpc"]
-    for name in (f"{one}.mojo" for one in made):
+@pytest.mark.parametrize(
+    ("folder", "files", "made"),
+    [
+        ("tests/grpc", ["route_guide", "names"], "route_guide_pb route_guide_grpc"
+         " route_guide_client names_pb names_grpc"),
+        ("examples/route_guide", ["route_guide"], "route_guide_pb route_guide_grpc"
+         " route_guide_client"),
+        ("examples/inference", ["open_inference"], "open_inference_pb"
+         " open_inference_grpc open_inference_client"),
+    ],
+)
+def test_services_are_traits_in_a_module_of_their_own(
+    tmp_path: Path, folder: str, files: list[str], made: str
+) -> None:
+    here = ROOT / folder
+    command.proto([here / f"{one}.proto" for one in files], [here], tmp_path / "made")
+    for name in (f"{one}.mojo" for one in [*made.split(), "__init__"]):
         assert (tmp_path / "made" / name).read_text() == (
             here / "messages" / name
         ).read_text()
