@@ -26,6 +26,7 @@ class Template(str, Enum):
     API = "api"
     REALTIME = "realtime"
     GATEWAY = "gateway"
+    GRPC = "grpc"
 
 
 def new(
@@ -46,6 +47,8 @@ def new(
     realtime: a page whose visitors talk by WebSocket, and a feed of events.
 
     gateway: stands before another service, with its own login and limits.
+
+    grpc: a service of gRPC from a .proto file, with health and reflection.
 
     [bold]Examples[/bold]
 

@@ -132,6 +132,8 @@ def test_the_module_of_the_tests_is_what_is_made(tmp_path: Path) -> None:
          " route_guide_client names_pb names_grpc"),
         ("examples/route_guide", ["route_guide"], "route_guide_pb route_guide_grpc"
          " route_guide_client"),
+        ("cli/mojo_flare/templates/grpc", ["greeter"], "greeter_pb greeter_grpc"
+         " greeter_client"),
         ("examples/inference", ["open_inference"], "open_inference_pb"
          " open_inference_grpc open_inference_client"),
     ],
@@ -143,7 +145,7 @@ def test_services_are_traits_in_a_module_of_their_own(
     command.proto([here / f"{one}.proto" for one in files], [here], tmp_path / "made")
     for name in (f"{one}.mojo" for one in [*made.split(), "__init__"]):
         assert (tmp_path / "made" / name).read_text() == (
-            here / "messages" / name
+            next(here.rglob("messages")) / name
         ).read_text()
 
 

@@ -164,7 +164,7 @@ def test_what_the_convention_takes(tmp_path, text):
     check_convention(path)
 
 
-@pytest.mark.parametrize("template", ["hello", "api", "realtime", "gateway"])
+@pytest.mark.parametrize("template", ["hello", "api", "realtime", "gateway", "grpc"])
 def test_templates_keep_to_the_convention(template):
     check_convention(ROOT / "cli" / "mojo_flare" / "templates" / template / "main.mojo")
 
