@@ -162,18 +162,44 @@ comptime _KINDS = StaticString(
 )
 
 
-def kind_of(name: Span[UInt8, _]) -> UInt8:
-    """Tells what a field is to HTTP/2: one of `FieldKind`."""
+def _mark(name: Span[UInt8, _]) -> UInt64:
+    """Gives one of 64 bits, by the length and the first octet of a name."""
+    return UInt64(1) << UInt64((len(name) + Int(name.at(0))) & 63)
+
+
+def _make_marks() -> UInt64:
+    var marks = UInt64(0)
     var text = _KINDS.as_bytes()
     var start = 0
     while start < len(text):
         var end = start
-        while text.at(end) != 9:
+        while text[end] != 9:
             end += 1
-        if same_octets(text.between(start, end), name):
-            return text.at(end + 1) - 65
+        marks |= _mark(text[start:end])
         start = end + 3
-    if len(name) > 0 and name.at(0) == 58:
+    return marks
+
+
+# The bits of all names of `_KINDS`: three of four other names have none of them,
+# and need not be compared with any.
+comptime _MARKS = _make_marks()
+
+
+def kind_of(name: Span[UInt8, _]) -> UInt8:
+    """Tells what a field is to HTTP/2: one of `FieldKind`."""
+    if len(name) == 0:
+        return FieldKind.OTHER
+    if _mark(name) & _MARKS != 0:
+        var text = _KINDS.as_bytes()
+        var start = 0
+        while start < len(text):
+            var end = start
+            while text.at(end) != 9:
+                end += 1
+            if same_octets(text.between(start, end), name):
+                return text.at(end + 1) - 65
+            start = end + 3
+    if name.at(0) == 58:
         return FieldKind.PSEUDO_UNKNOWN
     return FieldKind.OTHER
 

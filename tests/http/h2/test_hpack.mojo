@@ -9,6 +9,7 @@ from flare.http.h2.hpack_encoder import (
     append_integer,
     indexing_of,
 )
+from flare.http.h2.hpack_table import FieldKind, kind_of
 from flare.http.h2.huffman import (
     HUFFMAN_BROKEN,
     huffman_decode,
@@ -397,3 +398,42 @@ def test_what_is_kept_of_a_field() raises:
         assert_true(indexing_of(name.as_bytes()) == Indexing.NOT_KEPT, name)
     for name in [StaticString(""), "a", "accept", "cookie2", "user-agent"]:
         assert_true(indexing_of(name.as_bytes()) == Indexing.KEPT, name)
+
+
+@fieldwise_init
+struct _Kind(Copyable, Movable):
+    var name: StaticString
+    var kind: UInt8
+
+
+def test_kinds_of_names() raises:
+    var rows: List[_Kind] = [
+        _Kind(":authority", FieldKind.AUTHORITY),
+        _Kind(":method", FieldKind.METHOD),
+        _Kind(":path", FieldKind.PATH),
+        _Kind(":scheme", FieldKind.SCHEME),
+        _Kind(":status", FieldKind.STATUS),
+        _Kind(":protocol", FieldKind.PROTOCOL),
+        _Kind(":other", FieldKind.PSEUDO_UNKNOWN),
+        _Kind(":methoD", FieldKind.PSEUDO_UNKNOWN),
+        _Kind(":", FieldKind.PSEUDO_UNKNOWN),
+        _Kind("content-length", FieldKind.CONTENT_LENGTH),
+        _Kind("host", FieldKind.HOST),
+        _Kind("cookie", FieldKind.COOKIE),
+        _Kind("te", FieldKind.TE),
+        _Kind("connection", FieldKind.OF_CONNECTION),
+        _Kind("keep-alive", FieldKind.OF_CONNECTION),
+        _Kind("proxy-connection", FieldKind.OF_CONNECTION),
+        _Kind("transfer-encoding", FieldKind.OF_CONNECTION),
+        _Kind("upgrade", FieldKind.OF_CONNECTION),
+        _Kind("priority", FieldKind.PRIORITY),
+        _Kind("expect", FieldKind.EXPECT),
+        _Kind("user-agent", FieldKind.OTHER),
+        _Kind("etag", FieldKind.OTHER),
+        _Kind("ta", FieldKind.OTHER),
+        _Kind("grpc-status", FieldKind.OTHER),
+        _Kind("t", FieldKind.OTHER),
+        _Kind("", FieldKind.OTHER),
+    ]
+    for row in rows:
+        assert_equal(kind_of(row.name.as_bytes()), row.kind, row.name)
