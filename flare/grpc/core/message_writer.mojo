@@ -31,8 +31,7 @@ def begin_message(mut out: Buffer) -> Int:
         between.
     """
     var start = len(out)
-    for _ in range(PREFIX_LEN):
-        out.append_octet(0)
+    out.append_literal["\0\0\0\0\0"]()
     return start
 
 

@@ -10,12 +10,6 @@ from flare.http.message.header_map import HeaderError, HeaderMap
 comptime _BINARY_SUFFIX = StaticString("-bin")
 comptime _RESERVED_PREFIX = StaticString("grpc-")
 
-# What HTTP and gRPC themselves need; each name stands between commas.
-comptime _RESERVED = StaticString(
-    ",connection,content-length,content-type,date,host,keep-alive,"
-    "proxy-connection,te,trailer,transfer-encoding,upgrade,"
-)
-
 
 @fieldwise_init
 struct MetadataError(Copyable, Movable, Writable):
@@ -273,15 +267,35 @@ def is_metadata_name(name: Span[UInt8, _]) -> Bool:
         name.before(len(prefix)), prefix
     ):
         return False
-    var known = _RESERVED.as_bytes()
-    var start = 1
-    for index in range(1, len(known)):
-        if known.at(index) != 44:
-            continue
-        if equals_ignore_case(known.between(start, index), name):
+    return not _is_of_http(name)
+
+
+def _is_of_http(name: Span[UInt8, _]) -> Bool:
+    """Tells whether HTTP or gRPC itself needs a field. A name is compared with those
+    alone that are as long."""
+    match len(name):
+        case 2:
+            return _is(name, "te")
+        case 4:
+            return _is(name, "date") or _is(name, "host")
+        case 7:
+            return _is(name, "trailer") or _is(name, "upgrade")
+        case 10:
+            return _is(name, "connection") or _is(name, "keep-alive")
+        case 12:
+            return _is(name, "content-type")
+        case 14:
+            return _is(name, "content-length")
+        case 16:
+            return _is(name, "proxy-connection")
+        case 17:
+            return _is(name, "transfer-encoding")
+        case _:
             return False
-        start = index + 1
-    return True
+
+
+def _is(name: Span[UInt8, _], known: StaticString) -> Bool:
+    return equals_ignore_case(name, known.as_bytes())
 
 
 def check_metadata_name(name: StringSpan) raises MetadataError:

@@ -347,7 +347,8 @@ def append_status(
     Raises:
         HeaderError: If they are too long for a field section.
     """
-    fields.append(STATUS_FIELD, _number_text(status.code))
+    # Literal text, and digits.
+    fields.unsafe_append_judged(STATUS_FIELD, _number_text(status.code))
     if status.message.byte_length() > 0:
         fields.append(MESSAGE_FIELD, encode_message(status.message))
     if len(status.details) > 0:

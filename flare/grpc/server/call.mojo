@@ -18,6 +18,9 @@ from flare.protobuf.reader import decode
 from flare.protobuf.writer import encode_into
 from flare.sys.clock import monotonic_ns
 
+comptime _REPLY_LEN = 128
+# Bytes of replies for which there is room at first.
+
 comptime NO_DEADLINE_NS = Int.MAX
 """Stands for a caller that has named no deadline."""
 
@@ -96,7 +99,7 @@ struct GrpcCall(Movable):
         self._threads = None
         self._accepts_gzip = False
         self._send_len_max = send_len_max
-        self.out = Buffer()
+        self.out = Buffer(_REPLY_LEN)
         self.reply_count = 0
         self.status = None
 

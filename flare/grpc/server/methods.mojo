@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
@@ -156,14 +157,18 @@ struct _Service(Movable):
 
 
 struct MethodTable(Movable, Sized):
-    """Methods in the order of their paths."""
+    """Methods in the order of their paths, and places by what `_hash` gives."""
 
     var _methods: List[Method]
     var _services: List[_Service]
+    # One and more of an index each, 0 for none: at least twice as many places as
+    # methods, a power of two. A path stands at its hash or behind it.
+    var _places: List[Int]
 
     def __init__(out self):
         self._methods = []
         self._services = []
+        self._places = []
 
     def __len__(self) -> Int:
         return len(self._methods)
@@ -190,15 +195,32 @@ struct MethodTable(Movable, Sized):
         ):
             raise Error("the method ", method.path, " is there twice")
         self._methods.insert(index, method^)
+        self._hash_all()
+
+    def _hash_all(mut self):
+        var count = 4
+        while count < 2 * len(self._methods):
+            count *= 2
+        self._places = List[Int](length=count, fill=0)
+        for index in range(len(self._methods)):
+            var place = _hash(self._methods.at(index).path.as_bytes())
+            while self._places.at(place & (count - 1)) != 0:
+                place += 1
+            self._places.at(place & (count - 1)) = index + 1
 
     def find(self, path: Span[UInt8, _]) -> Int:
         """Finds a method's index; -1 if there is none of this path."""
-        var index = self._place(path)
-        if index < len(self._methods) and (
-            _compare(self._methods.at(index).path.as_bytes(), path) == 0
-        ):
-            return index
-        return -1
+        if len(self._places) == 0:
+            return -1
+        var place = _hash(path)
+        while True:
+            var index = self._places.at(place & (len(self._places) - 1)) - 1
+            if index < 0 or same_octets(
+                self._methods.at(index).path.as_bytes(), path
+            ):
+                return index
+            # Some place is empty, since half of them are.
+            place += 1
 
     def at(ref self, index: Int) -> ref[self._methods[0]] Method:
         return self._methods.at(index)
@@ -234,6 +256,15 @@ struct MethodTable(Movable, Sized):
             else:
                 high = middle
         return low
+
+
+def _hash(path: Span[UInt8, _]) -> Int:
+    """Mixes the length and the last octets, in which paths differ; who knows it
+    can have a few compared that are there, and add none."""
+    var mixed = UInt64(len(path))
+    for index in range(max(0, len(path) - 8), len(path)):
+        mixed = (mixed ^ UInt64(path.at(index))) * 0x100_0000_01B3
+    return Int(mixed >> 40)
 
 
 def _compare(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:

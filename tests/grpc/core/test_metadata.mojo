@@ -92,6 +92,33 @@ def test_what_a_peer_sends() raises:
     assert_false("grpc-timeout" in read, "reserved")
 
 
+def test_what_belongs_to_http_is_no_metadata() raises:
+    var fields = HeaderMap()
+    var own: List[String] = [
+        "connection",
+        "content-length",
+        "content-type",
+        "date",
+        "host",
+        "keep-alive",
+        "proxy-connection",
+        "TE",
+        "trailer",
+        "Transfer-Encoding",
+        "upgrade",
+    ]
+    for name in own:
+        fields.append(name, "x")
+    var others: List[String] = ["tx", "dates", "upgrades", "content-types"]
+    for name in others:
+        fields.append(name, "x")
+    var read = Metadata()
+    read.take_fields(fields.lines_fields())
+    assert_equal(len(read), len(others))
+    for index in range(len(others)):
+        assert_equal(String(read.name(index)), others[index])
+
+
 def test_base64_with_and_without_padding() raises:
     var texts: List[String] = ["", "AQ", "AQ==", "AQI", "AQI=", "AQID"]
     var lengths: List[Int] = [0, 1, 1, 2, 2, 3]

@@ -52,3 +52,16 @@ def test_paths() raises:
     assert_false(methods.has_service("/b./Other".as_bytes()))
     assert_false(methods.has_service("/b.B".as_bytes()))
     assert_false(methods.has_service("".as_bytes()))
+
+
+def test_many_paths_with_the_same_end() raises:
+    """What is looked up by its end alone is still compared as a whole."""
+    var services = GrpcServices()
+    for number in range(200):
+        var path = String("/package.Service", 1000 + number, "/SameMethod")
+        assert_true(_is_added(services, path), path)
+    ref methods = services._methods[]
+    for number in range(400):
+        var path = String("/package.Service", 1000 + number, "/SameMethod")
+        var index = methods.find(path.as_bytes())
+        assert_equal(index, number if number < 200 else -1, path)
