@@ -4,10 +4,13 @@
                                     platforms, and one with objects for Linux
     tools/package.py check          both, and all that a release has to keep
     tools/package.py check --reuse  the same with the compiler of .venv
+    tools/package.py check --tag v0.1.0
+                                    the same, and that they are what the tag says
 """
 
 import base64
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -15,6 +18,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -24,20 +28,29 @@ from toolchain import BUILD, COMPILER, ROOT, tell_part
 
 from mojo_flare.object.store import FlareObject, Recipe, Store
 
+sys.path.insert(0, str(ROOT / "packaging"))
+
+import sbom  # noqa: E402
+
 VENV = ROOT / ".venv"
 DIST = BUILD / "dist"
 PINS = ROOT / "requirements" / "package.txt"
 VERSION_FILE = ROOT / "flare" / "version.mojo"
-# The trees that are shipped, and where the wheel has them.
-SHIPPED = {"flare": "modular/lib/mojo/flare", "cli/mojo_flare": "mojo_flare"}
+SHIPPED = sbom.SHIPPED
 SDIST_EXTRA = {
     ".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md",
-    "pyproject.toml",
+    "packaging/hatch_hook.py", "packaging/sbom.py", "pyproject.toml",
+    "requirements/run.txt",
 }
-DIST_INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+SBOM = f"sboms/{sbom.FILE_NAME}"
+DIST_INFO = {
+    "METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", SBOM,
+}
 # As the compiler's own wheel.
 PLATFORM = "manylinux_2_34_x86_64"
 SHIPPED_CPUS = ("x86-64-v2", "x86-64-v3")
+# What CHANGELOG.md says of a version that is not out yet, in place of the day.
+UNRELEASED = "not released yet"
 # Outside of git, where nothing says when the sources were written.
 NO_DATE = "315532800"
 PROGRAM = '''import flare
@@ -127,6 +140,8 @@ def with_objects(wheel: Path, objects: list[FlareObject]) -> Path:
             if info.filename.endswith(".dist-info/WHEEL"):
                 text = octets.decode().replace("Tag: py3-none-any", f"Tag: {tag}")
                 octets = text.replace("Purelib: true", "Purelib: false").encode()
+            if info.filename.endswith(f".dist-info/{SBOM}"):
+                octets = sbom.document(ROOT, source_date(), added)
             if info.filename.endswith(".dist-info/RECORD"):
                 record = info
                 continue
@@ -164,9 +179,11 @@ def expected_names(wheel: Path) -> set[str]:
     return found
 
 
-def differences(what: str, found: set[str], wanted: set[str]) -> Iterator[str]:
+def differences(
+    what: str, found: set[str], wanted: set[str], source: str = "git"
+) -> Iterator[str]:
     for name in sorted(found - wanted):
-        yield f"{what} has {name}, which is not in git"
+        yield f"{what} has {name}, which is not in {source}"
     for name in sorted(wanted - found):
         yield f"{what} lacks {name}"
 
@@ -188,17 +205,66 @@ def content_problems(sdist: Path, wheel: Path) -> Iterator[str]:
     yield from differences("the sdist", names, wanted | SDIST_EXTRA)
 
 
-def version_problems() -> Iterator[str]:
-    """Compares the places that name the version."""
+def sbom_problems(wheel: Path) -> Iterator[str]:
+    """Compares what a wheel says is in it with what is in it."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [x for x in archive.namelist() if ".dist-info/" not in x]
+        place = next((x for x in archive.namelist() if x.endswith(SBOM)), None)
+        if place is None:
+            yield f"the wheel has no {SBOM}"
+            return
+        told = json.loads(archive.read(place))["metadata"]["component"]
+        hashes = {
+            part["name"]: part["hashes"]
+            for part in told["components"] if part["type"] == "file"
+        }
+        if told["version"] != version():
+            yield f"{SBOM} is of version {told['version']}"
+        yield from differences(SBOM, set(hashes), set(names), "the wheel")
+        for name in sorted(set(names) & set(hashes)):
+            if hashes[name] != sbom.digest(archive.read(name)):
+                yield f"{SBOM} has another digest of {name}"
+
+
+def version_problems(tag: str = "") -> Iterator[str]:
+    """Compares the places that name the version, and the tag of a release."""
     number = version()
     changelog = (ROOT / "CHANGELOG.md").read_text()
-    headed = re.findall(r"^## (\d+\.\d+\.\d+)", changelog, re.MULTILINE)
-    if not headed or headed[0] != number:
-        told = headed[0] if headed else "no release"
-        yield f"CHANGELOG.md begins with {told}, flare/version.mojo says {number}"
+    headed = re.findall(r"^## (\d+\.\d+\.\d+) \((.+)\)$", changelog, re.MULTILINE)
+    first, told = headed[0] if headed else ("no release", "")
+    if first != number:
+        yield f"CHANGELOG.md begins with {first}, flare/version.mojo says {number}"
+    if told != UNRELEASED and not re.fullmatch(r"\d{4}-\d\d-\d\d", told):
+        yield f"CHANGELOG.md has neither a day nor '{UNRELEASED}' behind {first}"
+    if any(told == UNRELEASED for _, told in headed[1:]):
+        yield f"CHANGELOG.md has a release that was '{UNRELEASED}' below the first"
     recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
     if f'version: "{number}"' not in recipe:
         yield f"packaging/conda/recipe.yaml is not of version {number}"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    source = project["tool"]["hatch"]["version"]
+    built = re.search(source["pattern"], (ROOT / source["path"]).read_text(), re.MULTILINE)
+    if built is None or built["version"] != number:
+        yield f"pyproject.toml does not find version {number} for the wheel"
+    if tag and tag != f"v{number}":
+        yield f"the tag {tag} is not v{number}, as flare/version.mojo says"
+    if tag and told == UNRELEASED:
+        yield f"the tag {tag} is there, and CHANGELOG.md says '{UNRELEASED}'"
+
+
+def tags_here() -> list[str]:
+    """Lists the tags of releases on what is checked out."""
+    told = subprocess.run(
+        ["git", "tag", "--points-at", "HEAD", "--list", "v*"],
+        cwd=ROOT, text=True, capture_output=True,
+    )
+    return told.stdout.split()
+
+
+def release_problems() -> list[str]:
+    """Lists where versions, changelog and the tags of what is checked out differ."""
+    found = [line for tag in ["", *tags_here()] for line in version_problems(tag)]
+    return list(dict.fromkeys(found))
 
 
 def same_bytes(one: Path, other: Path) -> bool:
@@ -282,10 +348,11 @@ def program_problems(binaries: Path, folder: Path) -> Iterator[str]:
         yield f"the installed command says {told!r}"
 
 
-def check(reuse: bool) -> int:
+def check(reuse: bool, tag: str) -> int:
     """Checks all that a release has to keep; gives the exit code."""
     sdist, wheel = build(DIST)
-    problems = [*version_problems(), *content_problems(sdist, wheel)]
+    problems = [*version_problems(tag), *content_problems(sdist, wheel)]
+    problems += sbom_problems(wheel)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         problems += reproduction_problems(sdist, wheel, folder)
@@ -314,8 +381,10 @@ def main() -> int:
         made = [objects.find_or_make(Recipe(cpu), tell_part) for cpu in SHIPPED_CPUS]
         tell(sdist, wheel, with_objects(wheel, made))
         return 0
-    if words[:1] == ["check"] and set(words[1:]) <= {"--reuse"}:
-        return check("--reuse" in words)
+    if words[:1] == ["check"]:
+        reuse, rest = "--reuse" in words, [x for x in words[1:] if x != "--reuse"]
+        if not rest or (len(rest) == 2 and rest[0] == "--tag"):
+            return check(reuse, rest[1] if rest else "")
     print(__doc__, file=sys.stderr)
     return 2
 

@@ -24,6 +24,7 @@ import check_style
 import check_tests
 import examples
 import fuzz as fuzz_targets
+import package
 import refusals
 import simulate
 import unit
@@ -78,6 +79,7 @@ def check_sources(report: Report) -> None:
         ("layers", check_layers.problems),
         ("style", check_style.problems),
         ("tests can fail", check_tests.problems),
+        ("versions agree", lambda _: package.release_problems()),
     ):
         report.step(name, lambda r: r_problems(r, name, problems(ROOT)))
 

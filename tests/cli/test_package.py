@@ -10,6 +10,8 @@ import package
 import pytest
 from toolchain import CACHE, flare_object
 
+from mojo_flare.object.store import FlareObject
+
 PROGRAM = """from flare.net import SocketAddr
 
 
@@ -37,13 +39,40 @@ def test_every_build_gives_the_same_octets(
     assert list(package.reproduction_problems(*archives, tmp_path)) == []
 
 
-def test_one_version_everywhere() -> None:
-    assert list(package.version_problems()) == []
+def test_the_wheel_says_what_is_in_it(archives: tuple[Path, Path]) -> None:
+    assert list(package.sbom_problems(archives[1])) == []
 
 
-def test_another_version_is_found(monkeypatch) -> None:
-    monkeypatch.setattr(package, "version", lambda: "9.9.9")
-    assert len(list(package.version_problems())) == 2
+def test_what_the_wheel_does_not_say_is_named(
+    archives: tuple[Path, Path], tmp_path: Path
+) -> None:
+    wheel = Path(shutil.copy(archives[1], tmp_path))
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("mojo_flare/more.py", "")
+    assert list(package.sbom_problems(wheel)) == [
+        "sboms/mojo-flare.cdx.json lacks mojo_flare/more.py"
+    ]
+
+
+def test_a_wheel_with_objects_has_the_same_octets_each_time_and_says_so(
+    archives: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "objects" / "1234"
+    (folder / "include").mkdir(parents=True)
+    (folder / "flare.o").write_bytes(bytes(range(256)) * 100)
+    (folder / "include" / "flare.mojoc").write_bytes(b"interface")
+    made = [FlareObject(folder)]
+    plain = Path(shutil.copy(archives[1], tmp_path))
+    first = package.with_objects(plain, made)
+    octets = first.read_bytes()
+    assert list(package.sbom_problems(first)) == []
+    assert package.with_objects(plain, made).read_bytes() == octets
+    with zipfile.ZipFile(first) as archive:
+        assert "mojo_flare/objects/1234/flare.o" in archive.namelist()
+        recorded = archive.read("mojo_flare-" + package.version() + ".dist-info/RECORD")
+        place = next(x for x in archive.namelist() if x.endswith(package.SBOM))
+        line = package.record_line(place, archive.read(place))
+    assert line in recorded.decode()
 
 
 def test_the_compiler_finds_the_library_without_an_option(

@@ -39,10 +39,34 @@ def test_workflows_call_targets_that_there_are(path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_actions_are_pinned_by_major_version_and_may_only_read(path):
+def test_actions_are_pinned_and_jobs_may_only_read(path):
+    """Those of the host by major version, those of others by commit."""
     used = [step["uses"] for step in steps(path) if "uses" in step]
-    assert used and all(re.fullmatch(r"actions/[\w-]+@v\d+", name) for name in used)
-    assert yaml.safe_load(path.read_text())["permissions"] == {"contents": "read"}
+    pinned = re.compile(r"actions/[\w-]+@v\d+|[\w-]+/[\w-]+@[0-9a-f]{40}")
+    assert used and all(map(pinned.fullmatch, used))
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    more = {name for name, job in workflow["jobs"].items() if "permissions" in job}
+    assert more == ({"publish"} if path.stem == "release" else set())
+
+
+def test_a_release_is_published_with_attestations_and_without_a_secret():
+    path = ROOT / ".github" / "workflows" / "release.yml"
+    text, jobs = path.read_text(), yaml.safe_load(path.read_text())["jobs"]
+    assert "secrets." not in text
+    assert '--tag $GITHUB_REF_NAME"' in jobs["check"]["steps"][-1]["run"]
+    assert jobs["build"]["needs"] == "check"
+    assert len(jobs["build"]["strategy"]["matrix"]["time"]) == 2
+    publish = jobs["publish"]
+    assert publish["needs"] == "build"
+    assert publish["permissions"] == {"id-token": "write"}
+    # Where an identity can be had, no code of this repository or its tools runs.
+    assert "actions/checkout" not in str(publish["steps"])
+    assert [x["run"] for x in publish["steps"] if "run" in x] == [
+        "diff -r built/first built/second"
+    ]
+    assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert publish["steps"][-1]["with"]["attestations"] is True
 
 
 def test_ci_runs_on_every_platform():
