@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from suite import clients as client_rounds
-from suite import commands
+from suite import commands, many
+from suite.c1m import c1m as measure_many
 from suite.compare import comparison
 from suite.console import say, show
 from suite.left_over import end_left_over
@@ -258,6 +259,18 @@ def sweep(
         ssh=ssh,
     )
     return measure(wanted, steps)
+
+
+@app.command()
+def c1m(
+    connections: Annotated[int, typer.Option(help="Idle HTTP/1.1 connections.")] = 1_000_000,
+    websockets: Annotated[int, typer.Option(help="WebSocket connections.")] = 100_000,
+    http2: Annotated[int, typer.Option(help="HTTP/2 connections.")] = 100_000,
+    memory: Annotated[float, typer.Option(help="Gigabytes to take, at most.")] = 6.0,
+) -> int:
+    """Measure very many idle connections: memory, accepting, broadcast, drain."""
+    wanted = dict(zip(many.KINDS, (connections, websockets, http2)))
+    return measure_many(wanted, int(memory * 1e9))
 
 
 @app.command()
