@@ -1,8 +1,8 @@
 # Every target sets up what it needs first. ONLY=changed narrows `make test`,
-# FLAGS=--all widens `make autobahn`, SEEDS=1000000 `make simulate`.
+# FLAGS=--all widens `make autobahn`, SEEDS=1000000 `make simulate`, MINUTES=30 `make soak`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan fuzz simulate autobahn lines walks bench bench-quick examples docs chat-proof differential nightly wheel release-check clean setup
+.PHONY: run test check format test-asan fuzz simulate autobahn lines walks bench bench-quick examples docs chat-proof soak differential nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -18,6 +18,7 @@ bench: ; @$(SETUP) bench && $(PY) bench/bench.py run
 bench-quick: ; @$(SETUP) bench && $(PY) bench/bench.py run --quick
 examples: setup ; @$(PY) tools/test.py examples
 chat-proof: setup ; @$(PY) tests/wire/chat_proof.py $(FLAGS)
+soak: setup ; @$(PY) tests/wire/soak.py --minutes $(or $(MINUTES),30) $(FLAGS)
 differential: setup ; @$(PY) tests/differential/differential.py -n $(or $(N),10000) $(FLAGS)
 nightly: ; @$(SETUP) nightly && $(PY) tools/test.py nightly
 docs: ; @$(SETUP) docs && $(PY) tools/docs.py
