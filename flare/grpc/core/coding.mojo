@@ -37,7 +37,7 @@ struct MessageCoding(Equatable, TrivialRegisterPassable, Writable):
 
 
 def parse_coding(name: Span[UInt8, _]) -> Optional[MessageCoding]:
-    """Reads `grpc-encoding`.
+    """Reads `grpc-encoding`, and what Connect has in its place.
 
     Returns:
         The coding; nothing if it is not known here.
@@ -51,20 +51,36 @@ def parse_coding(name: Span[UInt8, _]) -> Optional[MessageCoding]:
 
 
 def accepts_gzip(list: Span[UInt8, _]) -> Bool:
-    """Reads `grpc-accept-encoding`.
+    """Reads `grpc-accept-encoding`, and what Connect has in its place.
 
     Args:
-        list: The field's value, names with commas between them.
+        list: The field's value, names with commas between them, and weights
+            (RFC 9110 section 12.5.3).
 
     Returns:
-        Whether gzip is among them.
+        Whether gzip is among them, and not with a weight of 0.
     """
     var start = 0
     for index in range(len(list) + 1):
         if index < len(list) and list.at(index) != 44:
             continue
-        var name = trim_whitespace(list.between(start, index).as_imm())
+        var element = list.between(start, index).as_imm()
+        var end = 0
+        while end < len(element) and element.at(end) != 59:
+            end += 1
+        var name = trim_whitespace(element.before(end))
         if StringSpan(unsafe_from_utf8=name) == "gzip":
-            return True
+            return not _is_none(element.after(end))
         start = index + 1
     return False
+
+
+def _is_none(weight: Span[UInt8, _]) -> Bool:
+    """Tells whether what stands behind a name is a weight of 0."""
+    var digits = 0
+    for index in range(len(weight)):
+        if weight.at(index) >= 49 and weight.at(index) <= 57:
+            return False
+        if weight.at(index) == 48:
+            digits += 1
+    return digits > 0

@@ -50,7 +50,7 @@ def check_prefix(
 
     Args:
         prefix: As `read_prefix` gives it.
-        coding: What `grpc-encoding` says.
+        coding: What `grpc-encoding`, or its like, says.
         length_max: Longest message that is read, in bytes.
 
     Raises:
@@ -70,19 +70,25 @@ def check_prefix(
     if prefix.flag == 1 and coding == MessageCoding.IDENTITY:
         raise GrpcStatus(
             GrpcCode.INTERNAL,
-            "message prefix: the message is said to be compressed, but"
-            " grpc-encoding names no coding",
+            "message prefix: the message is said to be compressed, but the head"
+            " of the call names no coding",
         )
     if prefix.length > length_max:
-        raise GrpcStatus(
-            GrpcCode.RESOURCE_EXHAUSTED,
-            String(
-                "message of ",
-                prefix.length,
-                " bytes; the longest that is read has ",
-                length_max,
-            ),
-        )
+        raise too_long(prefix.length, length_max)
+
+
+@no_inline
+def too_long(length: Int, length_max: Int) -> GrpcStatus:
+    """Says that a message is longer than those that are read."""
+    return GrpcStatus(
+        GrpcCode.RESOURCE_EXHAUSTED,
+        String(
+            "message of ",
+            length,
+            " bytes; the longest that is read has ",
+            length_max,
+        ),
+    )
 
 
 def inflate_message(

@@ -69,9 +69,9 @@ def end_message(
         )
     if coding == MessageCoding.GZIP and length >= COMPRESSED_LEN_MIN:
         if _compress(out, start):
-            _set_prefix(out, start, 1)
+            set_prefix(out, start, 1)
             return
-    _set_prefix(out, start, 0)
+    set_prefix(out, start, 0)
 
 
 def _compress(mut out: Buffer, start: Int) -> Bool:
@@ -98,7 +98,8 @@ def _deflate(
     encoder.finish(packed)
 
 
-def _set_prefix(mut out: Buffer, start: Int, flag: UInt8):
+def set_prefix(mut out: Buffer, start: Int, flag: UInt8):
+    """Writes the prefix of what `begin_message` has left room for."""
     # SAFETY: `begin_message` has left the octets there.
     var length = len(out) - start - PREFIX_LEN
     var prefix = out.unsafe_base().unsafe_offset(start)

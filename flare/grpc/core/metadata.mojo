@@ -1,14 +1,20 @@
 """Metadata: what a caller and a server say beside messages."""
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
+from std.builtin.globals import global_constant
 
 comptime _BINARY_SUFFIX = StaticString("-bin")
-comptime _RESERVED_PREFIX = StaticString("grpc-")
+# Of gRPC and of Connect, where the last one stands before trailing metadata.
+comptime _RESERVED_PREFIXES: Array[StaticString, 3] = [
+    "grpc-",
+    "connect-",
+    "trailer-",
+]
 
 
 @fieldwise_init
@@ -66,8 +72,8 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
 
         Args:
             name: Lower-case letters, digits, `_`, `-` and `.`; neither what
-                begins with `grpc-`, nor what HTTP needs itself, nor what ends
-                with `-bin`.
+                begins with `grpc-`, `connect-` or `trailer-`, nor what HTTP
+                needs itself, nor what ends with `-bin`.
             value: Visible ASCII and spaces, none of these at either end.
 
         Raises:
@@ -217,7 +223,10 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
     def _take(mut self, name: StringSpan, value: StringSpan):
         try:
             # A parser has let it through.
-            self._fields.unsafe_append_judged(name, value)
+            if _is_lower(name.as_bytes()):
+                self._fields.unsafe_append_judged(name, value)
+            else:
+                self._fields.unsafe_append_judged(_lower(name), value)
         except:
             # A head that was read is no longer than a header map may be; with
             # lists that were taken apart it is, by what nobody sends.
@@ -260,18 +269,20 @@ def is_metadata_name(name: Span[UInt8, _]) -> Bool:
         name: A field's name, in any case.
 
     Returns:
-        False for what gRPC reserves and what HTTP needs itself.
+        False for what gRPC and Connect reserve and what HTTP needs itself.
     """
-    var prefix = _RESERVED_PREFIX.as_bytes()
-    if len(name) >= len(prefix) and equals_ignore_case(
-        name.before(len(prefix)), prefix
-    ):
-        return False
+    ref prefixes = global_constant[_RESERVED_PREFIXES]()
+    for index in range(len(prefixes)):
+        var prefix = prefixes.at(index).as_bytes()
+        if len(name) >= len(prefix) and equals_ignore_case(
+            name.before(len(prefix)), prefix
+        ):
+            return False
     return not _is_of_http(name)
 
 
 def _is_of_http(name: Span[UInt8, _]) -> Bool:
-    """Tells whether HTTP or gRPC itself needs a field. A name is compared with those
+    """Tells whether HTTP, gRPC or Connect itself needs a field. A name is compared with those
     alone that are as long."""
     match len(name):
         case 2:
@@ -286,8 +297,12 @@ def _is_of_http(name: Span[UInt8, _]) -> Bool:
             return _is(name, "content-type")
         case 14:
             return _is(name, "content-length")
+        case 15:
+            return _is(name, "accept-encoding")
         case 16:
-            return _is(name, "proxy-connection")
+            return _is(name, "proxy-connection") or _is(
+                name, "content-encoding"
+            )
         case 17:
             return _is(name, "transfer-encoding")
         case _:
@@ -325,7 +340,8 @@ def check_metadata_name(name: StringSpan) raises MetadataError:
             )
     if not is_metadata_name(octets):
         raise MetadataError(
-            String(name), "this name belongs to gRPC or to HTTP itself"
+            String(name),
+            "this name belongs to gRPC, to Connect or to HTTP itself",
         )
 
 
@@ -336,3 +352,19 @@ def _is_text(value: Span[UInt8, _]) -> Bool:
     if len(value) == 0:
         return True
     return value.at(0) != 32 and value.at(len(value) - 1) != 32
+
+
+def _is_lower(name: Span[UInt8, _]) -> Bool:
+    for octet in name:
+        if octet >= 65 and octet <= 90:
+            return False
+    return True
+
+
+@no_inline
+def _lower(name: StringSpan) -> String:
+    """Writes a name of HTTP/1.1 as HTTP/2 has it."""
+    var octets = List[UInt8](capacity=name.byte_length())
+    for octet in name.as_bytes():
+        octets.append(ascii_lower(octet))
+    return String(unsafe_from_utf8=octets)

@@ -1,4 +1,4 @@
-"""`grpc-timeout`: how long a caller is going to wait."""
+"""`grpc-timeout` and `Connect-Timeout-Ms`: how long a caller is going to wait."""
 
 from flare.bytes.checked import *
 
@@ -35,6 +35,26 @@ def parse_timeout(text: Span[UInt8, _]) -> Optional[Int]:
     if number > Int.MAX // unit_ns:
         return Int.MAX
     return number * unit_ns
+
+
+comptime MILLISECONDS_DIGITS_MAX = 10
+"""Most digits of `Connect-Timeout-Ms` ("Unary-Request" of the protocol)."""
+
+
+def parse_milliseconds(text: Span[UInt8, _]) -> Optional[Int]:
+    """Reads `Connect-Timeout-Ms`.
+
+    Returns:
+        Nanoseconds; nothing if the text is not one to ten digits.
+    """
+    if len(text) == 0 or len(text) > MILLISECONDS_DIGITS_MAX:
+        return None
+    var number = 0
+    for octet in text:
+        if octet < 48 or octet > 57:
+            return None
+        number = number * 10 + Int(octet) - 48
+    return number * 1_000_000
 
 
 def _unit_ns(unit: UInt8) -> Int:

@@ -1,0 +1,316 @@
+"""The protocols by which a call goes over HTTP, each as one value: how a request is
+recognised, how its messages are framed, and which fields say what."""
+
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.checked import *
+from flare.grpc.core.coding import ACCEPT_ENCODING_FIELD, ENCODING_FIELD
+from flare.grpc.core.kind import GrpcKind
+from flare.grpc.core.timeout import (
+    TIMEOUT_FIELD,
+    parse_milliseconds,
+    parse_timeout,
+)
+from std.builtin.globals import global_constant
+
+
+@fieldwise_init
+struct MessageCodec(Equatable, TrivialRegisterPassable):
+    """How a message is written."""
+
+    var code: UInt8
+    """A small number, distinct for each."""
+
+    comptime PROTO = MessageCodec(0)
+    """As octets of Protocol Buffers."""
+    comptime JSON = MessageCodec(1)
+    """As JSON, in the form that Protocol Buffers have for it."""
+
+
+@fieldwise_init
+struct ProtocolFamily(Equatable, TrivialRegisterPassable):
+    """What several content types have in common."""
+
+    var code: UInt8
+    """The row of the table of families."""
+
+    comptime GRPC = ProtocolFamily(0)
+    """That of gRPC over HTTP/2 (PROTOCOL-HTTP2.md): the status is in trailers."""
+    comptime WEB = ProtocolFamily(1)
+    """That of gRPC-Web (PROTOCOL-WEB.md): the trailers are a last frame of the
+    content."""
+    comptime WEB_TEXT = ProtocolFamily(2)
+    """The same in base64."""
+    comptime CONNECT_STREAM = ProtocolFamily(3)
+    """Connect where a side is a stream: a last frame of JSON says how it ended.
+    """
+    comptime CONNECT_UNARY = ProtocolFamily(4)
+    """Connect with a request and a reply: the content is the message, and the
+    status that of HTTP."""
+
+
+@fieldwise_init
+struct _Family(TrivialRegisterPassable):
+    var timeout_field: StaticString
+    var encoding_field: StaticString
+    var accept_field: StaticString
+    # The flag of the frame that ends a stream; 0 if there is none.
+    var end_flag: UInt8
+
+
+comptime _CONNECT_TIMEOUT = StaticString("connect-timeout-ms")
+
+comptime _FAMILIES: Array[_Family, 5] = [
+    _Family(TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0),
+    _Family(TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0x80),
+    _Family(TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0x80),
+    _Family(
+        _CONNECT_TIMEOUT,
+        "connect-content-encoding",
+        "connect-accept-encoding",
+        0x02,
+    ),
+    _Family(_CONNECT_TIMEOUT, "content-encoding", "accept-encoding", 0),
+]
+
+
+@fieldwise_init
+struct _Type(TrivialRegisterPassable):
+    var content_type: StaticString
+    var family: ProtocolFamily
+    var codec: MessageCodec
+
+
+comptime _TYPE_COUNT = 13
+comptime _TYPES: Array[_Type, _TYPE_COUNT] = [
+    _Type("application/grpc", ProtocolFamily.GRPC, MessageCodec.PROTO),
+    _Type("application/grpc+proto", ProtocolFamily.GRPC, MessageCodec.PROTO),
+    _Type("application/grpc+json", ProtocolFamily.GRPC, MessageCodec.JSON),
+    _Type("application/grpc-web", ProtocolFamily.WEB, MessageCodec.PROTO),
+    _Type("application/grpc-web+proto", ProtocolFamily.WEB, MessageCodec.PROTO),
+    _Type("application/grpc-web+json", ProtocolFamily.WEB, MessageCodec.JSON),
+    _Type(
+        "application/grpc-web-text",
+        ProtocolFamily.WEB_TEXT,
+        MessageCodec.PROTO,
+    ),
+    _Type(
+        "application/grpc-web-text+proto",
+        ProtocolFamily.WEB_TEXT,
+        MessageCodec.PROTO,
+    ),
+    _Type(
+        "application/grpc-web-text+json",
+        ProtocolFamily.WEB_TEXT,
+        MessageCodec.JSON,
+    ),
+    _Type(
+        "application/connect+proto",
+        ProtocolFamily.CONNECT_STREAM,
+        MessageCodec.PROTO,
+    ),
+    _Type(
+        "application/connect+json",
+        ProtocolFamily.CONNECT_STREAM,
+        MessageCodec.JSON,
+    ),
+    _Type(
+        "application/proto", ProtocolFamily.CONNECT_UNARY, MessageCodec.PROTO
+    ),
+    _Type("application/json", ProtocolFamily.CONNECT_UNARY, MessageCodec.JSON),
+]
+
+
+@fieldwise_init
+struct CallProtocol(Equatable, TrivialRegisterPassable):
+    """How one call goes over HTTP: a row of the table of content types."""
+
+    var row: UInt8
+    """Which row."""
+
+    comptime GRPC = CallProtocol(0)
+    """What a call has that nobody says anything of."""
+
+    @staticmethod
+    def of_content_type(value: Span[UInt8, _]) -> Optional[Self]:
+        """Recognises a request.
+
+        Args:
+            value: Its Content-Type; parameters are not looked at.
+
+        Returns:
+            The protocol; nothing if it is none of a call.
+        """
+        var end = 0
+        while end < len(value) and value.at(end) != 59:
+            end += 1
+        var type = trim_whitespace(value.before(end).as_imm())
+        ref types = global_constant[_TYPES]()
+        for row in range(_TYPE_COUNT):
+            if equals_ignore_case(type, types.at(row).content_type.as_bytes()):
+                return Self(UInt8(row))
+        return None
+
+    @staticmethod
+    def of_query(codec: Span[UInt8, _]) -> Optional[Self]:
+        """Recognises a request without content, which names its codec in the
+        query.
+
+        Args:
+            codec: `proto` or `json`.
+
+        Returns:
+            Connect with one reply; nothing if the codec is not known.
+        """
+        ref types = global_constant[_TYPES]()
+        comptime FOLDER = StaticString("application/").byte_length()
+        for row in range(_TYPE_COUNT):
+            ref type = types.at(row)
+            if type.family != ProtocolFamily.CONNECT_UNARY:
+                continue
+            var name = type.content_type.as_bytes().after(FOLDER)
+            if StringSpan(unsafe_from_utf8=name) == StringSpan(
+                unsafe_from_utf8=codec
+            ):
+                return Self(UInt8(row))
+        return None
+
+    def content_type(self) -> StaticString:
+        """Gives the content type of requests and of replies.
+
+        Returns:
+            Such as `application/grpc-web+proto`, without parameters.
+        """
+        return global_constant[_TYPES]().at(Int(self.row)).content_type
+
+    def family(self) -> ProtocolFamily:
+        """Tells what it has in common with others.
+
+        Returns:
+            One of the constants of `ProtocolFamily`.
+        """
+        return global_constant[_TYPES]().at(Int(self.row)).family
+
+    def codec(self) -> MessageCodec:
+        """Tells how messages are written.
+
+        Returns:
+            Octets or JSON.
+        """
+        return global_constant[_TYPES]().at(Int(self.row)).codec
+
+    def is_connect(self) -> Bool:
+        """Tells whether it is one of the two forms of Connect.
+
+        Returns:
+            False for gRPC and gRPC-Web.
+        """
+        return self.family().code >= ProtocolFamily.CONNECT_STREAM.code
+
+    def is_framed(self) -> Bool:
+        """Tells whether messages have prefixes.
+
+        Returns:
+            False if the content is one message.
+        """
+        return self.family() != ProtocolFamily.CONNECT_UNARY
+
+    def has_trailers(self) -> Bool:
+        """Tells whether the status is in the trailers of HTTP.
+
+        Returns:
+            True for gRPC, which needs HTTP/2 for that.
+        """
+        return self.family() == ProtocolFamily.GRPC
+
+    def is_text(self) -> Bool:
+        """Tells whether all content is in base64.
+
+        Returns:
+            False for all but those of `application/grpc-web-text`.
+        """
+        return self.family() == ProtocolFamily.WEB_TEXT
+
+    def end_flag(self) -> UInt8:
+        """Gives the flag of the frame that ends a response.
+
+        Returns:
+            The first octet of its prefix; 0 if no frame does.
+        """
+        return self._row().end_flag
+
+    def timeout_field(self) -> StaticString:
+        """Names the field of the caller's deadline.
+
+        Returns:
+            The name, in lower case.
+        """
+        return self._row().timeout_field
+
+    def encoding_field(self) -> StaticString:
+        """Names the field that says how a side's messages are compressed.
+
+        Returns:
+            The name, in lower case.
+        """
+        return self._row().encoding_field
+
+    def accept_field(self) -> StaticString:
+        """Names the field that says which codings a side reads.
+
+        Returns:
+            The name, in lower case.
+        """
+        return self._row().accept_field
+
+    def _row(self) -> _Family:
+        return global_constant[_FAMILIES]().at(Int(self.family().code))
+
+    def parse_timeout(self, value: Span[UInt8, _]) -> Optional[Int]:
+        """Reads the caller's deadline.
+
+        Args:
+            value: What `timeout_field` says.
+
+        Returns:
+            Nanoseconds; nothing if it is written otherwise.
+        """
+        if self.is_connect():
+            return parse_milliseconds(value)
+        return parse_timeout(value)
+
+    def timeout_rule(self) -> StaticString:
+        """Says how a deadline is written, for who has written it otherwise.
+
+        Returns:
+            A sentence that begins with the name of the field.
+        """
+        if self.is_connect():
+            return "connect-timeout-ms: write up to 10 digits, milliseconds"
+        return "grpc-timeout: write up to 8 digits and one of H, M, S, m, u, n"
+
+    def takes(self, kind: GrpcKind) -> Bool:
+        """Tells whether a method can be called so.
+
+        Args:
+            kind: Which of the method's sides are streams.
+
+        Returns:
+            False for a form of Connect that is not that of the kind.
+        """
+        if not self.is_connect():
+            return True
+        return (kind == GrpcKind.UNARY) != self.is_framed()
+
+
+def accepted_types(kind: GrpcKind) -> String:
+    """Lists the content types by which a method can be called, for
+    `Accept-Post`."""
+    var list = String()
+    for row in range(_TYPE_COUNT):
+        var protocol = CallProtocol(UInt8(row))
+        if not protocol.takes(kind):
+            continue
+        if list.byte_length() > 0:
+            list += ", "
+        list += protocol.content_type()
+    return list^
