@@ -1,6 +1,11 @@
-"""gRPC over HTTP/2."""
+"""Services of gRPC, gRPC-Web and Connect."""
 
 from flare.grpc.core.metadata import Metadata, MetadataError
+from flare.grpc.core.protocol import (
+    CallProtocol,
+    MessageCodec,
+    ProtocolFamily,
+)
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.blocking import Blocking, BlockingCall, Conversation
 from flare.grpc.server.call import GrpcCall

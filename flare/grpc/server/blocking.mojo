@@ -4,7 +4,7 @@ stands for it on the loop."""
 from flare.bytes.checked import *
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.grpc.server.call import GrpcCall
+from flare.grpc.server.call import GrpcCall, left_until_ms
 from flare.grpc.server.stream import GrpcStream, Replies
 from flare.http.message.body import StreamWaker
 from flare.protobuf.message import Message
@@ -28,6 +28,10 @@ struct _Talk[Request: Message, Reply: Message](Movable):
     # Whether the caller is not read until a request is taken.
     var is_full: Bool
     var is_cancelled: Bool
+    # What goes before the first reply, once that is known.
+    var headers: Optional[Metadata]
+    # What goes beside the status.
+    var trailers: Metadata
     var status: Optional[GrpcStatus]
     var waker: Optional[StreamWaker]
 
@@ -37,6 +41,8 @@ struct _Talk[Request: Message, Reply: Message](Movable):
         self.has_all = False
         self.is_full = False
         self.is_cancelled = False
+        self.headers = None
+        self.trailers = Metadata()
         self.status = None
         self.waker = None
 
@@ -57,6 +63,11 @@ struct Conversation[Request: Message, Reply: Message](Movable):
     """The method."""
     var metadata: Metadata
     """What the caller has sent beside messages."""
+    var headers: Metadata
+    """What is sent before the replies: with the first one, or the end."""
+    var trailers: Metadata
+    """What is sent beside the status."""
+    var _has_headers: Bool
     var _deadline_ns: Int
     var _talk: Mutex[_Talk[Self.Request, Self.Reply]]
     var _changed: Condvar
@@ -76,6 +87,9 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         """
         self.path = call.path
         self.metadata = call.metadata().copy()
+        self.headers = call.headers.copy()
+        self.trailers = call.trailers.copy()
+        self._has_headers = False
         self._deadline_ns = call._deadline_ns
         self._talk = talk
         self._changed = changed
@@ -112,6 +126,7 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         Raises:
             GrpcStatus: `CANCELLED` if nobody waits for replies any more.
         """
+        self.send_headers()
         while True:
             var talk = self._talk.lock()
             if talk[].is_cancelled:
@@ -121,6 +136,25 @@ struct Conversation[Request: Message, Reply: Message](Movable):
                 talk[].ring()
                 return
             _ = self._changed.wait_for(talk, _WAIT_MS)
+
+    def send_headers(mut self):
+        """Has `headers` sent now, before any reply; nothing happens at a second
+        call."""
+        if self._has_headers:
+            return
+        self._has_headers = True
+        var talk = self._talk.lock()
+        talk[].headers = self.headers.copy()
+        talk[].ring()
+
+    def time_left_ms(self) -> Optional[Int]:
+        """Tells how long the caller still waits.
+
+        Returns:
+            Milliseconds, 0 if its time is over; nothing if it has named no
+            deadline.
+        """
+        return left_until_ms(self._deadline_ns)
 
     def is_wanted(self) -> Bool:
         """Tells whether anybody waits for replies.
@@ -135,6 +169,9 @@ struct Conversation[Request: Message, Reply: Message](Movable):
 
     def _finish(self, var status: GrpcStatus):
         var talk = self._talk.lock()
+        if not self._has_headers:
+            talk[].headers = self.headers.copy()
+        talk[].trailers = self.trailers.copy()
         talk[].status = status^
         talk[].ring()
 
@@ -249,6 +286,14 @@ struct Blocking[C: BlockingCall](GrpcStream):
         talk[].is_full = len(talk[].requests) >= _WAITING_COUNT_MAX
         return talk[].is_full
 
+    def replies_later(self) -> Bool:
+        """Tells that a reply is there when the code has written it.
+
+        Returns:
+            True.
+        """
+        return True
+
     def on_end(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
         """Tells that there are no more requests.
 
@@ -277,13 +322,21 @@ struct Blocking[C: BlockingCall](GrpcStream):
         var written = List[Self.C.Reply]()
         var talk = self._talk.lock()
         swap(written, talk[].replies)
+        var headers = Optional[Metadata](None)
+        swap(headers, talk[].headers)
+        var trailers = Metadata()
+        swap(trailers, talk[].trailers)
         var status = talk[].status.copy()
         deinit(talk^)
+        if headers:
+            replies.call().headers = headers.take()
+            replies.call().send_headers()
         if len(written) > 0:
             self._changed.notify_one()
         for index in range(len(written)):
             replies.send(written.at(index))
-        if status:
+        if status and not replies.call().status:
+            replies.call().trailers = trailers^
             replies.call().end(status.take())
 
     def on_cancel(mut self):

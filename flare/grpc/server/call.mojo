@@ -6,6 +6,7 @@ from flare.bytes.checked import *
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_writer import begin_message, end_message
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.protocol import CallProtocol, MessageCodec
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call_threads import CallThreads
 from flare.http.message.body import StreamWaker
@@ -13,10 +14,14 @@ from flare.http.message.fields import Fields
 from flare.http.message.request import CancelFlag
 from flare.net.socket_addr import SocketAddr
 from flare.protobuf.error import ProtobufError
+from flare.protobuf.json_reader import decode_json
+from flare.protobuf.json_settings import ProtobufJson
+from flare.protobuf.json_writer import encode_json
 from flare.protobuf.message import Message
 from flare.protobuf.reader import decode
 from flare.protobuf.writer import encode_into
 from flare.sys.clock import monotonic_ns
+from std.memory import ArcPointer
 
 comptime _REPLY_LEN = 128
 # Bytes of replies for which there is room at first.
@@ -37,8 +42,8 @@ struct GrpcCall(Movable):
     var peer: SocketAddr
     """Where the call came from."""
     var headers: Metadata
-    """What is sent before the replies; a stream sets it before its method
-    returns."""
+    """What is sent before the replies: with the first one, or the status, or
+    what `send_headers` asks for."""
     var trailers: Metadata
     """What is sent beside the status."""
     var compresses: Bool
@@ -56,6 +61,11 @@ struct GrpcCall(Movable):
     var _threads: Optional[CallThreads]
     var _accepts_gzip: Bool
     var _send_len_max: Int
+    var _protocol: CallProtocol
+    # What is chosen about JSON, if messages are written so.
+    var _json: Optional[ArcPointer[ProtobufJson]]
+    # Whether the head is not to wait for a reply.
+    var _sends_headers: Bool
     var out: Buffer
     """Replies that are not sent, with their prefixes."""
     var reply_count: Int
@@ -72,6 +82,7 @@ struct GrpcCall(Movable):
         *,
         deadline_ns: Int = NO_DEADLINE_NS,
         send_len_max: Int = Int.MAX,
+        protocol: CallProtocol = CallProtocol.GRPC,
     ):
         """Makes the call of a request.
 
@@ -84,6 +95,7 @@ struct GrpcCall(Movable):
             deadline_ns: When the caller does not wait any more, as
                 `monotonic_ns`.
             send_len_max: Longest reply, in bytes.
+            protocol: How it goes over HTTP.
         """
         self.path = path
         self.peer = peer
@@ -99,6 +111,9 @@ struct GrpcCall(Movable):
         self._threads = None
         self._accepts_gzip = False
         self._send_len_max = send_len_max
+        self._protocol = protocol
+        self._json = None
+        self._sends_headers = False
         self.out = Buffer(_REPLY_LEN)
         self.reply_count = 0
         self.status = None
@@ -126,9 +141,7 @@ struct GrpcCall(Movable):
             Milliseconds, 0 if its time is over; nothing if it has named no
             deadline.
         """
-        if self._deadline_ns == NO_DEADLINE_NS:
-            return None
-        return max(0, (self._deadline_ns - monotonic_ns()) // 1_000_000)
+        return left_until_ms(self._deadline_ns)
 
     def is_late(self) -> Bool:
         """Tells whether the caller's deadline is over.
@@ -163,15 +176,38 @@ struct GrpcCall(Movable):
         """
         return self._waker.copy()
 
+    def protocol(self) -> CallProtocol:
+        """Tells how the call goes over HTTP.
+
+        Returns:
+            The protocol: gRPC, gRPC-Web or Connect, and how messages are
+            written.
+        """
+        return self._protocol
+
+    def send_headers(mut self):
+        """Has `headers` sent now; later changes to them are lost. Without this
+        they wait for the first reply, or for a second."""
+        self._sends_headers = True
+
     def coding(self) -> MessageCoding:
         """Tells how replies are compressed.
 
         Returns:
-            What `grpc-encoding` says of them.
+            What `grpc-encoding`, or its like, says of them.
         """
         if self.compresses and self._accepts_gzip:
             return MessageCoding.GZIP
         return MessageCoding.IDENTITY
+
+    @no_inline
+    def json_settings(self) -> ProtobufJson:
+        """Copies what is chosen about JSON.
+
+        Returns:
+            The services' choices, or the usual ones.
+        """
+        return self._json.held()[].copy() if self._json else ProtobufJson()
 
     def end(mut self, var status: GrpcStatus):
         """Ends the call; what ended it first stays.
@@ -183,6 +219,13 @@ struct GrpcCall(Movable):
             self.status = status^
 
 
+def left_until_ms(deadline_ns: Int) -> Optional[Int]:
+    """Tells how long it is until a deadline; nothing if it is none."""
+    if deadline_ns == NO_DEADLINE_NS:
+        return None
+    return max(0, (deadline_ns - monotonic_ns()) // 1_000_000)
+
+
 def write_reply[M: Message](mut call: GrpcCall, message: M) raises GrpcStatus:
     """Writes a reply behind those that are not sent yet."""
     if call.status:
@@ -191,7 +234,11 @@ def write_reply[M: Message](mut call: GrpcCall, message: M) raises GrpcStatus:
         )
     var start = begin_message(call.out)
     try:
-        encode_into(message, call.out)
+        if call._protocol.codec() == MessageCodec.JSON:
+            var text = encode_json(message, call.json_settings())
+            call.out.append(text.as_bytes())
+        else:
+            encode_into(message, call.out)
     except error:
         call.out.truncate(start)
         raise unwritable(error)
@@ -206,9 +253,15 @@ def end_reply(mut call: GrpcCall, start: Int) raises GrpcStatus:
 
 def read_request[
     M: Message
-](octets: Span[UInt8, ImmUntrackedOrigin]) raises GrpcStatus -> M:
+](
+    octets: Span[UInt8, ImmUntrackedOrigin], call: GrpcCall
+) raises GrpcStatus -> M:
     """Reads a message of a caller."""
     try:
+        if call._protocol.codec() == MessageCodec.JSON:
+            return decode_json[M](
+                StringSpan(unsafe_from_utf8=octets), call.json_settings()
+            )
         return decode[M](octets)
     except error:
         raise malformed(error)

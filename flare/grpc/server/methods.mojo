@@ -74,7 +74,8 @@ def call_function[
     mut call: GrpcCall,
 ) raises GrpcStatus:
     # SAFETY: the octets are lent for this call; a function has no service.
-    var reply = function(read_request[Request](octets), call)
+    var request = read_request[Request](octets, call)
+    var reply = function(request, call)
     write_reply(call, reply)
 
 
@@ -99,7 +100,8 @@ def call_method[
     # SAFETY: `MethodTable.add_service` made the pointer from such a service, and
     # keeps it.
     ref held = service.unsafe_bitcast[Service]()[]
-    var reply = method(held, read_request[Request](octets), call)
+    var request = read_request[Request](octets, call)
+    var reply = method(held, request, call)
     write_reply(call, reply)
 
 
@@ -121,6 +123,8 @@ struct Method(Copyable, Movable):
     var path: String
     var kind: GrpcKind
     var may_block: Bool
+    # Whether it may be called by GET (RFC 9110 section 9.2.1).
+    var is_safe: Bool
     # SAFETY: the table owns the service; the function was made for its type.
     var service: Erased
     var unary: Optional[UnaryCall]
@@ -238,10 +242,10 @@ struct MethodTable(Movable, Sized):
             and _compare(next.before(end), path.before(end)) == 0
         )
 
-    def takes_streams(self) -> Bool:
-        """Tells whether some method takes a stream."""
+    def has_streams(self) -> Bool:
+        """Tells whether some method takes or gives a stream."""
         for index in range(len(self._methods)):
-            if self._methods.at(index).kind.takes_stream():
+            if self._methods.at(index).kind != GrpcKind.UNARY:
                 return True
         return False
 

@@ -1,21 +1,38 @@
-"""A call with a stream under way, as the source of its response."""
+"""A call with a stream under way: at first an errand, which waits for what its
+response begins with, and then the source of that response.
+
+    begin, on_event, on_deadline --> OpenTask: the stream goes on
+        |  a reply, the end, send_headers, or a second over
+        v
+    Completion.finish --> OpenCall, the source, which the task has asked again
+"""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.grpc.core.message_reader import MessageReader
+from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.core.web import TextDecoder, append_text
 from flare.grpc.server.call import GrpcCall
+from flare.grpc.server.call_bells import bell_for
 from flare.grpc.server.interceptor import Interceptors
 from flare.grpc.core.kind import GrpcKind
-from flare.grpc.server.reply import log_status, trailers_of
+from flare.grpc.server.reply import (
+    add_head,
+    append_end,
+    log_status,
+    status_alone,
+    trailers_of,
+)
 from flare.grpc.server.stream import AnyStream
-from flare.http.handler.later import RequestContent
-from flare.http.message.body import BodySource, Poll, StreamWaker
+from flare.http.handler.later import Completion, Errand, RequestContent
+from flare.http.message.body import Body, BodySource, Poll, StreamWaker
 from flare.http.message.body_reader import BodyError
+from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.runtime.event import Event
-from flare.runtime.worker_loop import LoopTask, WorkerLoop
-from flare.sys.clock import monotonic_ms
+from flare.runtime.worker_loop import LoopTask, NO_DEADLINE_MS, WorkerLoop
 from std.memory import ArcPointer
 
 comptime _PIECE_LEN = 32 * 1024
@@ -24,52 +41,9 @@ comptime _PIECE_LEN = 32 * 1024
 comptime _ASKED_MS = 3_600_000
 # A source with nothing to do is asked so seldom.
 
-
-struct _Ear(LoopTask):
-    """Hears of content that has come, and of the deadline."""
-
-    var loop: ArcPointer[WorkerLoop]
-    var waker: Optional[StreamWaker]
-
-    def __init__(out self, loop: ArcPointer[WorkerLoop]):
-        self.loop = loop.copy()
-        self.waker = None
-
-    @staticmethod
-    def on_event(task: ArcPointer[Self], event: Event):
-        task[].ring()
-
-    @staticmethod
-    def on_deadline(task: ArcPointer[Self]):
-        task[].ring()
-
-    def ring(self):
-        if self.waker:
-            self.loop[].woken.append(self.waker.held().place())
-
-
-struct _Arriving(Movable):
-    """Content of a request that goes on arriving behind the head."""
-
-    var content: RequestContent
-    var ear: ArcPointer[_Ear]
-    var token: UInt64
-
-    def __init__(
-        out self,
-        var content: RequestContent,
-        loop: ArcPointer[WorkerLoop],
-        time_left_ms: Optional[Int],
-    ):
-        self.content = content^
-        self.ear = ArcPointer(_Ear(loop))
-        self.token = loop[].add(self.ear)
-        self.content.go_on(self.token)
-        if time_left_ms:
-            loop[].set_deadline(self.token, loop[].now_ms + time_left_ms.held())
-
-    def __deinit__(deinit self):
-        self.ear[].loop[].remove(self.token)
+comptime _HEAD_MS = 1_000
+# So long the head waits for a first reply, far below what the server gives a
+# client for its content, and a handler for its answer.
 
 
 struct OpenCall(BodySource):
@@ -79,11 +53,17 @@ struct OpenCall(BodySource):
     var _stream: AnyStream
     var _reader: MessageReader
     var _kind: GrpcKind
-    var _arriving: Optional[_Arriving]
+    # What the loop knows of the call; nothing if it is not served on one.
+    var _task: Optional[ArcPointer[OpenTask]]
+    var _content: Optional[RequestContent]
+    # Reads content in base64.
+    var _text: TextDecoder
     # Whether there are no more octets of requests.
     var _has_all: Bool
     # Whether the stream knows that.
     var _has_ended: Bool
+    # Whether the frame that ends the response was written.
+    var _has_said_end: Bool
     var _interceptors: Interceptors
     var _is_over: Bool
 
@@ -100,14 +80,19 @@ struct OpenCall(BodySource):
         self._stream = stream^
         self._reader = reader^
         self._kind = kind
-        self._arriving = None
+        self._task = None
+        self._content = None
+        self._text = TextDecoder()
         self._has_all = True
         self._has_ended = False
+        self._has_said_end = False
         self._interceptors = interceptors.copy()
         self._is_over = False
 
     def __deinit__(deinit self):
         """Ends it; a stream that has not ended hears that."""
+        if self._task:
+            self._task.held()[].leave()
         if self._is_over:
             return
         if not self.call.status:
@@ -116,48 +101,124 @@ struct OpenCall(BodySource):
             self.call.end(GrpcStatus(GrpcCode.CANCELLED))
         self._interceptors.after(self.call, self.call.status.held())
 
-    def await_content(
+    def attach(
         mut self,
-        var content: RequestContent,
-        loop: ArcPointer[WorkerLoop],
+        task: ArcPointer[OpenTask],
+        var content: Optional[RequestContent],
     ):
-        """Takes requests that go on arriving."""
-        self._has_all = False
-        self._arriving = _Arriving(content^, loop, self.call.time_left_ms())
+        """Makes it a call on a worker's loop, whose requests may go on arriving."""
+        self._task = task.copy()
+        self.call._waker = bell_for(task[].loop, task[].token)
+        if content:
+            self._has_all = False
+            self._content = content^
+            self._content.held().go_on(task[].token)
+
+    def receive(mut self, content: Span[UInt8, _]) raises GrpcStatus:
+        """Takes content of the request."""
+        if not self.call.protocol().is_text():
+            self._reader.receive(content)
+        elif not self._text.receive(content, self._reader.room()):
+            raise no_base64()
 
     def begin(mut self, var waker: StreamWaker):
         """Keeps what has the call asked again."""
-        if self._arriving:
-            self._arriving.held().ear[].waker = waker.copy()
-        self.call._waker = waker^
+        if self._task:
+            self._task.held()[].source = waker^
+        else:
+            self.call._waker = waker^
 
     def poll_interval_ms(self) -> Int:
         """Tells when the deadline is over."""
         var left_ms = self.call.time_left_ms()
         return min(left_ms.held() + 1, _ASKED_MS) if left_ms else _ASKED_MS
 
+    def go_on(mut self):
+        """Lets the stream go on, or ends the call if its deadline is over."""
+        if self.call.status:
+            return
+        if self.call.is_late():
+            self._stream.on_cancel()
+            self.call.end(late())
+        else:
+            self._drive()
+
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Lets the stream go on, and gives what it replies."""
-        if not self.call.status:
-            if self.call.is_late():
-                self._stream.on_cancel()
-                self.call.end(late())
+        self.go_on()
+        if self._has_replies():
+            if self.call.protocol().is_text():
+                append_text(self.call.out.span(), out)
             else:
-                self._drive()
-        if len(self.call.out) > 0:
-            out.append(self.call.out.span())
+                out.append(self.call.out.span())
             self.call.out.clear()
             if not self.call.status:
                 return Poll.READY
-        return Poll.DONE if self.call.status else Poll.PENDING
+        if not self.call.status:
+            return Poll.PENDING
+        if not self._has_said_end:
+            self._has_said_end = True
+            append_end(
+                self.call.protocol(),
+                self.call.status.held(),
+                self.call.trailers,
+                out,
+            )
+        return Poll.DONE
 
-    def trailers(mut self) raises -> Trailers:
-        """Ends the call with its status."""
+    def _has_replies(self) -> Bool:
+        """Tells whether there is something to send; one reply waits for the status,
+        which may say that there is none."""
+        return len(self.call.out) > 0 and (
+            self._kind.gives_stream() or Bool(self.call.status)
+        )
+
+    def has_head(self) -> Bool:
+        """Tells whether there is something that a response begins with."""
+        return (
+            self._has_replies()
+            or Bool(self.call.status)
+            or self.call._sends_headers
+        )
+
+    def respond(var self) -> Response:
+        """Makes the response, of which the call is then the source, unless it is
+        over without a reply."""
+        if self.call.status and len(self.call.out) == 0:
+            self._note_end()
+            return status_alone(
+                self.call.protocol(),
+                self.call.status.held(),
+                self.call.headers,
+                self.call.trailers,
+            )
+        var response = Response(
+            200, "", content_type=self.call.protocol().content_type()
+        )
+        try:
+            add_head(response.headers, self.call)
+        except:
+            self.call.status = head_too_long()
+            self.call.headers = Metadata()
+            self.call.out.clear()
+            self._stream.on_cancel()
+            return self^.respond()
+        response.body = Body(self^)
+        return response^
+
+    def _note_end(mut self):
+        """Tells those who want to know how the call has ended."""
         self._is_over = True
         ref status = self.call.status.held()
         log_status(self.call.path, status)
         self._interceptors.after(self.call, status)
-        return trailers_of(status, self.call.trailers)
+
+    def trailers(mut self) raises -> Trailers:
+        """Ends the call with its status, if that is not in the content."""
+        self._note_end()
+        if not self.call.protocol().has_trailers():
+            return Trailers()
+        return trailers_of(self.call.status.held(), self.call.trailers)
 
     def _drive(mut self):
         """Gives the stream what there is for it, until it has replied enough."""
@@ -172,15 +233,19 @@ struct OpenCall(BodySource):
         except status:
             # What a stream raises is how its call ends, whatever it said before.
             self.call.status = status.copy()
-            if not self._kind.gives_stream():
-                # A caller that waits for one reply takes no other beside the
-                # status that says why there is none.
-                self.call.out.clear()
+        if (
+            self.call.status
+            and not self.call.status.held().is_ok()
+            and not self._kind.gives_stream()
+        ):
+            # A caller that waits for one reply takes no other beside the status
+            # that says why there is none.
+            self.call.out.clear()
 
     def _take_requests(mut self) raises GrpcStatus:
         while (
             not self.call.status
-            and len(self.call.out) < _PIECE_LEN
+            and not self._is_behind()
             and not self._stream.is_full()
         ):
             if self._reader.next():
@@ -196,44 +261,153 @@ struct OpenCall(BodySource):
             elif not self._take_content():
                 return
 
+    def _is_behind(self) -> Bool:
+        """Tells whether the caller has to take replies before more is done."""
+        return self._kind.gives_stream() and len(self.call.out) >= _PIECE_LEN
+
     def _hear_end(mut self) raises GrpcStatus:
         if self._has_ended:
             return
         self._has_ended = True
+        if not self._text.is_whole():
+            raise no_base64()
         self._reader.finish()
         if self._reader.message_count == 0 and not self._kind.takes_stream():
             raise too_few()
         self._stream.on_end(self.call)
-        if not self._kind.gives_stream():
+        if not self._kind.gives_stream() and not self._stream.replies_later():
             self.call.end(GrpcStatus())
 
     def _take_content(mut self) raises GrpcStatus -> Bool:
         """Takes what has arrived; False if that is nothing."""
         var before_len = self._reader.waiting_len()
         try:
-            self._has_all = self._arriving.held().content.take(
-                self._reader.room()
-            )
+            if not self.call.protocol().is_text():
+                self._has_all = self._content.held().take(self._reader.room())
+                return self._has_all or self._reader.waiting_len() > before_len
         except error:
             raise broken_off(error)
-        return self._has_all or self._reader.waiting_len() > before_len
+        var text = Buffer()
+        try:
+            self._has_all = self._content.held().take(text)
+        except error:
+            raise broken_off(error)
+        self.receive(text.span())
+        return self._has_all or len(text) > 0
 
     def _check_replies(self) raises GrpcStatus:
         """Holds a stream to the one reply that its method has."""
-        if (
-            self._kind.gives_stream()
-            or not self.call.status
-            or not self.call.status.held().is_ok()
-            or self.call.reply_count == 1
-        ):
+        var count = self.call.reply_count
+        var is_over = self.call.status and self.call.status.held().is_ok()
+        if self._kind.gives_stream() or count == 1:
+            return
+        if count == 0 and not is_over:
             return
         raise GrpcStatus(
             GrpcCode.INTERNAL,
             note=String(
                 "the method has one reply, and its stream gave ",
-                self.call.reply_count,
+                count,
             ),
         )
+
+
+struct OpenTask(Errand, LoopTask):
+    """What a worker's loop knows of a call: before its response the call itself,
+    then what has the response's source asked again."""
+
+    var loop: ArcPointer[WorkerLoop]
+    var token: UInt64
+    var open: Optional[OpenCall]
+    """The call, until its response begins."""
+    var source: Optional[StreamWaker]
+    """Has the source asked again, once there is one."""
+    var _completion: Optional[Completion]
+    var _head_ms: Int
+
+    def __init__(out self, loop: ArcPointer[WorkerLoop]):
+        self.loop = loop.copy()
+        self.token = 0
+        self.open = None
+        self.source = None
+        self._completion = None
+        self._head_ms = 0
+
+    def __deinit__(deinit self):
+        # It and its call know each other, which the compiler asks this for.
+        pass
+
+    @staticmethod
+    def join(loop: ArcPointer[WorkerLoop]) -> ArcPointer[Self]:
+        """Makes a task that the loop knows, until `leave`."""
+        var task = ArcPointer(Self(loop))
+        task[].token = loop[].add(task)
+        return task^
+
+    def leave(self):
+        """Has the loop forget it."""
+        self.loop[].remove(self.token)
+
+    @staticmethod
+    def begin(errand: ArcPointer[Self], var completion: Completion):
+        errand[]._completion = completion^
+        errand[]._head_ms = errand[].loop[].now_ms + _HEAD_MS
+        errand[]._turn()
+
+    @staticmethod
+    def on_content(errand: ArcPointer[Self]):
+        errand[]._turn()
+
+    @staticmethod
+    def cancel(errand: ArcPointer[Self]):
+        errand[]._completion = None
+        errand[]._drop()
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        task[]._turn()
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        task[]._turn()
+
+    def _drop(mut self):
+        """Ends the call, which leaves the loop."""
+        var gone = Optional[OpenCall](None)
+        swap(gone, self.open)
+
+    def _turn(mut self):
+        """Lets the call go on, and begins its response if there is something."""
+        if self.source:
+            self.loop[].woken.append(self.source.held().place())
+            return
+        if not self.open or not self._completion:
+            return
+        self.open.held().go_on()
+        var now_ms = self.loop[].now_ms
+        var left_ms = self.open.held().call.time_left_ms()
+        var end_ms = now_ms + left_ms.held() + 1 if left_ms else NO_DEADLINE_MS
+        if not self.open.held().has_head() and now_ms < self._head_ms:
+            self.loop[].set_deadline(self.token, min(self._head_ms, end_ms))
+            return
+        self.loop[].set_deadline(self.token, end_ms)
+        var open = self.open.take()
+        var completion = self._completion.take()
+        completion^.finish(open^.respond())
+
+
+@no_inline
+def no_base64() -> GrpcStatus:
+    return GrpcStatus(
+        GrpcCode.INTERNAL, "the content is said to be base64, and is not"
+    )
+
+
+@no_inline
+def head_too_long() -> GrpcStatus:
+    return GrpcStatus(
+        GrpcCode.INTERNAL, note="the metadata of the head are too long"
+    )
 
 
 @no_inline

@@ -1,33 +1,38 @@
-"""Services of gRPC as a handler of the ordinary server."""
+"""Services of gRPC, gRPC-Web and Connect as a handler of the ordinary server."""
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.compare import same_octets
 from flare.grpc.core.coding import (
     ACCEPTED_CODINGS,
-    ACCEPT_ENCODING_FIELD,
-    ENCODING_FIELD,
     MessageCoding,
     accepts_gzip,
     parse_coding,
 )
+from flare.grpc.core.connect import VERSION, VERSION_FIELD
+from flare.grpc.core.connect_query import ConnectQuery
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.message_reader import (
     MessageReader,
     PREFIX_LEN,
     check_prefix,
     inflate_message,
     read_prefix,
+    too_long,
 )
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.protocol import (
+    CallProtocol,
+    MessageCodec,
+    accepted_types,
+)
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.grpc.core.timeout import TIMEOUT_FIELD, parse_timeout
+from flare.grpc.core.web import TextDecoder
 from flare.grpc.server.call import GrpcCall, NO_DEADLINE_NS
 from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.described import Described
 from flare.grpc.server.interceptor import GrpcInterceptor, Interceptors
-from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.methods import (
     Method,
     MethodTable,
@@ -40,37 +45,56 @@ from flare.grpc.server.methods import (
     call_function,
     call_method,
 )
-from flare.grpc.server.open_call import OpenCall, late, too_few, too_many
+from flare.grpc.server.open_call import (
+    OpenCall,
+    OpenTask,
+    head_too_long,
+    late,
+    no_base64,
+    too_few,
+    too_many,
+)
 from flare.grpc.server.reply import (
-    CONTENT_TYPE,
-    UnaryReply,
-    add_head,
-    begin_reply,
     log_status,
+    refused_by_server,
     status_alone,
-    trailers_of,
+    unary_response,
 )
 from flare.grpc.server.stream import GrpcStream
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
-from flare.http.handler.later import deferred_call
-from flare.http.message.body import Body
+from flare.http.handler.later import (
+    DeferredCall,
+    RequestContent,
+    deferred_call,
+    later,
+)
 from flare.http.message.method import Method as HttpMethod
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found
+from flare.protobuf.json_settings import ProtobufJson
 from flare.protobuf.message import Message
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer, OwnedPointer
 
+comptime _SPARE_LEN = 64 * 1024
+# Content that is longer than a message may be, by less than this, is read all the
+# same, and refused with 200 and a status, which more clients understand than 413.
+
+comptime _HEAD_TIME_MS = 60_000
+# What the server gives a call with a stream for its head, which comes far earlier.
+
 
 struct GrpcServices(Handler, HoldsHandler):
-    """Answers calls of gRPC, and gives other requests to another handler.
+    """Answers calls of gRPC, gRPC-Web and Connect, and gives other requests to
+    another handler.
 
         var services = GrpcServices()
         HttpServer.bind(SocketAddr.localhost(50051)).serve(services^)
 
     `unary` and `stream` add methods before. What `flare proto` makes of a service has a function that adds all of its
-    methods. Calls come over HTTP/2 alone: over TLS, or as the client begins.
+    methods. Calls of gRPC come over HTTP/2 alone: over TLS, or as the client
+    begins; those of gRPC-Web and Connect over HTTP/1.1, too.
     """
 
     comptime Inner = AnyHandler
@@ -83,6 +107,7 @@ struct GrpcServices(Handler, HoldsHandler):
     var _interceptors: Interceptors
     var _threads: Optional[CallThreads]
     var _described: ArcPointer[Described]
+    var _json: ArcPointer[ProtobufJson]
 
     def __init__(out self, config: GrpcConfig = GrpcConfig()):
         """Makes a handler without methods; what is not gRPC is answered with
@@ -111,6 +136,19 @@ struct GrpcServices(Handler, HoldsHandler):
         self._interceptors = Interceptors()
         self._threads = _make_threads(config.stream_threads)
         self._described = ArcPointer(Described())
+        self._json = ArcPointer(ProtobufJson())
+        # A caller may know more than this program, as with octets.
+        self._json[].ignores_unknown = True
+
+    def json(ref self) -> ref[self._json[]] ProtobufJson:
+        """Lends what is chosen about messages in JSON; to be changed before
+        the services are served.
+
+        Returns:
+            The choices. Members that are not known are left out; types that an
+            `Any` may hold are to be added.
+        """
+        return self._json[]
 
     def intercept[I: GrpcInterceptor](mut self, var interceptor: I):
         """Adds what is done before and behind every call; the first one that is
@@ -129,7 +167,13 @@ struct GrpcServices(Handler, HoldsHandler):
         Reply: Message,
         //,
         function: UnaryFunction[Request, Reply],
-    ](mut self, var path: String, *, may_block: Bool = True) raises:
+    ](
+        mut self,
+        var path: String,
+        *,
+        may_block: Bool = True,
+        is_safe: Bool = False,
+    ) raises:
         """Adds a plain function that answers a request with a reply.
 
         Parameters:
@@ -142,6 +186,8 @@ struct GrpcServices(Handler, HoldsHandler):
             path: Such as `/package.Service/Method`.
             may_block: False if it never takes long; see
                 `RequestPolicy.blocks`.
+            is_safe: Whether it only reads, so that callers of Connect may use
+                GET (RFC 9110 section 9.2.1); `NO_SIDE_EFFECTS` of a `.proto`.
 
         Raises:
             Error: If this is no path, or has a method.
@@ -152,6 +198,7 @@ struct GrpcServices(Handler, HoldsHandler):
                 path^,
                 GrpcKind.UNARY,
                 may_block,
+                is_safe,
                 _no_service(),
                 call_function[function],
                 None,
@@ -180,6 +227,7 @@ struct GrpcServices(Handler, HoldsHandler):
                 path^,
                 kind,
                 False,
+                False,
                 _no_service(),
                 None,
                 begin_function[function],
@@ -198,6 +246,7 @@ struct GrpcServices(Handler, HoldsHandler):
         service: ArcPointer[Service],
         *,
         may_block: Bool = True,
+        is_safe: Bool = False,
     ) raises:
         """Adds a method of a service, as generated code does.
 
@@ -211,6 +260,7 @@ struct GrpcServices(Handler, HoldsHandler):
             path: Such as `/package.Service/Method`.
             service: The service, shared by its methods and all threads.
             may_block: As for `unary`.
+            is_safe: As for `unary`.
 
         Raises:
             Error: If this is no path, or has a method.
@@ -221,6 +271,7 @@ struct GrpcServices(Handler, HoldsHandler):
                 path^,
                 GrpcKind.UNARY,
                 may_block,
+                is_safe,
                 kept,
                 call_method[method],
                 None,
@@ -266,7 +317,9 @@ struct GrpcServices(Handler, HoldsHandler):
             " method: see the trait of the service"
         )
         var kept = self._methods[].keep(service)
-        self._add(Method(path^, kind, False, kept, None, begin_method[method]))
+        self._add(
+            Method(path^, kind, False, False, kept, None, begin_method[method])
+        )
 
     def _add(mut self, var method: Method) raises:
         var path = method.path
@@ -297,20 +350,14 @@ struct GrpcServices(Handler, HoldsHandler):
         Raises:
             Error: What the handler beside raises.
         """
-        if not _is_grpc(req):
-            if self._methods[].find(req.path.as_bytes()) < 0:
-                return self.handler.serve(req)
-            return _wrong_type()
-        var refused = _refused_by_http(req)
+        var asked = self._asked(req)
+        if asked.is_beside:
+            return self.handler.serve(req)
+        var refused = self._refused_by_head(req, asked)
         if refused:
             return refused.take()
-        var index = self._methods[].find(req.path.as_bytes())
-        if index < 0:
-            return status_alone(
-                _unknown(self._methods[].has_service(req.path.as_bytes())),
-                Metadata(),
-            )
-        ref method = self._methods[].at(index)
+        var protocol = asked.protocol.held()
+        ref method = self._methods[].at(asked.index)
         # SAFETY: the request outlives the method, or `keep_metadata`.
         var call = GrpcCall(
             method.path,
@@ -318,18 +365,75 @@ struct GrpcServices(Handler, HoldsHandler):
             req.headers.unsafe_outliving[ImmUntrackedOrigin](),
             req._cancel,
             send_len_max=self.config.send_len_max,
+            protocol=protocol,
         )
+        if protocol.codec() == MessageCodec.JSON:
+            call._json = self._json.copy()
         var coding: MessageCoding
         try:
             coding = _begin(req, call, self.config)
         except status:
-            return _with_codings(status_alone(status, Metadata()), status)
+            return _with_codings(protocol, status)
         try:
             return self._answer(req, method, call, coding)
         except status:
             log_status(method.path, status)
             self._interceptors.after(call, status)
-            return status_alone(status, call.trailers)
+            return status_alone(protocol, status, call.headers, call.trailers)
+
+    def _asked(self, req: Request) -> _Asked:
+        """Finds out what a request is."""
+        var index = self._methods[].find(req.path.as_bytes())
+        var protocol = Optional[CallProtocol](None)
+        var type = req.headers.find("content-type")
+        if type >= 0:
+            protocol = CallProtocol.of_content_type(
+                req.headers.value_bytes(type)
+            )
+        var is_by_get = (
+            req.method == HttpMethod.GET
+            and index >= 0
+            and self._methods[].at(index).is_safe
+            and (not protocol or not protocol.held().is_framed())
+        )
+        if is_by_get:
+            protocol = CallProtocol.of_query(
+                ConnectQuery(req.query.as_bytes()).codec
+            )
+        # Other handlers have content of these types, too.
+        var is_beside = index < 0 and (
+            not protocol
+            or (
+                not protocol.held().is_framed()
+                and not self._methods[].has_service(req.path.as_bytes())
+            )
+        )
+        return _Asked(index, protocol^, is_by_get, is_beside)
+
+    def _refused_by_head(
+        self, req: Request, asked: _Asked
+    ) -> Optional[Response]:
+        """Answers what cannot be a call of a method."""
+        ref protocol = asked.protocol
+        if (
+            protocol
+            and protocol.held().has_trailers()
+            and req.version.major < 2
+        ):
+            return _plain(505, "gRPC needs HTTP/2\n")
+        if req.method != HttpMethod.POST and not asked.is_by_get:
+            return _wrong_method(
+                asked.index >= 0 and self._methods[].at(asked.index).is_safe
+            )
+        if asked.index < 0:
+            return _no_method(
+                protocol.held(),
+                self._methods[].has_service(req.path.as_bytes()),
+            )
+        var kind = self._methods[].at(asked.index).kind
+        if not protocol or not protocol.held().takes(kind):
+            return _wrong_type(kind, asked.is_by_get)
+        return None
 
     def _answer(
         self,
@@ -352,16 +456,46 @@ struct GrpcServices(Handler, HoldsHandler):
         mut call: GrpcCall,
         coding: MessageCoding,
     ) raises GrpcStatus -> Response:
+        var protocol = call.protocol()
+        if protocol.is_text():
+            var octets = Buffer()
+            var text = TextDecoder()
+            if not text.receive(req.body, octets) or not text.is_whole():
+                raise no_base64()
+            self._run_framed(octets.span(), method, call, coding)
+        elif protocol.is_framed():
+            self._run_framed(req.body, method, call, coding)
+        elif req.method == HttpMethod.GET:
+            var octets = ConnectQuery(req.query.as_bytes()).message()
+            self._run_plain(octets, method, call, coding)
+        else:
+            self._run_plain(req.body, method, call, coding)
+        if call.is_late():
+            raise late()
+        var message = Buffer(0)
+        swap(message, call.out)
+        var response = _unary_response(call, message^)
+        self._interceptors.after(call, GrpcStatus())
+        return response^
+
+    def _run_framed(
+        self,
+        content: Span[UInt8, _],
+        method: Method,
+        mut call: GrpcCall,
+        coding: MessageCoding,
+    ) raises GrpcStatus:
+        """Runs a method for the one message of some content."""
         var length_max = self.config.receive_len_max
-        if len(req.body) == 0:
+        if len(content) == 0:
             raise too_few()
-        if len(req.body) < PREFIX_LEN:
-            raise _cut(len(req.body))
-        var prefix = read_prefix(req.body)
+        if len(content) < PREFIX_LEN:
+            raise _cut(len(content))
+        var prefix = read_prefix(content)
         check_prefix(prefix, coding, length_max)
-        var rest = req.body.after(PREFIX_LEN)
+        var rest = content.after(PREFIX_LEN)
         if len(rest) < prefix.length:
-            raise _cut(len(req.body))
+            raise _cut(len(content))
         if len(rest) > prefix.length:
             raise too_many()
         if prefix.flag == 1:
@@ -370,16 +504,25 @@ struct GrpcServices(Handler, HoldsHandler):
             method.run_unary(plain.span(), call)
         else:
             method.run_unary(rest, call)
-        if call.is_late():
-            raise late()
-        var status = GrpcStatus()
-        var message = Buffer(0)
-        swap(message, call.out)
-        var response = _begin_reply(
-            call, UnaryReply(message^, trailers_of(status, call.trailers))
-        )
-        self._interceptors.after(call, status)
-        return response^
+
+    def _run_plain(
+        self,
+        content: Span[UInt8, _],
+        method: Method,
+        mut call: GrpcCall,
+        coding: MessageCoding,
+    ) raises GrpcStatus:
+        """Runs a method for content without prefixes."""
+        var length_max = self.config.receive_len_max
+        if len(content) > length_max:
+            raise too_long(len(content), length_max)
+        # A message of no octets is not compressed, whatever is said of it.
+        if coding == MessageCoding.GZIP and len(content) > 0:
+            var plain = Buffer()
+            inflate_message(content, length_max, plain)
+            method.run_unary(plain.span(), call)
+        else:
+            method.run_unary(content, call)
 
     def _open(
         self,
@@ -393,15 +536,21 @@ struct GrpcServices(Handler, HoldsHandler):
         var stream = method.begin_stream(call)
         call.keep_metadata()
         var reader = MessageReader(coding, self.config.receive_len_max)
-        reader.receive(req.body)
         var taken = GrpcCall(method.path, req.peer)
         swap(taken, call)
         var open = OpenCall(
             taken^, stream^, reader^, method.kind, self._interceptors
         )
-        if method.kind.takes_stream():
-            _await_content(req, open)
-        return _begin_open(open^)
+        open.receive(req.body)
+        if not req.extension[DeferredCall]():
+            # It is not on the loop of a worker, which could go on with it.
+            if method.kind.takes_stream():
+                raise GrpcStatus(
+                    GrpcCode.UNAVAILABLE,
+                    note="a stream of requests needs an HttpServer",
+                )
+            return open^.respond()
+        return _respond_later(req, open^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Says how a call is to be treated; of other requests the handler
@@ -414,34 +563,41 @@ struct GrpcServices(Handler, HoldsHandler):
             Content that arrives while the call is open, for a stream of
             requests; the bound of one message for others.
         """
-        var index = self._methods[].find(req.path.as_bytes())
-        if not _is_grpc(req):
-            if index < 0:
-                return self.handler.policy_for(req)
+        var asked = self._asked(req)
+        if asked.is_beside:
+            return self.handler.policy_for(req)
+        if self._refused_by_head(req, asked):
             return RequestPolicy.by_head()
-        if index < 0 or req.version.major < 2:
-            return RequestPolicy.by_head()
-        ref method = self._methods[].at(index)
+        ref method = self._methods[].at(asked.index)
         if method.kind.takes_stream():
             return RequestPolicy(
-                max_body_size=Int.MAX, streams=True, defers=True
+                max_body_size=Int.MAX,
+                timeout_ms=_HEAD_TIME_MS,
+                streams=True,
+                defers=True,
             )
-        return RequestPolicy(
-            max_body_size=self.config.receive_len_max + PREFIX_LEN,
-            blocks=method.may_block,
-        )
+        var length_max = self.config.receive_len_max + _SPARE_LEN
+        if asked.protocol.held().is_text():
+            length_max = 2 * length_max
+        if method.kind != GrpcKind.UNARY:
+            return RequestPolicy(
+                max_body_size=length_max,
+                timeout_ms=_HEAD_TIME_MS,
+                defers=True,
+            )
+        return RequestPolicy(max_body_size=length_max, blocks=method.may_block)
 
     def may_defer(self) -> Bool:
         """Tells whether some answer comes later.
 
         Returns:
-            True if a method takes a stream of requests.
+            True if a method has a stream.
         """
-        return self._methods[].takes_streams() or self.handler.may_defer()
+        return self._methods[].has_streams() or self.handler.may_defer()
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Gives an answer of the server in place of a method its status of
-        gRPC.
+        """Gives an answer of the server in place of a method the status of its
+        protocol.
 
         Args:
             req: What is known of the request.
@@ -453,12 +609,25 @@ struct GrpcServices(Handler, HoldsHandler):
         Raises:
             Error: What the handler beside raises.
         """
-        if not _is_grpc(req):
+        var asked = self._asked(req)
+        if asked.is_beside or not asked.protocol:
             return self.handler.refuse(req, response^)
-        var status = _status_of(response.status.code)
-        var answer = status_alone(status, Metadata())
-        answer.status = response.status
-        return answer^
+        var code = response.status.code
+        return refused_by_server(asked.protocol.held(), _status_of(code), code)
+
+
+@fieldwise_init
+struct _Asked(Movable):
+    """What a request is."""
+
+    # -1 if there is no such method.
+    var index: Int
+    # Nothing if the content is of no protocol.
+    var protocol: Optional[CallProtocol]
+    # Whether it is a GET of a method that allows it.
+    var is_by_get: Bool
+    # Whether it is the other handler's.
+    var is_beside: Bool
 
 
 def _make_threads(thread_max: Int) -> Optional[CallThreads]:
@@ -484,55 +653,48 @@ def _no_service() -> Pointer[NoneType, MutUntrackedOrigin]:
     )
 
 
-def _is_grpc(req: Request) -> Bool:
-    """Tells whether the content is messages of Protocol Buffers in gRPC."""
-    var found = req.headers.find("content-type")
-    if found < 0:
-        return False
-    var type = req.headers.value_bytes(found)
-    if same_octets(type, CONTENT_TYPE.as_bytes()):
-        return True
-    var length = CONTENT_TYPE.byte_length()
-    if len(type) < length or not equals_ignore_case(
-        type.before(length), CONTENT_TYPE.as_bytes()
-    ):
-        return False
-    var rest = StringSpan(unsafe_from_utf8=type.after(length))
-    if rest.startswith("+proto"):
-        rest = StringSpan(unsafe_from_utf8=type.after(length + 6))
-    return rest == "" or rest.startswith(";") or rest.startswith(" ")
+@no_inline
+def _plain(status: Int, var text: String) -> Response:
+    return Response(status, text^, content_type="text/plain; charset=utf-8")
 
 
 @no_inline
-def _wrong_type() -> Response:
-    return Response(
-        415,
-        "this is a method of gRPC: the content must be application/grpc\n",
-        content_type="text/plain; charset=utf-8",
+def _wrong_type(kind: GrpcKind, is_by_get: Bool) -> Response:
+    if is_by_get:
+        return _plain(
+            415, "query: encoding must be there, and be proto or json\n"
+        )
+    var types = accepted_types(kind)
+    var response = _plain(
+        415, String("this is a method; the content must be ", types, "\n")
     )
+    _set(response, "Accept-Post", types)
+    return response^
 
 
-def _refused_by_http(req: Request) -> Optional[Response]:
-    """Answers what cannot be a call, by a status of HTTP."""
-    if req.version.major < 2:
-        return Response(
-            505,
-            "gRPC needs HTTP/2\n",
-            content_type="text/plain; charset=utf-8",
-        )
-    if req.method != HttpMethod.POST:
-        var response = Response(
-            405,
-            "a call of gRPC is a POST\n",
-            content_type="text/plain; charset=utf-8",
-        )
-        try:
-            response.headers.set("Allow", "POST")
-        except:
-            # A literal is a field value.
-            pass
-        return response^
-    return None
+@no_inline
+def _wrong_method(is_safe: Bool) -> Response:
+    var response = _plain(405, "a call is a POST\n")
+    if is_safe:
+        response = _plain(405, "a call is a POST, or a GET of Connect\n")
+    _set(response, "Allow", "GET, POST" if is_safe else "POST")
+    return response^
+
+
+def _set(mut response: Response, name: StaticString, value: StringSpan):
+    try:
+        response.headers.set(name, value)
+    except:
+        # Literals and names of types are field values.
+        return
+
+
+@no_inline
+def _no_method(protocol: CallProtocol, has_service: Bool) -> Response:
+    var status = _unknown(has_service)
+    if protocol.is_connect():
+        return refused_by_server(protocol, status, 404)
+    return status_alone(protocol, status, Metadata(), Metadata())
 
 
 @no_inline
@@ -556,92 +718,99 @@ def _begin(
     req: Request, mut call: GrpcCall, config: GrpcConfig
 ) raises GrpcStatus -> MessageCoding:
     """Reads what the head says of the call, and gives the coding of requests."""
+    var protocol = call.protocol()
     var coding = MessageCoding.IDENTITY
-    var accepted = False
+    var is_get = req.method == HttpMethod.GET
+    if is_get:
+        coding = _coding(protocol, ConnectQuery(req.query.as_bytes()).coding)
     for index in range(len(req.headers)):
-        var name = req.headers.name(index)
-        # Most heads have few names that begin so.
-        if name.as_bytes().at(0) != 103:
+        var name = req.headers.name(index).as_bytes()
+        # Most heads have few names that begin so: g, c, a, in any case.
+        var first = name.at(0) | 32
+        if first != 103 and first != 99 and first != 97:
             continue
         var value = req.headers.value_bytes(index)
-        if name == TIMEOUT_FIELD:
-            var timeout_ns = parse_timeout(value)
+        if _is(name, protocol.timeout_field()):
+            var timeout_ns = protocol.parse_timeout(value)
             if not timeout_ns:
-                raise GrpcStatus(
-                    GrpcCode.INTERNAL,
-                    "grpc-timeout: write up to 8 digits and one of H, M, S, m,"
-                    " u, n",
-                )
+                raise _malformed(protocol, protocol.timeout_rule())
             var now_ns = monotonic_ns()
             if timeout_ns.held() < NO_DEADLINE_NS - now_ns:
                 call._deadline_ns = now_ns + timeout_ns.held()
-        elif name == ENCODING_FIELD:
-            var named = parse_coding(value)
-            if not named:
-                raise GrpcStatus(
-                    GrpcCode.UNIMPLEMENTED,
-                    "grpc-encoding: messages are read as identity and gzip"
-                    " here",
-                )
-            coding = named.held()
-        elif name == ACCEPT_ENCODING_FIELD:
-            accepted = accepts_gzip(value)
-    call._accepts_gzip = accepted
+        elif _is(name, protocol.encoding_field()):
+            if not is_get:
+                coding = _coding(protocol, value)
+        elif _is(name, protocol.accept_field()):
+            call._accepts_gzip = accepts_gzip(value)
+        elif protocol.is_connect() and _is(name, VERSION_FIELD):
+            if StringSpan(unsafe_from_utf8=value) != VERSION:
+                raise _malformed(protocol, "connect-protocol-version must be 1")
     call.compresses = config.compresses
     return coding
 
 
-def _with_codings(var response: Response, status: GrpcStatus) -> Response:
-    """Says what is read, behind a coding that is not."""
-    if status.code != GrpcCode.UNIMPLEMENTED:
-        return response^
-    try:
-        response.headers.append(ACCEPT_ENCODING_FIELD, ACCEPTED_CODINGS)
-    except:
-        # The head is full of what is said otherwise.
-        pass
-    return response^
+def _is(name: Span[UInt8, _], field: StaticString) -> Bool:
+    return equals_ignore_case(name, field.as_bytes())
 
 
-def _begin_reply(
-    call: GrpcCall, var reply: UnaryReply
-) raises GrpcStatus -> Response:
-    try:
-        return begin_reply(call, reply^)
-    except:
-        raise _head_too_long()
-
-
-def _begin_open(var open: OpenCall) raises GrpcStatus -> Response:
-    """Makes the response of a call with a stream."""
-    var response = Response(200, "", content_type=CONTENT_TYPE)
-    try:
-        add_head(response.headers, open.call)
-    except:
-        raise _head_too_long()
-    response.body = Body(open^)
-    return response^
+def _coding(
+    protocol: CallProtocol, value: Span[UInt8, _]
+) raises GrpcStatus -> MessageCoding:
+    var named = parse_coding(value)
+    if not named:
+        raise GrpcStatus(
+            GrpcCode.UNIMPLEMENTED,
+            String(
+                protocol.encoding_field(),
+                ": messages are read as identity and gzip here",
+            ),
+        )
+    return named.held()
 
 
 @no_inline
-def _head_too_long() -> GrpcStatus:
-    return GrpcStatus(
-        GrpcCode.INTERNAL, note="the metadata of the head are too long"
-    )
+def _malformed(protocol: CallProtocol, rule: StaticString) -> GrpcStatus:
+    if protocol.is_connect():
+        return GrpcStatus(GrpcCode.INVALID_ARGUMENT, String(rule))
+    return GrpcStatus(GrpcCode.INTERNAL, String(rule))
 
 
-def _await_content(req: Request, mut open: OpenCall) raises GrpcStatus:
-    """Takes requests that go on arriving behind the head."""
+def _with_codings(protocol: CallProtocol, status: GrpcStatus) -> Response:
+    """Refuses what a head says; of a coding that is not read it says what is."""
+    var headers = Metadata()
+    var response = status_alone(protocol, status, headers, headers)
+    if status.code == GrpcCode.UNIMPLEMENTED:
+        _set(response, protocol.accept_field(), ACCEPTED_CODINGS)
+    return response^
+
+
+def _unary_response(
+    call: GrpcCall, var message: Buffer
+) raises GrpcStatus -> Response:
+    try:
+        return unary_response(call, message^)
+    except:
+        raise head_too_long()
+
+
+def _respond_later(
+    req: Request, var open: OpenCall
+) raises GrpcStatus -> Response:
+    """Lets the loop go on with a call, which responds when it has something."""
     try:
         ref note = deferred_call(req)[]
-        if note.content:
-            open.await_content(note.content.take(), note.loop)
+        var task = OpenTask.join(note.loop)
+        var content = Optional[RequestContent](None)
+        swap(content, note.content)
+        open.attach(task, content^)
+        task[].open = open^
+        return later(req, task)
     except error:
         raise GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))
 
 
 def _status_of(code: Int) -> GrpcStatus:
-    """Says in gRPC what the server has answered in place of a method."""
+    """Says as a status what the server has answered in place of a method."""
     if code == 413:
         return GrpcStatus(
             GrpcCode.RESOURCE_EXHAUSTED,

@@ -101,12 +101,21 @@ trait GrpcStream(Deinitable, Movable):
 
         Args:
             replies: Where replies go. Where the method has one reply, it is due
-                here, and ends the call.
+                here, and ends the call, unless the stream `replies_later`.
 
         Raises:
             GrpcStatus: It ends the call.
         """
         replies.end()
+
+    def replies_later(self) -> Bool:
+        """Tells whether the one reply of a method that has one comes behind
+        `on_end`, from `on_room`, which then ends the call.
+
+        Returns:
+            False, unless the stream knows better.
+        """
+        return False
 
     def on_room(mut self, mut replies: Replies[Self.Reply]) raises GrpcStatus:
         """Goes on with replies: the caller has taken what was sent, or the
@@ -141,7 +150,7 @@ def _on_message[
     mut call: GrpcCall,
 ) raises GrpcStatus:
     # SAFETY: `AnyStream` made the pointer from an S of its own.
-    var request = read_request[S.Request](octets)
+    var request = read_request[S.Request](octets, call)
     var replies = Replies[S.Reply](call)
     stream.unsafe_bitcast[S]()[].on_message(request^, replies)
 
@@ -167,6 +176,11 @@ def _is_full[S: GrpcStream](stream: Erased) -> Bool:
     return stream.unsafe_bitcast[S]()[].is_full()
 
 
+def _replies_later[S: GrpcStream](stream: Erased) -> Bool:
+    # SAFETY: as for `_on_message`.
+    return stream.unsafe_bitcast[S]()[].replies_later()
+
+
 def _on_cancel[S: GrpcStream](stream: Erased):
     # SAFETY: as for `_on_message`.
     stream.unsafe_bitcast[S]()[].on_cancel()
@@ -181,6 +195,7 @@ struct AnyStream(Movable):
     var _on_end: _OnNotice
     var _on_room: _OnNotice
     var _is_full: def(Erased) thin -> Bool
+    var _replies_later: def(Erased) thin -> Bool
     var _on_cancel: _OnCancel
     var _drop: _OnCancel
 
@@ -190,6 +205,7 @@ struct AnyStream(Movable):
         self._on_end = _on_end[S]
         self._on_room = _on_room[S]
         self._is_full = _is_full[S]
+        self._replies_later = _replies_later[S]
         self._on_cancel = _on_cancel[S]
         self._drop = destroy[S]
 
@@ -220,6 +236,9 @@ struct AnyStream(Movable):
 
     def is_full(self) -> Bool:
         return self._is_full(self._stream)
+
+    def replies_later(self) -> Bool:
+        return self._replies_later(self._stream)
 
     def on_cancel(self):
         self._on_cancel(self._stream)

@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.grpc.core.message_reader import MessageReader
 from flare.grpc.core.message_writer import append_message
+from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.interceptor import Interceptors
@@ -15,7 +16,7 @@ from flare.protobuf.known import StringValue
 from flare.protobuf.writer import encode
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime Count = ArcPointer[Atomic[Int64]]
 
@@ -138,3 +139,112 @@ def test_a_deadline_that_is_over_ends_it() raises:
     assert_equal(open.trailers().fields()["grpc-status"], "4")
     _ = open^
     assert_equal(Int(cancelled[].load()), 1)
+
+
+struct _Late(GrpcStream):
+    """Replies once, behind the end, when it is asked again."""
+
+    comptime Request = StringValue
+    comptime Reply = StringValue
+    var turns: Int
+    var fails: Bool
+
+    def __init__(out self, fails: Bool):
+        self.turns = 0
+        self.fails = fails
+
+    def on_message(
+        mut self, var request: StringValue, mut replies: Replies[StringValue]
+    ) raises GrpcStatus:
+        replies.call().headers.add("seen", request.value)
+
+    def replies_later(self) -> Bool:
+        return True
+
+    def on_end(mut self, mut replies: Replies[StringValue]) raises GrpcStatus:
+        self.turns = 1
+
+    def on_room(mut self, mut replies: Replies[StringValue]) raises GrpcStatus:
+        if self.turns == 0:
+            return
+        self.turns += 1
+        if self.turns == 3:
+            replies.send(StringValue(value="late"))
+        if self.turns == 5:
+            if self.fails:
+                raise GrpcStatus(GrpcCode.ABORTED, "behind the reply")
+            replies.end()
+
+
+def _open_late(fails: Bool, protocol: CallProtocol) raises -> OpenCall:
+    var octets = Buffer()
+    append_message(encode(StringValue(value="one")), octets)
+    var open = OpenCall(
+        GrpcCall("/t/M", SocketAddr.localhost(1), protocol=protocol),
+        AnyStream(_Late(fails)),
+        MessageReader(),
+        GrpcKind.CLIENT_STREAM,
+        Interceptors(),
+    )
+    open.receive(octets.span())
+    return open^
+
+
+def test_one_reply_comes_later_and_waits_for_the_status() raises:
+    for fails in [False, True]:
+        var open = _open_late(fails, CallProtocol.GRPC)
+        var turns = 0
+        var out = Buffer()
+        while not open.has_head():
+            turns += 1
+            assert_true(turns < 10, "it goes on and on")
+            open.go_on()
+            if not open.call.status:
+                assert_true(open.fill(out) == Poll.PENDING)
+                assert_equal(len(out), 0)
+        assert_true(turns > 1)
+        var response = open^.respond()
+        assert_equal(response.headers["seen"], "one")
+        var stream = response.body.stream()
+        if not fails:
+            assert_true(stream[].fill(out) == Poll.DONE)
+            assert_equal(len(out), 5 + 6)
+        var trailers = stream[].trailers().fields()
+        assert_equal(trailers["grpc-status"], "10" if fails else "0")
+
+
+def _type(text: StringSpan) -> CallProtocol:
+    return CallProtocol.of_content_type(text.as_bytes()).value()
+
+
+def test_how_each_protocol_ends_a_stream() raises:
+    comptime WEB = "grpc-status: 0\r\n"
+    for type in ["application/grpc-web+proto", "application/connect+proto"]:
+        var open = _open_late(False, _type(type))
+        while not open.has_head():
+            open.go_on()
+        var response = open^.respond()
+        assert_equal(response.headers["content-type"], type)
+        var out = Buffer()
+        var stream = response.body.stream()
+        assert_true(stream[].fill(out) == Poll.DONE)
+        assert_equal(len(stream[].trailers()), 0)
+        var last = out.span()[11:]
+        var is_web = "web" in type
+        assert_equal(Int(last[0]), 0x80 if is_web else 2)
+        assert_equal(
+            String(StringSpan(unsafe_from_utf8=last[5:])),
+            WEB if is_web else "{}",
+        )
+
+
+def test_a_status_without_replies_is_the_whole_response() raises:
+    var open = _open_late(True, _type("application/connect+proto"))
+    while not open.has_head():
+        open.go_on()
+    var response = open^.respond()
+    assert_false(response.body.is_stream())
+    assert_equal(
+        String(StringSpan(unsafe_from_utf8=response.body.as_bytes()[5:])),
+        '{"error":{"code":"aborted","message":"behind the reply"}}',
+    )

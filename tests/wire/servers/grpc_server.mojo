@@ -1,7 +1,7 @@
 """The server of the tests of gRPC: a guide that does what a request asks for, beside
 a router.
 
-    grpc_server PORT handler_threads=N receive_len_max=N ...
+    grpc_server PORT handler_threads=N receive_len_max=N ... cors=ORIGIN
 
 Further arguments are those of `tls_options`.
 """
@@ -23,7 +23,8 @@ from flare.grpc import (
 from flare.grpc.health import HealthState, add_health
 from flare.grpc.reflection import add_reflection
 from flare.http import Request, Response, Router, ServerConfig, ok
-from flare.protobuf import Empty
+from flare.http.middleware import Cors, CorsPolicy
+from flare.protobuf import Empty, StringValue
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from std.sys import argv
@@ -207,6 +208,32 @@ struct BlockingChat(BlockingCall):
                 conversation.write(note.value().copy())
 
 
+@fieldwise_init
+struct Counting(BlockingCall):
+    """Counts points on a thread, and says so beside the one reply; fails behind
+    that if one of them has latitude -1."""
+
+    comptime Request = Point
+    comptime Reply = RouteSummary
+
+    def run(
+        mut self, mut conversation: Conversation[Point, RouteSummary]
+    ) raises GrpcStatus:
+        var summary = RouteSummary(point_count=0)
+        var fails = False
+        while True:
+            var point = conversation.read()
+            if not point:
+                break
+            fails = fails or point.value().latitude == -1
+            summary.point_count += 1
+        conversation.headers.add("counted", String(summary.point_count))
+        conversation.trailers.add("threads", "one")
+        conversation.write(summary^)
+        if fails:
+            raise GrpcStatus(GrpcCode.DATA_LOSS, "a point is lost")
+
+
 struct Guide(RouteGuide):
     """What a request asks for."""
 
@@ -305,6 +332,18 @@ struct Threads(Movable):
         return Blocking(BlockingChat(self.counts.copy()))
 
 
+def count(mut call: GrpcCall) raises GrpcStatus -> Blocking[Counting]:
+    return Blocking(Counting())
+
+
+def read(
+    request: StringValue, mut call: GrpcCall
+) raises GrpcStatus -> StringValue:
+    call.headers.add("cache-control", "max-age=60")
+    call.trailers.add("protocol", call.protocol().content_type())
+    return StringValue(value=request.value + "!")
+
+
 def index(req: Request) -> Response:
     return ok("beside gRPC\n")
 
@@ -313,6 +352,7 @@ def main() raises:
     var config = ServerConfig()
     var grpc = GrpcConfig()
     var tls = TlsOptions()
+    var origin = String()
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=")
         if tls.take(String(parts[0]), String(parts[1])):
@@ -325,6 +365,8 @@ def main() raises:
             grpc.send_len_max = Int(String(parts[1]))
         elif parts[0] == "stream_threads":
             grpc.stream_threads = Int(String(parts[1]))
+        elif parts[0] == "cors":
+            origin = String(parts[1])
         elif parts[0] == "shutdown_timeout_ms":
             config.shutdown_timeout_ms = Int(String(parts[1]))
         else:
@@ -343,6 +385,8 @@ def main() raises:
     services.stream_method[Threads.chat, RouteNote, RouteNote](
         GrpcKind.SERVER_STREAM, "/threads.Threads/Listen", threads
     )
+    services.stream[count](GrpcKind.CLIENT_STREAM, "/threads.Threads/Count")
+    services.unary[read]("/plain.Plain/Read", is_safe=True)
     var health = HealthState()
     health.set_serving("routeguide.RouteGuide", True)
     health.set_serving("broken", False)
@@ -352,4 +396,19 @@ def main() raises:
     add_nothing(services, Idle())
     var server = tls.bind(UInt16(Int(String(argv()[1]))), config^)
     print("listening on", server.local_addr(), flush=True)
-    server.serve(services^)
+    if origin == "":
+        return server.serve(services^)
+    server.serve(
+        Cors(
+            services^,
+            CorsPolicy(
+                [origin],
+                methods="GET, POST",
+                headers=(
+                    "content-type, connect-protocol-version,"
+                    " connect-timeout-ms, grpc-timeout, x-grpc-web"
+                ),
+                exposed="grpc-status, grpc-message, grpc-status-details-bin",
+            ),
+        )
+    )
