@@ -155,7 +155,7 @@ package a.b;
 import "deep/down/far.proto";
 import "google/protobuf/empty.proto";
 service Talk {
-  rpc GetURL(Talker) returns (far.Talk);
+  rpc GetURL(Talker) returns (far.Talk) { option idempotency_level = NO_SIDE_EFFECTS; }
   rpc Def(google.protobuf.Empty) returns (stream Talker) { }
 }
 service HTTPThing { rpc Import(stream Talker) returns (far.Talk); }
@@ -231,6 +231,7 @@ def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
     made = make(tmp_path, {"talk.proto": SERVICES, "deep/down/far.proto": FAR})
     for name in ("talk_grpc.mojo", "talk_client.mojo"):
         check_format(made / name)
+    assert (made / "talk_grpc.mojo").read_text().count("is_safe=True") == 1
     source = tmp_path / "main.mojo"
     source.write_text(SERVICES_PROGRAM % request_type)
     program = BUILD / "cli" / f"proto_service_{request_type}"

@@ -34,6 +34,7 @@ KINDS = {
 }
 _GROUP, _MESSAGE, _ENUM = 10, 11, 14
 _REQUIRED, _REPEATED = 2, 3
+_NO_SIDE_EFFECTS = 1
 _UNPACKED = {9, _GROUP, _MESSAGE, 12}
 _TRIVIAL = {"Bool", "Float32", "Float64", "Int32", "Int64", "UInt32", "UInt64"}
 _FRONT = ("flare", "protobuf")
@@ -493,9 +494,8 @@ class Services(Module):
         for rpc in methods:
             path = f'"/{full}/{rpc.descriptor.name}"'
             if rpc.kind == "UNARY":
-                lines += call(
-                    4, f"services.unary_method[S.{rpc.name}](", [path, "shared"], ")"
-                )
+                given = [path, "shared", *(["is_safe=True"] if rpc.is_safe else [])]
+                lines += call(4, f"services.unary_method[S.{rpc.name}](", given, ")")
                 continue
             types = [f"S.{rpc.name}", rpc.request, rpc.reply]
             lines += call(
@@ -605,6 +605,7 @@ class Rpc:
         self.kind = self.KINDS[
             2 * descriptor.client_streaming + descriptor.server_streaming
         ]
+        self.is_safe = descriptor.options.idempotency_level == _NO_SIDE_EFFECTS
         self.name = names.member(names.snake(descriptor.name))
         self.machine = names.member(descriptor.name)
         self.request = module.reference(descriptor.input_type.lstrip("."))
