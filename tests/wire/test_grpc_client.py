@@ -507,8 +507,8 @@ ROWS = {
     "garbage details": (
         said(("grpc-status", "3"), ("grpc-status-details-bin", "!!")), "INVALID_ARGUMENT", "",
     ),
-    "no message": (said(OK), "INTERNAL", "without the message"),
-    "two messages": (said(OK, octets=message(b"m") * 2), "INTERNAL", "more than the one"),
+    "no message": (said(OK), "UNIMPLEMENTED", "without the message"),
+    "two messages": (said(OK, octets=message(b"m") * 2), "UNIMPLEMENTED", "more than the one"),
     "404": (said(octets=b"<p>", head=(("content-type", "text/html"),), status=404),
             "UNIMPLEMENTED", "404"),
     "503": (said(octets=b"<p>", head=(("content-type", "text/html"),), status=503),

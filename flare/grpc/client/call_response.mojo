@@ -1,6 +1,5 @@
 """What a server says on a call: metadata, messages, and how it ended."""
 
-from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.grpc.core.coding import ENCODING_FIELD, parse_coding
 from flare.grpc.core.message_reader import (
@@ -8,6 +7,11 @@ from flare.grpc.core.message_reader import (
     MessageReader,
 )
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.protocol import (
+    CallProtocol,
+    MessageCodec,
+    ProtocolFamily,
+)
 from flare.grpc.core.status import (
     STATUS_FIELD,
     GrpcCode,
@@ -17,7 +21,7 @@ from flare.grpc.core.status import (
 from flare.http.message.header_map import HeaderMap
 
 comptime CONTENT_TYPE = StaticString("application/grpc")
-"""The media type of calls; `+proto` and the like may follow."""
+"""The media type of calls; of responses it may have `+proto` behind it."""
 
 comptime PUSHBACK_FIELD = StaticString("grpc-retry-pushback-ms")
 """The field by which a server says when to come again (A6)."""
@@ -158,9 +162,10 @@ struct CallResponse(Movable):
             return False
         if self._wanted_count < 0 or self._reader.message_count == 1:
             return True
+        # Source: as for `_end`.
         self.fail(
             GrpcStatus(
-                GrpcCode.INTERNAL,
+                GrpcCode.UNIMPLEMENTED,
                 "the server has sent more than the one message of this call",
             )
         )
@@ -220,8 +225,9 @@ struct CallResponse(Movable):
             self.status = error^
             return
         if self._wanted_count > self._reader.message_count:
+            # Source: statuscodes.md of gRPC, "Response cardinality violation".
             self.status = GrpcStatus(
-                GrpcCode.INTERNAL,
+                GrpcCode.UNIMPLEMENTED,
                 "the server has ended the call as a success, without the"
                 " message that it has to have",
             )
@@ -236,22 +242,20 @@ struct CallResponse(Movable):
 
 
 def is_grpc_content(content_type: Span[UInt8, _]) -> Bool:
-    """Tells whether content is that of a call.
+    """Tells whether content is that of a call that was asked for here.
 
     Source: PROTOCOL-HTTP2.md of gRPC, "Content-Type".
 
     Returns:
-        True for `application/grpc`, alone or with `+` or `;` behind it.
+        True for `application/grpc` and `application/grpc+proto`; parameters
+        are not looked at. False for messages that are written otherwise.
     """
-    var wanted = CONTENT_TYPE.as_bytes()
-    if len(content_type) < len(wanted):
-        return False
-    if not equals_ignore_case(content_type.before(len(wanted)), wanted):
-        return False
-    if len(content_type) == len(wanted):
-        return True
-    var next = content_type.at(len(wanted))
-    return next == 43 or next == 59 or next == 32
+    var protocol = CallProtocol.of_content_type(content_type)
+    return (
+        protocol
+        and protocol.held().family() == ProtocolFamily.GRPC
+        and protocol.held().codec() == MessageCodec.PROTO
+    )
 
 
 def read_pushback(fields: HeaderMap) -> Int:

@@ -140,7 +140,7 @@ def _rows() -> List[_Row]:
             "",
             "",
             True,
-            "INTERNAL the server has ended the call as a success, without the"
+            "UNIMPLEMENTED the server has ended the call as a success, without the"
             " message that it has to have",
         ),
         _Row(
@@ -310,7 +310,7 @@ def _rows() -> List[_Row]:
             "a,b",
             "grpc-status: 0",
             True,
-            "[a]INTERNAL the server has sent more than the one message of this"
+            "[a]UNIMPLEMENTED the server has sent more than the one message of this"
             " call committed",
         ),
         _Row(
@@ -320,7 +320,7 @@ def _rows() -> List[_Row]:
             "",
             "grpc-status: 0",
             True,
-            "INTERNAL the server has ended the call as a success, without the"
+            "UNIMPLEMENTED the server has ended the call as a success, without the"
             " message that it has to have committed",
         ),
         _Row(
@@ -432,6 +432,8 @@ def test_content_types() raises:
         "application/grp",
         "application/grpc-web",
         "application/grpcx",
+        "application/grpc+json",
+        "application/grpc+",
         "text/plain",
     ]:
         assert_false(is_grpc_content(bad.as_bytes()), bad)
