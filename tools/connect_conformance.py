@@ -1,5 +1,5 @@
 """Runs the conformance suite of Connect against the server of gRPC, gRPC-Web and
-Connect.
+Connect, and against the client of gRPC.
 
     tools/connect_conformance.py [--run PATTERN]...
 
@@ -27,7 +27,7 @@ SOURCES = ROOT / "tests" / "conformance" / "connect"
 PROTOS = "connectrpc/conformance/v1"
 FILES = ("service", "config", "server_compat", "client_compat")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
-MODES = ["server"]
+MODES = ["server", "client"]
 RUN_TIMEOUT_S = 1800
 
 
