@@ -71,6 +71,11 @@ struct SocketOption(TrivialRegisterPassable):
     """Size of the kernel's receive buffer in bytes."""
     comptime NO_DELAY = SocketOption(Int32(_IPPROTO_TCP), 1)
     """Sends small segments at once."""
+    comptime UNSENT_MAX = SocketOption(
+        Int32(_IPPROTO_TCP), Int32(by_platform(25, 0x201))
+    )
+    """Octets that may wait in the kernel until they are sent for the first time;
+    beyond them there is no room (`TCP_NOTSENT_LOWAT`)."""
     comptime JOIN_GROUP_V4 = SocketOption(
         Int32(_IPPROTO_IP), Int32(by_platform(35, 12))
     )

@@ -6,6 +6,7 @@ import ssl
 import statistics
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from conftest import Client, wait_until
@@ -15,6 +16,8 @@ from raw_ws import UPGRADE, frame
 SENT_LEN = 7_000_000
 PIECE_LEN = 60_000
 PAUSE_S = 0.05
+# Octets that wait to be sent, a piece that went beyond, and what is under way.
+KEPT_LEN_MAX = 500_000
 # A tenth of what a steady reader here takes.
 RATE = PIECE_LEN / PAUSE_S / 10
 TIMES = {"write_timeout_ms": 700, "min_send_rate": int(RATE)}
@@ -61,6 +64,38 @@ def take_steadily(sock: socket.socket, length: int) -> int:
     return taken
 
 
+def queued_len(server_port: int, client: socket.socket) -> int:
+    """What the kernel keeps of the server's octets for a client."""
+    ends = f":{server_port:04X}", f":{client.getsockname()[1]:04X}"
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table]
+    [queues] = [row[4] for row in rows if row[1].endswith(ends[0]) and row[2].endswith(ends[1])]
+    return int(queues.split(":")[0], 16)
+
+
+@pytest.mark.parametrize("over", ["TCP", "TLS"])
+def test_the_kernel_keeps_little_for_one_who_reads_nothing(probe, probe_tls, over):
+    """Else all of its buffer, megabytes, is filled while others wait."""
+    server = probe_tls if over == "TLS" else probe
+    with connect(server, over == "TLS", room=4_096) as sock:
+        ask(sock, f"/size/{SENT_LEN}")
+        lengths: list[int] = []
+
+        def is_full() -> bool:
+            lengths.append(queued_len(server.port, sock))
+            return lengths[-1] > 100_000 and lengths[-10:] == 10 * lengths[-1:]
+
+        assert wait_until(is_full, 20), lengths[-1]
+        assert lengths[-1] < KEPT_LEN_MAX
+        # It is all there for who reads on.
+        taken = 0
+        while taken < SENT_LEN:
+            piece = sock.recv(65_536)
+            assert piece, taken
+            taken += len(piece)
+
+
+
 @pytest.fixture
 def kind(request, start, start_tls, tmp_path):
     """Gives a client that waits for octets of some kind, and its server."""
@@ -89,9 +124,14 @@ def kind(request, start, start_tls, tmp_path):
         return
     sock.sendall(UPGRADE % (b"/ws", b""))
     message = frame(0x82, bytes(SENT_LEN // 7), b"\0\0\0\0")
+
+    def send() -> None:
+        # Who is cut off cannot send on.
+        with suppress(ConnectionError):
+            sock.sendall(message * 7)
+
     # The server reads no more than it could send.
-    sender = threading.Thread(target=lambda: sock.sendall(message * 7))
-    sender.daemon = True
+    sender = threading.Thread(target=send, daemon=True)
     sender.start()
     yield server, sock
     sock.close()

@@ -10,6 +10,7 @@ from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.runtime.service_manager import inherited_listeners
 from flare.sys.errno import EAGAIN, OsError
+from flare.sys.socket_option import SocketOption
 from flare.unix.unix_addr import (
     BoundSocket,
     UNIX_BACKLOG,
@@ -17,6 +18,11 @@ from flare.unix.unix_addr import (
     listen_unix,
 )
 
+comptime _UNSENT_LEN_MAX = 128 * 1024
+# What waits in the kernel for a client that takes little. Else it is as much as the
+# kernel's buffer may grow to, megabytes, which over TLS are encrypted and copied
+# for nothing while others wait. What is sent and not acknowledged is beside it, so
+# that a long way is filled.
 comptime _BATCH_LEN = 64
 comptime _SHARED_BATCH_LEN = 4
 
@@ -162,13 +168,22 @@ def listen_ip(
     had, or the configuration contradicts itself; the text says which and why.
     """
     config.check()
-    if is_dev_build():
-        return dev_listeners(address)
     var sockets = List[RawSocket]()
-    if config.inherits_listeners:
+    if is_dev_build():
+        sockets = dev_listeners(address)
+    elif config.inherits_listeners:
         sockets = inherited_listeners(address)
     if len(sockets) == 0:
         sockets.append(RawSocket.listen_tcp(address))
+    for index in range(len(sockets)):
+        try:
+            # Sockets that are accepted inherit it.
+            sockets.at(index).set_option(
+                SocketOption.UNSENT_MAX, _UNSENT_LEN_MAX
+            )
+        except:
+            # A kernel without it has its own bound.
+            pass
     return sockets^
 
 

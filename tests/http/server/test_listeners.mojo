@@ -1,9 +1,11 @@
 """The sockets that a worker accepts from, and those it is lent."""
 
-from flare.http.server.listen import Listeners
+from flare.http.server.config import ServerConfig
+from flare.http.server.listen import Listeners, listen_ip
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.selector import Selector
+from flare.sys.socket_option import SocketOption
 from flare.tcp.stream import TcpStream
 from tests.support.assertions import assert_equal
 
@@ -31,3 +33,13 @@ def test_a_lent_socket_is_not_watched_once_it_is_given_back() raises:
     assert_equal(selector.wait(0), 0)
     client.close()
     masters.close()
+
+
+def test_accepted_sockets_keep_little_that_is_not_sent() raises:
+    var sockets = listen_ip(SocketAddr.localhost(0), ServerConfig())
+    var client = TcpStream.connect(sockets[0].local_addr())
+    var listeners = Listeners(sockets^, False)
+    var accepted = listeners.accept()
+    assert_equal(accepted.error_number, 0)
+    assert_equal(accepted.socket.option(SocketOption.UNSENT_MAX), 131_072)
+    client.close()
