@@ -16,6 +16,7 @@ SERVICES = [
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
     "grpc.reflection.v1alpha.ServerReflection",
+    "plain.Plain",
     "routeguide.Nothing",
     "routeguide.RouteGuide",
     "threads.Threads",
