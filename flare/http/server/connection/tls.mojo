@@ -37,6 +37,9 @@ struct TlsLink(Movable):
     var is_plain_head: Bool
     """True if it does, and its method is HEAD."""
     var speaks_http2: Bool
+    var breaks_off: Bool
+    """True if what the client was sent last is not complete: it sees that by a
+    missing notice of the end."""
     var pump: TlsPump
 
     def __init__(out self, var session: TlsSession):
@@ -48,6 +51,7 @@ struct TlsLink(Movable):
         self.is_plain_http = False
         self.is_plain_head = False
         self.speaks_http2 = False
+        self.breaks_off = False
         self.pump = TlsPump(session^)
 
     def tells_why(self) -> Bool:
@@ -80,7 +84,8 @@ struct TlsLink(Movable):
     def send_close_notify(mut self, mut socket: RawSocket):
         """Tells the client that nothing follows, unless something is missing;
         what the socket does not take is dropped."""
-        if self.pump.is_broken() or len(self.unsent) > 0:
+        var is_cut = self.breaks_off or len(self.unsent) > 0
+        if is_cut or self.pump.is_broken():
             return
         var notice = Buffer(0)
         self.pump.send_close_notify(notice)

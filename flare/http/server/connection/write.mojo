@@ -433,6 +433,8 @@ def _break_off(mut connection: Connection) -> Bool:
             pass
         return False
     pending.body = OutgoingBody()
+    if connection.tls:
+        connection.tls.held()[].breaks_off = True
     connection.closes = True
     connection.lingers = True
     return True
