@@ -72,11 +72,6 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def has_ended(pid: int) -> bool:
-    """Tells whether a process has ended, though its parent may not know yet."""
-    return _state(pid) == "Z"
-
-
 def _state(pid: int) -> str:
     text = Path(f"/proc/{pid}/stat").read_text()
     return text.rsplit(")", 1)[1].split()[0]
