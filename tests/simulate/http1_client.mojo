@@ -17,6 +17,8 @@ from tests.simulate.requests import (
 )
 from tests.simulate.message_reader import MessageReader
 
+comptime _READ_LEN = 4_096
+
 comptime _PAUSE_NS_MAX = 20_000_000
 # Between two portions of a polite client: its server has no reason to give it up.
 
@@ -208,18 +210,15 @@ struct Http1Client(Asking):
             if kernel.now_ns >= self._leaves_ns:
                 self._seat.leave(kernel, is_reset=kernel.dice.one_in(2))
             return
-        var room = List[UInt8](length=4_096, fill=0)
         while True:
-            var length = 4_096
-            if kernel.dice.one_in(2):
-                length = kernel.dice.between(1, 4_096)
-            var count = kernel.read(self._seat.end, Span(room)[:length], False)
+            var count = self._seat.receive(
+                kernel, self._reader.inbox, _READ_LEN
+            )
             if count == -EAGAIN:
                 return
             if count <= 0:
                 self._on_end(kernel, was_reset=count < 0)
                 return
-            self._reader.inbox.append(Span(room)[:count])
             self._check()
             if self._seat.problem.byte_length() > 0:
                 return

@@ -13,7 +13,6 @@ from flare.http.h2.connection_state import (
     Http2Role,
 )
 from flare.http.h2.error import ErrorCode
-from flare.http.h2.hpack_encoder import Indexing
 from flare.http.h2.priority import AbuseLimits
 from flare.http.h2.session import Http2Session
 from flare.sys.errno import EAGAIN
@@ -22,6 +21,9 @@ from tests.simulate.kernel import Kernel, NOBODY
 from tests.simulate.requests import Asked, AskedKind, choose_asked, content_of
 from tests.simulate.requests import may_fail
 from tests.simulate.seat import Seat
+from tests.support.h2_fields import add_field
+
+comptime _READ_LEN = 4_096
 
 comptime _PAUSE_NS_MAX = 20_000_000
 
@@ -214,19 +216,11 @@ struct Http2Client(Asking):
             stream.has_sent_end = not is_upload
             var path = stream.asked.path()
             self._session.begin_block()
-            self._add(":method", "POST" if is_upload else "GET")
-            self._add(":scheme", "http")
-            self._add(":path", path)
-            self._add(":authority", "simulated")
+            add_field(self._session, ":method", "POST" if is_upload else "GET")
+            add_field(self._session, ":scheme", "http")
+            add_field(self._session, ":path", path)
+            add_field(self._session, ":authority", "simulated")
             self._session.end_block(self._outbox, id, not is_upload)
-
-    def _add(mut self, name: StringSpan, value: StringSpan):
-        self._session.encoder.add(
-            self._session.fields,
-            name.as_bytes(),
-            value.as_bytes(),
-            Indexing.KEPT,
-        )
 
     def _upload(mut self, mut kernel: Kernel):
         """Sends content as far as the windows allow, or less."""
@@ -310,18 +304,13 @@ struct Http2Client(Asking):
                 return
 
     def _receive(mut self, mut kernel: Kernel):
-        var room = List[UInt8](length=4_096, fill=0)
         while True:
-            var length = 4_096
-            if kernel.dice.one_in(2):
-                length = kernel.dice.between(1, 4_096)
-            var count = kernel.read(self._seat.end, Span(room)[:length], False)
+            var count = self._seat.receive(kernel, self._input, _READ_LEN)
             if count == -EAGAIN:
                 return
             if count <= 0:
                 self._on_end(kernel)
                 return
-            self._input.append(Span(room)[:count])
             try:
                 self._take_events()
             except error:

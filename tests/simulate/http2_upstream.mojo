@@ -12,13 +12,15 @@ from flare.http.h2.connection_state import (
     Http2Role,
 )
 from flare.http.h2.error import ErrorCode
-from flare.http.h2.hpack_encoder import Indexing
 from flare.http.h2.session import Http2Session
 from flare.sys.errno import EAGAIN
 from tests.simulate.actor import Answering
 from tests.simulate.kernel import Kernel
 from tests.simulate.requests import answer_of, id_of
 from tests.simulate.seat import Seat
+from tests.support.h2_fields import add_field
+
+comptime _READ_LEN = 8_192
 
 comptime _PAUSE_NS_MAX = 50_000_000
 
@@ -142,18 +144,13 @@ struct Http2Upstream(Answering):
         self._flush(kernel)
 
     def _receive(mut self, mut kernel: Kernel):
-        var room = List[UInt8](length=8_192, fill=0)
         while True:
-            var length = 8_192
-            if kernel.dice.one_in(2):
-                length = kernel.dice.between(1, 8_192)
-            var count = kernel.read(self._seat.end, Span(room)[:length], False)
+            var count = self._seat.receive(kernel, self._input, _READ_LEN)
             if count == -EAGAIN:
                 return
             if count <= 0:
                 self._seat.leave(kernel, is_reset=False)
                 return
-            self._input.append(Span(room)[:count])
             try:
                 self._take_events(kernel)
             except error:
@@ -279,9 +276,9 @@ struct Http2Upstream(Answering):
         var length = len(stream.answer)
         var status = stream.status
         self._session.begin_block()
-        self._add(":status", String(status))
+        self._session.encoder.add_status(self._session.fields, status)
         if kernel.dice.one_in(2):
-            self._add("content-length", String(length))
+            add_field(self._session, "content-length", String(length))
         self._session.end_block(self._outbox, id, False)
 
     def _write_content(mut self, mut kernel: Kernel, index: Int):
@@ -322,30 +319,9 @@ struct Http2Upstream(Answering):
         self._session.state.owe(stream.held_len, self._outbox)
         stream.held_len = 0
 
-    def _add(mut self, name: StringSpan, value: StringSpan):
-        self._session.encoder.add(
-            self._session.fields,
-            name.as_bytes(),
-            value.as_bytes(),
-            Indexing.KEPT,
-        )
-
     def _flush(mut self, mut kernel: Kernel):
-        while len(self._outbox) > 0:
-            var length = kernel.dice.between(1, len(self._outbox))
-            var count = kernel.write(
-                self._seat.end, self._outbox.span()[:length]
-            )
-            if count == -EAGAIN:
-                return
-            if count < 0:
-                self._seat.leave(kernel, is_reset=False)
-                return
-            self._outbox.consume(count)
-            if kernel.dice.one_in(3):
-                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
-                return
-        if self._leaves:
+        var is_sent = self._seat.send(kernel, self._outbox, _PAUSE_NS_MAX)
+        if is_sent and self._leaves:
             self._seat.leave(
                 kernel, is_reset=self.manner == Http2UpstreamManner.RESETS
             )

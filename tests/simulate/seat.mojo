@@ -1,5 +1,8 @@
 """Where an actor sits: its end of a connection, and when it acts."""
 
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.sys.errno import EAGAIN
 from tests.simulate.kernel import Kernel, NOBODY
 
 
@@ -41,6 +44,39 @@ struct Seat(Copyable):
         """Acts again some time soon."""
         var pause_ns = kernel.dice.below(pause_ns_max)
         self.next_ns = min(self.next_ns, kernel.now_ns + pause_ns)
+
+    def receive(
+        mut self, mut kernel: Kernel, mut inbox: Buffer, length_max: Int
+    ) -> Int:
+        """Reads once, so much or less. Returns how much has come, 0 at the end,
+        or a negative errno."""
+        var room = List[UInt8](length=length_max, fill=0)
+        var length = length_max
+        if kernel.dice.one_in(2):
+            length = kernel.dice.between(1, length_max)
+        var count = kernel.read(self.end, Span(room)[:length], False)
+        if count > 0:
+            inbox.append(Span(room)[:count])
+        return count
+
+    def send(
+        mut self, mut kernel: Kernel, mut outbox: Buffer, pause_ns_max: Int
+    ) -> Bool:
+        """Sends in portions, some of them later; leaves if nobody takes them.
+        True if all is sent."""
+        while len(outbox) > 0:
+            var length = kernel.dice.between(1, len(outbox))
+            var count = kernel.write(self.end, outbox.span()[:length])
+            if count == -EAGAIN:
+                return False
+            if count < 0:
+                self.leave(kernel, is_reset=False)
+                return False
+            outbox.consume(count)
+            if kernel.dice.one_in(3):
+                self.wake_later(kernel, pause_ns_max)
+                return False
+        return True
 
     def leave(mut self, mut kernel: Kernel, *, is_reset: Bool):
         """Ends its connection, and does nothing more."""

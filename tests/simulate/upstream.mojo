@@ -10,6 +10,8 @@ from tests.simulate.message_reader import MessageReader, ReadMessage
 from tests.simulate.requests import answer_of, id_of, write_chunks
 from tests.simulate.seat import Seat
 
+comptime _READ_LEN = 8_192
+
 comptime _PAUSE_NS_MAX = 50_000_000
 
 
@@ -78,18 +80,15 @@ struct Upstream(Answering):
             self._send(kernel)
 
     def _receive(mut self, mut kernel: Kernel):
-        var room = List[UInt8](length=8_192, fill=0)
         while True:
-            var length = 8_192
-            if kernel.dice.one_in(2):
-                length = kernel.dice.between(1, 8_192)
-            var count = kernel.read(self._seat.end, Span(room)[:length], False)
+            var count = self._seat.receive(
+                kernel, self._reader.inbox, _READ_LEN
+            )
             if count == -EAGAIN:
                 break
             if count <= 0:
                 self._seat.leave(kernel, is_reset=False)
                 return
-            self._reader.inbox.append(Span(room)[:count])
             if kernel.dice.one_in(4):
                 self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 break
@@ -157,21 +156,8 @@ struct Upstream(Answering):
         write_chunks(self._outbox, content, kernel.dice)
 
     def _send(mut self, mut kernel: Kernel):
-        while len(self._outbox) > 0:
-            var length = kernel.dice.between(1, len(self._outbox))
-            var count = kernel.write(
-                self._seat.end, self._outbox.span()[:length]
-            )
-            if count == -EAGAIN:
-                return
-            if count < 0:
-                self._seat.leave(kernel, is_reset=False)
-                return
-            self._outbox.consume(count)
-            if kernel.dice.one_in(3):
-                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
-                return
-        if self._left_count < 0:
+        var is_sent = self._seat.send(kernel, self._outbox, _PAUSE_NS_MAX)
+        if is_sent and self._left_count < 0:
             if self.manner == UpstreamManner.RESETS:
                 kernel.reset_end(self._seat.end)
             self._seat.leave(kernel, is_reset=False)

@@ -10,8 +10,8 @@ from flare.http.h2.frame import (
     read_u32,
 )
 from flare.http.h2.error import ErrorCode, Http2Error
-from flare.http.h2.hpack_encoder import Indexing
 from flare.http.h2.session import Http2Session
+from tests.support.h2_fields import add_field
 from tests.vectors.hex_text import octets_of
 
 
@@ -100,10 +100,10 @@ struct Http2Log(Movable):
             return 0
         self.session.begin_block()
         var method = "GET" if ends else "POST"
-        self._add(":method", method)
-        self._add(":scheme", "http")
-        self._add(":path", "/")
-        self._add(":authority", "a")
+        add_field(self.session, ":method", method)
+        add_field(self.session, ":scheme", "http")
+        add_field(self.session, ":path", "/")
+        add_field(self.session, ":authority", "a")
         self.session.end_block(self.out, id, ends)
         return id
 
@@ -117,14 +117,6 @@ struct Http2Log(Movable):
         self.session.begin_block()
         self.session.encoder.add_status(self.session.fields, 200)
         self.session.end_block(self.out, id, ends)
-
-    def _add(mut self, name: StringSpan, value: StringSpan):
-        self.session.encoder.add(
-            self.session.fields,
-            name.as_bytes(),
-            value.as_bytes(),
-            Indexing.KEPT,
-        )
 
     def _note(mut self, kind: EventKind, id: Int, code: ErrorCode):
         if kind == EventKind.HEADERS:

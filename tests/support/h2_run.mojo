@@ -4,8 +4,8 @@ from flare.bytes.buffer import Buffer
 from flare.http.h2.connection_state import EventKind, Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.frame import parse_frame_header, read_u32
-from flare.http.h2.hpack_encoder import Indexing
 from flare.http.h2.session import Http2Session
+from tests.support.h2_fields import add_field
 from tests.support.h2_model import Fate, Faults, Frame, Http2Model
 
 comptime _CONTENT_LEN = 70
@@ -196,12 +196,7 @@ struct ModelRun(Movable):
         self.session.begin_block()
         if self.model.is_server:
             self.session.encoder.add_status(self.session.fields, 200)
-        self.session.encoder.add(
-            self.session.fields,
-            "a".as_bytes(),
-            "b".as_bytes(),
-            Indexing.KEPT,
-        )
+        add_field(self.session, "a", "b")
         self.session.end_block(self._out, id, ends)
         var index = self.model.find(id)
         self.model.streams[index].own_head = True
