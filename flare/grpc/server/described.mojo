@@ -16,16 +16,6 @@ struct Described(Movable):
         self.services = []
         self.files = []
 
-    def add_method(mut self, path: StringSpan):
-        """Adds the service of a method's path, `/package.Service/Method`."""
-        var octets = path.as_bytes()
-        var end = len(octets)
-        while end > 1 and octets.at(end - 1) != 47:
-            end -= 1
-        self.add_service(
-            StringSpan(unsafe_from_utf8=octets.between(1, max(1, end - 1)))
-        )
-
     def add_service(mut self, name: StringSpan):
         """Adds a service that may be there already."""
         for index in range(len(self.services)):

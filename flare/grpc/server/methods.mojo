@@ -231,7 +231,7 @@ struct MethodTable(Movable, Sized):
 
     def has_service(self, path: Span[UInt8, _]) -> Bool:
         """Tells whether another path, too, is of that service."""
-        var end = _service_len(path)
+        var end = service_len(path)
         var index = self._place(path.before(end))
         if index >= len(self._methods):
             return False
@@ -279,7 +279,7 @@ def _compare(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:
     return len(left) - len(right)
 
 
-def _service_len(path: Span[UInt8, _]) -> Int:
+def service_len(path: Span[UInt8, _]) -> Int:
     """Counts the octets of a path up to the slash behind the service, with it;
     0 if there is none."""
     var end = len(path)
@@ -291,7 +291,7 @@ def _service_len(path: Span[UInt8, _]) -> Int:
 def _check_path(path: String) raises:
     """Checks a path that a program gives ("Path" of PROTOCOL-HTTP2.md)."""
     var octets = path.as_bytes()
-    var end = _service_len(octets)
+    var end = service_len(octets)
     var is_one = len(octets) > 0 and octets.at(0) == 47 and end < len(octets)
     for octet in octets:
         if octet <= 32 or octet > 126:

@@ -42,6 +42,7 @@ from flare.grpc.server.methods import (
     UnaryMethod,
     begin_function,
     begin_method,
+    service_len,
     call_function,
     call_method,
 )
@@ -324,7 +325,9 @@ struct GrpcServices(Handler, HoldsHandler):
     def _add(mut self, var method: Method) raises:
         var path = method.path
         self._methods[].add(method^)
-        self._described[].add_method(path)
+        var octets = path.as_bytes()
+        var name = octets.between(1, service_len(octets) - 1)
+        self._described[].add_service(StringSpan(unsafe_from_utf8=name))
 
     def describe(mut self, service: StringSpan, files: StaticString):
         """Keeps what describes a service for `flare.grpc.reflection`, as generated
@@ -371,11 +374,11 @@ struct GrpcServices(Handler, HoldsHandler):
             call._json = self._json.copy()
         var coding: MessageCoding
         try:
-            coding = _begin(req, call, self.config)
+            coding = _begin(req, call, asked.query, self.config)
         except status:
             return _with_codings(protocol, status)
         try:
-            return self._answer(req, method, call, coding)
+            return self._answer(req, method, call, asked.query, coding)
         except status:
             log_status(method.path, status)
             self._interceptors.after(call, status)
@@ -396,10 +399,10 @@ struct GrpcServices(Handler, HoldsHandler):
             and self._methods[].at(index).is_safe
             and (not protocol or not protocol.held().is_framed())
         )
+        var query = Optional[ConnectQuery](None)
         if is_by_get:
-            protocol = CallProtocol.of_query(
-                ConnectQuery(req.query.as_bytes()).codec
-            )
+            query = ConnectQuery(req.query.as_bytes())
+            protocol = CallProtocol.of_query(query.held().codec)
         # Other handlers have content of these types, too.
         var is_beside = index < 0 and (
             not protocol
@@ -408,7 +411,7 @@ struct GrpcServices(Handler, HoldsHandler):
                 and not self._methods[].has_service(req.path.as_bytes())
             )
         )
-        return _Asked(index, protocol^, is_by_get, is_beside)
+        return _Asked(index, protocol^, query^, is_beside)
 
     def _refused_by_head(
         self, req: Request, asked: _Asked
@@ -421,7 +424,7 @@ struct GrpcServices(Handler, HoldsHandler):
             and req.version.major < 2
         ):
             return _plain(505, "gRPC needs HTTP/2\n")
-        if req.method != HttpMethod.POST and not asked.is_by_get:
+        if req.method != HttpMethod.POST and not asked.query:
             return _wrong_method(
                 asked.index >= 0 and self._methods[].at(asked.index).is_safe
             )
@@ -432,7 +435,7 @@ struct GrpcServices(Handler, HoldsHandler):
             )
         var kind = self._methods[].at(asked.index).kind
         if not protocol or not protocol.held().takes(kind):
-            return _wrong_type(kind, asked.is_by_get)
+            return _wrong_type(kind, asked.query.__bool__())
         return None
 
     def _answer(
@@ -440,13 +443,14 @@ struct GrpcServices(Handler, HoldsHandler):
         req: Request,
         method: Method,
         mut call: GrpcCall,
+        query: Optional[ConnectQuery],
         coding: MessageCoding,
     ) raises GrpcStatus -> Response:
         self._interceptors.before(call)
         if call.is_late():
             raise late()
         if method.kind == GrpcKind.UNARY:
-            return self._answer_unary(req, method, call, coding)
+            return self._answer_unary(req, method, call, query, coding)
         return self._open(req, method, call, coding)
 
     def _answer_unary(
@@ -454,6 +458,7 @@ struct GrpcServices(Handler, HoldsHandler):
         req: Request,
         method: Method,
         mut call: GrpcCall,
+        query: Optional[ConnectQuery],
         coding: MessageCoding,
     ) raises GrpcStatus -> Response:
         var protocol = call.protocol()
@@ -465,9 +470,8 @@ struct GrpcServices(Handler, HoldsHandler):
             self._run_framed(octets.span(), method, call, coding)
         elif protocol.is_framed():
             self._run_framed(req.body, method, call, coding)
-        elif req.method == HttpMethod.GET:
-            var octets = ConnectQuery(req.query.as_bytes()).message()
-            self._run_plain(octets, method, call, coding)
+        elif query:
+            self._run_plain(query.held().message(), method, call, coding)
         else:
             self._run_plain(req.body, method, call, coding)
         if call.is_late():
@@ -498,12 +502,7 @@ struct GrpcServices(Handler, HoldsHandler):
             raise _cut(len(content))
         if len(rest) > prefix.length:
             raise too_many()
-        if prefix.flag == 1:
-            var plain = Buffer()
-            inflate_message(rest, length_max, plain)
-            method.run_unary(plain.span(), call)
-        else:
-            method.run_unary(rest, call)
+        self._run(rest, prefix.flag == 1, method, call)
 
     def _run_plain(
         self,
@@ -517,12 +516,22 @@ struct GrpcServices(Handler, HoldsHandler):
         if len(content) > length_max:
             raise too_long(len(content), length_max)
         # A message of no octets is not compressed, whatever is said of it.
-        if coding == MessageCoding.GZIP and len(content) > 0:
-            var plain = Buffer()
-            inflate_message(content, length_max, plain)
-            method.run_unary(plain.span(), call)
-        else:
-            method.run_unary(content, call)
+        var is_packed = coding == MessageCoding.GZIP and len(content) > 0
+        self._run(content, is_packed, method, call)
+
+    def _run(
+        self,
+        message: Span[UInt8, _],
+        is_packed: Bool,
+        method: Method,
+        mut call: GrpcCall,
+    ) raises GrpcStatus:
+        """Runs a method for its one message, which may be compressed."""
+        if not is_packed:
+            return method.run_unary(message, call)
+        var plain = Buffer()
+        inflate_message(message, self.config.receive_len_max, plain)
+        method.run_unary(plain.span(), call)
 
     def _open(
         self,
@@ -624,8 +633,8 @@ struct _Asked(Movable):
     var index: Int
     # Nothing if the content is of no protocol.
     var protocol: Optional[CallProtocol]
-    # Whether it is a GET of a method that allows it.
-    var is_by_get: Bool
+    # What a GET says, of a method that allows it.
+    var query: Optional[ConnectQuery]
     # Whether it is the other handler's.
     var is_beside: Bool
 
@@ -715,14 +724,16 @@ def _cut(length: Int) -> GrpcStatus:
 
 
 def _begin(
-    req: Request, mut call: GrpcCall, config: GrpcConfig
+    req: Request,
+    mut call: GrpcCall,
+    query: Optional[ConnectQuery],
+    config: GrpcConfig,
 ) raises GrpcStatus -> MessageCoding:
     """Reads what the head says of the call, and gives the coding of requests."""
     var protocol = call.protocol()
     var coding = MessageCoding.IDENTITY
-    var is_get = req.method == HttpMethod.GET
-    if is_get:
-        coding = _coding(protocol, ConnectQuery(req.query.as_bytes()).coding)
+    if query:
+        coding = _coding(protocol, query.held().coding)
     for index in range(len(req.headers)):
         var name = req.headers.name(index).as_bytes()
         # Most heads have few names that begin so: g, c, a, in any case.
@@ -738,7 +749,7 @@ def _begin(
             if timeout_ns.held() < NO_DEADLINE_NS - now_ns:
                 call._deadline_ns = now_ns + timeout_ns.held()
         elif _is(name, protocol.encoding_field()):
-            if not is_get:
+            if not query:
                 coding = _coding(protocol, value)
         elif _is(name, protocol.accept_field()):
             call._accepts_gzip = accepts_gzip(value)
