@@ -60,11 +60,14 @@ def is_alive(pid: int) -> bool:
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """Stops a process for a while: what comes meanwhile it sees at the same time."""
+    """Stops a process for a while: what comes meanwhile it sees at the same time.
+
+    Each of its threads stops when it is next given a core, so it is waited for.
+    """
     os.kill(pid, signal.SIGSTOP)
     try:
         end = time.monotonic() + 10
-        while _state(pid) != "T":
+        while _thread_states(pid) != {"T"}:
             assert time.monotonic() < end, "it does not stop"
             time.sleep(0.005)
         yield
@@ -72,9 +75,9 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def _state(pid: int) -> str:
-    text = Path(f"/proc/{pid}/stat").read_text()
-    return text.rsplit(")", 1)[1].split()[0]
+def _thread_states(pid: int) -> set[str]:
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return {text.rsplit(")", 1)[1].split()[0] for text in texts}
 
 
 def workers(pid: int) -> list[int]:

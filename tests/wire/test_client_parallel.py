@@ -3,7 +3,6 @@
 import json
 import mmap
 import os
-import signal
 import socket
 import ssl
 import struct
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import wait_until
+from processes import stopped
 from raw_server import Connection, Fetcher, RawServer, answering, once
 from test_client_hostile import ROWS, sized
 from wire_programs import built
@@ -414,16 +414,14 @@ def test_a_host_whose_addresses_fail_at_once_ends_no_other_request(tmp_path):
     asking.start()
     try:
         assert wait_until(lambda: connecting_count(first.port) == 2, 10)
-        os.kill(client.process.pid, signal.SIGSTOP)
-        first.close()
-        second.close()
-        # The system tries again, and is refused.
-        assert wait_until(lambda: connecting_count(first.port) == 0, 20)
-        os.kill(client.process.pid, signal.SIGCONT)
+        with stopped(client.process.pid):
+            first.close()
+            second.close()
+            # The system tries again, and is refused.
+            assert wait_until(lambda: connecting_count(first.port) == 0, 20)
         asking.join(0.5)
         assert results == [], "a request that is not answered was given up"
     finally:
-        os.kill(client.process.pid, signal.SIGCONT)
         released.set()
         asking.join(20)
         slow.close()

@@ -18,7 +18,7 @@ from hub_clients import (
     names_everywhere,
     one_of_each,
 )
-from processes import is_alive
+from processes import is_alive, stopped
 
 
 def test_without_a_backplane_each_process_is_by_itself(start):
@@ -109,16 +109,13 @@ def test_a_worker_that_is_stopped_holds_nobody(start):
     # What is lost is counted from the first message that is not.
     others[0].say("hello")
     assert [member.hear() for member in members] == ["hello"] * 3
-    os.kill(sleeper.pid, signal.SIGSTOP)
     text = "x" * 1_000
-    try:
+    with stopped(sleeper.pid):
         # More than the ring holds, and never much at once: the others are to
         # keep up, however slow the machine is.
         for number in range(200):
             others[0].say(f"{number} {text}")
             assert others[1].hear() == f"{number} {text}"
-    finally:
-        os.kill(sleeper.pid, signal.SIGCONT)
     late = []
     while not late or not late[-1].startswith("199 "):
         late.append(sleeper.hear())

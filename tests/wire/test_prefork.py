@@ -893,11 +893,10 @@ def test_signal_to_the_whole_group_cuts_no_request(prefork, number):
     idle = idle_clients(server, 2)
     clients = busy_clients(server, 3000)
     # The master is slow, so that its order is a signal of its own.
-    os.kill(server.process.pid, signal.SIGSTOP)
-    os.killpg(server.process.pid, number)
-    if number == signal.SIGTERM:
-        assert all(client.is_closed() for client in idle)
-    os.kill(server.process.pid, signal.SIGCONT)
+    with stopped(server.process.pid):
+        os.killpg(server.process.pid, number)
+        if number == signal.SIGTERM:
+            assert all(client.is_closed() for client in idle)
     for client in clients:
         assert client.response().body == b"busy 3000"
     assert server.process.wait(10) == 0

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from conftest import Client, wait_until
+from processes import stopped
 from raw_server import RawServer, answering
 
 WORKERS = 3
@@ -232,9 +233,7 @@ def test_what_fails_is_told(gateway):
 def test_a_worker_that_does_not_go_on_is_told_of(gateway):
     """It carries the order out when it does."""
     urls, server = gateway()
-    stopped = next(iter(each_worker(server)))
-    os.kill(stopped, signal.SIGSTOP)
-    try:
+    with stopped(next(iter(each_worker(server)))):
         began = time.monotonic()
         # The kernel gives connections to the stopped one, too, a third of them:
         # five times in a row is seldom, and has been seen.
@@ -249,8 +248,6 @@ def test_a_worker_that_does_not_go_on_is_told_of(gateway):
                 continue
         assert answers[0].status == 504
         assert answers[0].body == b"2 of 3 workers: 1 workers did not answer"
-    finally:
-        os.kill(stopped, signal.SIGCONT)
     assert wait_until(
         lambda: set(each_worker(server).values()) == {"0 draining up"}, 10
     )
@@ -258,8 +255,7 @@ def test_a_worker_that_does_not_go_on_is_told_of(gateway):
 
 def test_a_worker_that_ends_meanwhile_is_not_waited_for(gateway):
     urls, server = gateway()
-    stopped = next(iter(each_worker(server)))
-    os.kill(stopped, signal.SIGKILL)
+    os.kill(next(iter(each_worker(server))), signal.SIGKILL)
     began = time.monotonic()
     while time.monotonic() - began < 10:
         try:

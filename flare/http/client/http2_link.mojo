@@ -359,8 +359,8 @@ struct Http2Link(Movable):
 
     def wake_up(mut self) -> Bool:
         """Looks what became of a connection that was idle; False if it is
-        over."""
-        self.pump()
+        over, though octets stand before its end."""
+        self._read(reads_to_end=True)
         if self.is_closing:
             self.flush()
             return False
@@ -452,7 +452,7 @@ struct Http2Link(Movable):
         if self.failure:
             return
         var error = self._failure_of(number, "write")
-        self.pump()
+        self._read(reads_to_end=True)
         self.fail(error)
 
     def _failure_of(self, number: Int, operation: StaticString) -> ClientError:
@@ -466,6 +466,9 @@ struct Http2Link(Movable):
 
     def pump(mut self):
         """Takes what has arrived."""
+        self._read(self.reads_to_end)
+
+    def _read(mut self, reads_to_end: Bool):
         self.has_more = False
         for _ in range(_ROUND_COUNT_MAX):
             if self.failure:
@@ -478,7 +481,7 @@ struct Http2Link(Movable):
                 self._input.commit(count)
                 self._heard_ms = coarse_monotonic_ms()
                 self._take_events()
-                var is_short = count < len(room) and not self.reads_to_end
+                var is_short = count < len(room) and not reads_to_end
                 if is_short and not self._has_buffered():
                     return
             elif count == 0:
