@@ -118,6 +118,8 @@ class RawServer:
             self.port = 0
         else:
             self._listener = socket.create_server(at)
+            # For all it accepts: what a test sends is there before the end.
+            self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.port = self._listener.getsockname()[1]
         self.url = f"http://{at[0]}:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
