@@ -112,6 +112,11 @@ struct PresenceTable(BackplaneListener):
         self._changes = _Changes()
         self._is_telling = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def watch(
         mut self, var watcher: AnyPresenceWatcher
     ) -> Optional[ArcPointer[AnyPresenceWatcher]]:

@@ -153,6 +153,11 @@ struct RedisBackplane(Backplane):
         self._begun_ms = copy._begun_ms
         self._reader = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def connect(mut self, *, wants_past: Bool) raises:
         """Starts the thread that sends, and reads what the stream holds. Where
         Redis does not answer, that is left to the thread that waits.

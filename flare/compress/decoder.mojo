@@ -92,6 +92,11 @@ struct Decoder(Movable):
                 CompressErrorKind.UNAVAILABLE, format, 0, -1, String(error)
             )
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def receive(
         mut self, octets: Span[UInt8, _], mut output: Buffer
     ) raises CompressError:

@@ -61,6 +61,11 @@ struct JsonError(Copyable, Movable, Writable):
     var found: String
     """What there is instead."""
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     @no_inline
     def in_text(

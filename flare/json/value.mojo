@@ -479,6 +479,11 @@ struct JsonValue(Movable, Sized):
         """
         self._document = document^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @always_inline
     def view(ref self) -> JsonView[ImmOrigin(origin_of(self))]:
         """Lends the value in the form in which values inside are lent.

@@ -63,6 +63,11 @@ struct JsonWriter(Movable):
         self._closers = List[UInt8]()
         self._due = _VALUE
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def begin_object(mut self) raises JsonError:
         """Opens an object; `key` or `end_object` comes next.
 

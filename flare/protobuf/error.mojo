@@ -79,6 +79,11 @@ struct ProtobufError(Copyable, Movable, Writable):
         self.expected = expected^
         self.found = found^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     @no_inline
     def at_octet(

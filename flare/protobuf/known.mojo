@@ -62,6 +62,11 @@ struct Any(Message):
         self.value = value^
         self.unknown_fields = {}
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
 
 struct Duration(Message):
     """A span of time; both parts have the same sign."""

@@ -43,6 +43,11 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
         self._link = RedisLink(config^)
         self._command = Command()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def connect(url: StringSpan) raises RedisError -> Self:
         """Connects to a server.

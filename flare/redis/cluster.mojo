@@ -204,6 +204,11 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         self._redirection_count = 0
         self._errands = _Errands()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def _commands(ref self) -> ref[self] Command:
         # SAFETY: the field lives as long as what it is a field of.
         ref command = self._command

@@ -94,6 +94,11 @@ struct RedisConfig(Copyable, Defaultable, Movable):
         self.sentinel_username = String()
         self.sentinel_password = String()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def from_url(text: StringSpan) raises RedisError -> Self:
         """Reads a URL.

@@ -43,6 +43,11 @@ struct RedisLink(Movable):
         self.is_pinned = False
         self._failures = 0
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @always_inline
     def run(
         mut self, command: Command

@@ -30,6 +30,11 @@ struct Pipeline(Movable, Sized):
         self.commands = Command()
         self.given_keys = []
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def __len__(self) -> Int:
         """Counts the commands.
 

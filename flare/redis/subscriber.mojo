@@ -126,6 +126,11 @@ struct RedisSubscriber(Movable):
         self._is_asked = False
         self._asked_ms = 0
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def subscribe(mut self, *channels: String) raises RedisError:
         """Listens to channels.
 

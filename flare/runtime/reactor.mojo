@@ -52,6 +52,11 @@ struct Reactor(Movable):
         self._events = List[Event](capacity=EVENT_COUNT_MAX)
         self._selector.register(self._waker.fd(), RESERVED_TOKEN, Interest.READ)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def register(
         mut self, number: Int32, token: UInt64, interest: Interest
     ) raises OsError:

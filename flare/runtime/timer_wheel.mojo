@@ -79,6 +79,11 @@ struct TimerWheel(Movable, Sized):
         self._now_ms = now_ms
         self._count = 0
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def __len__(self) -> Int:
         """Counts the timers that wait.
 

@@ -170,6 +170,11 @@ struct WorkerLoop(Movable):
         self._selector = None
         self._locals = []
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def unsafe_attach(
         mut self, selector: Pointer[Selector, MutUntrackedOrigin], now_ms: Int
     ):

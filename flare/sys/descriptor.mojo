@@ -144,6 +144,11 @@ struct Pipe(Movable):
             make_nonblocking(ends.at(index))
             close_on_exec(ends.at(index))
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def reading_fd(self) -> Int32:
         """Lends the end that is read, good while the pipe lives."""
         return self._reading.fd()

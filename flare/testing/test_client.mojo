@@ -75,6 +75,11 @@ struct TestClient(RequestMethods):
         self.early_hints = HeaderMap()
         self._base = Url.parse(_BASE)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def send(mut self, var request: ClientRequest) raises -> ClientResponse:
         """Sends a request.
 

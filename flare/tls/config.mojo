@@ -75,6 +75,11 @@ struct TlsConfig(Copyable, Movable):
         self.insecure_skip_verification = insecure_skip_verification
         self.key_log = key_log^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
 
 comptime HANDSHAKE_TIMEOUT_MS = 10_000
 """How long a client may take for its handshake, in milliseconds.
@@ -191,6 +196,11 @@ struct TlsServerConfig(Copyable, Movable):
             alpn: Application protocols, best first.
         """
         self = Self(TlsIdentity(certificate_file, key_file), alpn=alpn^)
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     def add(mut self, var identity: TlsIdentity):
         """Adds a certificate for other names.

@@ -72,6 +72,11 @@ struct TlsClientContext(ImplicitlyCopyable):
         self._shared = ArcPointer(_Shared(config))
         self.tickets = TlsSessionCache()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def session(self, host: StringSpan) raises TlsError -> TlsSession:
         """Begins a session; `TlsSession.advance` gives its first message.
 
@@ -171,6 +176,11 @@ struct TlsServerContext(Copyable, Movable):
         self._current = ArcPointer(_Current(_choices(config)))
         self._explainer = session_error
         self.config = config^
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     def session(self) raises TlsError -> TlsSession:
         """Begins a session with a client.

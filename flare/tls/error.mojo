@@ -225,6 +225,11 @@ struct TlsError(Copyable, Movable, Writable):
         """
         self = Self(materialize[LibraryMissing](), String(), String(error))
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def is_untrusted(self) -> Bool:
         """Tells whether nobody who is trusted vouches for the certificate.
 

@@ -158,6 +158,11 @@ struct TlsChannel(Movable):
         self.output = Buffer()
         self._input = Buffer(RECORD_LEN_MAX)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def shake_hands(mut self) -> TlsStep:
         """Goes on with the handshake, as `TlsPump.shake_hands` does."""
         return self.pump.shake_hands(self._input, self.output)

@@ -108,6 +108,11 @@ struct TlsSession(Movable):
         self = Self(ssl^, "the client", List[UInt8](), True, explainer)
         self._choices = choices
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def advance(
         mut self, mut input: Buffer, mut output: Buffer
     ) raises TlsError -> Bool:

@@ -199,6 +199,11 @@ struct TlsStream(Readable, Writable):
         self._context = None
         self._ticket_key = String()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def connect(
         host: StringSpan,

@@ -76,6 +76,11 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         """
         self = Self.parse(text)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def parse(text: StringSpan) raises AddressParseError -> Self:
         """Reads an address.

@@ -54,6 +54,11 @@ struct Url(Copyable, Equatable, Movable, Writable):
         self._parts = record.parts
         self._octets = record^.take_octets()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def parse(text: StringSpan) raises UrlParseError -> Self:
         """Reads an absolute URL.

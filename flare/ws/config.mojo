@@ -67,6 +67,11 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
         self.http2_prior_knowledge = False
         self.proxy = ProxySettings()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def offers_http2(self, is_tls: Bool) -> Bool:
         """Tells whether HTTP/2 may be spoken.
 

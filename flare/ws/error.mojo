@@ -107,6 +107,11 @@ struct WsError(Copyable, Movable, Writable):
         self = Self(materialize[WsProtocolBroken](), String(error))
         self.close_code = error.close_code()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def closed(code: Int, reason: StringSpan) -> Self:
         """Makes the error for a connection that the peer has closed.

@@ -55,6 +55,11 @@ struct Opened(Movable):
         self.agreement = agreement^
         self.headers = headers^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def take_wire(deinit self) -> Wire:
         return self.wire^
 

@@ -43,6 +43,11 @@ struct Wire(Movable):
         self._socket = None
         self._stream = stream^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def receive(
         mut self, mut input: Buffer, deadline: Deadline
     ) raises WsError -> Int:

@@ -152,3 +152,8 @@ struct GrpcCallOptions(Copyable, Movable):
         self.max_receive_len = CHANNELS_OWN
         self.credentials = None
         self.cancel = None
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return

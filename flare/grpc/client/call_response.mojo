@@ -86,6 +86,11 @@ struct CallResponse(Movable):
         self._early = None
         self._has_message = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def take_head(mut self, http_status: Int, headers: HeaderMap):
         """Takes the head of the response.
 

@@ -46,6 +46,11 @@ struct ConnectQuery(Movable):
                 )
             start = end + 1
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def _take(mut self, name: Span[UInt8, _], var value: List[UInt8]):
         var text = StringSpan(unsafe_from_utf8=name)
         if text == "encoding":
@@ -69,9 +74,10 @@ struct ConnectQuery(Movable):
             GrpcStatus: `INVALID_ARGUMENT` if there is none, it is no base64, or
                 the version of the protocol is another.
         """
-        if self._version and StringSpan(
-            unsafe_from_utf8=self._version.held()
-        ) != _VERSION:
+        if (
+            self._version
+            and StringSpan(unsafe_from_utf8=self._version.held()) != _VERSION
+        ):
             raise GrpcStatus(
                 GrpcCode.INVALID_ARGUMENT, "query: connect must be v1"
             )

@@ -236,6 +236,11 @@ struct GrpcStatus(Copyable, Movable, Writable):
         """
         self = Self(GrpcCode.INTERNAL, note=String(error))
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def is_ok(self) -> Bool:
         """Tells whether the call succeeded.
 
@@ -334,9 +339,7 @@ struct RpcStatus(Message):
         self.unknown_fields = []
 
 
-def append_status(
-    status: GrpcStatus, mut fields: HeaderMap
-) raises HeaderError:
+def append_status(status: GrpcStatus, mut fields: HeaderMap) raises HeaderError:
     """Adds the fields of a status.
 
     Args:
@@ -363,9 +366,7 @@ def _number_text(code: GrpcCode) -> StaticString:
     var digits = DIGITS.as_bytes()
     var number = Int(code.number)
     if number < 10:
-        return StaticString(
-            unsafe_from_utf8=digits.between(number, number + 1)
-        )
+        return StaticString(unsafe_from_utf8=digits.between(number, number + 1))
     var start = 10 + 2 * (min(number, CODE_MAX) - 10)
     return StaticString(unsafe_from_utf8=digits.between(start, start + 2))
 

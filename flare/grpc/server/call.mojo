@@ -118,6 +118,11 @@ struct GrpcCall(Movable):
         self.reply_count = 0
         self.status = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def metadata(mut self) -> ref[self._metadata] Metadata:
         """Lends what the caller has sent beside messages.
 

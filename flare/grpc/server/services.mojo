@@ -141,6 +141,11 @@ struct GrpcServices(Handler, HoldsHandler):
         # A caller may know more than this program, as with octets.
         self._json[].ignores_unknown = True
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def json(ref self) -> ref[self._json[]] ProtobufJson:
         """Lends what is chosen about messages in JSON; to be changed before
         the services are served.

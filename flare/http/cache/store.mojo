@@ -218,6 +218,11 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         var keeper = SharedKeeper(shared^, self)
         self._shared = ArcPointer(SharedLevel(keeper^))
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def has_shared(self) -> Bool:
         """Tells whether there is a store behind the memory.
 

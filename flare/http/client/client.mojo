@@ -99,6 +99,11 @@ struct HttpClient(TransferMethods):
         self._base = sharing._base.copy()
         self._auth = sharing._auth.copy()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def __enter__(self) -> Self:
         """Lets the client live as long as a `with` block.
 

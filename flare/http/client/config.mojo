@@ -153,6 +153,11 @@ struct ClientConfig(Copyable, Movable):
         self.proxy = ProxySettings()
         self.addresses = HostAddresses()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def drops_codings(self, headers: HeaderMap) -> Bool:
         """Tells whether a request goes out without the client's own
         Accept-Encoding.

@@ -211,6 +211,11 @@ struct ClientError(Copyable, Movable, Writable):
         elif is_limit:
             self.name_setting("head_limits.max_header_size")
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def name_setting(mut self, name: StaticString):
         """Says which setting allows more.
 

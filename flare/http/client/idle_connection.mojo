@@ -24,6 +24,11 @@ struct IdleConnection(Lendable):
         self.connection = None
         self.link = link^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def another(self) -> Optional[Self]:
         """Makes another handle of a connection whose requests may be those of
         several threads; nothing for HTTP/1.1, and for a connection without a

@@ -50,6 +50,11 @@ struct MultipartForm(Movable):
         self._content = Buffer()
         self._parts = FormParts()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def add(mut self, name: StringSpan, value: StringSpan) raises ClientError:
         """Appends a field.
 

@@ -36,6 +36,11 @@ struct ClientConnection(Movable):
         self.slot = None
         self.info = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def is_quiet(mut self) -> Bool:
         """Tells whether an idle connection is good for a request: it is open,
         and nothing has arrived.

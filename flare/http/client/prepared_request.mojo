@@ -180,6 +180,11 @@ struct PreparedRequest(Movable):
         swap(self.body, request.body)
         self._choose_way(config)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def _choose_way(mut self, config: ClientConfig):
         """Completes the endpoint: with the proxy on the way, and with what may
         be spoken."""

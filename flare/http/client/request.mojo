@@ -95,6 +95,11 @@ struct ClientRequest(Copyable, Movable):
         self.is_repeatable = False
         self._options = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def set_trace(mut self, span: TraceSpan):
         """Makes the request a part of a trace.
 
@@ -302,6 +307,11 @@ struct RequestBody(Copyable, Defaultable, Movable):
         var content_type = form.content_type()
         self = Self(Body(), content_type^)
         self._parts = ArcPointer(form^.finish())
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     def content_len(self) -> Int:
         """Counts the octets of content, those in files included.

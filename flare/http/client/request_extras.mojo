@@ -33,6 +33,11 @@ struct RequestExtras(Movable):
         self.hooks = HookRun()
         self.digest = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def end_trace(self, status: Int, resend_count: Int):
         """Ends the span with a response to a request that was sent again so
         many times."""

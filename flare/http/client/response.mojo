@@ -76,6 +76,11 @@ struct ClientResponse(Movable):
         self.exchange = ExchangeFacts()
         self._story = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def set_story(mut self, var story: ResponseStory):
         """Takes how it came to the response.
 
@@ -249,6 +254,11 @@ struct SendResult(Movable):
         self.response = None
         self.error = error^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def take(deinit self) raises ClientError -> ClientResponse:
         """Gives the response.
 
@@ -327,6 +337,11 @@ struct ResponseBuilder(Movable):
         self._decoder = None
         self._decoded = Buffer()
         self._taken_len = 0
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     def take_head(mut self, parser: ResponseParser):
         """Copies status and fields of a parser that has a complete head."""

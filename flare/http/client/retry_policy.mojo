@@ -154,6 +154,11 @@ struct RetryPolicy(Copyable, Movable):
         self.budget = budget.value() if budget else RetryBudget()
         self.jitter = jitter.value() if jitter else JitterSource.from_system()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def knows_repetition(self, headers: HeaderMap) -> Bool:
         """Tells whether the server knows a request by its key when it comes again.
 

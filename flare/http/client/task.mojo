@@ -115,6 +115,11 @@ struct RequestTask(Movable):
         self._was_reused = False
         self._has_told = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def advance(
         mut self, mut state: ClientState, event: TaskEvent
     ) raises ClientError -> TaskProgress:

@@ -204,6 +204,11 @@ struct OutgoingBody(Movable):
             self.missing_len = source[].length.held()
             self.sends_regions = sends_regions
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @always_inline
     def _on[event: BodyEvent](mut self) -> BodyState:
         """Goes where an event leads; nothing else changes the state."""

@@ -59,6 +59,11 @@ struct FormUpload(Movable):
         self._memory_len = 0
         self._is_in_part = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def receive(mut self, octets: Span[UInt8, _]) raises UploadError:
         """Takes more of the body.
 
@@ -284,6 +289,11 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
         self._file = None
         self._file_offset = 0
         self._length = 0
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     def __len__(self) -> Int:
         """Counts the content.

@@ -72,6 +72,11 @@ struct WorkerClient(Movable):
         self._is_settling = False
         self._dropped = NO_CALL
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def is_idle(self) -> Bool:
         return len(self._free) == len(self._calls)
 

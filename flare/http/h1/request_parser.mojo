@@ -83,6 +83,11 @@ struct RequestParser(Movable):
         self._state = _IN_HEAD
         self._skip_len = 0
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @always_inline
     def is_idle(self) -> Bool:
         """Tells whether no part of a request is here: True between requests,

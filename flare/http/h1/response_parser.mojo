@@ -94,6 +94,11 @@ struct ResponseParser(Movable):
         self._interim_count = 0
         self._drop_len = 0
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def begin(
         mut self,
         method: Method,

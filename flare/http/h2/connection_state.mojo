@@ -206,6 +206,11 @@ struct ConnectionState(Movable):
         self._free_update_count = 0
         self._counted_id = -1 if role.is_server else 1
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def note_data(mut self, index: Int, length: Int):
         """Notes that we have sent content behind which its stream goes on.
 

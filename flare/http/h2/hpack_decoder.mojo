@@ -54,6 +54,11 @@ struct HpackDecoder(Movable):
         self._position = 0
         self._may_resize = True
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def begin(mut self):
         """Starts a new block."""
         self._position = 0

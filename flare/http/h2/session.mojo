@@ -125,6 +125,11 @@ struct Http2Session(Movable):
         self._block_depends_on_itself = False
         self.fields = Buffer(0)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def begin(mut self, mut out: Buffer):
         """Writes what the connection begins with: SETTINGS, behind the preface
         of a client, and the window of the connection (RFC 9113 section 3.4).

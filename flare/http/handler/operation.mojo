@@ -146,6 +146,11 @@ struct Operation(Copyable, Movable):
         self.guards = []
         self.book = SchemaBook()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def takes[T: AnyType](mut self, var media_type: String):
         """Says what content the operation takes.
 
@@ -264,6 +269,11 @@ struct InputError(Copyable, Movable, Writable):
         self.reason = reason^
         self.pointer = String()
         self.others = []
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     @staticmethod
     def of_content(var name: String, var reason: String) -> Self:

@@ -92,6 +92,11 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         self._octets = []
         self._stream = ArcPointer(BodyStream(source^, length))
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def conversing[C: UpgradedProtocol](var conversation: C) -> Self:
         """Takes a conversation, for a response with status 101.

@@ -104,6 +104,11 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
         self.same_site = SameSite.UNSET
         self.partitioned = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def check(self) raises CookieError:
         """Checks that the cookie can be set.
 

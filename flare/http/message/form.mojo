@@ -51,6 +51,11 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
         """Makes a form without fields."""
         self.pairs = List[FormPair]()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def parse(text: StringSpan) raises FormError -> Self:
         """Reads a form or the query of a URL.

@@ -72,6 +72,11 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         self._lines = List[FieldLine](capacity=count + _FIRST_LINE_COUNT)
         self._lines.extend(Span(copy_of._lines))
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def _has_content_type(self) -> Int:
         return 1 if self._content_type.byte_length() > 0 else 0
 

@@ -151,6 +151,11 @@ struct OwnedRequest(Movable):
                 String(params.at(index).value),
             )
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def add_header(
         mut self, name: StringSpan, value: StringSpan
     ) raises HeaderError:

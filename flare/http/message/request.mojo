@@ -659,6 +659,11 @@ struct PathParams(Movable, Sized):
         self._decoded = []
         self._is_used = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def __len__(self) -> Int:
         return len(self._params)
 

@@ -55,6 +55,11 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
         if copy.box:
             self.box = OwnedPointer(copy.box.held()[].copy())
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @always_inline
     def __bool__(self) -> Bool:
         """Tells whether there are trailers.

@@ -60,6 +60,11 @@ struct CacheFetch(Movable):
         self.is_plain = True
         self.is_later = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def begin(mut self, store: CacheStore):
         """Fetches for all, or joins who does."""
         var start = store.begin_fetch(

@@ -29,6 +29,11 @@ struct MetricSums(Movable):
         self._figure_indices = {}
         self._figures = []
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def add(mut self, text: StringSpan, *, has_ended: Bool = False):
         """Adds what a process tells, in the text format of Prometheus. If it is
         no more, what it has counted stays, and what it had, its gauges, is

@@ -78,6 +78,11 @@ struct MultipartParser(Movable):
         self._part_len = 0
         self._section_len = 0
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def receive(mut self, octets: Span[UInt8, _]) raises MultipartError:
         """Takes more of the body.
 

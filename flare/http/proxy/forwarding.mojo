@@ -135,6 +135,11 @@ struct ForwardedRequest(Movable):
         self._host = Buffer(0)
         self._scratch = Buffer(0)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def target(self) -> StringSpan[ImmOrigin(origin_of(self._target))]:
         """Lends the request target.
 
@@ -214,6 +219,11 @@ struct ForwardingRules(Copyable, Movable):
         self.upgrade_protocols = ["websocket"]
         self.response = ResponseRewriting()
         self.paths = PathPrefixes()
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     def leaves(self, name: StringSpan) -> Bool:
         """Tells whether a field of the request is left to whom it comes from.

@@ -132,6 +132,11 @@ struct GroupConfig(Copyable, Movable):
         self.retry_share_percent = 20
         self.retry_min = 10
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def check(self) raises:
         """Refuses what contradicts itself.
 

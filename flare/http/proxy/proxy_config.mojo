@@ -82,6 +82,11 @@ struct ProxyConfig(Copyable, Movable):
         self.http2_ping_after_ms = 15_000
         self.http2_ping_timeout_ms = 5_000
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def check(self) raises:
         """Looks for values that cannot work; those of the group are its own.
 

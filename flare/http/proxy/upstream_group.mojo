@@ -161,6 +161,11 @@ struct UpstreamGroup(Movable):
         self._placed = []
         self._removed = []
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def add(
         mut self, var address: String, weight: Int = 1, *, now_ms: Int
     ) raises -> MemberId:

@@ -61,6 +61,11 @@ struct HostRouter(Handler):
         """Makes a router without hosts."""
         self._table = OwnedPointer(_HostTable())
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def add(
         mut self, pattern: StringSpan, var handler: AnyHandler
     ) raises RouteError:

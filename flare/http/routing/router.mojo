@@ -54,6 +54,11 @@ struct Router(Handler):
         """Makes a router without routes."""
         self._table = OwnedPointer(RouteTable())
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def route(
         mut self,
         method: Method,

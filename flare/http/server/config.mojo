@@ -301,6 +301,11 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
         self.http2 = http2
         self.http2_limits = http2_limits
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def from_env(
         prefix: StringSpan, var base: Self = Self()
@@ -583,6 +588,11 @@ struct ServerContext(Copyable, Movable):
         self.tls = None
         self.descriptors = DescriptorBudget.of_process()
         self.ready = ReadySwitch()
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
 
     def speak_tls(mut self, var config: TlsServerConfig) raises:
         """Chooses HTTP over TLS; reads the files that are named. An empty

@@ -28,6 +28,11 @@ struct RequestJobs(Movable):
         self.spare = SpareJobs()
         self._logs_errors = config.logs_errors
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def take_job(
         mut self, token: UInt64, peer: SocketAddr
     ) -> OwnedPointer[Job]:

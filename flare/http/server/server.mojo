@@ -176,6 +176,11 @@ struct HttpServer(Movable):
         self._waker = Waker()
         self._board = ArcPointer(SharedStats())
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def bind(
         address: SocketAddr, var config: ServerConfig = ServerConfig()

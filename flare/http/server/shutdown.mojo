@@ -43,6 +43,11 @@ struct ShutdownSignal(Movable):
         if handles_signals:
             self._signals = SignalPipe(signals)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def waker_fd(self) -> Int32:
         return self._waker.fd()
 

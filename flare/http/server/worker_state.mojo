@@ -233,6 +233,11 @@ struct WorkerState(Movable):
         self._memos = []
         self._ready = context.ready
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @always_inline
     def begin_round(mut self):
         """Reads the clocks when events are there."""

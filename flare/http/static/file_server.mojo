@@ -218,6 +218,11 @@ struct FileServer(Handler):
         )
         self._config = config^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def serve(self, req: Request) raises -> Response:
         """Answers a request.
 

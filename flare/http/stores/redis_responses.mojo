@@ -199,6 +199,11 @@ struct RedisResponses(Copyable, ResponseStore):
         self._remove = _script(_REMOVE)
         self._news = _script(_NEWS)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def timeout_ms(self) -> Int:
         """Tells how long a call may take, about.
 

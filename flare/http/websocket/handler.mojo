@@ -148,6 +148,11 @@ struct WsConfig(Copyable, Defaultable, Movable):
         self.subprotocols = []
         self.compression = None
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def check(self) raises:
         """Checks that the fields make sense.
 

@@ -112,6 +112,11 @@ struct WsHub(Copyable, HasBackplane):
                 HubChannel(backplane^, self._rooms, wants_order=history > 0)
             )
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def join(self, sender: WsSender, room: StringSpan = ""):
         """Lets a client into a room; it is in it once.
 

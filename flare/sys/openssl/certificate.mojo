@@ -61,6 +61,11 @@ struct CertificateFacts(Copyable, Movable):
         )
         library.clear_errors()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def _read_names(mut self, library: OpenSsl, handle: Int):
         ref symbols = library.certificate
         var names = symbols.x509_get_ext_d2i(

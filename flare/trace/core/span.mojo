@@ -98,6 +98,11 @@ struct TraceSpan(ImplicitlyCopyable):
             # The system has no more locks; then this one is not recorded.
             return
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def is_recording(self) -> Bool:
         """Tells whether what is told of the span is kept.
 

@@ -259,6 +259,11 @@ struct SpanData(Copyable, Movable):
         self.is_failed = False
         self.failure = String()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def add_event(mut self, var event: SpanEvent):
         """Adds an event, if there is room.
 

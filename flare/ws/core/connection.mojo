@@ -91,6 +91,11 @@ struct WsConnection(Movable):
         self._ping_len = 0
         self._owes_pong = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @always_inline
     def advance(
         mut self, mut input: Buffer, by_frame: Bool = False

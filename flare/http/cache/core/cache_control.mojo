@@ -123,6 +123,11 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
         self.no_cache_fields = []
         self.private_fields = []
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     @staticmethod
     def parse(value: Span[UInt8, _]) -> Self:
         """Reads the value of one field line.

@@ -88,6 +88,11 @@ struct CachePolicy(Copyable, Movable):
         self.collapse_timeout_ms = collapse_timeout_ms
         self.cache_name = cache_name^
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def check(self) raises:
         """Refuses what cannot work.
 

@@ -151,6 +151,11 @@ struct StoredResponse(Copyable, Movable):
         self.is_invalidated = False
         self.stale_s = self._stale_max_s(policy)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def ages(self) -> StoredAges:
         """Gives the numbers that its use depends on."""
         return StoredAges(

@@ -248,6 +248,11 @@ struct BodyPipe(Copyable, Movable):
         `waits_to_be_asked`."""
         self._shared = _Shared(Mutex(_Window(waits_to_be_asked)), Condvar())
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def put(self, octets: Span[UInt8, _], *, rings: Bool = False) -> Bool:
         """Adds content; False if the window is full: the reader rings when it
         is not. With `rings`, it rings whenever it has taken some: the client of

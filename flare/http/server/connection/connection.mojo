@@ -361,6 +361,11 @@ struct Connection(Movable):
         self.http2 = None
         self.request = RequestState()
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def open(mut self, var socket: RawSocket, peer: SocketAddr):
         var fresh = Self()
         fresh.generation = self.generation

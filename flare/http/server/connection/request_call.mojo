@@ -100,6 +100,11 @@ struct RequestCall(Movable):
         self.intake = Intake.WHOLE
         self.is_head = False
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def goes_on_behind(self, body: Body) -> Bool:
         """Tells whether content goes on arriving for somebody behind the head of
         a response.

@@ -196,6 +196,11 @@ struct StreamTask(Movable):
         self.unheard = Buffer(0)
         self.pace = StreamPace(0, NEVER_MS, 0, 0)
 
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
     def renew(mut self, id: Int):
         """Makes it the task of another stream, as if it were new; what it has
         allocated stays."""
