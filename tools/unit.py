@@ -1,7 +1,8 @@
 """Runs the unit tests: finds them, batches them into a few programs, runs those.
 
-A Mojo program costs seconds to build however small it is, so all tests go into
-a few generated mains. Each prints the name of a test before it runs it: if the
+A Mojo program costs seconds to build however small it is, and compiles what it
+reaches of the library, which is nearly all: so all tests go into one generated main,
+or into a few with ASan. Each prints the name of a test before it runs it: if the
 program dies, the test that killed it is known, and the rest runs without it.
 """
 
@@ -15,9 +16,7 @@ from programs import shares
 from report import Report
 from toolchain import ASAN_ENVIRONMENT, ASAN_OPTIONS, BUILD, ROOT, build, environment
 
-# As many as are built at once: each compiles what it reaches of the library, which is
-# nearly all.
-BATCH_COUNT = 2
+BATCH_COUNT = 1
 # What ASan adds makes the compiler's time grow faster than the program.
 ASAN_BATCH_COUNT = 24
 TEST_TIMEOUT_S = 300
