@@ -76,6 +76,21 @@ def test_a_response_is_relayed(fetching):
     assert (status, octets) == (200, b"404 8")
 
 
+def test_idle_connections_are_closed_in_time(fetching):
+    """RFC 9112 section 9.5: also where no other request comes."""
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            # Of that the client leaves the last half out.
+            connection.send(response(b"ok", fields=b"Keep-Alive: timeout=1\r\n"))
+        has_ended.set()
+
+    has_ended = threading.Event()
+    _, server = fetching(handle)
+    assert ask(server, "/relay")[0] == 200
+    assert has_ended.wait(WAIT_S)
+
+
 @pytest.mark.parametrize(
     "status, sent, relayed",
     [

@@ -59,6 +59,18 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         deinit(guard^)
         news^.tell()
 
+    def expire(self) -> Int:
+        """Closes connections that have waited too long, and tells when it has
+        something to do again, in milliseconds of the coarse clock, or before
+        that; `Int.MAX` if none is idle."""
+        var guard = self._pool.lock()
+        guard[].expire(coarse_monotonic_ms())
+        var next_ms = guard[].first_end_ms()
+        var news = _News(guard[])
+        deinit(guard^)
+        news^.tell()
+        return next_ms
+
     def put(self, var idle: IdleConnection, server_ms: Int):
         """Takes back a connection, which has a slot and is ready for a request.
         The server keeps it for `server_ms`, in milliseconds; negative if that

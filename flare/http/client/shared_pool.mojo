@@ -564,6 +564,14 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             self._serve_waiting()
             self._sweep()
 
+    def first_end_ms(self) -> Int:
+        """Tells when `expire` has something to do, or before; `Int.MAX` if no
+        connection is idle."""
+        var end_ms = Int.MAX
+        for index in range(len(self._hosts)):
+            end_ms = min(end_ms, self._hosts[index].idle.first_end_ms())
+        return end_ms
+
     def clear(mut self):
         """Drops all idle connections."""
         for index in range(len(self._hosts)):

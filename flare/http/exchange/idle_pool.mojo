@@ -125,6 +125,11 @@ struct IdleConnections[C: Movable & Deinitable](Movable, Sized):
         """Tells when the oldest one ends; `Int.MAX` if there is none."""
         return self._idle.at(0).end_ms if len(self._idle) > 0 else Int.MAX
 
+    def first_end_ms(self) -> Int:
+        """Tells when `expire` has something to do, or before; `Int.MAX` if there
+        is nothing."""
+        return self._first_end_ms if len(self._idle) > 0 else Int.MAX
+
     def drop_oldest(mut self, mut ended: List[Self.C]):
         """Takes out the one that waited longest, if there is one."""
         if len(self._idle) > 0:

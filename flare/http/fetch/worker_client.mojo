@@ -16,6 +16,7 @@ from flare.http.client.http2_link import Http2Link
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import SendResult
 from flare.http.client.shared_client import SharedClient
+from flare.http.client.shared_connections import SharedConnections
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
 from flare.http.client.task_event import TaskEvent
@@ -60,6 +61,8 @@ struct WorkerClient(Movable):
     var _is_settling: Bool
     # The call that `drop_call` ends.
     var _dropped: UInt64
+    # Closes what is idle for too long, once there was something.
+    var _sweep: Optional[ArcPointer[_IdleSweep]]
 
     def __init__(out self, loop: ArcPointer[WorkerLoop], client: SharedClient):
         """Makes one without calls; see `worker_client`."""
@@ -71,6 +74,7 @@ struct WorkerClient(Movable):
         self._links = []
         self._is_settling = False
         self._dropped = NO_CALL
+        self._sweep = None
 
     @no_inline
     def __deinit__(deinit self):
@@ -111,6 +115,8 @@ struct _Clients(Movable):
         for index in range(len(self.all) - 1, -1, -1):
             ref worker = self.all.at(index)[]
             if worker.is_idle() and worker.client.is_last():
+                if worker._sweep:
+                    worker.loop[].remove(worker._sweep.held()[].token)
                 _ = self.all.pop(index)
 
 
@@ -189,6 +195,48 @@ def settle(worker: ArcPointer[WorkerClient]):
         for number in woken:
             self._wake(number)
     self._is_settling = False
+    _begin_sweep(worker)
+
+
+struct _IdleSweep(LoopTask):
+    """Closes connections of a client that were idle for too long: no other
+    request may come to do so."""
+
+    var loop: ArcPointer[WorkerLoop]
+    var connections: SharedConnections
+    var token: UInt64
+    var has_deadline: Bool
+
+    def __init__(
+        out self,
+        loop: ArcPointer[WorkerLoop],
+        connections: SharedConnections,
+    ):
+        self.loop = loop.copy()
+        self.connections = connections
+        self.token = 0
+        self.has_deadline = False
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        return
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        var next_ms = task[].connections.expire()
+        task[].has_deadline = next_ms != NO_DEADLINE_MS
+        task[].loop[].set_deadline(task[].token, next_ms)
+
+
+def _begin_sweep(worker: ArcPointer[WorkerClient]):
+    """Looks what is idle by now, and when that has waited too long."""
+    ref self = worker[]
+    if not self._sweep:
+        var connections = self.state[].shared.value().connections
+        self._sweep = ArcPointer(_IdleSweep(self.loop, connections))
+        self._sweep.held()[].token = self.loop[].add(self._sweep.held())
+    if not self._sweep.held()[].has_deadline:
+        _IdleSweep.on_deadline(self._sweep.held())
 
 
 struct _Call[U: FetchUser](LoopTask):

@@ -222,9 +222,12 @@ def test_idle_connections_grow_old() raises:
     var got = _take(pool, "a")
     pool.put(got.host, 7, 0)
     assert_equal(_take(pool, "a", 999).connection, 7)
+    assert_equal(pool.first_end_ms(), Int.MAX)
     pool.put(got.host, 7, 999)
+    assert_equal(pool.first_end_ms(), 1_999)
     pool.expire(1_999)
     assert_equal(pool.dropped, [7])
+    assert_equal(pool.first_end_ms(), Int.MAX)
     _check(pool, 0, 0, 0)
     # A server that says less is believed, one that says 0 is not used again.
     got = _take(pool, "a", 2_000)
