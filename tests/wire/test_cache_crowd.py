@@ -7,6 +7,7 @@ after the other take as often as long as there are clients.
 
 import asyncio
 import re
+import socket
 import threading
 import time
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ CLIENTS = 30
 LOAD_S = 2.0
 STREAMS = 300
 STREAM_LEN = 950_000
+LARGE_LEN = 900_000
+WAITERS = 100
 PIECE = b"x" * 50_000
 STORE_LEN = 16 << 20
 TIMEOUT_S = 30
@@ -98,6 +101,10 @@ class Upstream:
                 b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-2/9\r\n"
                 b"Content-Length: 3\r\n" + fields + b"\r\nabc"
             )
+        elif path.startswith(b"/large"):
+            length = b"Content-Length: %d\r\n" % LARGE_LEN
+            writer.write(b"HTTP/1.1 200 OK\r\n" + length + fields + b"\r\n")
+            writer.write(b"x" * LARGE_LEN)
         else:
             length = b"Content-Length: 3\r\n"
             writer.write(b"HTTP/1.1 200 OK\r\n" + length + fields + b"\r\nabc")
@@ -238,6 +245,43 @@ def test_those_who_waited_share_what_was_slow(upstream, gateway):
 def resident_len(server: Server) -> int:
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+
+
+@pytest.mark.unsanitized
+def test_those_who_waited_share_memory(upstream, gateway):
+    """Clients that take little of what they have waited for hold it once."""
+    upstream.pause_s = 1.0
+
+    async def wait(number: int):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(("127.0.0.1", gateway.port))
+        reader, writer = await asyncio.open_connection(sock=sock, limit=4096)
+        writer.write(request_of("/large", number, ""))
+        head = await asyncio.wait_for(reader.readuntil(HEAD_END), TIMEOUT_S)
+        assert head.startswith(b"HTTP/1.1 200 ")
+        return writer
+
+    async def crowd() -> int:
+        before = resident_len(gateway)
+        # One that takes all of it, or nobody would get it from another.
+        stream = await asyncio.open_connection("127.0.0.1", gateway.port)
+        first = asyncio.create_task(ask(stream, request_of("/large", -1, "")))
+        while upstream.asked == 0:
+            await asyncio.sleep(0.01)
+        writers = await asyncio.gather(*(wait(number) for number in range(WAITERS)))
+        grown = resident_len(gateway) - before
+        await first
+        for writer in [stream[1], *writers]:
+            writer.close()
+        return grown
+
+    grown = asyncio.run(crowd())
+    asked = upstream.asked
+    print(f"\n{WAITERS} of {LARGE_LEN} octets: +{grown / 2**20:.0f} MiB, {asked} fetches")
+    assert asked < WAITERS / 10, "each has fetched it alone"
+    # A fifth of what copies would take; buffers of the connections come on top.
+    assert grown < WAITERS * LARGE_LEN / 5
 
 
 @pytest.mark.unsanitized
