@@ -9,6 +9,7 @@ from flare.ws.core.connection import WsConnection
 from flare.ws.core.error import (
     CLOSE_REASON_LEN_MAX,
     CloseCode,
+    CloseState,
     WsMisuse,
     WsProtocolError,
     may_send_close_code,
@@ -140,6 +141,10 @@ struct WsOutbox(Movable):
         self.settle()
         if opcode == Opcode.CLOSE:
             var reason = StringSpan(unsafe_from_utf8=payload)
+            if self.core.state == CloseState.OPEN:
+                # A ping that came before is owed its answer (RFC 6455 section
+                # 5.5.2), which nothing can be behind this.
+                self.core.answer(MaskingKey.none())
             self.core.send_close(code, reason, MaskingKey.none())
             self.is_closed = True
         elif opcode == Opcode.PING:

@@ -375,6 +375,17 @@ def test_a_flood_of_pings_is_answered_in_part() raises:
     assert_true(len(out) >= 6 and len(out) < 20_000, String(len(out)))
 
 
+def test_a_ping_is_answered_before_the_close() raises:
+    """RFC 6455 section 5.5.2: also one whose answer had to wait for others."""
+    var octets = said(Opcode.TEXT, "a" * 20_000)
+    octets.extend(said(Opcode.PING, "p"))
+    octets.extend(said(Opcode.TEXT, "close"))
+    var scene = Scene(waiting_len_max=1_000_000)
+    var answer = scene.hear_all(octets)
+    # A pong, and a close frame with 4000 and "bye".
+    assert_true(answer.endswith("8a017088050fa0627965"), answer)
+
+
 def test_others_are_heard_between() raises:
     """What other threads send goes out in order with what the handler says."""
     var scene = Scene()
