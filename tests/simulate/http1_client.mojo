@@ -267,7 +267,20 @@ struct Http1Client(Asking):
                 asked.is_proxied() and may_fail(status)
             ):
                 self._seat.problem = String(
-                    "status ", status, " for ", asked.path()
+                    "status ",
+                    status,
+                    " for ",
+                    asked.path(),
+                    ", the ",
+                    self._answered_count + 1,
+                    "th of ",
+                    len(self._asked),
+                    "; sent ",
+                    self._sent_len,
+                    " of ",
+                    len(self._script),
+                    " octets, ",
+                    "pipelined" if self._pipelines else "in turn",
                 )
                 return
             self._answered_count += 1
@@ -280,7 +293,7 @@ struct Http1Client(Asking):
         """Judges the end of the connection."""
         if self.is_judged() and self._answered_count < len(self._asked):
             ref next = self._asked.at(self._answered_count)
-            if next.is_proxied() or self._last_way == Way.OVER_HTTP2:
+            if next.may_break_off() or self._last_way == Way.OVER_HTTP2:
                 # What breaks off at an upstream breaks off here, and what comes
                 # over HTTP/2 may do so behind its last octet.
                 self._is_excused = True

@@ -404,7 +404,7 @@ struct Http2Client(Asking):
         ):
             # What was cancelled may still be with its handler.
             return
-        if self.is_judged() and not stream.asked.is_proxied():
+        if self.is_judged() and not stream.asked.may_break_off():
             self._seat.problem = String(
                 "the server reset ", stream.asked.path(), ": ", code
             )

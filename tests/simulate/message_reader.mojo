@@ -15,12 +15,16 @@ struct ReadMessage(Movable):
     """True if the connection ends with it."""
     var has_validator: Bool
     """True if a request is to be answered 304 where nothing is new."""
+    var websocket: String
+    """The key of an opening handshake of WebSocket, or what accepts it; empty if
+    it is none (RFC 6455 section 4)."""
 
     def __init__(out self):
         self.start = String()
         self.content = []
         self.closes = False
         self.has_validator = False
+        self.websocket = String()
 
     def status(self) -> Int:
         """Gives the status of a response."""
@@ -74,7 +78,8 @@ struct MessageReader(Movable):
         var start = message.start.byte_length() + 2
         while start < head_end:
             var end = _find(octets, "\r\n", start)
-            var line = String(from_utf8_lossy=octets[start:end]).lower()
+            var written = String(from_utf8_lossy=octets[start:end])
+            var line = written.lower()
             start = end + 2
             if line.startswith("content-length: "):
                 length = _decimal(line.as_bytes()[16:])
@@ -84,6 +89,10 @@ struct MessageReader(Movable):
                 message.closes = True
             elif line.startswith("if-none-match: "):
                 message.has_validator = True
+            elif line.startswith("sec-websocket-key: ") or line.startswith(
+                "sec-websocket-accept: "
+            ):
+                message.websocket = String(written.split(": ")[1])
         var position = head_end + 4
         if not self._reads_requests:
             if (

@@ -33,7 +33,12 @@ struct Way(Equatable, TrivialRegisterPassable):
     comptime CACHED = Way(3)
     """The cache, or an upstream of HTTP/1.1."""
 
-    comptime COUNT = 4
+    comptime FETCHED = Way(4)
+    """A handler that asks an upstream of HTTP/1.1, and answers when it has all."""
+    comptime FETCHED_OVER_HTTP2 = Way(5)
+    """The same of an upstream of HTTP/2."""
+
+    comptime COUNT = 6
 
     def prefix(self) -> StaticString:
         """Gives what paths begin with that are answered so."""
@@ -42,6 +47,8 @@ struct Way(Equatable, TrivialRegisterPassable):
             "/proxied",
             "/over2",
             "/cached",
+            "/fetched",
+            "/fetched2",
         ]
         return materialize[PREFIXES]()[Int(self.number)]
 
@@ -61,6 +68,15 @@ struct Asked(Copyable):
     def is_proxied(self) -> Bool:
         """Tells whether the server may ask an upstream."""
         return self.way != Way.SERVER
+
+    def may_break_off(self) -> Bool:
+        """Tells whether the answer may end within its content: what the server
+        passes on as it comes may, and nothing else."""
+        return (
+            self.way == Way.PROXIED
+            or self.way == Way.OVER_HTTP2
+            or self.way == Way.CACHED
+        )
 
     def path(self) -> String:
         var start = self.way.prefix()

@@ -3,7 +3,11 @@
 from flare.bytes.buffer import Buffer
 from flare.http import (
     BodySource,
+    ClientConfig,
+    ClientRequest,
+    ClientResponse,
     HttpServer,
+    Method,
     Poll,
     Request,
     Response,
@@ -14,13 +18,33 @@ from flare.http import (
 )
 from flare.http.message.body import Body
 from flare.http.cache import CacheStore
+from flare.http.client import RequestBody, SendResult, SharedClient
+from flare.http.fetch import (
+    Continuation,
+    NextStep,
+    fetch_failure,
+    fetch_later,
+    relayed_response,
+)
 from flare.http.middleware import Cache
 from flare.http.proxy import ProxyConfig, ReverseProxy
+from flare.http.routing import Deferred, Handler
 from flare.net import SocketAddr
 from tests.simulate.dice import Dice
 from tests.simulate.kernel import HTTP2_PORT, LENGTH_MAX
 from tests.simulate.requests import content_of, upload_answer
+from flare.ws import WsHandler, WsIncoming, WsSender
+from std.memory import ArcPointer
 from tests.simulate.world import World
+from tests.simulate.ws_client import WsTold
+from tests.simulate.ws_frames import (
+    BINARY,
+    BYE_CODE,
+    BYE_REASON,
+    TEXT,
+    says_bye,
+    ws_answers,
+)
 
 
 struct _Pieces(BodySource):
@@ -71,6 +95,82 @@ def _upload(req: Request) raises -> Response:
     return ok(upload_answer(Int(req.param("id")), req.body))
 
 
+@fieldwise_init
+struct _Fetch(Handler):
+    """Asks an upstream what it is asked itself."""
+
+    var client: SharedClient
+
+    def serve(self, req: Request) raises -> Response:
+        var target = String(req.url)
+        if req.method == Method.POST:
+            return fetch_later(
+                req,
+                self.client,
+                ClientRequest("POST", target^, RequestBody(List(req.body))),
+            )
+        if "/stream/" not in target:
+            return fetch_later(req, self.client, ClientRequest("GET", target^))
+        # Three times at once.
+        var requests = List[ClientRequest]()
+        for _ in range(3):
+            requests.append(ClientRequest("GET", target.copy()))
+        return fetch_later(req, self.client, requests^, _Agreement(target^))
+
+
+struct _Agreement(Continuation):
+    """Answers what all upstreams have answered, behind asking once more."""
+
+    var target: String
+    var first: Optional[ClientResponse]
+
+    def __init__(out self, var target: String):
+        self.target = target^
+        self.first = None
+
+    def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
+        for index in range(len(results)):
+            ref result = results[index]
+            if result.error:
+                return fetch_failure(result.error.value())
+            if result.response.value().status != 200:
+                return relayed_response(results.pop(index).take())
+        var is_last = Bool(self.first)
+        if not is_last:
+            self.first = results.pop().take()
+        for index in range(len(results)):
+            ref content = results[index].response.value().body
+            if content.as_bytes() != self.first.value().body.as_bytes():
+                raise Error("upstreams do not agree")
+        if not is_last:
+            return ClientRequest("GET", self.target.copy())
+        return relayed_response(self.first.take())
+
+
+@fieldwise_init
+struct _Talk(WsHandler):
+    """Answers each message as it has to be."""
+
+    var told: ArcPointer[WsTold]
+
+    def on_open(self, req: Request, sender: WsSender) raises:
+        self.told[].note_open(Int(sender.id()), Int(req.param("id")))
+
+    def on_message(self, message: WsIncoming, sender: WsSender) raises:
+        var opcode = TEXT if message.is_text else BINARY
+        if says_bye(opcode, message.as_bytes()):
+            sender.close(BYE_CODE, BYE_REASON)
+            return
+        for answer in ws_answers(opcode, message.as_bytes()):
+            if answer.opcode == TEXT:
+                sender.send_text(StringSpan(unsafe_from_utf8=answer.payload))
+            else:
+                sender.send_binary(answer.payload)
+
+    def on_close(self, code: Int, reason: StringSpan, sender: WsSender):
+        self.told[].note_close(Int(sender.id()), code)
+
+
 def _config_of(mut dice: Dice) -> ServerConfig:
     """Makes settings: the defaults, or small limits, which are met often."""
     var config = ServerConfig(
@@ -95,21 +195,41 @@ def _http1_upstreams() -> List[String]:
     return ["http://10.0.0.1:9001", "http://10.0.0.2:9002"]
 
 
+def _http2_upstream() -> String:
+    return String("http://10.0.0.3:", HTTP2_PORT)
+
+
 def serve(mut world: World) raises:
     """Serves until the world says that it is over."""
     var router = Router()
     router.get("/content/:id/:length", _content)
     router.get("/stream/:id/:length", _stream)
     router.post("/upload/:id", _upload)
+    router.ws("/ws/:id", _Talk(world.ws_told))
     router.fallback(ReverseProxy(_http1_upstreams()))
     var over_http2 = ProxyConfig()
     over_http2.http2_prior_knowledge = True
     router.any(
         "/over2/*rest",
-        ReverseProxy(String("http://10.0.0.3:", HTTP2_PORT), over_http2^),
+        ReverseProxy(_http2_upstream(), over_http2^),
     )
     var upstream = ReverseProxy(_http1_upstreams())
     router.any("/cached/*rest", Cache(upstream^, CacheStore(octet_max=1 << 20)))
+    router.any(
+        "/fetched/*rest",
+        Deferred(
+            _Fetch(SharedClient(_http1_upstreams()[0])), waits_for_content=True
+        ),
+    )
+    var client = ClientConfig()
+    client.http2_prior_knowledge = True
+    router.any(
+        "/fetched2/*rest",
+        Deferred(
+            _Fetch(SharedClient(_http2_upstream(), config=client^)),
+            waits_for_content=True,
+        ),
+    )
     var config = _config_of(world.kernel.dice)
     var server = HttpServer.bind(SocketAddr.localhost(80), config^)
     world.stop = server.shutdown_handle()

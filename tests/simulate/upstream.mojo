@@ -9,6 +9,22 @@ from tests.simulate.kernel import Kernel
 from tests.simulate.message_reader import MessageReader, ReadMessage
 from tests.simulate.requests import answer_of, id_of, write_chunks
 from tests.simulate.seat import Seat
+from tests.simulate.ws_frames import (
+    BYE_CODE,
+    BYE_REASON,
+    CLOSE,
+    PING,
+    PONG,
+    SAMPLE_ACCEPT,
+    SAMPLE_KEY,
+    WsMessage,
+    WsReader,
+    close_payload,
+    says_bye,
+    write_frame,
+    write_message,
+    ws_answers,
+)
 
 comptime _READ_LEN = 8_192
 
@@ -47,6 +63,10 @@ struct Upstream(Answering):
     var _outbox: Buffer
     var _left_count: Int
     # How many requests it still answers as it should.
+    var _talk: Optional[WsReader]
+    # What comes behind an opening handshake of WebSocket.
+    var _has_closed: Bool
+    # Whether it has sent a close frame of its own accord.
     var _is_told: Bool
     # Whether the head at hand was taken note of.
 
@@ -62,6 +82,8 @@ struct Upstream(Answering):
         self._reader = MessageReader(reads_requests=True)
         self._outbox = Buffer(0)
         self._left_count = dice.below(4)
+        self._talk = None
+        self._has_closed = False
         self._is_told = False
 
     def seat(self) -> Seat:
@@ -92,8 +114,11 @@ struct Upstream(Answering):
             if kernel.dice.one_in(4):
                 self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 break
+        if self._talk:
+            self._take_messages(kernel)
+            return
         self._note_head(kernel)
-        while True:
+        while not self._talk:
             var read = self._reader.next()
             if not read:
                 if self._reader.problem.byte_length() > 0:
@@ -102,6 +127,7 @@ struct Upstream(Answering):
             self._is_told = False
             self._answer(kernel, read.value())
             self._note_head(kernel)
+        self._take_messages(kernel)
 
     def _note_head(mut self, mut kernel: Kernel):
         """Takes note of a request once, when its head is there."""
@@ -124,6 +150,15 @@ struct Upstream(Answering):
     def _answer(mut self, mut kernel: Kernel, request: ReadMessage):
         """Writes the answer to a request that is complete."""
         if self._left_count < 0 or self.manner == UpstreamManner.IS_SILENT:
+            return
+        if request.websocket == SAMPLE_KEY:
+            self._outbox.write_string(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                "Connection: Upgrade\r\nSec-WebSocket-Accept: "
+            )
+            self._outbox.write_string(SAMPLE_ACCEPT)
+            self._outbox.write_string("\r\n\r\n")
+            self._talk = WsReader(is_masked=True)
             return
         var content = answer_of(request.start, request.content)
         var head = String("HTTP/1.1 200 OK\r\n")
@@ -154,6 +189,45 @@ struct Upstream(Answering):
             return
         self._outbox.write_string(head + "Transfer-Encoding: chunked\r\n\r\n")
         write_chunks(self._outbox, content, kernel.dice)
+
+    def _take_messages(mut self, mut kernel: Kernel):
+        """Answers what is said over WebSocket."""
+        ref talk = self._talk.value()
+        talk.inbox.append(self._reader.inbox.span())
+        self._reader.inbox.clear()
+        while self._left_count >= 0:
+            var read = talk.next()
+            if not read:
+                self._seat.problem = talk.problem
+                return
+            ref message = read.value()
+            if message.opcode == CLOSE:
+                if not self._has_closed:
+                    write_frame(self._outbox, CLOSE, message.payload, 0)
+                self._left_count = -1
+            elif self._has_closed or message.opcode == PONG:
+                continue
+            elif message.opcode == PING:
+                write_frame(self._outbox, PONG, message.payload, 0)
+            elif says_bye(message.opcode, message.payload):
+                self._has_closed = True
+                var payload = close_payload(BYE_CODE, BYE_REASON)
+                write_frame(self._outbox, CLOSE, payload, 0)
+            else:
+                self._say(message, kernel)
+
+    def _say(mut self, message: WsMessage, mut kernel: Kernel):
+        """Answers a message; or ends the connection, where it is so."""
+        if self.manner != UpstreamManner.POLITE:
+            self._left_count -= 1
+        for answer in ws_answers(message.opcode, message.payload):
+            write_message(
+                self._outbox,
+                answer,
+                kernel.dice,
+                is_masked=False,
+                behind_first=Span(List[UInt8]()),
+            )
 
     def _send(mut self, mut kernel: Kernel):
         var is_sent = self._seat.send(kernel, self._outbox, _PAUSE_NS_MAX)

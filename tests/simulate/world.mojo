@@ -15,7 +15,9 @@ from tests.simulate.kernel import (
 )
 from tests.simulate.requests import Asked, AskedKind
 from tests.simulate.upstream import Upstream
+from tests.simulate.ws_client import WsClient, WsTold
 from std.bit import pop_count
+from std.memory import ArcPointer
 from std.os import abort
 
 comptime _ROUND_COUNT_MAX = 200_000
@@ -55,6 +57,9 @@ struct World(Movable):
     var kernel: Kernel
     var http1_clients: List[Http1Client]
     var http2_clients: List[Http2Client]
+    var ws_clients: List[WsClient]
+    var ws_told: ArcPointer[WsTold]
+    """What the handler of WebSocket has heard."""
     var upstreams: List[Upstream]
     """Connections to upstreams that were made."""
     var http2_upstreams: List[Http2Upstream]
@@ -78,6 +83,8 @@ struct World(Movable):
         self.kernel = Kernel(seed)
         self.http1_clients = []
         self.http2_clients = []
+        self.ws_clients = []
+        self.ws_told = ArcPointer(WsTold())
         self.upstreams = []
         self.http2_upstreams = []
         self._counts = {}
@@ -93,9 +100,14 @@ struct World(Movable):
         for index in range(self.kernel.dice.between(1, _CLIENT_COUNT_MAX)):
             var first_id = 1_000 * (index + 1)
             var is_http2 = self.kernel.dice.one_in(3)
+            var is_ws = not is_http2 and self.kernel.dice.one_in(3)
             if not cast.has(index):
                 continue
-            if is_http2:
+            if is_ws:
+                self.ws_clients.append(
+                    WsClient(self.kernel, first_id, cast.asked_max)
+                )
+            elif is_http2:
                 self.http2_clients.append(
                     Http2Client(self.kernel, first_id, cast.asked_max)
                 )
@@ -201,12 +213,14 @@ struct World(Movable):
         # Who comes later is not answered.
         _excuse(self.http1_clients)
         _excuse(self.http2_clients)
+        _excuse(self.ws_clients)
         self._stop(1)
 
     def _next_ns(self) -> Int:
         var earliest = min(
             _earliest(self.http1_clients), _earliest(self.http2_clients)
         )
+        earliest = min(earliest, _earliest(self.ws_clients))
         earliest = min(earliest, _earliest(self.upstreams))
         earliest = min(earliest, _earliest(self.http2_upstreams))
         return min(earliest, self._drain_ns)
@@ -215,10 +229,13 @@ struct World(Movable):
         """Has all act to whom something has happened, or whose time has come."""
         var first = _let_act(self.http1_clients, self.kernel)
         var second = _let_act(self.http2_clients, self.kernel)
+        var said = _let_act(self.ws_clients, self.kernel)
         if first.byte_length() > 0:
             self.fail("client of HTTP/1.1: " + first)
         elif second.byte_length() > 0:
             self.fail("client of HTTP/2: " + second)
+        elif said.byte_length() > 0:
+            self.fail("client of WebSocket: " + said)
         for end in self.kernel.dialled:
             if self.kernel.dialled_port(end) == HTTP2_PORT:
                 self.http2_upstreams.append(Http2Upstream(self.kernel, end))
@@ -248,24 +265,41 @@ struct World(Movable):
             if not asked:
                 asked = _find(self.http2_clients, id)
             if not asked:
+                asked = _find(self.ws_clients, id)
+            if not asked:
                 self.fail(String("an upstream was asked for ", id))
             elif count > 1 and asked.value().kind == AskedKind.UPLOAD:
                 self.fail(String("upload ", id, " was sent ", count, " times"))
 
     def request_count(self) -> Int:
-        return _requests_of(self.http1_clients) + _requests_of(
-            self.http2_clients
+        return (
+            _requests_of(self.http1_clients)
+            + _requests_of(self.http2_clients)
+            + _requests_of(self.ws_clients)
         )
 
     def answered_count(self) -> Int:
-        return _answers_of(self.http1_clients) + _answers_of(self.http2_clients)
+        return (
+            _answers_of(self.http1_clients)
+            + _answers_of(self.http2_clients)
+            + _answers_of(self.ws_clients)
+        )
 
     def judge(mut self):
         """Says what is wrong when the server has ended."""
-        if _is_left_waiting(self.http1_clients) or _is_left_waiting(
-            self.http2_clients
+        if (
+            _is_left_waiting(self.http1_clients)
+            or _is_left_waiting(self.http2_clients)
+            or _is_left_waiting(self.ws_clients)
         ):
             self.fail("a client was left waiting")
+        for index in range(len(self.ws_clients)):
+            self.ws_clients.at(index).compare(self.ws_told[])
+            ref problem = self.ws_clients.at(index).seat().problem
+            if problem.byte_length() > 0:
+                self.fail("client of WebSocket: " + problem)
+        if self.ws_told[].open_count != self.ws_told[].close_count:
+            self.fail("not each WebSocket that began has ended once")
         if self.kernel.open_count > 0:
             self.fail(
                 String(self.kernel.open_count, " descriptors are still open")
