@@ -257,7 +257,9 @@ def sim_send(
     var end = kernel.end_of(Int(number))
     if end < 0:
         return _answer(-EINVAL)
-    return _answer(kernel.write(end, _room(octets, length)))
+    var count = kernel.write(end, _room(octets, length))
+    current_world().value()[].trace_call("send", Int(number), count)
+    return _answer(count)
 
 
 @export("sendmsg")
@@ -292,7 +294,9 @@ def sim_recv(
     if end < 0:
         return _answer(-EINVAL)
     comptime PEEK = 2
-    return _answer(kernel.read(end, _room(room, length), (flags & PEEK) != 0))
+    var count = kernel.read(end, _room(room, length), (flags & PEEK) != 0)
+    current_world().value()[].trace_call("recv", Int(number), count)
+    return _answer(count)
 
 
 @export("shutdown")

@@ -179,6 +179,11 @@ struct World(Movable):
                 return []
             self.kernel.now_ns = max(self.kernel.now_ns, next_ns)
 
+    def trace_call(self, name: StaticString, number: Int, result: Int):
+        """Prints what a call gives, if that is wanted."""
+        if self.traces:
+            print("   ", name, number, "=", result)
+
     def _trace(self, found: List[Int]):
         """Prints what the program is told."""
         var line = String((self.kernel.now_ns - START_NS) // 1_000, " us:")

@@ -19,6 +19,8 @@ CLIENTS = {"1.1": PlainClient, "2": StreamClient}
 PAIRS = [(near, far) for near in CLIENTS for far in UPSTREAMS]
 TURN_COUNT = 100
 LONG_LEN = 4 << 20
+GET_OWN = b"GET /own HTTP/1.1\r\nHost: a\r\n\r\n"
+SOON_S = 5
 
 
 @pytest.fixture
@@ -119,6 +121,37 @@ def test_much_goes_both_ways_at_once(pair, near, far, tls):
     client.send(content)
     client.finish()
     assert client.rest() == content
+
+
+@pytest.mark.parametrize("far", UPSTREAMS)
+def test_a_request_behind_the_content_is_answered(pair, far):
+    """RFC 9112 section 9.3.2: it comes when the content has, while the response
+    goes on, and is read at once when that has ended."""
+
+    def handle(upstream) -> None:
+        while upstream.request():
+            upstream.respond()
+            upstream.send(b"a")
+            while upstream.read():
+                pass
+            has_all.set()
+            assert goes_on.wait(WAIT_S)
+            upstream.finish()
+
+    has_all, goes_on = threading.Event(), threading.Event()
+    client, server, _ = pair("1.1", far, handle)
+    assert_begins(client)
+    client.finish()
+    assert has_all.wait(WAIT_S)
+    client.sock.sendall(GET_OWN)
+    # The server has heard of it before this is answered.
+    with Client(server) as other:
+        other.send(GET_OWN)
+        assert other.response().status == 200
+    goes_on.set()
+    assert client.rest() == b""
+    client.sock.settimeout(SOON_S)
+    assert client.respond() == 200
 
 
 @pytest.mark.parametrize("near, far", PAIRS)

@@ -336,7 +336,11 @@ def drive_both_ways(
         connection.request.call.end_content(400, BROKEN_OFF)
         connection.request.end_content()
         return NextAction.CLOSE
-    var has_more = connection.has_unread and not box[].is_paused
+    var has_more = (
+        connection.has_unread
+        and not box[].is_paused
+        and not connection.request.has_all_content()
+    )
     connection.request.content = box^
     var action = await_pending(connection, state)
     if action == NextAction.WAIT and has_more:
@@ -370,7 +374,7 @@ def _receive_on(
             )
             return False
         if content.is_paused or connection.request.has_all_content():
-            connection.has_unread = content.is_paused
+            # What has come behind the content is read with the next request.
             return True
         content.body.input.reserve(_READ_LEN)
         var room = content.body.input.spare()
