@@ -1,6 +1,7 @@
 """ASCII: case, hexadecimal digits, and escaping for messages."""
 
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from std.bit import byte_swap
 from std.memory import bitcast
 
@@ -16,6 +17,9 @@ def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     # SAFETY: the index stays below the length that both share.
     if len(left) != len(right):
         return False
+    # Most are written alike.
+    if same_octets(left, right):
+        return True
     for index in range(len(left)):
         var a = left.unsafe_get(index)
         var b = right.unsafe_get(index)

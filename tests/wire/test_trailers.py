@@ -91,6 +91,23 @@ def test_a_source_says_more_at_its_end(ask, version, count):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("size", [0, 1, 16_384, 16_385, 1_000_000])
+def test_a_source_that_has_all(ask, version, size):
+    got = ask(version, f"/whole/{size}")
+    assert got.code == 0 and got.body == b"x" * size
+    assert got.trailers == {"x-length": str(size)}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("announced", [2, 4])
+def test_a_source_that_has_another_length_than_announced(ask, server, version, announced):
+    # RFC 9110 section 8.6: a sender must not send another length.
+    got = ask(version, f"/whole/3?announced={announced}")
+    assert got.code != 0
+    assert f"a stream of {announced} octets made 3" in server.stderr()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_content_of_known_length(ask, version):
     got = ask(version, "/summed/3?length=trailer")
     assert got.body == b"0123456789" * 3 and got.trailers == {"x-count": "3"}
@@ -106,6 +123,9 @@ def test_trailers_that_fail_break_the_content_off(ask, server, version):
     got = ask(version, "/summed/3?fails=1")
     assert got.code != 0
     assert "no sum" in server.stderr()
+    got = ask(version, "/whole/3?fails=1")
+    assert got.code != 0
+    assert "a stream failed: no length [route" in server.stderr()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -23,7 +23,7 @@ from flare.http.message.header_map import HeaderError, HeaderMap, add_vary
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.sys.log import log_line
-from std.memory import OwnedPointer
+from std.memory import ArcPointer
 
 
 def status_alone(
@@ -164,7 +164,7 @@ def trailers_of(status: GrpcStatus, metadata: Metadata) -> Trailers:
     var fields = HeaderMap()
     add_status(fields, status, metadata)
     var trailers = Trailers()
-    trailers.box = OwnedPointer(fields^)
+    trailers.box = ArcPointer(fields^)
     return trailers^
 
 

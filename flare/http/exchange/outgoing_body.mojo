@@ -309,11 +309,16 @@ struct OutgoingBody(Movable):
             return self._on[BodyEvent.ALL_MADE]()
         return self._on[BodyEvent.PIECE_MADE]()
 
-    @no_inline
     def _note_raised(
         mut self, error: Error, mut out: Buffer, start: Int
     ) -> BodyState:
         out.truncate(start)
+        return self.note_raised(error)
+
+    @no_inline
+    def note_raised(mut self, error: Error) -> BodyState:
+        """Takes note that the source cannot go on, and returns the state that
+        follows; `failure` says why."""
         var who = StaticString("a stream failed: ")
         if self.listens():
             who = StaticString("a conversation failed: ")

@@ -222,6 +222,13 @@ struct _Kept(BodySource):
         self._body = body^
         self._offset = 0
 
+    def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        # SAFETY: the body belongs to this.
+        var content = self._body.as_bytes()
+        return unsafe_lend[ImmUntrackedOrigin](
+            content.unsafe_ptr(), len(content)
+        )
+
     def fill(mut self, mut out: Buffer) raises -> Poll:
         var rest = self._body.as_bytes().after(self._offset)
         var count = min(len(rest), _PIECE_LEN)
@@ -303,6 +310,18 @@ trait BodySource(Deinitable, Movable):
             Error: As `fill` does.
         """
         return Trailers()
+
+    def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        """Lends all content, if it is in memory before anything was asked for.
+
+        A server that can send all of it at once does so, and asks for nothing
+        but the trailers then: neither `begin` nor `fill` is called. Any other
+        calls both. The loan must not outlive the source.
+
+        Returns:
+            The content; empty unless the source knows better.
+        """
+        return Span[UInt8, ImmUntrackedOrigin]()
 
     def region(self) -> FileRegion:
         """Tells what comes next, if that lies in a file.
@@ -485,6 +504,11 @@ def _trailers[T: BodySource](source: Erased) raises -> Trailers:
     return source.unsafe_bitcast[T]()[].trailers()
 
 
+def _whole[T: BodySource](source: Erased) -> Span[UInt8, ImmUntrackedOrigin]:
+    # SAFETY: as above; `BodyStream.whole` gives the loan its owner.
+    return source.unsafe_bitcast[T]()[].unsafe_whole()
+
+
 def _add_all(mut trailers: Trailers, more: Trailers) raises:
     trailers.add_all(more)
 
@@ -528,6 +552,7 @@ struct BodyStream(Movable):
     var _begin: def(Erased, var StreamWaker) thin -> None
     var _fill: def(Erased, mut Buffer) raises thin -> Poll
     var _trailers: def(Erased) raises thin -> Trailers
+    var _whole: def(Erased) thin -> Span[UInt8, ImmUntrackedOrigin]
     # Known only where there are own trailers, so that a program without them
     # need not have it.
     var _add_all: Optional[def(mut Trailers, Trailers) raises thin -> None]
@@ -555,6 +580,7 @@ struct BodyStream(Movable):
         self._begin = _begin[T]
         self._fill = _fill[T]
         self._trailers = _trailers[T]
+        self._whole = _whole[T]
         self._add_all = None
         self._region = _region[T]
         self._advance = _advance[T]
@@ -589,6 +615,15 @@ struct BodyStream(Movable):
 
     def fill(self, mut out: Buffer) raises -> Poll:
         return self._fill(self._source, out)
+
+    def whole(self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+        """Lends all content, if it is in memory and nothing was asked for; else
+        nothing."""
+        # SAFETY: the source owns the content, and this the source.
+        var content = self._whole(self._source)
+        return unsafe_lend[ImmOrigin(origin_of(self))](
+            content.unsafe_ptr(), len(content)
+        )
 
     def trailers(self) raises -> Trailers:
         """Makes the fields that follow the content: the source's, and the

@@ -7,7 +7,7 @@ from flare.http.message.header_map import (
     HeaderMap,
     check_field,
 )
-from std.memory import OwnedPointer
+from std.memory import ArcPointer
 
 # What framing, routing, authentication, caching or the reading of content need
 # before the content (RFC 9110 section 6.5.1), and cookies. Each name stands
@@ -37,8 +37,8 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
     refused: whoever needs them needs them before the content.
     """
 
-    var box: Optional[OwnedPointer[HeaderMap]]
-    """The fields; nothing if there are none."""
+    var box: Optional[ArcPointer[HeaderMap]]
+    """The fields, which copies share; nothing if there are none."""
 
     @always_inline
     def __init__(out self):
@@ -46,14 +46,12 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
         self.box = None
 
     def __init__(out self, *, copy: Self):
-        """Copies the fields.
+        """Shares the fields until one of both changes.
 
         Args:
             copy: Where from.
         """
-        self.box = None
-        if copy.box:
-            self.box = OwnedPointer(copy.box.held()[].copy())
+        self.box = copy.box.copy()
 
     @no_inline
     def __deinit__(deinit self):
@@ -102,7 +100,7 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
         check_trailer(name, value)
         var fields = self.fields()
         fields.set(name, value)
-        self.box = OwnedPointer(fields^)
+        self.box = ArcPointer(fields^)
 
     def append(
         mut self, name: StringSpan, value: StringSpan
@@ -119,7 +117,7 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
         check_trailer(name, value)
         var fields = self.fields()
         fields.append(name, value)
-        self.box = OwnedPointer(fields^)
+        self.box = ArcPointer(fields^)
 
     def fields(self) -> HeaderMap:
         """Copies the fields.

@@ -129,6 +129,15 @@ def test_content_in_memory_gets_trailers() raises:
     assert_equal(len(ok("x").trailers()), 0)
 
 
+def test_content_in_memory_is_lent_whole() raises:
+    var response = ok("hello").with_trailer("X-A", "b")
+    var stream = response.body.stream()
+    assert_equal(String(unsafe_from_utf8=stream[].whole()), "hello")
+    # One that makes its content has none before.
+    var other = ok_stream(_Summed(False)).body.stream()
+    assert_equal(len(other[].whole()), 0)
+
+
 def test_long_content_comes_in_pieces() raises:
     var text = String("0123456789") * 5_000
     var response = ok(text).with_trailer("X-A", "b")

@@ -6,7 +6,7 @@ early hints before it.
 Further arguments are those of `tls_options`.
 """
 
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.http import (
     BodySource,
     Poll,
@@ -50,6 +50,44 @@ struct Summed(BodySource):
         var trailers = Trailers()
         trailers.set("X-Count", String(self.made_count))
         return trailers^
+
+
+struct Whole(BodySource):
+    """All at once, and how long it was behind it."""
+
+    var text: String
+    var fails: Bool
+
+    def __init__(out self, var text: String, fails: Bool):
+        self.text = text^
+        self.fails = fails
+
+    def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        # SAFETY: the text belongs to this.
+        return unsafe_lend[ImmUntrackedOrigin](
+            self.text.unsafe_ptr(), self.text.byte_length()
+        )
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        out.write_string(self.text)
+        return Poll.DONE
+
+    def trailers(mut self) raises -> Trailers:
+        if self.fails:
+            raise Error("no length")
+        var trailers = Trailers()
+        trailers.set("X-Length", String(self.text.byte_length()))
+        return trailers^
+
+
+def whole(req: Request) raises -> Response:
+    """Query: `fails`; `announced` for a length that may be wrong."""
+    var text = String("x") * Int(req.param("size"))
+    var source = Whole(text^, req.query_param("fails") != "")
+    var announced = req.query_param("announced")
+    if announced == "":
+        return ok_stream(source^)
+    return ok_stream(source^, length=Int(announced))
 
 
 def in_memory(req: Request) raises -> Response:
@@ -115,6 +153,7 @@ def main() raises:
     router.get("/memory/:size", in_memory)
     router.get("/status/:status", without_content)
     router.get("/summed/:count", summed)
+    router.get("/whole/:size", whole)
     router.get("/refused", refused)
     router.get("/hinting", hinting)
     router.post("/hinting", hinting)

@@ -81,6 +81,7 @@ def _submit(
     var box = jobs.take_job(connection.token, connection.peer)
     ref job = box[]
     task.call.job = job.cancel.copy()
+    link.is_quiet = False
     job.stream_id = task.id
     if connection.tls:
         job.tls = connection.tls.held()[].peer

@@ -475,9 +475,10 @@ def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
         return False
     if not has_to_wait(link, task.id, state):
         return False
-    task.enter[StreamPhase.PARKED]()
+    ref parked = link.tasks.at(index)[]
+    parked.enter[StreamPhase.PARKED]()
     # All of it has come.
-    task.pace.deadline_ms = NEVER_MS
+    parked.pace.deadline_ms = NEVER_MS
     link.has_parked = True
     return True
 

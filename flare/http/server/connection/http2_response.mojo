@@ -110,7 +110,47 @@ def begin_response(
         link.times.total.sent_len += content_len
         _end_unread(link, id, state)
         return
+    if response.body.is_stream() and not connection.request.pending:
+        var stream = response.body.stream()
+        var whole_len = len(stream[].whole())
+        # One that has announced another length fails as any other.
+        if (
+            whole_len > 0
+            and whole_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
+            and stream[].length.or_else(whole_len) == whole_len
+        ):
+            _send_whole(connection, link, id, response, state)
+            return
     _begin_content(connection, link, id, response, state)
+
+
+@no_inline
+def _send_whole(
+    connection: Connection,
+    mut link: Http2Link,
+    id: Int,
+    response: Response,
+    mut state: WorkerState,
+):
+    """Writes content that its source has in memory, and its trailers."""
+    var stream = response.body.stream()
+    ref session = link.session
+    try:
+        var trailers = stream[].trailers()
+        var content = stream[].whole()
+        session.write_data(state.out, id, content, not trailers)
+        link.times.total.sent_len += len(content)
+        if trailers:
+            session.begin_block()
+            add_fields(session, trailers.box.held()[], link.name)
+            session.end_block(state.out, id, True)
+        _end_unread(link, id, state)
+    except error:
+        var body = OutgoingBody(stream, sends_regions=False)
+        note_origin(body, state)
+        _ = body.note_raised(error)
+        log_failure(body, connection.peer, state)
+        session.state.reset(state.out, id, ErrorCode.INTERNAL_ERROR)
 
 
 @no_inline
@@ -238,16 +278,22 @@ comptime _CREDIT_MAX = 15
 
 
 @no_inline
-def has_to_wait(link: Http2Link, id: Int, state: WorkerState) -> Bool:
+def has_to_wait(mut link: Http2Link, id: Int, state: WorkerState) -> Bool:
     """Tells whether a request is better answered when some has left: much
     content that was made for this client waits, or handlers elsewhere are about
     to make it, and some of it is as urgent."""
     var limit = state.config.http2_limits.max_pending_response_size
+    # Many streams whose content arrives are not looked at for each of them.
+    if link.is_quiet and link.lost_len <= limit:
+        return False
     var most = limit + min(_CREDIT_FACTOR * link.sent_len, _CREDIT_MAX * limit)
     var called_len = link.lost_len
     var pending_len = 0
+    link.is_quiet = True
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)[]
+        if task.has_response() or task.call.job:
+            link.is_quiet = False
         called_len += task.called_len()
         pending_len += task.unsent_len()
     if (
