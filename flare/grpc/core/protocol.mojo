@@ -3,6 +3,7 @@ recognised, how its messages are framed, and which fields say what."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.grpc.core.coding import ACCEPT_ENCODING_FIELD, ENCODING_FIELD
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.timeout import (
@@ -140,11 +141,15 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
         Returns:
             The protocol; nothing if it is none of a call.
         """
+        ref types = global_constant[_TYPES]()
+        # Most say no more than the type, and that of gRPC comes first.
+        for row in range(_TYPE_COUNT):
+            if same_octets(value, types.at(row).content_type.as_bytes()):
+                return Self(UInt8(row))
         var end = 0
         while end < len(value) and value.at(end) != 59:
             end += 1
         var type = trim_whitespace(value.before(end).as_imm())
-        ref types = global_constant[_TYPES]()
         for row in range(_TYPE_COUNT):
             if equals_ignore_case(type, types.at(row).content_type.as_bytes()):
                 return Self(UInt8(row))

@@ -1,7 +1,7 @@
 """Responses of calls: a status alone, one message with a status behind it, and what
 every head has, as each protocol writes them."""
 
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.grpc.core.coding import MessageCoding
@@ -184,26 +184,33 @@ def log_status(path: String, status: GrpcStatus):
 
 
 def unary_response(
-    call: GrpcCall, var message: Buffer
+    call: GrpcCall, var message: Buffer, ok: Trailers
 ) raises HeaderError -> Response:
-    """Answers with one reply, which has its prefix, and the status OK."""
+    """Answers with one reply, which has its prefix, and the status OK; `ok` are
+    the trailers that say so and no more."""
     var protocol = call.protocol()
+    if protocol.has_trailers():
+        var trailers = ok.copy()
+        if len(call.trailers) > 0:
+            trailers = trailers_of(GrpcStatus(), call.trailers)
+        var response = Response(
+            200,
+            Body(UnaryReply(message^, trailers^)),
+            content_type=protocol.content_type(),
+        )
+        add_head(response.headers, call)
+        return response^
     var response = Response(200, Body(), content_type=protocol.content_type())
     if not protocol.is_framed():
         _add_plain(response, call, message.span())
         return response^
     add_head(response.headers, call)
-    var status = GrpcStatus()
-    if protocol.has_trailers():
-        var trailers = trailers_of(status, call.trailers)
-        response.body = Body(UnaryReply(message^, trailers^))
-        return response^
     var content = Buffer()
     if protocol.is_text():
         append_text(message.span(), content)
     else:
         swap(content, message)
-    append_end(protocol, status, call.trailers, content)
+    append_end(protocol, GrpcStatus(), call.trailers, content)
     response.body = Body(List[UInt8](content.span()))
     return response^
 
@@ -238,6 +245,13 @@ struct UnaryReply(BodySource):
     def __init__(out self, var message: Buffer, var trailers: Trailers):
         self._message = message^
         self._trailers = trailers^
+
+    def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        """Lends all there is."""
+        # SAFETY: the message belongs to this.
+        return unsafe_lend[ImmUntrackedOrigin](
+            self._message.unsafe_base(), len(self._message)
+        )
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Gives all there is."""

@@ -59,6 +59,7 @@ from flare.grpc.server.reply import (
     log_status,
     refused_by_server,
     status_alone,
+    trailers_of,
     unary_response,
 )
 from flare.grpc.server.stream import GrpcStream
@@ -73,6 +74,7 @@ from flare.http.handler.later import (
 from flare.http.message.method import Method as HttpMethod
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found
+from flare.http.message.trailers import Trailers
 from flare.protobuf.json_settings import ProtobufJson
 from flare.protobuf.message import Message
 from flare.sys.clock import monotonic_ns
@@ -81,6 +83,9 @@ from std.memory import ArcPointer, OwnedPointer
 comptime _SPARE_LEN = 64 * 1024
 # Content that is longer than a message may be, by less than this, is read all the
 # same, and refused with 200 and a status, which more clients understand than 413.
+
+comptime _Query = Optional[OwnedPointer[ConnectQuery]]
+# Few calls have one, and all are asked for it.
 
 comptime _HEAD_TIME_MS = 60_000
 # What the server gives a call with a stream for its head, which comes far earlier.
@@ -109,6 +114,8 @@ struct GrpcServices(Handler, HoldsHandler):
     var _threads: Optional[CallThreads]
     var _described: ArcPointer[Described]
     var _json: ArcPointer[ProtobufJson]
+    # What ends most calls.
+    var _ok: Trailers
 
     def __init__(out self, config: GrpcConfig = GrpcConfig()):
         """Makes a handler without methods; what is not gRPC is answered with
@@ -138,6 +145,7 @@ struct GrpcServices(Handler, HoldsHandler):
         self._threads = _make_threads(config.stream_threads)
         self._described = ArcPointer(Described())
         self._json = ArcPointer(ProtobufJson())
+        self._ok = trailers_of(GrpcStatus(), Metadata())
         # A caller may know more than this program, as with octets.
         self._json[].ignores_unknown = True
 
@@ -361,9 +369,9 @@ struct GrpcServices(Handler, HoldsHandler):
         var asked = self._asked(req)
         if asked.is_beside:
             return self.handler.serve(req)
-        var refused = self._refused_by_head(req, asked)
-        if refused:
-            return refused.take()
+        var refusal = self._refusal(req, asked)
+        if refusal != _Refusal.NONE:
+            return self._refuse(req, asked, refusal)
         var protocol = asked.protocol.held()
         ref method = self._methods[].at(asked.index)
         # SAFETY: the request outlives the method, or `keep_metadata`.
@@ -404,10 +412,10 @@ struct GrpcServices(Handler, HoldsHandler):
             and self._methods[].at(index).is_safe
             and (not protocol or not protocol.held().is_framed())
         )
-        var query = Optional[ConnectQuery](None)
+        var query = _Query(None)
         if is_by_get:
-            query = ConnectQuery(req.query.as_bytes())
-            protocol = CallProtocol.of_query(query.held().codec)
+            query = OwnedPointer(ConnectQuery(req.query.as_bytes()))
+            protocol = CallProtocol.of_query(query.held()[].codec)
         # Other handlers have content of these types, too.
         var is_beside = index < 0 and (
             not protocol
@@ -418,37 +426,50 @@ struct GrpcServices(Handler, HoldsHandler):
         )
         return _Asked(index, protocol^, query^, is_beside)
 
-    def _refused_by_head(
-        self, req: Request, asked: _Asked
-    ) -> Optional[Response]:
-        """Answers what cannot be a call of a method."""
+    def _refusal(self, req: Request, asked: _Asked) -> _Refusal:
+        """Tells why this cannot be a call of a method, if so."""
         ref protocol = asked.protocol
         if (
             protocol
             and protocol.held().has_trailers()
             and req.version.major < 2
         ):
-            return _plain(505, "gRPC needs HTTP/2\n")
+            return _Refusal.VERSION
         if req.method != HttpMethod.POST and not asked.query:
+            return _Refusal.METHOD
+        if asked.index < 0:
+            return _Refusal.PATH
+        var kind = self._methods[].at(asked.index).kind
+        if not protocol or not protocol.held().takes(kind):
+            return _Refusal.TYPE
+        return _Refusal.NONE
+
+    @no_inline
+    def _refuse(
+        self, req: Request, asked: _Asked, refusal: _Refusal
+    ) -> Response:
+        """Answers what cannot be a call of a method."""
+        if refusal == _Refusal.VERSION:
+            return _plain(505, "gRPC needs HTTP/2\n")
+        if refusal == _Refusal.METHOD:
             return _wrong_method(
                 asked.index >= 0 and self._methods[].at(asked.index).is_safe
             )
-        if asked.index < 0:
+        if refusal == _Refusal.PATH:
             return _no_method(
-                protocol.held(),
+                asked.protocol.held(),
                 self._methods[].has_service(req.path.as_bytes()),
             )
-        var kind = self._methods[].at(asked.index).kind
-        if not protocol or not protocol.held().takes(kind):
-            return _wrong_type(kind, asked.query.__bool__())
-        return None
+        return _wrong_type(
+            self._methods[].at(asked.index).kind, asked.query.__bool__()
+        )
 
     def _answer(
         self,
         req: Request,
         method: Method,
         mut call: GrpcCall,
-        query: Optional[ConnectQuery],
+        query: _Query,
         coding: MessageCoding,
     ) raises GrpcStatus -> Response:
         self._interceptors.before(call)
@@ -463,7 +484,7 @@ struct GrpcServices(Handler, HoldsHandler):
         req: Request,
         method: Method,
         mut call: GrpcCall,
-        query: Optional[ConnectQuery],
+        query: _Query,
         coding: MessageCoding,
     ) raises GrpcStatus -> Response:
         var protocol = call.protocol()
@@ -476,14 +497,14 @@ struct GrpcServices(Handler, HoldsHandler):
         elif protocol.is_framed():
             self._run_framed(req.body, method, call, coding)
         elif query:
-            self._run_plain(query.held().message(), method, call, coding)
+            self._run_plain(query.held()[].message(), method, call, coding)
         else:
             self._run_plain(req.body, method, call, coding)
         if call.is_late():
             raise late()
         var message = Buffer(0)
         swap(message, call.out)
-        var response = _unary_response(call, message^)
+        var response = _unary_response(call, message^, self._ok)
         self._interceptors.after(call, GrpcStatus())
         return response^
 
@@ -580,7 +601,7 @@ struct GrpcServices(Handler, HoldsHandler):
         var asked = self._asked(req)
         if asked.is_beside:
             return self.handler.policy_for(req)
-        if self._refused_by_head(req, asked):
+        if self._refusal(req, asked) != _Refusal.NONE:
             return RequestPolicy.by_head()
         ref method = self._methods[].at(asked.index)
         if method.kind.takes_stream():
@@ -639,9 +660,22 @@ struct _Asked(Movable):
     # Nothing if the content is of no protocol.
     var protocol: Optional[CallProtocol]
     # What a GET says, of a method that allows it.
-    var query: Optional[ConnectQuery]
+    var query: _Query
     # Whether it is the other handler's.
     var is_beside: Bool
+
+
+@fieldwise_init
+struct _Refusal(Equatable, TrivialRegisterPassable):
+    """Why a request cannot be a call of a method."""
+
+    var code: UInt8
+
+    comptime NONE = _Refusal(0)
+    comptime VERSION = _Refusal(1)
+    comptime METHOD = _Refusal(2)
+    comptime PATH = _Refusal(3)
+    comptime TYPE = _Refusal(4)
 
 
 def _make_threads(thread_max: Int) -> Optional[CallThreads]:
@@ -731,19 +765,21 @@ def _cut(length: Int) -> GrpcStatus:
 def _begin(
     req: Request,
     mut call: GrpcCall,
-    query: Optional[ConnectQuery],
+    query: _Query,
     config: GrpcConfig,
 ) raises GrpcStatus -> MessageCoding:
     """Reads what the head says of the call, and gives the coding of requests."""
     var protocol = call.protocol()
+    var is_connect = protocol.is_connect()
     var coding = MessageCoding.IDENTITY
     if query:
-        coding = _coding(protocol, query.held().coding)
+        coding = _coding(protocol, query.held()[].coding)
     for index in range(len(req.headers)):
         var name = req.headers.name(index).as_bytes()
-        # Most heads have few names that begin so: g, c, a, in any case.
+        # Most heads have few names that begin so: g, and of Connect c and a, in
+        # any case.
         var first = name.at(0) | 32
-        if first != 103 and first != 99 and first != 97:
+        if first != 103 and (not is_connect or (first != 99 and first != 97)):
             continue
         var value = req.headers.value_bytes(index)
         if _is(name, protocol.timeout_field()):
@@ -758,7 +794,7 @@ def _begin(
                 coding = _coding(protocol, value)
         elif _is(name, protocol.accept_field()):
             call._accepts_gzip = accepts_gzip(value)
-        elif protocol.is_connect() and _is(name, VERSION_FIELD):
+        elif is_connect and _is(name, VERSION_FIELD):
             if StringSpan(unsafe_from_utf8=value) != VERSION:
                 raise _malformed(protocol, "connect-protocol-version must be 1")
     call.compresses = config.compresses
@@ -801,10 +837,10 @@ def _with_codings(protocol: CallProtocol, status: GrpcStatus) -> Response:
 
 
 def _unary_response(
-    call: GrpcCall, var message: Buffer
+    call: GrpcCall, var message: Buffer, ok: Trailers
 ) raises GrpcStatus -> Response:
     try:
-        return unary_response(call, message^)
+        return unary_response(call, message^, ok)
     except:
         raise head_too_long()
 
