@@ -46,7 +46,7 @@ PROGRAMS = {
     "gateway": "examples/37_gateway.mojo",
     "task list": "examples/31_task_list.mojo",
 }
-TEMPLATES = ("hello", "api", "realtime", "gateway")
+TEMPLATES = ("hello", "api", "realtime", "gateway", "grpc")
 _MAIN = re.compile(r"^def main\(\)[^\n]*:\n", re.MULTILINE)
 _TEST = re.compile(r"^def test_\w+\(\)[^\n]*:\n", re.MULTILINE)
 
