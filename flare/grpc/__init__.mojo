@@ -1,11 +1,8 @@
 """Services of gRPC, gRPC-Web and Connect."""
 
+from flare.grpc.core.codec import MessageCodec
 from flare.grpc.core.metadata import Metadata, MetadataError
-from flare.grpc.core.protocol import (
-    CallProtocol,
-    MessageCodec,
-    ProtocolFamily,
-)
+from flare.grpc.core.protocol import CallProtocol, ProtocolFamily
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.blocking import Blocking, BlockingCall, Conversation
 from flare.grpc.server.call import GrpcCall

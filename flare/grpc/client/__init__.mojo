@@ -1,4 +1,4 @@
-"""Calls of gRPC over HTTP/2, on the client's side."""
+"""Calls of gRPC, gRPC-Web and Connect, on the client's side."""
 
 from flare.grpc.client.call import ChannelCall
 from flare.grpc.client.call_options import (

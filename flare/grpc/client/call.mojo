@@ -13,8 +13,9 @@ from flare.grpc.client.call_options import (
     AnyCredentials,
     GrpcCallOptions,
 )
-from flare.grpc.client.call_response import CONTENT_TYPE, CallResponse
+from flare.grpc.client.call_response import CallResponse
 from flare.grpc.client.channel_core import (
+    CONNECT_USER_AGENT,
     REPLAY_LEN_MAX,
     USER_AGENT,
     ChannelCore,
@@ -22,23 +23,23 @@ from flare.grpc.client.channel_core import (
 from flare.grpc.client.failure import is_unreached, status_of
 from flare.grpc.client.retries import ATTEMPTS_FIELD, RetryTurn
 from flare.grpc.client.service_config import NOT_SET
-from flare.grpc.core.coding import (
-    ACCEPT_ENCODING_FIELD,
-    ACCEPTED_CODINGS,
-    ENCODING_FIELD,
-    MessageCoding,
-)
+from flare.grpc.core.coding import ACCEPTED_CODINGS, MessageCoding
+from flare.grpc.core.connect import VERSION, VERSION_FIELD
+from flare.grpc.core.connect_query import write_query
 from flare.grpc.core.kind import GrpcKind
+from flare.grpc.core.message_reader import PREFIX_LEN
 from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.protocol import CallProtocol, ProtocolFamily
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.grpc.core.timeout import TIMEOUT_FIELD, format_timeout
 from flare.http.client.cancel import CancelToken
 from flare.http.client.config import TIME_MAX_MS
 from flare.http.client.error import ClientError
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.request import ClientRequest, RequestBody
-from flare.http.message.header_map import HeaderError
+from flare.http.message.body import Body
+from flare.http.message.header_map import HeaderError, HeaderMap
+from flare.protobuf.json_settings import ProtobufJson
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from flare.sys.poll import POLL_READ, wait_for, PollEntry, poll_descriptors
 from flare.sys.random import random_word
@@ -47,6 +48,10 @@ from std.memory import ArcPointer
 comptime READY_TIMEOUT_MS = 300_000
 """How long a call without a deadline waits for a server that cannot be reached,
 in milliseconds."""
+
+comptime GET_URL_LEN_MAX = 8_000
+"""Longest URL of a call by GET, in bytes; a longer message is sent by POST. All
+servers and caches should take as much (RFC 9110 section 4.1)."""
 
 comptime _READY_PAUSE_MS = 50
 comptime _READY_PAUSE_MS_MAX = 2_000
@@ -73,6 +78,9 @@ struct ChannelCall(Movable):
     var _core: ArcPointer[ChannelCore]
     var _path: String
     var _kind: GrpcKind
+    var _protocol: CallProtocol
+    # Whether it may be a GET.
+    var _may_get: Bool
     var _options: GrpcCallOptions
     var _max_send_len: Int
     var _max_receive_len: Int
@@ -101,6 +109,8 @@ struct ChannelCall(Movable):
         var path: String,
         kind: GrpcKind,
         var options: GrpcCallOptions,
+        *,
+        is_safe: Bool,
     ):
         """Makes a call of which nothing is sent; its time begins now.
 
@@ -109,8 +119,13 @@ struct ChannelCall(Movable):
             path: Such as `/pkg.Service/Method`.
             kind: How many messages there are each way.
             options: What the caller says.
+            is_safe: Whether the method only reads.
         """
         ref config = core[].config
+        self._protocol = config.protocol.for_kind(kind)
+        self._may_get = (
+            is_safe and config.uses_get and not self._protocol.is_framed()
+        )
         var timeout_ms = options.timeout_ms
         self._max_send_len = options.max_send_len
         self._max_receive_len = options.max_receive_len
@@ -152,6 +167,7 @@ struct ChannelCall(Movable):
         self.response = CallResponse(
             has_one_message=not kind.gives_stream(),
             length_max=self._max_receive_len,
+            protocol=self._protocol,
         )
         self._path = path^
         self._kind = kind
@@ -201,7 +217,12 @@ struct ChannelCall(Movable):
         var out = Buffer(0)
         try:
             append_message(
-                message, out, self._options.coding, self._max_send_len
+                message,
+                out,
+                self._options.coding,
+                self._max_send_len,
+                # Content as a whole is compressed, or it is not.
+                always=not self._protocol.is_framed(),
             )
         except error:
             self.fail(error^)
@@ -362,9 +383,7 @@ struct ChannelCall(Movable):
 
     def _open(mut self, credentials: List[Metadata]) raises GrpcStatus:
         ref core = self._core[]
-        var request = ClientRequest(
-            "POST", String(core.addresses[self._address], self._path)
-        )
+        var request = self._request_of_call()
         request.cancel = self._options.cancel
         var left_ms = self._deadline.left_ms()
         request.total_timeout_ms = NO_TIMEOUT_MS
@@ -374,12 +393,45 @@ struct ChannelCall(Movable):
             self._write_fields(request, credentials, left_ms)
         except error:
             raise GrpcStatus(GrpcCode.INTERNAL, String(error))
-        if not self._kind.takes_stream():
-            request.body = RequestBody(List[UInt8](self._kept.span()))
         try:
             self._request = core.client.open_request(request^, raw=True)
         except error:
             raise status_of(error, is_late=False)
+
+    def _request_of_call(self) -> ClientRequest:
+        """Makes the request with the message, if there is one alone."""
+        var url = String(self._core[].addresses[self._address], self._path)
+        if self._kind.takes_stream():
+            return ClientRequest("POST", url^)
+        if self._protocol.is_framed():
+            return ClientRequest("POST", url^, _body(self._kept.span()))
+        if self._may_get:
+            var query = write_query(
+                self._plain_message(), self._protocol.codec(), self._coding()
+            )
+            if url.byte_length() + query.byte_length() < GET_URL_LEN_MAX:
+                # Content that is given, and none: nothing is written later.
+                return ClientRequest(
+                    "GET", String(url, "?", query), RequestBody(Body(), "")
+                )
+        return ClientRequest("POST", url^, _body(self._plain_message()))
+
+    def _plain_message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+        """Lends the one message without its prefix."""
+        # SAFETY: the buffer is this call's own, which is the origin.
+        var kept = rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
+            self._kept.span()
+        )
+        # None was sent if the call was read at once.
+        return kept.after(min(PREFIX_LEN, len(kept)))
+
+    def _coding(self) -> MessageCoding:
+        """Tells how messages are compressed; the one without a prefix may not
+        be."""
+        var is_plain = not self._protocol.is_framed() and (
+            len(self._kept) == 0 or self._kept.span().at(0) == 0
+        )
+        return MessageCoding.IDENTITY if is_plain else self._options.coding
 
     def _write_fields(
         self,
@@ -388,23 +440,40 @@ struct ChannelCall(Movable):
         left_ms: Int,
     ) raises HeaderError:
         ref headers = request.headers
+        ref protocol = self._protocol
         if left_ms >= 0:
-            headers.append(TIMEOUT_FIELD, format_timeout(left_ms * _NS))
-        headers.append("te", "trailers")
-        headers.append("content-type", CONTENT_TYPE)
+            headers.append(
+                protocol.timeout_field(),
+                protocol.format_timeout(left_ms * _NS),
+            )
+        if protocol.has_trailers():
+            headers.append("te", "trailers")
+        if request.method == "POST":
+            self._write_content_fields(headers)
         var user_agent = String(USER_AGENT)
+        if protocol.is_connect():
+            user_agent = String(CONNECT_USER_AGENT)
         ref prefix = self._core[].config.user_agent
         if prefix.byte_length() > 0:
             user_agent = String(prefix, " ", user_agent)
-        headers.append("user-agent", user_agent)
-        if self._options.coding != MessageCoding.IDENTITY:
-            headers.append(ENCODING_FIELD, self._options.coding.name())
-        headers.append(ACCEPT_ENCODING_FIELD, ACCEPTED_CODINGS)
-        if self._turn.attempt_count > 1:
+        # PROTOCOL-WEB.md leaves the other one to browsers.
+        var is_web = protocol.family() == ProtocolFamily.WEB
+        headers.append("x-user-agent" if is_web else "user-agent", user_agent)
+        headers.append(protocol.accept_field(), ACCEPTED_CODINGS)
+        if self._turn.attempt_count > 1 and not protocol.is_connect():
             headers.append(ATTEMPTS_FIELD, String(self._turn.attempt_count - 1))
         self._options.metadata.append_to(headers)
         for index in range(len(credentials)):
             credentials[index].append_to(headers)
+
+    def _write_content_fields(self, mut headers: HeaderMap) raises HeaderError:
+        """Writes what a query says of a call by GET."""
+        headers.append("content-type", self._protocol.content_type())
+        if self._protocol.is_connect():
+            headers.append(VERSION_FIELD, VERSION)
+        var coding = self._coding()
+        if coding != MessageCoding.IDENTITY:
+            headers.append(self._protocol.encoding_field(), coding.name())
 
     def _recover(mut self, error: ClientError) -> Bool:
         """Begins anew behind a failure, if that may be; False if the call is
@@ -469,6 +538,7 @@ struct ChannelCall(Movable):
         self.response = CallResponse(
             has_one_message=not self._kind.gives_stream(),
             length_max=self._max_receive_len,
+            protocol=self._protocol,
         )
 
     def _pause(self, pause_ms: Int):
@@ -521,6 +591,25 @@ struct ChannelCall(Movable):
         if status.is_ok():
             return False
         raise status.copy()
+
+    def protocol(self) -> CallProtocol:
+        """Tells how the call goes over HTTP.
+
+        Returns:
+            The form of the channel's protocol that calls of this kind have; its
+            `codec` says how messages are written.
+        """
+        return self._protocol
+
+    def json(
+        ref self,
+    ) -> ref[self._core[].json] Optional[ArcPointer[ProtobufJson]]:
+        """Lends what is chosen about messages in JSON.
+
+        Returns:
+            The channel's choices.
+        """
+        return self._core[].json
 
     def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
         """Lends the message that `next` has found.
@@ -581,7 +670,7 @@ struct ChannelCall(Movable):
         if self._miss_count > 0:
             self._core[].note_reached(self._address)
         ref request = self._request.value()
-        if request.version.major < 2:
+        if request.version.major < 2 and self._protocol.has_trailers():
             self.fail(
                 GrpcStatus(
                     GrpcCode.UNAVAILABLE,
@@ -629,3 +718,7 @@ struct ChannelCall(Movable):
     def _drop_request(mut self):
         if self._request:
             self._core[].client.take_back(self._request.take())
+
+
+def _body(octets: Span[UInt8, _]) -> RequestBody:
+    return RequestBody(List[UInt8](octets))

@@ -1,15 +1,18 @@
 """Where calls go to."""
 
-from flare.bytes.buffer import Buffer
 from flare.grpc.client.call import ChannelCall
 from flare.grpc.client.call_options import GrpcCallOptions
 from flare.grpc.client.channel_core import ChannelCore, GrpcChannelConfig
-from flare.grpc.client.stream import GrpcReply, ChannelStream, take_reply
+from flare.grpc.client.stream import (
+    GrpcReply,
+    ChannelStream,
+    send_message,
+    take_reply,
+)
 from flare.grpc.core.kind import GrpcKind
-from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.core.status import GrpcStatus
 from flare.http.client.shared_pool import PoolFigures
 from flare.protobuf.message import Message
-from flare.protobuf.writer import encode_into
 from std.memory import ArcPointer
 
 
@@ -25,7 +28,8 @@ struct GrpcChannel(ImplicitlyCopyable):
 
     Calls share a connection of HTTP/2, as many at once as the server allows; it
     is opened with the first call, and opened again when it is lost. A call
-    blocks its caller's thread, never for ever: see `GrpcChannelConfig`.
+    blocks its caller's thread, never for ever: see `GrpcChannelConfig`, which
+    also says in which protocol calls are made.
     """
 
     var _core: ArcPointer[ChannelCore]
@@ -69,6 +73,8 @@ struct GrpcChannel(ImplicitlyCopyable):
         path: StringSpan,
         kind: GrpcKind,
         options: GrpcCallOptions = GrpcCallOptions(),
+        *,
+        is_safe: Bool = False,
     ) -> ChannelCall:
         """Begins a call whose messages are octets.
 
@@ -76,11 +82,15 @@ struct GrpcChannel(ImplicitlyCopyable):
             path: Such as `/pkg.Service/Method`.
             kind: How many messages there are each way.
             options: What the caller says.
+            is_safe: Whether the method only reads; see
+                `GrpcChannelConfig.uses_get`.
 
         Returns:
             The call; nothing of it is sent yet, and its time runs.
         """
-        return ChannelCall(self._core, String(path), kind, options.copy())
+        return ChannelCall(
+            self._core, String(path), kind, options.copy(), is_safe=is_safe
+        )
 
     def unary[
         Req: Message, //, Resp: Message
@@ -89,6 +99,8 @@ struct GrpcChannel(ImplicitlyCopyable):
         path: StringSpan,
         request: Req,
         options: GrpcCallOptions = GrpcCallOptions(),
+        *,
+        is_safe: Bool = False,
     ) raises GrpcStatus -> GrpcReply[Resp]:
         """Calls a method with one message each way, and waits for the answer.
 
@@ -101,6 +113,9 @@ struct GrpcChannel(ImplicitlyCopyable):
             request: The message.
             options: What the caller says; without a time of its own, the call
                 has `GrpcChannelConfig.timeout_ms`.
+            is_safe: Whether the method only reads, so that Connect may use GET
+                (`GrpcChannelConfig.uses_get`); `NO_SIDE_EFFECTS` of a
+                `.proto`.
 
         Returns:
             The answer.
@@ -108,8 +123,8 @@ struct GrpcChannel(ImplicitlyCopyable):
         Raises:
             GrpcStatus: How the call has ended, if without success.
         """
-        var call = self.call(path, GrpcKind.UNARY, options)
-        _send(call, request)
+        var call = self.call(path, GrpcKind.UNARY, options, is_safe=is_safe)
+        _ = send_message(call, request)
         return take_reply[Resp](call)
 
     def server_stream[
@@ -135,7 +150,7 @@ struct GrpcChannel(ImplicitlyCopyable):
             The call, to be read.
         """
         var call = self.call(path, GrpcKind.SERVER_STREAM, options)
-        _send(call, request)
+        _ = send_message(call, request)
         return ChannelStream[Req, Resp](call^)
 
     def client_stream[
@@ -198,14 +213,3 @@ struct GrpcChannel(ImplicitlyCopyable):
     def close(self):
         """Closes connections without calls; the channel can still be used."""
         self._core[].client.close()
-
-
-def _send[M: Message](mut call: ChannelCall, message: M):
-    """Sends the one message of a call; what fails is its status."""
-    var octets = Buffer(256)
-    try:
-        encode_into(message, octets)
-    except error:
-        call.fail(GrpcStatus(GrpcCode.INTERNAL, String("the message: ", error)))
-        return
-    _ = call.send(octets.span())

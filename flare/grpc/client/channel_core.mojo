@@ -6,19 +6,25 @@ from flare.grpc.client.retries import RetryThrottle
 from flare.grpc.client.service_config import GrpcServiceConfig
 from flare.grpc.core.message_reader import MESSAGE_LEN_MAX_DEFAULT
 from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
+from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
 from flare.http.client.shared_client import SharedClient
 from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.message.header_map import HeaderMap
+from flare.protobuf.json_settings import ProtobufJson
 from flare.sys.errno import OsError
 from flare.tls.config import TlsConfig
 from flare.url.url import Url
 from std.atomic import Atomic
+from std.memory import ArcPointer
 
 comptime USER_AGENT = StaticString("grpc-mojo-flare")
 """What the client calls itself (PROTOCOL-HTTP2.md of gRPC, "User Agents")."""
+
+comptime CONNECT_USER_AGENT = StaticString("connect-mojo-flare")
+"""The same in calls of Connect."""
 
 comptime REPLAY_LEN_MAX = 262_144
 """Most octets of a call that are kept for another attempt."""
@@ -30,6 +36,23 @@ comptime ADDRESS_COUNT_MAX = 1_024
 struct GrpcChannelConfig(Copyable, Movable):
     """Times, limits and habits of a channel."""
 
+    var protocol: CallProtocol
+    """How calls go over HTTP: `CallProtocol.GRPC`, `GRPC_WEB`, `CONNECT` or
+    `CONNECT_JSON`; others with JSON by `CallProtocol.of_content_type`. Not those
+    in base64."""
+    var http2: Bool
+    """True to speak HTTP/2: without TLS from the first octet, with TLS if the
+    server chooses it; gRPC has nothing else. False for HTTP/1.1, over which a
+    call has a connection for itself, and many servers answer a stream both ways
+    only when all of it was sent."""
+    var uses_get: Bool
+    """True to call methods that only read by GET, if the protocol is Connect and
+    the URL has no more than 8,000 octets, so that caches may answer. Which do so
+    the caller says (`is_safe`), as code of `flare proto` does."""
+    var json: ProtobufJson
+    """What is chosen about messages in JSON. Members that are not known are left
+    out unless this says otherwise; types that an `Any` may hold are to be
+    added."""
     var tls: TlsConfig
     """Whom to trust, and what to show to servers, for `https` addresses."""
     var timeout_ms: Int
@@ -61,6 +84,12 @@ struct GrpcChannelConfig(Copyable, Movable):
 
     def __init__(out self):
         """Makes the default configuration."""
+        self.protocol = CallProtocol.GRPC
+        self.http2 = True
+        self.uses_get = False
+        self.json = ProtobufJson()
+        # A server may know more than this program, as with octets.
+        self.json.ignores_unknown = True
         self.tls = TlsConfig()
         self.timeout_ms = 60_000
         self.idle_timeout_ms = 300_000
@@ -82,6 +111,7 @@ struct ChannelCore(Movable):
     """URLs without a path, such as `http://127.0.0.1:50051`."""
     var config: GrpcChannelConfig
     var throttle: RetryThrottle
+    var json: Optional[ArcPointer[ProtobufJson]]
     # Which address the next call begins with, by the number of calls before it if
     # each goes to another one.
     var _turn: Atomic[Int64]
@@ -102,6 +132,16 @@ struct ChannelCore(Movable):
             raise _wrong("timeout_ms must be 1 or more, or -1 for ever")
         if config.max_send_len < 0 or config.max_receive_len < 0:
             raise _wrong("the lengths of messages must be 0 or more")
+        if config.protocol.is_text():
+            raise _wrong(
+                "messages in base64 are for browsers; write"
+                " CallProtocol.GRPC_WEB"
+            )
+        if config.protocol.has_trailers() and not config.http2:
+            raise _wrong(
+                "gRPC needs HTTP/2; leave http2, or take CallProtocol.GRPC_WEB"
+                " or CONNECT"
+            )
         if config.keepalive_ms == 0:
             raise _wrong("keepalive_ms must be 1 or more, or -1 for never")
         try:
@@ -118,6 +158,7 @@ struct ChannelCore(Movable):
                 )
             except error:
                 raise GrpcStatus(GrpcCode.UNAVAILABLE, String(error))
+        self.json = ArcPointer(config.json.copy())
         self.config = config^
         self._turn = Atomic[Int64](0)
 
@@ -143,8 +184,13 @@ def _http_config(config: GrpcChannelConfig) -> ClientConfig:
     """Has the HTTP client do what a call needs, and nothing of itself."""
     var http = ClientConfig()
     http.tls = config.tls.copy()
-    http.tls.alpn = ["h2"]
-    http.http2_prior_knowledge = True
+    if config.protocol.has_trailers():
+        http.tls.alpn = ["h2"]
+    else:
+        # As `http2` has it.
+        http.tls.alpn = []
+    http.http2 = config.http2
+    http.http2_prior_knowledge = config.http2
     http.http2_ping_after_ms = config.keepalive_ms
     http.connect_timeout_ms = config.connect_timeout_ms
     http.read_timeout_ms = config.idle_timeout_ms

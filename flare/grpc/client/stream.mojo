@@ -2,12 +2,11 @@
 
 from flare.bytes.buffer import Buffer
 from flare.grpc.client.call import ChannelCall
+from flare.grpc.core.codec import decode_as, encode_as
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.protobuf.error import ProtobufError
 from flare.protobuf.message import Message
-from flare.protobuf.reader import decode
-from flare.protobuf.writer import encode_into
 
 
 @fieldwise_init
@@ -68,13 +67,7 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
             True if it is on its way; False if the call is over, and `next` says
             why.
         """
-        var octets = Buffer(256)
-        try:
-            encode_into(message, octets)
-        except error:
-            self.call.fail(_unwritten(error))
-            return False
-        return self.call.send(octets.span())
+        return send_message(self.call, message)
 
     def finish_sending(mut self):
         """Says that no more messages come; those of the server go on."""
@@ -137,6 +130,18 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
         self.call.cancel()
 
 
+def send_message[M: Message](mut call: ChannelCall, message: M) -> Bool:
+    """Sends a message of a call; False if the call is over, as it is if the
+    message cannot be written."""
+    var octets = Buffer(256)
+    try:
+        encode_as(message, call.protocol().codec(), call.json(), octets)
+    except error:
+        call.fail(_unwritten(error))
+        return False
+    return call.send(octets.span())
+
+
 def take_reply[
     M: Message
 ](mut call: ChannelCall) raises GrpcStatus -> GrpcReply[M]:
@@ -156,7 +161,9 @@ def decode_reply[M: Message](mut call: ChannelCall) raises GrpcStatus -> M:
     """Reads the message that a call lends; one that is not well-formed ends the
     call. Raises `INTERNAL` then."""
     try:
-        return decode[M](call.message())
+        return decode_as[M](
+            call.message(), call.protocol().codec(), call.json()
+        )
     except error:
         var status = GrpcStatus(
             GrpcCode.INTERNAL, String("the server's message: ", error)

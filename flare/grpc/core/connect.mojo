@@ -3,10 +3,19 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
-from flare.grpc.core.binary import encode_binary
+from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.grpc.core.metadata import Metadata
-from flare.grpc.core.status import CODE_MAX, GrpcCode, GrpcStatus
+from flare.grpc.core.status import (
+    CODE_MAX,
+    TYPE_URL_PREFIX,
+    GrpcCode,
+    GrpcStatus,
+)
+from flare.http.message.header_map import HeaderMap
+from flare.json.error import JsonError, JsonKind
+from flare.json.value import JsonView, parse
 from flare.json.writer import append_json_string
+from flare.protobuf.known import Any
 from std.builtin.globals import global_constant
 
 comptime VERSION_FIELD = StaticString("connect-protocol-version")
@@ -93,6 +102,138 @@ def write_end(status: GrpcStatus, trailers: Metadata, mut out: Buffer):
         _append_metadata(trailers, out)
         out.append_literal["}"]()
     out.append_literal["}"]()
+
+
+def read_error(
+    octets: Span[UInt8, _], otherwise: GrpcCode
+) -> Optional[GrpcStatus]:
+    """Reads a status that is not OK ("Error" of the protocol).
+
+    Args:
+        octets: What is said to be JSON.
+        otherwise: The code if it has none that is known.
+
+    Returns:
+        The status, without details that are no messages; nothing if it is no
+        JSON object.
+    """
+    try:
+        var document = parse(octets)
+        return _error_of(document.view(), otherwise)
+    except:
+        return None
+
+
+def _error_of(
+    view: JsonView, otherwise: GrpcCode
+) raises JsonError -> Optional[GrpcStatus]:
+    if view.kind() != JsonKind.OBJECT:
+        return None
+    var status = GrpcStatus(otherwise)
+    var code = _text_of(view, "code")
+    if code:
+        status.code = _code_of(code.held(), otherwise)
+    var message = _text_of(view, "message")
+    if message:
+        status.message = message.take()
+    var details = view.get("details")
+    if not details or details.held().kind() != JsonKind.ARRAY:
+        return status^
+    for detail in details.held().elements():
+        var name = _text_of(detail, "type")
+        var value = _text_of(detail, "value")
+        if not name or not value:
+            continue
+        var octets = decode_binary(value.held().as_bytes())
+        if octets:
+            status.details.append(
+                Any(
+                    type_url=String(TYPE_URL_PREFIX, name.held()),
+                    value=octets.take(),
+                )
+            )
+    return status^
+
+
+def _text_of(
+    view: JsonView, name: StringSpan
+) raises JsonError -> Optional[String]:
+    """Gives a member that is a text; nothing if there is none such."""
+    if not view.contains(name):
+        return None
+    var member = view[name]
+    if member.kind() != JsonKind.STRING:
+        return None
+    return member.string_value()
+
+
+def _code_of(name: StringSpan, otherwise: GrpcCode) -> GrpcCode:
+    # OK is no error.
+    for number in range(1, CODE_MAX + 1):
+        if name == global_constant[_CODES]().at(number).name:
+            return GrpcCode.from_number(number)
+    return otherwise
+
+
+@fieldwise_init
+struct ConnectEnd(Movable):
+    """How a stream ended."""
+
+    var status: GrpcStatus
+    var trailers: Metadata
+
+
+def read_end(octets: Span[UInt8, _]) raises GrpcStatus -> ConnectEnd:
+    """Reads how a stream ended ("EndStreamResponse" of the protocol).
+
+    Returns:
+        The status, `UNKNOWN` for an error without a code that is known; and the
+        metadata that a field may have.
+
+    Raises:
+        GrpcStatus: `INTERNAL` if it is no JSON object.
+    """
+    try:
+        var document = parse(octets)
+        return _end_of(document.view())
+    except error:
+        raise GrpcStatus(
+            GrpcCode.INTERNAL, String("the end of the stream: ", error)
+        )
+
+
+def _end_of(view: JsonView) raises JsonError -> ConnectEnd:
+    var end = ConnectEnd(GrpcStatus(), Metadata())
+    # Raises if it is no object.
+    var error = view.get("error")
+    if error and not error.held().is_null():
+        var status = _error_of(error.held(), GrpcCode.UNKNOWN)
+        end.status = (
+            status.take() if status else GrpcStatus(GrpcCode.UNKNOWN)
+        )
+    var metadata = view.get("metadata")
+    if metadata and metadata.held().kind() == JsonKind.OBJECT:
+        for member in metadata.held().members():
+            _take_values(member.name, member.value, end.trailers)
+    return end^
+
+
+def _take_values(
+    name: StringSpan, values: JsonView, mut metadata: Metadata
+) raises JsonError:
+    if values.kind() != JsonKind.ARRAY:
+        return
+    for value in values.elements():
+        if value.kind() != JsonKind.STRING:
+            continue
+        var text = value.string_value()
+        var fields = HeaderMap()
+        try:
+            fields.append(name, text)
+        except:
+            # No field, so no metadata.
+            continue
+        metadata.take_fields(fields.lines_fields())
 
 
 def _append_metadata(metadata: Metadata, mut out: Buffer):

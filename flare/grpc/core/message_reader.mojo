@@ -6,9 +6,14 @@ from flare.compress.decoder import Decoder
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.status import GrpcCode, GrpcStatus
+from std.sys.intrinsics import unlikely
 
 comptime PREFIX_LEN = 5
 """Octets before each message: a flag, and its length in four octets."""
+
+comptime END_LEN_MAX = 65_536
+"""Longest frame that ends a stream and is read, in bytes, unless messages may be
+longer: as much as trailers of HTTP may have."""
 
 comptime MESSAGE_LEN_MAX_DEFAULT = 4 * 1024 * 1024
 """Longest message that is read unless the caller says otherwise, in bytes; as
@@ -150,6 +155,9 @@ struct MessageReader(Movable):
     No more is kept than what was received and not yet given out, and one
     message decompressed. A prefix that promises too much is refused when it is
     there, before its message. After an error the reader is of no more use.
+
+    Where a frame ends the stream (gRPC-Web, Connect), `end_flag` says which one:
+    `next` goes no further then.
     """
 
     var coding: MessageCoding
@@ -158,6 +166,10 @@ struct MessageReader(Movable):
     """Longest message that is read, in bytes, as sent and decompressed."""
     var message_count: Int
     """How many messages `next` has found."""
+    var end_flag: UInt8
+    """The flag of the frame that ends the stream; 0 if there is none."""
+    var has_end: Bool
+    """True once `next` has found that frame: `message` lends what it says."""
     var _octets: Buffer
     # What the message at the head takes of `_octets`, once it was given out.
     var _taken_len: Int
@@ -168,16 +180,21 @@ struct MessageReader(Movable):
         out self,
         coding: MessageCoding = MessageCoding.IDENTITY,
         length_max: Int = MESSAGE_LEN_MAX_DEFAULT,
+        *,
+        end_flag: UInt8 = 0,
     ):
         """Makes a reader at the start of a stream; allocates little.
 
         Args:
             coding: What `grpc-encoding` says of the messages.
             length_max: Longest message that is read, in bytes.
+            end_flag: The flag of the frame that ends the stream; 0 for none.
         """
         self.coding = coding
         self.length_max = length_max
         self.message_count = 0
+        self.end_flag = end_flag
+        self.has_end = False
         self._octets = Buffer()
         self._taken_len = 0
         self._plain = Buffer()
@@ -205,17 +222,28 @@ struct MessageReader(Movable):
 
         Returns:
             True if all of it is there: `message` lends it. False if more
-            octets have to come.
+            octets have to come, or the stream has ended: `has_end`.
 
         Raises:
             GrpcStatus: As `check_prefix` and `inflate_message` do.
         """
-        self._octets.consume(self._taken_len)
-        self._taken_len = 0
+        if self._taken_len > 0:
+            if self.has_end:
+                return False
+            self._octets.consume(self._taken_len)
+            self._taken_len = 0
         if len(self._octets) < PREFIX_LEN:
             return False
         var prefix = read_prefix(self._octets.span())
-        check_prefix(prefix, self.coding, self.length_max)
+        var length_max = self.length_max
+        var is_end = False
+        if unlikely(prefix.flag > 1):
+            # Whether it is compressed is told of an end, too.
+            is_end = self.end_flag != 0 and prefix.flag & ~1 == self.end_flag
+            if is_end:
+                prefix.flag &= 1
+                length_max = max(length_max, END_LEN_MAX)
+        check_prefix(prefix, self.coding, length_max)
         if len(self._octets) < PREFIX_LEN + prefix.length:
             # Octets come a frame at a time: the room is made once.
             self._octets.reserve(
@@ -228,14 +256,17 @@ struct MessageReader(Movable):
             self._plain.clear()
             inflate_message(
                 self._octets.span().between(PREFIX_LEN, self._taken_len),
-                self.length_max,
+                length_max,
                 self._plain,
             )
+        if is_end:
+            self.has_end = True
+            return False
         self.message_count += 1
         return True
 
     def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the message that `next` has found.
+        """Lends the message that `next` has found, or what ends the stream.
 
         Returns:
             The message, decompressed; good until the reader changes. Empty if

@@ -40,6 +40,8 @@ def end_message(
     start: Int,
     coding: MessageCoding,
     length_max: Int = WRITTEN_LEN_MAX,
+    *,
+    always: Bool = False,
 ) raises GrpcStatus:
     """Writes the prefix of a message, and compresses it where that makes it
     shorter.
@@ -50,6 +52,7 @@ def end_message(
         coding: What `grpc-encoding` has said.
         length_max: Longest message that is sent, in bytes before it is
             compressed.
+        always: True to compress it even if that makes it longer.
 
     Raises:
         GrpcStatus: `RESOURCE_EXHAUSTED` if it is too long; it is taken out of
@@ -67,23 +70,25 @@ def end_message(
                 length_max,
             ),
         )
-    if coding == MessageCoding.GZIP and length >= COMPRESSED_LEN_MIN:
-        if _compress(out, start):
+    if coding == MessageCoding.GZIP and (
+        always or length >= COMPRESSED_LEN_MIN
+    ):
+        if _compress(out, start, always):
             set_prefix(out, start, 1)
             return
     set_prefix(out, start, 0)
 
 
-def _compress(mut out: Buffer, start: Int) -> Bool:
-    """Puts the compressed message in place of the plain one, if it is shorter.
-    """
+def _compress(mut out: Buffer, start: Int, always: Bool) -> Bool:
+    """Puts the compressed message in place of the plain one, if it is shorter or
+    has to be."""
     var packed = Buffer()
     try:
         _deflate(out.span().after(start + PREFIX_LEN), packed)
     except:
         # Without the library, or memory for it, the plain one is as good.
         return False
-    if len(packed) >= len(out) - start - PREFIX_LEN:
+    if not always and len(packed) >= len(out) - start - PREFIX_LEN:
         return False
     out.truncate(start + PREFIX_LEN)
     out.append(packed.span())
@@ -115,6 +120,8 @@ def append_message(
     mut out: Buffer,
     coding: MessageCoding = MessageCoding.IDENTITY,
     length_max: Int = WRITTEN_LEN_MAX,
+    *,
+    always: Bool = False,
 ) raises GrpcStatus:
     """Writes a message that is there as octets.
 
@@ -123,10 +130,11 @@ def append_message(
         out: Gets prefix and message.
         coding: What `grpc-encoding` has said.
         length_max: Longest message that is sent, in bytes.
+        always: As for `end_message`.
 
     Raises:
         GrpcStatus: As `end_message`.
     """
     var start = begin_message(out)
     out.append(octets)
-    end_message(out, start, coding, length_max)
+    end_message(out, start, coding, length_max, always=always)

@@ -208,13 +208,34 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
             fields: The fields of a head, or trailers.
         """
         for index in range(len(fields)):
-            var name = fields.name(index)
-            if not is_metadata_name(name.as_bytes()):
-                continue
-            if is_binary_name(name.as_bytes()):
-                self._take_list(name, fields.value_bytes(index))
-            else:
-                self._take(name, fields.value(index))
+            self._take_field(fields, index, 0)
+
+    def take_prefixed(mut self, fields: Fields, prefix: StaticString):
+        """Adds what a peer has sent among the fields of a message with a prefix
+        before each name, as Connect does with trailing metadata.
+
+        Args:
+            fields: The fields of a head.
+            prefix: What stands before the names, in lower case; fields without
+                it are left.
+        """
+        var start = prefix.as_bytes()
+        for index in range(len(fields)):
+            var name = fields.name(index).as_bytes()
+            if len(name) > len(start) and equals_ignore_case(
+                name.before(len(start)), start
+            ):
+                self._take_field(fields, index, len(start))
+
+    def _take_field(mut self, fields: Fields, index: Int, name_offset: Int):
+        var name = fields.name(index).as_bytes().after(name_offset)
+        if not is_metadata_name(name):
+            return
+        var text = StringSpan(unsafe_from_utf8=name)
+        if is_binary_name(name):
+            self._take_list(text, fields.value_bytes(index))
+        else:
+            self._take(text, fields.value(index))
 
     def _take_list(mut self, name: StringSpan, list: Span[UInt8, _]):
         var start = 0

@@ -4,27 +4,17 @@ recognised, how its messages are framed, and which fields say what."""
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
+from flare.grpc.core.codec import MessageCodec
 from flare.grpc.core.coding import ACCEPT_ENCODING_FIELD, ENCODING_FIELD
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.timeout import (
     TIMEOUT_FIELD,
+    format_milliseconds,
+    format_timeout,
     parse_milliseconds,
     parse_timeout,
 )
 from std.builtin.globals import global_constant
-
-
-@fieldwise_init
-struct MessageCodec(Equatable, TrivialRegisterPassable):
-    """How a message is written."""
-
-    var code: UInt8
-    """A small number, distinct for each."""
-
-    comptime PROTO = MessageCodec(0)
-    """As octets of Protocol Buffers."""
-    comptime JSON = MessageCodec(1)
-    """As JSON, in the form that Protocol Buffers have for it."""
 
 
 @fieldwise_init
@@ -51,6 +41,7 @@ struct ProtocolFamily(Equatable, TrivialRegisterPassable):
 
 @fieldwise_init
 struct _Family(TrivialRegisterPassable):
+    var name: StaticString
     var timeout_field: StaticString
     var encoding_field: StaticString
     var accept_field: StaticString
@@ -61,16 +52,23 @@ struct _Family(TrivialRegisterPassable):
 comptime _CONNECT_TIMEOUT = StaticString("connect-timeout-ms")
 
 comptime _FAMILIES: Array[_Family, 5] = [
-    _Family(TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0),
-    _Family(TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0x80),
-    _Family(TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0x80),
+    _Family("gRPC", TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0),
     _Family(
+        "gRPC-Web", TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0x80
+    ),
+    _Family(
+        "gRPC-Web", TIMEOUT_FIELD, ENCODING_FIELD, ACCEPT_ENCODING_FIELD, 0x80
+    ),
+    _Family(
+        "Connect",
         _CONNECT_TIMEOUT,
         "connect-content-encoding",
         "connect-accept-encoding",
         0x02,
     ),
-    _Family(_CONNECT_TIMEOUT, "content-encoding", "accept-encoding", 0),
+    _Family(
+        "Connect", _CONNECT_TIMEOUT, "content-encoding", "accept-encoding", 0
+    ),
 ]
 
 
@@ -130,6 +128,12 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
 
     comptime GRPC = CallProtocol(0)
     """What a call has that nobody says anything of."""
+    comptime GRPC_WEB = CallProtocol(4)
+    """gRPC-Web, with messages as octets."""
+    comptime CONNECT = CallProtocol(11)
+    """Connect, with messages as octets; `for_kind` gives its form for streams."""
+    comptime CONNECT_JSON = CallProtocol(12)
+    """The same with messages as JSON."""
 
     @staticmethod
     def of_content_type(value: Span[UInt8, _]) -> Optional[Self]:
@@ -166,18 +170,34 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
         Returns:
             Connect with one reply; nothing if the codec is not known.
         """
-        ref types = global_constant[_TYPES]()
-        comptime FOLDER = StaticString("application/").byte_length()
-        for row in range(_TYPE_COUNT):
-            ref type = types.at(row)
-            if type.family != ProtocolFamily.CONNECT_UNARY:
-                continue
-            var name = type.content_type.as_bytes().after(FOLDER)
-            if StringSpan(unsafe_from_utf8=name) == StringSpan(
-                unsafe_from_utf8=codec
-            ):
-                return Self(UInt8(row))
+        var name = StringSpan(unsafe_from_utf8=codec)
+        for protocol in [Self.CONNECT, Self.CONNECT_JSON]:
+            if name == protocol.codec().name():
+                return protocol
         return None
+
+    def for_kind(self, kind: GrpcKind) -> Self:
+        """Gives the form in which a method is called.
+
+        Args:
+            kind: Which of the method's sides are streams.
+
+        Returns:
+            Of Connect that with or without a stream, with the same codec; of
+            the others the same.
+        """
+        if self.takes(kind):
+            return self
+        ref types = global_constant[_TYPES]()
+        for row in range(_TYPE_COUNT):
+            var other = Self(UInt8(row))
+            if (
+                other.is_connect()
+                and types.at(row).codec == self.codec()
+                and other.takes(kind)
+            ):
+                return other
+        return self
 
     def content_type(self) -> StaticString:
         """Gives the content type of requests and of replies.
@@ -202,6 +222,14 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
             Octets or JSON.
         """
         return global_constant[_TYPES]().at(Int(self.row)).codec
+
+    def name(self) -> StaticString:
+        """Names the protocol, for people.
+
+        Returns:
+            `gRPC`, `gRPC-Web` or `Connect`.
+        """
+        return self._row().name
 
     def is_connect(self) -> Bool:
         """Tells whether it is one of the two forms of Connect.
@@ -282,6 +310,19 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
         if self.is_connect():
             return parse_milliseconds(value)
         return parse_timeout(value)
+
+    def format_timeout(self, timeout_ns: Int) -> String:
+        """Writes the caller's deadline as `timeout_field` says it.
+
+        Args:
+            timeout_ns: Nanoseconds, which are rounded up.
+
+        Returns:
+            The field's value.
+        """
+        if self.is_connect():
+            return format_milliseconds(timeout_ns)
+        return format_timeout(timeout_ns)
 
     def timeout_rule(self) -> StaticString:
         """Says how a deadline is written, for who has written it otherwise.

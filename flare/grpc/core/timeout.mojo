@@ -57,6 +57,26 @@ def parse_milliseconds(text: Span[UInt8, _]) -> Optional[Int]:
     return number * 1_000_000
 
 
+comptime _MILLISECONDS_END = 10_000_000_000
+# Ten to the power of MILLISECONDS_DIGITS_MAX.
+
+
+def format_milliseconds(timeout_ns: Int) -> String:
+    """Writes `Connect-Timeout-Ms`, rounded up: the other side never ends before
+    this one.
+
+    Args:
+        timeout_ns: Nanoseconds; what is below 1 is written as 1 ms, what is more
+            than ten digits can say as the most that they can (115 days).
+    """
+    var number = max(timeout_ns, 1) // 1_000_000
+    if number * 1_000_000 < timeout_ns or number == 0:
+        number += 1
+    var text = String()
+    min(number, _MILLISECONDS_END - 1).write_to(text)
+    return text^
+
+
 def _unit_ns(unit: UInt8) -> Int:
     if unit == 72:
         return 3_600_000_000_000

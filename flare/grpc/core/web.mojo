@@ -1,8 +1,10 @@
 """What gRPC-Web has beside gRPC: trailers as a frame, and content in base64."""
 
+from flare.bytes.ascii import trim_whitespace
 from flare.bytes.base64 import base64_decode, base64_encode
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.message.header_map import HeaderMap
 
 comptime _PAD: UInt8 = 61
@@ -19,6 +21,56 @@ def write_trailers(fields: HeaderMap, mut out: Buffer):
         out.append_literal[": "]()
         out.append(fields.value(index).as_bytes())
         out.append_literal["\r\n"]()
+
+
+def read_trailers(octets: Span[UInt8, _]) raises GrpcStatus -> HeaderMap:
+    """Reads the content of the frame that ends a response.
+
+    Source: PROTOCOL-WEB.md: as lines of HTTP/1.1. Names may be in any case, and
+    the last line may lack its end.
+
+    Raises:
+        GrpcStatus: `INTERNAL` if a line is no field, or all together are longer
+            than a field section may be.
+    """
+    var fields = HeaderMap()
+    var start = 0
+    while start < len(octets):
+        var end = start
+        while end < len(octets) and octets.at(end) != 10:
+            end += 1
+        _read_line(octets.between(start, end).as_imm(), fields)
+        start = end + 1
+    return fields^
+
+
+def _read_line(
+    line: Span[UInt8, _], mut fields: HeaderMap
+) raises GrpcStatus:
+    var length = len(line)
+    if length > 0 and line.at(length - 1) == 13:
+        length -= 1
+    if length == 0:
+        return
+    var colon = 0
+    while colon < length and line.at(colon) != 58:
+        colon += 1
+    if colon == length:
+        raise GrpcStatus(
+            GrpcCode.INTERNAL,
+            "trailers in the content: a line has no colon; each is a name, a"
+            " colon and a value",
+        )
+    var value = trim_whitespace(line.between(colon + 1, length).as_imm())
+    try:
+        fields.append(
+            StringSpan(unsafe_from_utf8=line.before(colon)),
+            StringSpan(unsafe_from_utf8=value),
+        )
+    except error:
+        raise GrpcStatus(
+            GrpcCode.INTERNAL, String("trailers in the content: ", error)
+        )
 
 
 def append_text(octets: Span[UInt8, _], mut out: Buffer):

@@ -3,10 +3,11 @@ messages."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.grpc.core.codec import decode_as, encode_as
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_writer import begin_message, end_message
 from flare.grpc.core.metadata import Metadata
-from flare.grpc.core.protocol import CallProtocol, MessageCodec
+from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call_threads import CallThreads
 from flare.http.message.body import StreamWaker
@@ -14,12 +15,8 @@ from flare.http.message.fields import Fields
 from flare.http.message.request import CancelFlag
 from flare.net.socket_addr import SocketAddr
 from flare.protobuf.error import ProtobufError
-from flare.protobuf.json_reader import decode_json
 from flare.protobuf.json_settings import ProtobufJson
-from flare.protobuf.json_writer import encode_json
 from flare.protobuf.message import Message
-from flare.protobuf.reader import decode
-from flare.protobuf.writer import encode_into
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer
 
@@ -205,15 +202,6 @@ struct GrpcCall(Movable):
             return MessageCoding.GZIP
         return MessageCoding.IDENTITY
 
-    @no_inline
-    def json_settings(self) -> ProtobufJson:
-        """Copies what is chosen about JSON.
-
-        Returns:
-            The services' choices, or the usual ones.
-        """
-        return self._json.held()[].copy() if self._json else ProtobufJson()
-
     def end(mut self, var status: GrpcStatus):
         """Ends the call; what ended it first stays.
 
@@ -239,11 +227,7 @@ def write_reply[M: Message](mut call: GrpcCall, message: M) raises GrpcStatus:
         )
     var start = begin_message(call.out)
     try:
-        if call._protocol.codec() == MessageCodec.JSON:
-            var text = encode_json(message, call.json_settings())
-            call.out.append(text.as_bytes())
-        else:
-            encode_into(message, call.out)
+        encode_as(message, call._protocol.codec(), call._json, call.out)
     except error:
         call.out.truncate(start)
         raise unwritable(error)
@@ -263,11 +247,7 @@ def read_request[
 ) raises GrpcStatus -> M:
     """Reads a message of a caller."""
     try:
-        if call._protocol.codec() == MessageCodec.JSON:
-            return decode_json[M](
-                StringSpan(unsafe_from_utf8=octets), call.json_settings()
-            )
-        return decode[M](octets)
+        return decode_as[M](octets, call._protocol.codec(), call._json)
     except error:
         raise malformed(error)
 

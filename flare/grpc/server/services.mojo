@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.grpc.core.codec import MessageCodec
 from flare.grpc.core.coding import (
     ACCEPTED_CODINGS,
     MessageCoding,
@@ -23,7 +24,6 @@ from flare.grpc.core.message_reader import (
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.protocol import (
     CallProtocol,
-    MessageCodec,
     accepted_types,
 )
 from flare.grpc.core.status import GrpcCode, GrpcStatus

@@ -362,10 +362,15 @@ struct PreparedRequest(Movable):
             if self.upload.content_len == UNKNOWN_LEN:
                 return RequestFraming.chunked(asks)
             return RequestFraming(self.upload.content_len, asks)
-        if self.body.is_given:
-            var length = self.body.content_len()
+        var length = self.body.content_len()
+        # RFC 9110 section 8.6: of methods that give content no meaning it is not
+        # said that there is none.
+        var is_bare = length == 0 and (
+            self.method == "GET" or self.method == "HEAD"
+        )
+        if self.body.is_given and not is_bare:
             return RequestFraming(length, asks and length > 0)
-        # RFC 9110 section 8.6: these methods give a content a meaning, so that
+        # The same section: these methods give a content a meaning, so that
         # there is none has to be said.
         if (
             self.method == "POST"

@@ -144,6 +144,95 @@ def test_a_bomb_is_refused() raises:
     )
 
 
+def _frame(flag: UInt8, text: StringSpan) -> List[UInt8]:
+    var octets: List[UInt8] = [flag, 0, 0, 0, UInt8(text.byte_length())]
+    octets.extend(text.as_bytes())
+    return octets^
+
+
+def _events_to_end(
+    octets: Span[UInt8, _], piece_len: Int, *, end_flag: UInt8
+) -> String:
+    """Lists messages, and the end in brackets, with how much is behind it."""
+    var reader = MessageReader(
+        MessageCoding.IDENTITY, _BOUND, end_flag=end_flag
+    )
+    var text = String()
+    try:
+        for start in range(0, len(octets), piece_len):
+            reader.receive(octets[start : min(start + piece_len, len(octets))])
+            while reader.next():
+                text.write(StringSpan(unsafe_from_utf8=reader.message()), "|")
+    except status:
+        return text + String("!", status.code.name())
+    if reader.has_end:
+        var end = StringSpan(unsafe_from_utf8=reader.message())
+        text.write("[", end, "]", reader.waiting_len())
+    return text
+
+
+def test_frames_that_end_a_stream() raises:
+    """PROTOCOL-WEB.md: 0x80; Connect, "Streaming-Response": 2."""
+    for flag in [UInt8(2), UInt8(0x80)]:
+        var octets = _frame(0, "one")
+        octets.extend(_frame(flag, "{}"))
+        for piece_len in range(1, len(octets) + 1):
+            assert_equal(
+                _events_to_end(octets, piece_len, end_flag=flag), "one|[{}]0"
+            )
+        octets.extend(_frame(0, "behind"))
+        assert_equal(
+            _events_to_end(octets, 1, end_flag=flag),
+            "one|[{}]11",
+            "nothing is read behind it",
+        )
+        # Flags of other protocols, and what is compressed without a coding.
+        for wrong in [UInt8(4), flag ^ 0x82, flag | 1, flag | 4]:
+            assert_equal(
+                _events_to_end(_frame(wrong, "{}"), 9, end_flag=flag),
+                "!INTERNAL",
+            )
+    assert_equal(
+        _events_to_end(_frame(0x80, ""), 9, end_flag=0), "!INTERNAL", "gRPC"
+    )
+
+
+def test_an_end_that_is_compressed() raises:
+    var out = Buffer()
+    append_message(
+        "{}".as_bytes(), out, MessageCoding.GZIP, always=True
+    )
+    assert_equal(out.span()[0], 1, "compressed, though it gets longer")
+    var octets = List[UInt8](out.span())
+    octets[0] = 3
+    var reader = MessageReader(MessageCoding.GZIP, _BOUND, end_flag=2)
+    reader.receive(octets)
+    assert_false(reader.next(), "no message")
+    assert_true(reader.has_end, "the end")
+    assert_equal(String(from_utf8_lossy=reader.message()), "{}")
+    assert_equal(reader.message_count, 0)
+    reader.finish()
+
+
+def test_how_long_an_end_may_be() raises:
+    """Longer than a message may be: metadata has a bound of its own."""
+    for is_longer in [False, True]:
+        var out = Buffer()
+        var length = 65_537 if is_longer else 65_536
+        append_message(String("x" * length).as_bytes(), out)
+        var octets = List[UInt8](out.span())
+        octets[0] = 2
+        var reader = MessageReader(length_max=10, end_flag=2)
+        reader.receive(octets)
+        var is_refused = False
+        try:
+            assert_false(reader.next())
+        except status:
+            is_refused = status.code == GrpcCode.RESOURCE_EXHAUSTED
+        assert_equal(reader.has_end, not is_longer)
+        assert_equal(is_refused, is_longer)
+
+
 def test_what_is_too_long_to_send() raises:
     var out = Buffer()
     append_message("ab".as_bytes(), out)

@@ -163,3 +163,28 @@ def test_codings() raises:
     var without: List[String] = ["", ",", "identity", "gzipx", "x gzip"]
     for list in without:
         assert_false(accepts_gzip(list.as_bytes()), list)
+
+
+def test_names_with_a_prefix() raises:
+    """Connect, "Unary-Response": `trailer-` before the names."""
+    var fields = HeaderMap()
+    for line in [
+        "trailer-a: 1",
+        "Trailer-B: 2",
+        "a: 3",
+        "trailer-a: 4",
+        "trailer-: 5",
+        "trailer: 6",
+        "trailer-grpc-status: 7",
+        "trailer-content-type: 8",
+        "trailer-trailer-c: 9",
+        "trailer-o-bin: AQI,AQM=",
+    ]:
+        var parts = line.split(": ")
+        fields.append(parts[0], parts[1])
+    var metadata = Metadata()
+    metadata.take_prefixed(fields.lines_fields(), "trailer-")
+    var text = String()
+    for index in range(len(metadata)):
+        text.write(metadata.name(index), "=", metadata.value(index), " ")
+    assert_equal(text, "a=1 b=2 a=4 o-bin=AQI o-bin=AQM= ")

@@ -2,27 +2,34 @@
 gRPC-Web."""
 
 from flare.bytes.buffer import Buffer
-from flare.grpc.core.coding import accepts_gzip
+from flare.grpc.core.codec import MessageCodec, decode_as, encode_as
+from flare.grpc.core.coding import MessageCoding, accepts_gzip
 from flare.grpc.core.connect import (
     connect_code_name,
     connect_http_status,
+    read_end,
+    read_error,
     write_end,
     write_error,
 )
-from flare.grpc.core.connect_query import ConnectQuery
+from flare.grpc.core.connect_query import ConnectQuery, write_query
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.protocol import (
     CallProtocol,
-    MessageCodec,
     ProtocolFamily,
     accepted_types,
 )
 from flare.grpc.core.status import CODE_MAX, GrpcCode, GrpcStatus
-from flare.grpc.core.timeout import parse_milliseconds
-from flare.grpc.core.web import TextDecoder, append_text, write_trailers
+from flare.grpc.core.timeout import format_milliseconds, parse_milliseconds
+from flare.grpc.core.web import (
+    TextDecoder,
+    append_text,
+    read_trailers,
+    write_trailers,
+)
 from flare.http.message.header_map import HeaderMap
-from flare.protobuf.known import Any
+from flare.protobuf.known import Any, StringValue
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
@@ -86,6 +93,62 @@ def test_kinds_that_a_protocol_takes() raises:
         )
 
 
+@fieldwise_init
+struct _Form(Copyable, Movable):
+    var protocol: CallProtocol
+    var kind: GrpcKind
+    var content_type: String
+
+
+def test_forms_for_kinds() raises:
+    """Connect: "Unary-Request" and "Streaming-Request"."""
+    comptime UNARY = GrpcKind.UNARY
+    comptime STREAM = GrpcKind.CLIENT_STREAM
+    comptime P = CallProtocol
+    var rows: List[_Form] = [
+        _Form(P.GRPC, UNARY, "application/grpc"),
+        _Form(P.GRPC, STREAM, "application/grpc"),
+        _Form(P.GRPC_WEB, UNARY, "application/grpc-web+proto"),
+        _Form(P.GRPC_WEB, STREAM, "application/grpc-web+proto"),
+        _Form(P.CONNECT, UNARY, "application/proto"),
+        _Form(P.CONNECT, STREAM, "application/connect+proto"),
+        _Form(P.CONNECT, GrpcKind.SERVER_STREAM, "application/connect+proto"),
+        _Form(P.CONNECT, GrpcKind.BIDI_STREAM, "application/connect+proto"),
+        _Form(P.CONNECT_JSON, UNARY, "application/json"),
+        _Form(P.CONNECT_JSON, STREAM, "application/connect+json"),
+    ]
+    for row in rows:
+        var form = row.protocol.for_kind(row.kind)
+        assert_equal(form.content_type(), row.content_type)
+        # Whichever form is given, the other one is found.
+        assert_true(form.for_kind(row.kind) == form)
+        assert_true(form.codec() == row.protocol.codec())
+    assert_equal(P.CONNECT.for_kind(STREAM).end_flag(), 2)
+    assert_equal(P.GRPC_WEB.end_flag(), 0x80)
+    assert_equal(P.GRPC.name(), "gRPC")
+    assert_equal(P.GRPC_WEB.name(), "gRPC-Web")
+    assert_equal(P.CONNECT_JSON.for_kind(STREAM).name(), "Connect")
+
+
+def test_deadlines_of_protocols() raises:
+    assert_equal(CallProtocol.GRPC.format_timeout(1_500_000), "1500000n")
+    assert_equal(CallProtocol.GRPC_WEB.format_timeout(1_500_000), "1500000n")
+    assert_equal(CallProtocol.CONNECT.format_timeout(1_500_000), "2")
+
+
+def test_messages_in_both_codecs() raises:
+    for codec in [MessageCodec.PROTO, MessageCodec.JSON]:
+        var message = StringValue()
+        message.value = "a"
+        var out = Buffer()
+        out.append("-".as_bytes())
+        encode_as(message, codec, None, out)
+        var wanted = '-"a"' if codec == MessageCodec.JSON else "-\n\x01a"
+        assert_equal(String(from_utf8_lossy=out.span()), wanted)
+        var read = decode_as[StringValue](out.span()[1:], codec, None)
+        assert_equal(read.value, "a")
+
+
 def test_codecs_of_queries() raises:
     for name in ["proto", "json"]:
         var found = CallProtocol.of_query(name.as_bytes()).value()
@@ -104,6 +167,18 @@ def test_deadlines_in_milliseconds() raises:
     )
     for text in ["", "12345678901", "1s", "-1", " 1", "1.5"]:
         assert_false(Bool(parse_milliseconds(text.as_bytes())), text)
+
+
+def test_milliseconds_are_written() raises:
+    """Connect: up to ten digits; rounded up, so that no server ends before."""
+    var times_ns: List[Int] = [-1, 0, 1, 1_000_000]
+    for time_ns in times_ns:
+        assert_equal(format_milliseconds(time_ns), "1")
+    assert_equal(format_milliseconds(1_000_001), "2")
+    assert_equal(format_milliseconds(2_500_000_000), "2500")
+    times_ns = [9_999_999_999_000_000, 9_999_999_999_000_001, Int.MAX]
+    for time_ns in times_ns:
+        assert_equal(format_milliseconds(time_ns), "9999999999")
 
 
 def test_weights_of_codings() raises:
@@ -172,6 +247,154 @@ def test_ends_of_streams_in_json() raises:
     )
 
 
+@fieldwise_init
+struct _ReadError(Copyable, Movable):
+    var rule: StaticString
+    var json: String
+    # Empty if it is none.
+    var expected: String
+
+
+def _said(status: GrpcStatus) raises -> String:
+    var text = String(status.code.name(), " ", status.message)
+    for detail in status.details:
+        text.write(" [", detail.type_url, " ", len(detail.value), "]")
+    return text
+
+
+def test_errors_are_read() raises:
+    """Connect, "Error": a code that is not known is that of the status of HTTP,
+    members that are not known are passed over, base64 has padding or not."""
+    var rows: List[_ReadError] = [
+        _ReadError("code", '{"code":"not_found"}', "NOT_FOUND "),
+        _ReadError(
+            "one l", '{"code":"canceled","message":"m"}', "CANCELLED m"
+        ),
+        _ReadError("two", '{"code":"cancelled"}', "ABORTED "),
+        _ReadError("ok", '{"code":"ok"}', "ABORTED "),
+        _ReadError("case", '{"code":"NOT_FOUND"}', "ABORTED "),
+        _ReadError("number", '{"code":5,"message":7}', "ABORTED "),
+        _ReadError("null", '{"code":null,"message":"m"}', "ABORTED m"),
+        _ReadError("none", ' {} ', "ABORTED "),
+        _ReadError("null alone", "null", ""),
+        _ReadError("list", '["code"]', ""),
+        _ReadError("text", '"not_found"', ""),
+        _ReadError("no JSON", '{"code":"not_found"', ""),
+        _ReadError("empty", "", ""),
+        _ReadError(
+            "details",
+            '{"code":"internal","new":1,"details":[{"type":"a.B","value":"/w"'
+            ',"debug":[],"x":2},{"type":"c.D","value":"/w=="},{"type":"e.F",'
+            '"value":""}]}',
+            "INTERNAL  [type.googleapis.com/a.B 1] [type.googleapis.com/c.D 1]"
+            " [type.googleapis.com/e.F 0]",
+        ),
+        _ReadError(
+            "details that are none",
+            '{"code":"internal","details":[1,null,{},{"type":"a.B"},'
+            '{"value":"/w"},{"type":1,"value":"/w"},{"type":"a.B","value":"*"}'
+            ']}',
+            "INTERNAL ",
+        ),
+        _ReadError(
+            "details of another kind",
+            '{"code":"internal","details":{"type":"a.B"}}',
+            "INTERNAL ",
+        ),
+    ]
+    for row in rows:
+        var guarded = GuardedBytes(row.json.as_bytes())
+        var status = read_error(guarded.span(), GrpcCode.ABORTED)
+        var found = _said(status.value()) if status else String()
+        assert_equal(found, row.expected, row.rule)
+
+
+def test_every_code_is_read_again() raises:
+    for number in range(1, CODE_MAX + 1):
+        var code = GrpcCode.from_number(number)
+        var text = _error(GrpcStatus(code, "m"))
+        var read = read_error(text.as_bytes(), GrpcCode.OK).value().copy()
+        assert_true(read.code == code, text)
+
+
+@fieldwise_init
+struct _ReadEnd(Copyable, Movable):
+    var rule: StaticString
+    var json: String
+    var expected: String
+
+
+def _read_end(json: String) -> String:
+    try:
+        var end = read_end(json.as_bytes())
+        var text = String(end.status.code.name(), " ", end.status.message)
+        for index in range(len(end.trailers)):
+            text.write(
+                "|", end.trailers.name(index), "=", end.trailers.value(index)
+            )
+        return text
+    except status:
+        return String("!", status.code.name())
+
+
+def test_ends_of_streams_are_read() raises:
+    """Connect, "EndStreamResponse"."""
+    var rows: List[_ReadEnd] = [
+        _ReadEnd("success", "{}", "OK "),
+        _ReadEnd("null", '{"error":null,"metadata":null}', "OK "),
+        _ReadEnd("error", '{"error":{"code":"aborted"}}', "ABORTED "),
+        _ReadEnd("no code", '{"error":{"message":"m"}}', "UNKNOWN m"),
+        _ReadEnd("no object", '{"error":7}', "UNKNOWN "),
+        _ReadEnd(
+            "metadata",
+            '{"metadata":{"a":["1","2"],"B-Bin":["AQI","AQM"]}}',
+            "OK |a=1|a=2|b-bin=AQI|b-bin=AQM",
+        ),
+        _ReadEnd(
+            "what no field can be",
+            '{"metadata":{"a":"1","b":[1,"x\\ny","z"],"c d":["1"],"":["1"],'
+            '"grpc-status":["5"],"connect-x":["1"]}}',
+            "OK |b=z",
+        ),
+        _ReadEnd("not JSON", "{", "!INTERNAL"),
+        _ReadEnd("nothing", "", "!INTERNAL"),
+        _ReadEnd("a list", "[]", "!INTERNAL"),
+        _ReadEnd("null alone", "null", "!INTERNAL"),
+    ]
+    for row in rows:
+        assert_equal(_read_end(row.json), row.expected, row.rule)
+
+
+def test_queries_are_written() raises:
+    """Connect, "Unary-Get-Request": the order is that which caches know."""
+    comptime PROTO = MessageCodec.PROTO
+    comptime JSON = MessageCodec.JSON
+    comptime PLAIN = MessageCoding.IDENTITY
+    var octets: List[UInt8] = [0xFB, 0xFF]
+    assert_equal(
+        write_query(octets, PROTO, PLAIN),
+        "connect=v1&base64=1&encoding=proto&message=-_8",
+    )
+    assert_equal(
+        write_query(octets, JSON, MessageCoding.GZIP),
+        "connect=v1&base64=1&compression=gzip&encoding=json&message=-_8",
+    )
+    var text = String('{"a b":"&=+%#/\u00e9"}')
+    assert_equal(
+        write_query(text.as_bytes(), JSON, PLAIN),
+        "connect=v1&encoding=json&message=%7B%22a%20b%22%3A%22%26%3D%2B%25%23"
+        "%2F%C3%A9%22%7D",
+    )
+    for codec in [PROTO, JSON]:
+        for coding in [PLAIN, MessageCoding.GZIP]:
+            var query = ConnectQuery(
+                write_query(text.as_bytes(), codec, coding).as_bytes()
+            )
+            assert_equal(String(from_utf8_lossy=query.codec), codec.name())
+            assert_equal(String(from_utf8_lossy=query.coding), coding.name())
+            assert_equal(String(from_utf8_lossy=query.message()), text)
+
+
 def test_queries() raises:
     var guarded = GuardedBytes(
         "x&connect=v1&encoding=json&message=%7B+%2B%7D&compression=gzip&&="
@@ -207,6 +430,48 @@ def test_trailers_as_lines() raises:
         String(StringSpan(unsafe_from_utf8=out.span())),
         "grpc-status: 0\r\na: b c\r\n",
     )
+
+
+@fieldwise_init
+struct _Lines(Copyable, Movable):
+    var rule: StaticString
+    var text: String
+    # What is written again; `!` if it is refused.
+    var expected: String
+
+
+def test_lines_are_trailers() raises:
+    """PROTOCOL-WEB.md: as lines of HTTP/1.1 (RFC 9112 section 5)."""
+    var rows: List[_Lines] = [
+        _Lines("9112-5 field-line", "a: b\r\nc: d\r\n", "a: b\r\nc: d\r\n"),
+        _Lines("9112-5.1 OWS", "a:b\r\nc: \t d e \t\r\n", "a: b\r\nc: d e\r\n"),
+        _Lines("9112-2.2 bare LF", "a: b\nc: d\n", "a: b\r\nc: d\r\n"),
+        _Lines("no end", "a: b", "a: b\r\n"),
+        _Lines("empty value", "a:\r\nb: ", "a: \r\nb: \r\n"),
+        _Lines("colons", "a: b: c:\r\n", "a: b: c:\r\n"),
+        _Lines("twice", "a: 1\r\na: 2\r\n", "a: 1\r\na: 2\r\n"),
+        _Lines("nothing", "", ""),
+        _Lines("empty line", "\r\na: b\r\n\r\n", "a: b\r\n"),
+        _Lines("no colon", "a: b\r\nc\r\n", "!"),
+        _Lines("no name", ": b\r\n", "!"),
+        _Lines("9112-5.1 space before the colon", "a : b\r\n", "!"),
+        _Lines("9112-5.2 folded line", "a: b\r\n c\r\n", "!"),
+        _Lines("9110-5.5 control octet", "a: b\x01\r\n", "!"),
+        _Lines("9110-5.5 bare CR", "a: b\rc\r\n", "!"),
+        _Lines("too long", String("a: ", "x" * 70_000, "\r\n"), "!"),
+    ]
+    for row in rows:
+        var guarded = GuardedBytes(row.text.as_bytes())
+        assert_equal(_read_lines(guarded), row.expected, row.rule)
+
+
+def _read_lines(guarded: GuardedBytes) -> String:
+    var out = Buffer()
+    try:
+        write_trailers(read_trailers(guarded.span()), out)
+    except status:
+        return "!" if status.code == GrpcCode.INTERNAL else status.message
+    return String(from_utf8_lossy=out.span())
 
 
 def test_base64_in_pieces() raises:

@@ -1,0 +1,84 @@
+"""How messages are written: as octets of Protocol Buffers, or as JSON."""
+
+from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.protobuf.error import ProtobufError
+from flare.protobuf.json_reader import decode_json
+from flare.protobuf.json_settings import ProtobufJson
+from flare.protobuf.json_writer import encode_json
+from flare.protobuf.message import Message
+from flare.protobuf.reader import decode
+from flare.protobuf.writer import encode_into
+from std.memory import ArcPointer
+
+
+@fieldwise_init
+struct MessageCodec(Equatable, TrivialRegisterPassable):
+    """How a message is written."""
+
+    var code: UInt8
+    """A small number, distinct for each."""
+
+    comptime PROTO = MessageCodec(0)
+    """As octets of Protocol Buffers."""
+    comptime JSON = MessageCodec(1)
+    """As JSON, in the form that Protocol Buffers have for it."""
+
+    def name(self) -> StaticString:
+        """Names the codec as content types and queries do.
+
+        Returns:
+            `proto` or `json`.
+        """
+        return "json" if self == Self.JSON else "proto"
+
+
+def encode_as[
+    M: Message
+](
+    message: M,
+    codec: MessageCodec,
+    json: Optional[ArcPointer[ProtobufJson]],
+    mut out: Buffer,
+) raises ProtobufError:
+    """Writes a message behind what a buffer has.
+
+    Args:
+        json: What is chosen about JSON; nothing for the usual choice.
+
+    Raises:
+        ProtobufError: If it has no such form; a part of it may be written.
+    """
+    if codec == MessageCodec.JSON:
+        var text = encode_json(message, json_settings(json))
+        out.append(text.as_bytes())
+    else:
+        encode_into(message, out)
+
+
+def decode_as[
+    M: Message
+](
+    octets: Span[UInt8, _],
+    codec: MessageCodec,
+    json: Optional[ArcPointer[ProtobufJson]],
+) raises ProtobufError -> M:
+    """Reads a message.
+
+    Args:
+        json: What is chosen about JSON; nothing for the usual choice.
+
+    Raises:
+        ProtobufError: If it is not well-formed.
+    """
+    if codec == MessageCodec.JSON:
+        return decode_json[M](
+            StringSpan(unsafe_from_utf8=octets), json_settings(json)
+        )
+    return decode[M](octets)
+
+
+@no_inline
+def json_settings(json: Optional[ArcPointer[ProtobufJson]]) -> ProtobufJson:
+    """Copies what is chosen about JSON, or the usual choice."""
+    return json.held()[].copy() if json else ProtobufJson()
