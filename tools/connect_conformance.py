@@ -1,7 +1,7 @@
-"""Runs the conformance suite of Connect against the server of gRPC, gRPC-Web and
-Connect, and against the client of gRPC.
+"""Runs the conformance suite of Connect against the server and the client of gRPC,
+gRPC-Web and Connect.
 
-    tools/connect_conformance.py [--run PATTERN]...
+    tools/connect_conformance.py [--mode server|client] [--run PATTERN]...
 
 The suite is put under build/ once, by Go; without Go the run is skipped with a
 message. Messages and services are made by `flare proto` of the suite's own files.
@@ -104,6 +104,7 @@ def judge(report: Report, suite: Path, mode: str, patterns: list[str]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mode", action="append", default=[], choices=MODES)
     parser.add_argument("--run", action="append", default=[], metavar="PATTERN")
     options = parser.parse_args()
     report = Report()
@@ -113,7 +114,7 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     suite = install()
     make_messages()
-    for mode in MODES:
+    for mode in options.mode or MODES:
         report.step(f"conformance of Connect, {mode}", judge, suite, mode, options.run)
     return report.close()
 

@@ -1,4 +1,5 @@
-"""The client under test of the conformance suite of Connect: gRPC, by `GrpcChannel`.
+"""The client under test of the conformance suite of Connect: `GrpcChannel`, in all of
+its protocols.
 
 It reads a `ClientCompatRequest` after the other from the standard input, makes the
 call, and says what has become of it by a `ClientCompatResponse`. See
@@ -13,24 +14,35 @@ from conformance_messages.connectrpc.conformance.v1.client_compat_pb import (
 )
 from conformance_messages.connectrpc.conformance.v1.config_pb import (
     Code,
+    Codec,
     Compression,
+    HTTPVersion,
+    Protocol,
     StreamType,
 )
 from conformance_messages.connectrpc.conformance.v1.service_pb import (
+    BidiStreamRequest,
+    ClientStreamRequest,
     ConformancePayload,
+    ConformancePayload_RequestInfo,
     Error_,
+    Header,
+    IdempotentUnaryRequest,
+    ServerStreamRequest,
+    UnaryRequest,
     UnaryResponse,
+    UnimplementedRequest,
 )
-from flare.grpc import GrpcKind, GrpcStatus
+from flare.grpc import CallProtocol, GrpcKind, GrpcStatus
 from flare.grpc.client import (
-    ChannelCall,
+    ChannelStream,
     GrpcCallOptions,
     GrpcChannel,
     GrpcChannelConfig,
 )
 from flare.grpc.core.coding import MessageCoding
 from flare.http.client import CancelToken
-from flare.protobuf import decode
+from flare.protobuf import Message, ProtobufJson, decode
 from flare.sys.thread import Task, Thread
 from flare.tls import TlsConfig
 from tests.conformance.connect.framed_stdio import read_message, write_message
@@ -50,9 +62,34 @@ struct CancelLater(Task):
         self.cancel.cancel()
 
 
+def protocol_of(asked: ClientCompatRequest) raises -> CallProtocol:
+    var is_json = asked.codec == Codec.CODEC_JSON
+    if asked.protocol == Protocol.PROTOCOL_CONNECT:
+        return CallProtocol.CONNECT_JSON if is_json else CallProtocol.CONNECT
+    var is_web = asked.protocol == Protocol.PROTOCOL_GRPC_WEB
+    if not is_json:
+        return CallProtocol.GRPC_WEB if is_web else CallProtocol.GRPC
+    var type = String("application/grpc", "-web" if is_web else "", "+json")
+    return CallProtocol.of_content_type(type.as_bytes()).value()
+
+
+def add_types(mut json: ProtobufJson):
+    json.types.add[UnaryRequest]()
+    json.types.add[IdempotentUnaryRequest]()
+    json.types.add[ServerStreamRequest]()
+    json.types.add[ClientStreamRequest]()
+    json.types.add[BidiStreamRequest]()
+    json.types.add[ConformancePayload_RequestInfo]()
+    json.types.add[Header]()
+
+
 def channel_of(asked: ClientCompatRequest) raises -> GrpcChannel:
     var config = GrpcChannelConfig()
     config.timeout_ms = -1
+    config.protocol = protocol_of(asked)
+    config.http2 = asked.http_version != HTTPVersion.HTTP_VERSION_1
+    config.uses_get = asked.use_get_http_method
+    add_types(config.json)
     var scheme = "http"
     if len(asked.server_tls_cert) > 0:
         scheme = "https"
@@ -87,18 +124,22 @@ def kind_of(type: StreamType) -> GrpcKind:
     return GrpcKind.BIDI_STREAM
 
 
-struct Invocation(Movable):
-    """A call, and what has come of it."""
+struct Invocation[Req: Message](Movable):
+    """A call, and what has come of it. Replies of all methods have one form."""
 
-    var call: ChannelCall
+    var stream: ChannelStream[Self.Req, UnaryResponse]
     var cancel: CancelToken
     var result: ClientResponseResult
     # After how many replies it is cancelled; 0 for never.
     var reply_count_max: Int
     var is_over: Bool
 
-    def __init__(out self, var call: ChannelCall, cancel: CancelToken):
-        self.call = call^
+    def __init__(
+        out self,
+        var stream: ChannelStream[Self.Req, UnaryResponse],
+        cancel: CancelToken,
+    ):
+        self.stream = stream^
         self.cancel = cancel
         self.result = ClientResponseResult()
         self.reply_count_max = 0
@@ -108,18 +149,17 @@ struct Invocation(Movable):
         """Waits for a reply, or for the end."""
         if self.is_over:
             return
+        var reply = Optional[UnaryResponse](None)
         try:
-            if not self.call.next():
-                self.is_over = True
-                return
+            reply = self.stream.next()
         except status:
             self.result.error = error_of(status)
+        if not reply:
             self.is_over = True
             return
-        var reply = decode[UnaryResponse](self.call.message())
-        if not reply.payload:
-            reply.payload = ConformancePayload()
-        self.result.payloads.append(reply.payload.take())
+        if not reply.value().payload:
+            reply.value().payload = ConformancePayload()
+        self.result.payloads.append(reply.value().payload.take())
         var count = len(self.result.payloads)
         if count > 0 and count == self.reply_count_max:
             self.cancel.cancel()
@@ -128,8 +168,9 @@ struct Invocation(Movable):
         if self.result.error and not kind.gives_stream():
             # As `GrpcChannel.unary` has it, which raises then.
             self.result.payloads = []
-        self.result.response_headers = seen(self.call.response.headers)
-        self.result.response_trailers = seen(self.call.response.trailers)
+        ref response = self.stream.call.response
+        self.result.response_headers = seen(response.headers)
+        self.result.response_trailers = seen(response.trailers)
         return self.result.copy()
 
 
@@ -142,14 +183,37 @@ def error_of(status: GrpcStatus) -> Error_:
 
 
 def invoke(asked: ClientCompatRequest) raises -> ClientResponseResult:
+    var method = asked.method.or_else("")
+    if method == "IdempotentUnary":
+        return invoke_as[IdempotentUnaryRequest](asked)
+    if method == "Unimplemented":
+        return invoke_as[UnimplementedRequest](asked)
+    if method == "ServerStream":
+        return invoke_as[ServerStreamRequest](asked)
+    if method == "ClientStream":
+        return invoke_as[ClientStreamRequest](asked)
+    if method == "BidiStream":
+        return invoke_as[BidiStreamRequest](asked)
+    return invoke_as[UnaryRequest](asked)
+
+
+def invoke_as[
+    Req: Message
+](asked: ClientCompatRequest) raises -> ClientResponseResult:
     var cancel = CancelToken()
     var kind = kind_of(asked.stream_type)
     var path = String(
         "/", asked.service.or_else(""), "/", asked.method.or_else("")
     )
     var channel = channel_of(asked)
+    var call = channel.call(
+        path,
+        kind,
+        options_of(asked, cancel),
+        is_safe=asked.use_get_http_method,
+    )
     var invocation = Invocation(
-        channel.call(path, kind, options_of(asked, cancel)), cancel
+        ChannelStream[Req, UnaryResponse](call^), cancel
     )
     if asked.cancel and asked.cancel.value().after_num_responses:
         invocation.reply_count_max = Int(
@@ -167,7 +231,7 @@ def invoke(asked: ClientCompatRequest) raises -> ClientResponseResult:
             )
             threads.append(Thread(later^))
     if kind.takes_stream():
-        invocation.call.finish_sending()
+        invocation.stream.finish_sending()
     while not invocation.is_over:
         invocation.receive()
     while len(threads) > 0:
@@ -175,8 +239,12 @@ def invoke(asked: ClientCompatRequest) raises -> ClientResponseResult:
     return invocation.finish(kind)
 
 
-def send_all(
-    asked: ClientCompatRequest, kind: GrpcKind, mut invocation: Invocation
+def send_all[
+    Req: Message
+](
+    asked: ClientCompatRequest,
+    kind: GrpcKind,
+    mut invocation: Invocation[Req],
 ) raises:
     var is_full_duplex = (
         asked.stream_type == StreamType.STREAM_TYPE_FULL_DUPLEX_BIDI_STREAM
@@ -185,7 +253,8 @@ def send_all(
     for index in range(count):
         if kind.takes_stream() and asked.request_delay_ms > 0:
             sleep(Float64(asked.request_delay_ms) / 1_000)
-        if not invocation.call.send(asked.request_messages[index].value):
+        var request = decode[Req](asked.request_messages[index].value)
+        if not invocation.stream.send(request):
             invocation.result.num_unsent_requests = Int32(count - index)
             return
         if is_full_duplex:
