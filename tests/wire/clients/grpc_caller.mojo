@@ -1,6 +1,7 @@
 """A gRPC client that calls as it is told: a JSON object a line on standard input,
 one a line on standard output. Calls under way have numbers."""
 
+from flare.grpc import CallProtocol
 from flare.grpc.client import (
     AnyCredentials,
     CallCredentials,
@@ -95,6 +96,11 @@ def _channel(command: JsonValue) raises -> GrpcChannel:
     )
     config.max_send_len = _number(command, "max_send_len", config.max_send_len)
     config.keepalive_ms = _number(command, "keepalive_ms", -1)
+    if command.contains("protocol"):
+        var type = _text(command, "protocol")
+        config.protocol = CallProtocol.of_content_type(type.as_bytes()).value()
+    config.http2 = _number(command, "http2", 1) == 1
+    config.uses_get = command.contains("uses_get")
     if command.contains("service"):
         config.service = GrpcServiceConfig.parse(
             command["service"].string_value()
@@ -135,6 +141,10 @@ def _message(command: JsonValue) raises -> List[UInt8]:
     var octets = List[UInt8]()
     for _ in range(_number(command, "times", 1)):
         octets.extend(_text(command, "message").as_bytes())
+    # What is no text.
+    var digits = _text(command, "hex")
+    for start in range(0, digits.byte_length(), 2):
+        octets.append(UInt8(atol(digits[byte = start : start + 2], 16)))
     return octets^
 
 
@@ -192,6 +202,7 @@ struct Program(Movable):
                 _text(command, "path"),
                 GrpcKind(UInt8(_number(command, "kind", 0))),
                 _options(command, self.token),
+                is_safe=command.contains("safe"),
             )
             self.calls.append(call^)
             out.key("id")
@@ -346,8 +357,10 @@ def _call_typed(
     options: GrpcCallOptions,
 ) raises GrpcStatus -> List[String]:
     var texts = List[String]()
-    if way == "unary":
-        var reply = channel.unary[StringValue](path, request, options)
+    if way == "unary" or way == "read":
+        var reply = channel.unary[StringValue](
+            path, request, options, is_safe=way == "read"
+        )
         texts.append(reply.message.value)
         return texts^
     if way == "client":
