@@ -231,7 +231,7 @@ def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
     made = make(tmp_path, {"talk.proto": SERVICES, "deep/down/far.proto": FAR})
     for name in ("talk_grpc.mojo", "talk_client.mojo"):
         check_format(made / name)
-    assert (made / "talk_grpc.mojo").read_text().count("is_safe=True") == 1
+        assert (made / name).read_text().count("is_safe=True") == 1
     source = tmp_path / "main.mojo"
     source.write_text(SERVICES_PROGRAM % request_type)
     program = BUILD / "cli" / f"proto_service_{request_type}"

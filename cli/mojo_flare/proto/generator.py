@@ -587,9 +587,12 @@ class Clients(Services):
             )]
             lines += docstring(8, self.comment(rpc.path))
             path = f'"/{full}/{rpc.descriptor.name}"'
+            told = [path, *(["request"] if sends_one else []), "options"]
+            if rpc.is_safe and rpc.kind == "UNARY":
+                told.append("is_safe=True")
             lines += call(
                 8, f"return self.channel.{method}[{types.format(**known)}](",
-                [path, *(["request"] if sends_one else []), "options"], ")",
+                told, ")",
             )
         return lines
 
