@@ -149,6 +149,8 @@ struct World(Movable):
             self._act()
             var found = self.kernel.ready(epoll, capacity)
             if len(found) > 0:
+                # Who is sent octets is served, however slowly they come.
+                self._quiet_since_ns = 0
                 if self.traces:
                     self._trace(found)
                 return found^
