@@ -186,7 +186,7 @@ struct CallResponse(Movable):
         """Takes content of the response; ends what `message` has lent."""
         if self.status:
             return
-        if self._said and not self._goes_on_behind_status():
+        if self._said and len(octets) > 0 and not self._goes_on_behind_status():
             return
         self._reader.receive(octets)
         if not self._waits_for_all:

@@ -1024,3 +1024,24 @@ def test_metadata_of_grpc_web() raises:
         response.take_end(HeaderMap())
         assert_equal(_names(response.headers), "a ")
         assert_equal(_names(response.trailers), "b " if has_content else "a ")
+
+
+def test_a_piece_without_octets_is_no_content() raises:
+    """Behind a status nothing may come, and nothing has."""
+    for head in [_WEB_TYPE, StaticString("content-type: application/grpc")]:
+        var is_web = head == _WEB_TYPE
+        var response = CallResponse(
+            has_one_message=False,
+            protocol=CallProtocol.GRPC_WEB if is_web else CallProtocol.GRPC,
+        )
+        if is_web:
+            response.take_head(200, _fields(head))
+            response.receive(_frames("tgrpc-status: 9"))
+            assert_false(response.next())
+        else:
+            response.take_head(200, _fields(String(head, "|grpc-status: 9")))
+        response.receive(List[UInt8]())
+        response.take_end(HeaderMap())
+        assert_true(
+            response.status.value().code == GrpcCode.FAILED_PRECONDITION, head
+        )
