@@ -1,9 +1,11 @@
 """The fuzz engine: feeds mutated inputs to a target, in this process.
 
 A target is a struct with the `Target` trait and a `main` that calls
-`fuzz_main`. No coverage is measured; speed and good seeds make up for it.
+`fuzz_main`. No coverage is measured, unless somebody else does who counts new
+branches in a file: see `Guide`. Speed and good seeds make up for it.
 """
 
+from fuzz.guide import Guide
 from fuzz.input_file import InputFile, read_input
 from fuzz.mutator import Mutator, Rng
 from std.ffi import external_call
@@ -20,6 +22,9 @@ comptime RECENT_COUNT_MAX = 64
 
 comptime RECENT_ONE_IN = 128
 """One mutant in so many is kept."""
+
+comptime FOUND_COUNT_MAX = 10_000
+"""Most inputs that are kept because they have reached something new."""
 
 
 trait Target(Deinitable, Movable):
@@ -68,6 +73,8 @@ struct Options(Movable):
     """Folder with further seeds; need not exist."""
     var replay: String
     """File with the only input to run; empty for none."""
+    var hits: String
+    """File that counts the branches reached; empty for none."""
 
 
 def octets_from_hex(hex: StaticString) -> String:
@@ -152,7 +159,7 @@ def escape(octets: Span[UInt8, _]) -> String:
 
 
 def _options(name: StaticString) raises -> Options:
-    var options = Options(1, 5, 0, String("fuzz/corpus/", name), "")
+    var options = Options(1, 5, 0, String("fuzz/corpus/", name), "", "")
     var words = argv()
     var index = 1
     while index < len(words):
@@ -170,12 +177,14 @@ def _options(name: StaticString) raises -> Options:
             options.corpus = value
         elif word == "--replay":
             options.replay = value
+        elif word == "--hits":
+            options.hits = value
         else:
             raise Error(
                 "unknown option ",
                 word,
                 "; known: --seed N --seconds N --runs N --corpus DIR"
-                " --replay FILE",
+                " --replay FILE --hits FILE",
             )
         index += 2
     return options^
@@ -219,6 +228,7 @@ def _fuzz[
     name: StaticString, mut target: T, mut file: InputFile, options: Options
 ) raises:
     var corpus = _load_corpus(target, options.corpus)
+    var guide = Guide(options.hits)
     var start = perf_counter_ns()
     var alarm_at = start
     _arm_alarm()
@@ -230,6 +240,7 @@ def _fuzz[
     var seed_count = len(corpus)
     var mutator = Mutator(UInt64(options.seed), corpus^, target.tokens())
     var octets = List[UInt8]()
+    _ = guide.has_news()
     var end = start + options.seconds * 1_000_000_000
     while options.runs == 0 or run_count < options.runs:
         var now = perf_counter_ns()
@@ -242,12 +253,19 @@ def _fuzz[
         file.store(Span(octets))
         _run_one(name, target, file)
         run_count += 1
-        if mutator.rng.below(RECENT_ONE_IN) == 0:
+        if guide.is_there():
+            if guide.has_news() and len(mutator.corpus) < FOUND_COUNT_MAX:
+                mutator.corpus.append(octets.copy())
+        elif mutator.rng.below(RECENT_ONE_IN) == 0:
             _keep(mutator, seed_count, octets)
     var elapsed_ns = perf_counter_ns() - start
     var rate = run_count * 1_000_000_000 // max(elapsed_ns, 1)
     print("fuzz ", name, ": seed ", options.seed, ", ", sep="", end="")
-    print(run_count, "runs,", rate, "runs/s, no failure")
+    print(run_count, "runs,", rate, "runs/s, no failure", end="")
+    if guide.is_there():
+        var found_count = len(mutator.corpus) - seed_count
+        print(",", guide.count, "branches,", found_count, "inputs kept", end="")
+    print()
 
 
 def _keep(mut mutator: Mutator, seed_count: Int, octets: List[UInt8]):

@@ -19,12 +19,12 @@ comptime LENGTH_LEN = 8
 """Bytes that hold the input's length at the file's start."""
 
 comptime _PROT_NONE = 0
-comptime _PROT_READ_WRITE = 3
+comptime PROT_READ_WRITE = 3
 comptime _MAP_PRIVATE_ANONYMOUS = by_platform(0x22, 0x1002)
 comptime _MAP_SHARED_FIXED = 0x11
 
 
-def _map(
+def map_memory(
     address: Int, length: Int, protection: Int, flags: Int, file: Int
 ) raises -> Int:
     var mapped = external_call["mmap", Int](
@@ -36,7 +36,7 @@ def _map(
         Int(0),
     )
     if mapped == -1:
-        raise Error("mmap failed for the current input")
+        raise Error("mmap failed")
     return mapped
 
 
@@ -58,13 +58,13 @@ struct InputFile(Movable):
         with open(path, "w") as file:
             file.write_bytes(List[UInt8](length=FILE_LEN, fill=0))
         var file = open(path, "rw")
-        var address = _map(
+        var address = map_memory(
             0, FILE_LEN + PAGE_LEN, _PROT_NONE, _MAP_PRIVATE_ANONYMOUS, -1
         )
-        _ = _map(
+        _ = map_memory(
             address,
             FILE_LEN,
-            _PROT_READ_WRITE,
+            PROT_READ_WRITE,
             _MAP_SHARED_FIXED,
             file._get_raw_fd(),
         )

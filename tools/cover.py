@@ -192,9 +192,9 @@ def table_of(binary: Path, root: Path = ROOT) -> Table:
     return table
 
 
-def traps() -> Path:
-    """Builds what is loaded into the programs."""
-    library = FOLDER / "cover_traps.so"
+def traps(folder: Path | None = None) -> Path:
+    """Builds what is loaded into the programs, in their folder."""
+    library = (folder or FOLDER) / "cover_traps.so"
     source = ROOT / "tools" / "cover_traps.c"
     command = ["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", str(source)]
     subprocess.run([*command, "-o", str(library)], check=True)

@@ -4,7 +4,8 @@
 
    COVERAGE_ADDRESSES names a file of addresses as the program has them, 64 bits each
    and sorted; COVERAGE_HITS one with an octet for each, which threads and children
-   share. */
+   share. If that is longer, its last 64 bits count what was hit: guided fuzzing has
+   traps on branches, and looks there whether an input has reached one more. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,6 +24,7 @@
 static uint64_t *addresses;
 static uint8_t *hits, *originals;
 static size_t count;
+static uint64_t *hit_count;
 static uint64_t base;
 
 typedef int (*sigaction_type)(int, const struct sigaction *, struct sigaction *);
@@ -74,6 +76,7 @@ static void on_trap(int number, siginfo_t *info, void *context) {
     }
     /* Another thread may have been here: the octet is the same. */
     *(volatile uint8_t *)(base + wanted) = originals[low];
+    if (!hits[low] && hit_count) __atomic_fetch_add(hit_count, 1, __ATOMIC_RELAXED);
     hits[low] = 1;
     *pc -= 1;
 }
@@ -106,6 +109,7 @@ __attribute__((constructor)) static void begin(void) {
     hits = map_file(record, &hits_len, 1);
     originals = malloc(count);
     if (hits_len < count || !originals) _exit(3);
+    if (hits_len >= count + 8) hit_count = (uint64_t *)(hits + hits_len - 8);
     int found = 0;
     dl_iterate_phdr(open_text, &found);
     struct sigaction action;

@@ -1,7 +1,9 @@
 """Builds the fuzz targets and runs each: tools/fuzz.py [--seconds N] [NAME...].
 
 A target that fails leaves the guilty input under fuzz/crashes/NAME/, and the
-output says how to replay it. `make test` runs the same with a fixed seed.
+output says how to replay it. `make test` runs the same with a fixed seed. With
+--guided, inputs that reach a branch for the first time are changed further; that
+needs Linux on x86-64, `cc` and `objdump`.
 """
 
 import argparse
@@ -12,8 +14,11 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+import cover
+from branches import write_branches
 from programs import build_and_run
 from report import Report
 from toolchain import BUILD, ROOT, environment
@@ -31,6 +36,7 @@ class Options:
     seconds: int
     seed: int
     runs: int = 0
+    is_guided: bool = False
 
 
 def targets(names: list[str]) -> list[Path]:
@@ -62,6 +68,33 @@ def engine_name(source: Path) -> str:
     return found[1] if found else source.stem.removeprefix("fuzz_")
 
 
+@cache
+def traps(folder: Path) -> Path:
+    """Builds what is loaded into the programs, once."""
+    return cover.traps(folder)
+
+
+@cache
+def branches_of(number: int, program: Path) -> tuple[Path, int]:
+    """Finds the branches of a program by the number of its file, once for all
+    targets in it."""
+    path = FOLDER / f"{number}.branches"
+    return path, write_branches(program, path)
+
+
+def guide(source: Path) -> tuple[list[str], dict[str, str]]:
+    """Gives the options and the environment by which a target is guided."""
+    program = FOLDER / source.stem
+    path, count = branches_of(program.stat().st_ino, program)
+    hits = FOLDER / f"{source.stem}.hits"
+    hits.write_bytes(bytes((count + 7) // 8 * 8 + 8))
+    return ["--hits", str(hits)], {
+        "LD_PRELOAD": str(traps(FOLDER)),
+        "COVERAGE_ADDRESSES": str(path),
+        "COVERAGE_HITS": str(hits),
+    }
+
+
 def run_target(source: Path, options: Options, report: Report) -> None:
     """Runs one target that is built, and keeps the input of a failure."""
     name = engine_name(source)
@@ -71,11 +104,12 @@ def run_target(source: Path, options: Options, report: Report) -> None:
     corpus = ROOT / "fuzz" / "corpus" / name
     if corpus.is_dir():
         command += ["--corpus", str(corpus)]
+    more, variables = guide(source) if options.is_guided else ([], {})
     try:
         outcome = subprocess.run(
-            command,
+            command + more,
             cwd=ROOT,
-            env=environment(),
+            env={**environment(), **variables},
             text=True,
             errors="replace",
             stdout=subprocess.PIPE,
@@ -113,10 +147,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="targets; all if none")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--guided", action="store_true", help="by branches reached")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     given = parser.parse_args()
     report = Report()
-    options = Options(given.seconds, given.seed)
+    options = Options(given.seconds, given.seed, is_guided=given.guided)
     report.step("fuzz targets", run, options, given.names)
     return report.close()
 
