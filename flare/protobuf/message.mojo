@@ -301,6 +301,7 @@ struct MessageTable(ImplicitlyCopyable, Movable):
 def table_of[M: Message]() -> MessageTable:
     """Makes the table of a type; the fields are constants of the program."""
     comptime FIELDS = _fields_of[M]()
+    comptime HAS_REQUIRED = _has_required[M]()
     ref fields = global_constant[FIELDS]()
     # SAFETY: constants of the program outlive all.
     return MessageTable(
@@ -312,7 +313,7 @@ def table_of[M: Message]() -> MessageTable:
             length=M.FIELD_COUNT,
         ),
         M.JSON,
-        _has_required[M](),
+        HAS_REQUIRED,
         _link_of[M],
         reflect[M].field_offset[index=M.FIELD_COUNT](),
         _make[M],
@@ -351,15 +352,47 @@ def single(kind: FieldKind) -> Field:
     return Field(FieldRow(0, kind, ""), row_form(kind), Keeping.PLAIN, 0, 0, 0)
 
 
+# The compiler runs what follows. It takes the rows as one value: each index into
+# a constant is evaluated with all of it, which was 4 GB for 80 fields.
+
+
 def _has_required[M: Message]() -> Bool:
-    comptime for index in range(M.FIELD_COUNT):
-        comptime if M.FIELDS[index].is_required:
+    var rows = materialize[M.FIELDS]()
+    for index in range(M.FIELD_COUNT):
+        if rows[index].is_required:
             return True
     return False
 
 
+def _unsuited[M: Message]() -> Int:
+    """Finds the first row that does not suit its field; -1 if there is none."""
+    var rows = materialize[M.FIELDS]()
+    comptime for index in range(M.FIELD_COUNT):
+        comptime F = reflect[M].field_types()[index]
+        if not _suits[F](rows[index].kind, rows[index].key):
+            return index
+    return -1
+
+
+def _misplaced[M: Message]() -> Int:
+    """Finds the first row whose number is not above that of the row before."""
+    var rows = materialize[M.FIELDS]()
+    for index in range(1, M.FIELD_COUNT):
+        if rows[index - 1].number >= rows[index].number:
+            return index
+    return -1
+
+
+def _named[M: Message](index: Int) -> String:
+    """Names a field for who has written it, if there is one."""
+    if index < 0:
+        return M.NAME
+    var rows = materialize[M.FIELDS]()
+    return String(M.NAME, ".", rows[index].name)
+
+
 def _fields_of[M: Message]() -> Array[Field, M.FIELD_COUNT]:
-    """Puts rows and struct together; run by the compiler."""
+    """Puts rows and struct together."""
     comptime NONE = Field(
         FieldRow(0, FieldKind.NONE, ""), Form.WORD, Keeping.PLAIN, 0, 0, 0
     )
@@ -367,18 +400,19 @@ def _fields_of[M: Message]() -> Array[Field, M.FIELD_COUNT]:
         reflect[M].field_types()[M.FIELD_COUNT] == List[UInt8]
     ), "behind the fields is a List[UInt8] for those that are not known"
     var fields = Array[Field, M.FIELD_COUNT](fill=materialize[NONE]())
+    comptime UNSUITED = _unsuited[M]()
+    comptime assert UNSUITED < 0, String(
+        _named[M](UNSUITED), ": the field's type does not suit its row"
+    )
+    comptime MISPLACED = _misplaced[M]()
+    comptime assert MISPLACED < 0, String(
+        _named[M](MISPLACED), ": FIELDS is in the order of the numbers"
+    )
+    var rows = materialize[M.FIELDS]()
     comptime for index in range(M.FIELD_COUNT):
-        comptime ROW = M.FIELDS[index]
         comptime F = reflect[M].field_types()[index]
-        comptime assert _suits[F, ROW.kind, ROW.key](), String(
-            M.NAME, ".", ROW.name, ": the field's type does not suit its row"
-        )
-        comptime if index > 0:
-            comptime assert (
-                M.FIELDS[index - 1].number < ROW.number
-            ), "FIELDS is in the order of the numbers"
         comptime KEEPING = _keeping[F]()
-        var row = materialize[ROW]()
+        var row = rows[index]
         var is_packed = (
             KEEPING == Keeping.LIST
             and row.kind.is_number()
@@ -415,7 +449,7 @@ def _keeping[F: AnyType]() -> Keeping:
         return Keeping.PLAIN
 
 
-def _suits[F: AnyType, kind: FieldKind, key: FieldKind]() -> Bool:
+def _suits[F: AnyType](kind: FieldKind, key: FieldKind) -> Bool:
     comptime if F != List[UInt8] and conforms_to(F, Kept):
         return F.suits(kind, key)
     else:
