@@ -129,7 +129,7 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
     comptime GRPC = CallProtocol(0)
     """What a call has that nobody says anything of."""
     comptime GRPC_WEB = CallProtocol(4)
-    """gRPC-Web, with messages as octets."""
+    """That of browsers, gRPC-Web, with messages as octets."""
     comptime CONNECT = CallProtocol(11)
     """Connect, with messages as octets; `for_kind` gives its form for streams."""
     comptime CONNECT_JSON = CallProtocol(12)
