@@ -24,9 +24,10 @@ def reset_at_close(sock: socket.socket) -> None:
 
 def end_has_arrived(sock: socket.socket) -> bool:
     """Tells whether the peer's kernel has what was sent, up to the end of the
-    stream: FIN-WAIT-2 (RFC 9293 section 3.3.2)."""
-    fin_wait_2 = 5
-    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == fin_wait_2
+    stream: FIN-WAIT-2, and what follows (RFC 9293 section 3.3.2)."""
+    fin_wait_2, time_wait, closed = 5, 6, 7
+    state = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return state in (fin_wait_2, time_wait, closed)
 
 
 class Connection:
