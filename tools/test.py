@@ -274,8 +274,11 @@ PARTS = {
 
 
 SELDOM = ("nightly", "asan", "changed")
-# They keep a core busy while the unit tests, one program, are compiled on the other.
-BESIDE_UNIT = ("cross", "size", "fuzz", "vectors", "differential")
+# They keep a core busy while the unit tests, one program, are compiled on the other;
+# none of them judges how fast anything is.
+BESIDE_UNIT = (
+    "cross", "size", "fuzz", "vectors", "differential", "simulate", "examples", "cli",
+)  # fmt: skip
 
 
 def run_path(report: Report, path: str) -> None:
