@@ -12,6 +12,7 @@ import time
 import urllib.parse
 
 import pytest
+from grpc_support import frame
 from h2_client import H2Client
 
 GUIDE = "/routeguide.RouteGuide/"
@@ -50,10 +51,6 @@ def ask(server, path: str, content=None, fields=None, method: str = "POST") -> A
         return Answer(connection.getresponse())
     finally:
         connection.close()
-
-
-def frame(octets: bytes, flag: int = 0, length: int | None = None) -> bytes:
-    return struct.pack(">BI", flag, len(octets) if length is None else length) + octets
 
 
 def frames(content: bytes) -> list[tuple[int, bytes]]:

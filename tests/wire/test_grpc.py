@@ -1,7 +1,6 @@
 """Calls of gRPC: by the client of grpcio, and by one that breaks the rules."""
 
 import gzip
-import struct
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ import time
 import grpc
 import pytest
 from conftest import ROOT, Client, built, wait_until
+from grpc_support import frame as message
 from h2_client import H2Client, reset
 
 sys.path.insert(0, str(ROOT / "cli"))
@@ -379,10 +379,6 @@ def test_a_caller_that_takes_nothing_holds_the_thread_alone(server):
         client.grant(stream, 1 << 24)
         answer = client.answer(stream)
         assert answer.body == message(note) * 1_000 and status(answer)[0] == 0
-
-
-def message(octets: bytes, flag: int = 0, length: int | None = None) -> bytes:
-    return struct.pack(">BI", flag, len(octets) if length is None else length) + octets
 
 
 def status(answer) -> tuple[int, str]:

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,8 @@ import grpc
 import pytest
 from conftest import running_client
 from google.protobuf import any_pb2, wrappers_pb2
+from grpc_support import Caller
+from grpc_support import frame as message
 from h2_frames import *
 from h2_hpack import Decoder
 from raw_http2 import Http2Peer, Tunnel, block, speaking
@@ -26,16 +27,8 @@ def program():
     yield from running_client("grpc_caller")
 
 
-class Caller:
+class GrpcCaller(Caller):
     """The client under test."""
-
-    def __init__(self, program) -> None:
-        self.program = program
-
-    def ask(self, **command) -> dict:
-        answer = self.program.ask(**command)
-        assert "error" not in answer, answer
-        return answer
 
     def channel(self, *addresses: str, **config) -> None:
         self.ask(do="channel", addresses=addresses, **config)
@@ -44,12 +37,12 @@ class Caller:
         return self.ask(do="unary", path=path, message=message, **more)
 
     def begin(self, path: str, kind: int = BOTH, **more) -> int:
-        return self.ask(do="begin", path=path, kind=kind, **more)["id"]
+        return super().begin(path, kind, **more)
 
 
 @pytest.fixture
 def caller(program):
-    return Caller(program)
+    return GrpcCaller(program)
 
 
 class Service(grpc.GenericRpcHandler):
@@ -456,10 +449,6 @@ def test_each_address_in_turn(server, caller):
 
 
 # Servers that break every rule.
-
-
-def message(octets: bytes, flag: int = 0) -> bytes:
-    return struct.pack(">BI", flag, len(octets)) + octets
 
 
 def trailers(peer: Http2Peer, stream: int, *fields) -> None:

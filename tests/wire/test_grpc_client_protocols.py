@@ -3,12 +3,12 @@ against servers that break every rule."""
 
 import gzip
 import json
-import struct
 import threading
 import time
 
 import pytest
 from conftest import running_client, shown
+from grpc_support import Caller, frame
 from raw_server import RawServer, answering, once
 
 GUIDE = "/routeguide.RouteGuide/"
@@ -35,17 +35,12 @@ def program():
     yield from running_client("grpc_caller")
 
 
-class Caller:
-    """The client under test."""
+class ProtocolCaller(Caller):
+    """The client under test, with messages as its channel writes them."""
 
     def __init__(self, program) -> None:
-        self.program = program
+        super().__init__(program)
         self.is_json = False
-
-    def ask(self, **command) -> dict:
-        answer = self.program.ask(**command)
-        assert "error" not in answer, answer
-        return answer
 
     def channel(self, address: str, protocol: str, http2: int = 1, **config) -> None:
         self.is_json = protocol.endswith("json")
@@ -78,9 +73,6 @@ class Caller:
     def unary(self, path: str, message: dict, **more) -> dict:
         return self.ask(do="unary", path=path, **message, **more)
 
-    def begin(self, path: str, kind: int, **more) -> int:
-        return self.ask(do="begin", path=path, kind=kind, **more)["id"]
-
 
 def varint(number: int) -> bytes:
     number &= 2**64 - 1
@@ -93,7 +85,7 @@ def varint(number: int) -> bytes:
 
 @pytest.fixture
 def caller(program):
-    return Caller(program)
+    return ProtocolCaller(program)
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: "-".join(map(str, way)))
@@ -259,10 +251,6 @@ def response(content: bytes, type: str = "", status: int = 200, **fields: str) -
     lines += [f"content-type: {type}"] if type else []
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in fields.items()]
     return "\r\n".join([*lines, "", ""]).encode() + content
-
-
-def frame(octets: bytes, flag: int = 0, length: int | None = None) -> bytes:
-    return struct.pack(">BI", flag, len(octets) if length is None else length) + octets
 
 
 @pytest.fixture
