@@ -39,11 +39,19 @@ struct Manner(Equatable, TrivialRegisterPassable):
     comptime IS_DEAF = Manner(4)
     """It reads no more from some time on."""
     comptime ENDS = Manner(5)
-    """It ends its side behind its last request, and reads on."""
+    """It ends its side, behind its last request over HTTP, and reads on."""
     comptime SPEAKS_ILL = Manner(6)
     """It changes an octet."""
 
     comptime COUNT = 7
+
+
+def spoil(mut script: Buffer, at: Int, mut dice: Dice):
+    """Changes an octet of what is to be sent."""
+    var octets = List(script.span())
+    octets[at] = UInt8(dice.below(256))
+    script.clear()
+    script.append(Span(octets))
 
 
 struct Http1Client(Asking):
@@ -102,7 +110,7 @@ struct Http1Client(Asking):
         if self.manner == Manner.ENDS:
             self._turn_at = len(self._script)
         elif self.manner == Manner.SPEAKS_ILL:
-            self._spoil(dice)
+            spoil(self._script, self._turn_at, dice)
 
     def seat(self) -> Seat:
         return self._seat.copy()
@@ -124,12 +132,6 @@ struct Http1Client(Asking):
 
     def request_count(self) -> Int:
         return len(self._asked)
-
-    def _spoil(mut self, mut dice: Dice):
-        var octets = List(self._script.span())
-        octets[self._turn_at] = UInt8(dice.below(256))
-        self._script.clear()
-        self._script.append(Span(octets))
 
     def act(mut self, mut kernel: Kernel):
         self._seat.next_ns = Int.MAX

@@ -5,6 +5,7 @@ from flare.bytes.checked import *
 from flare.sys.errno import EAGAIN
 from tests.simulate.actor import Asking
 from tests.simulate.dice import Dice
+from tests.simulate.http1_client import Manner, spoil
 from tests.simulate.kernel import Kernel, NOBODY
 from tests.simulate.message_reader import MessageReader
 from tests.simulate.requests import (
@@ -75,29 +76,9 @@ struct WsTold(Movable):
         self.codes[self._ids.get(number, 0)] = code
 
 
-@fieldwise_init
-struct WsManner(Equatable, TrivialRegisterPassable):
-    """How a client behaves. All but the polite may be given up."""
-
-    var _number: UInt8
-
-    comptime POLITE = WsManner(0)
-    comptime LEAVES = WsManner(1)
-    """It closes its connection somewhere within."""
-    comptime RESETS = WsManner(2)
-    """It resets it."""
-    comptime STALLS = WsManner(3)
-    """It sends no more from some octet on, not even what answers a ping."""
-    comptime IS_DEAF = WsManner(4)
-    """It reads no more from some time on."""
-    comptime ENDS = WsManner(5)
-    """It ends its side without a close frame, and reads on."""
-    comptime SPEAKS_ILL = WsManner(6)
-    """It changes an octet of a frame."""
-    comptime IS_BARE = WsManner(7)
-    """It sends a frame without a mask, and then nothing."""
-
-    comptime COUNT = 8
+comptime _IS_BARE = Manner(Manner.COUNT)
+# One more manner: it sends a frame without a mask, and then nothing. One that stalls
+# does not even send what answers a ping.
 
 
 struct _Step(Movable):
@@ -120,7 +101,7 @@ struct _Step(Movable):
 struct WsClient(Asking):
     """One connection's client: what it says, and how far it is."""
 
-    var manner: WsManner
+    var manner: Manner
     var _seat: Seat
     var _asked: Asked
     var _is_excused: Bool
@@ -153,10 +134,10 @@ struct WsClient(Asking):
         ref dice = kernel.dice
         self._seat = Seat(NOBODY, kernel.now_ns + dice.below(100_000_000))
         self._is_excused = kernel.weather.is_slow
-        self.manner = WsManner.POLITE
+        self.manner = Manner.POLITE
         var way = Way.SERVER
         if dice.one_in(2):
-            self.manner = WsManner(UInt8(dice.below(Int(WsManner.COUNT))))
+            self.manner = Manner(UInt8(dice.below(Int(Manner.COUNT) + 1)))
         elif dice.one_in(2):
             way = Way.PROXIED
         self._asked = Asked(id, AskedKind.STREAM, 0, False, False, way)
@@ -180,11 +161,9 @@ struct WsClient(Asking):
         self._write(dice, min(dice.below(8), asked_max), length_max)
         # Behind the opening handshake.
         self._turn_step = dice.between(1, len(self._steps) - 1)
-        if self.manner == WsManner.SPEAKS_ILL:
-            var octets = List(self._steps.at(self._turn_step).octets.span())
-            octets[dice.below(len(octets))] = UInt8(dice.below(256))
-            self._steps.at(self._turn_step).octets.clear()
-            self._steps.at(self._turn_step).octets.append(Span(octets))
+        if self.manner == Manner.SPEAKS_ILL:
+            ref octets = self._steps.at(self._turn_step).octets
+            spoil(octets, dice.below(len(octets)), dice)
             # It may have begun something that it does not end.
             self._leaves_ns = self._seat.start_ns + dice.below(1 << 38)
 
@@ -260,7 +239,7 @@ struct WsClient(Asking):
         self._is_excused = True
 
     def is_judged(self) -> Bool:
-        return not self._is_excused and self.manner == WsManner.POLITE
+        return not self._is_excused and self.manner == Manner.POLITE
 
     def is_content(self) -> Bool:
         return self._was_closed and self._answered_count == len(self._expected)
@@ -332,9 +311,9 @@ struct WsClient(Asking):
 
     def _is_silent(self) -> Bool:
         return self._has_turned and (
-            self.manner == WsManner.STALLS
-            or self.manner == WsManner.ENDS
-            or self.manner == WsManner.IS_BARE
+            self.manner == Manner.STALLS
+            or self.manner == Manner.ENDS
+            or self.manner == _IS_BARE
             or self._seat.is_over
         )
 
@@ -368,8 +347,8 @@ struct WsClient(Asking):
 
     def _turns(self) -> Bool:
         return (
-            self.manner != WsManner.POLITE
-            and self.manner != WsManner.SPEAKS_ILL
+            self.manner != Manner.POLITE
+            and self.manner != Manner.SPEAKS_ILL
             and not self._has_turned
         )
 
@@ -377,25 +356,25 @@ struct WsClient(Asking):
         """Does what it does, within what it was about to say."""
         self._has_turned = True
         var octets = self._steps.at(self._turn_step).octets.span()
-        if self.manner == WsManner.IS_BARE:
+        if self.manner == _IS_BARE:
             var out = Buffer(0)
             write_frame(out, TEXT, "bare".as_bytes(), 0)
             _ = kernel.write(self._seat.end, out.span())
-        elif self.manner != WsManner.IS_DEAF:
+        elif self.manner != Manner.IS_DEAF:
             var count = kernel.dice.below(len(octets))
             _ = kernel.write(self._seat.end, octets[:count])
-        if self.manner == WsManner.LEAVES:
+        if self.manner == Manner.LEAVES:
             self._seat.leave(kernel, is_reset=False)
-        elif self.manner == WsManner.RESETS:
+        elif self.manner == Manner.RESETS:
             self._seat.leave(kernel, is_reset=True)
-        elif self.manner == WsManner.ENDS:
+        elif self.manner == Manner.ENDS:
             _ = kernel.end_writing(self._seat.end)
-        elif self.manner == WsManner.IS_DEAF:
+        elif self.manner == Manner.IS_DEAF:
             # It will be gone some time, whatever the server does.
             self._leaves_ns = kernel.now_ns + kernel.dice.below(1 << 38)
 
     def _receive(mut self, mut kernel: Kernel):
-        if self.manner == WsManner.IS_DEAF and self._has_turned:
+        if self.manner == Manner.IS_DEAF and self._has_turned:
             self._seat.next_ns = min(self._seat.next_ns, self._leaves_ns)
             return
         while True:
@@ -464,7 +443,7 @@ struct WsClient(Asking):
                     )
             elif message.opcode == PONG:
                 self._on_pong(message)
-            elif self.manner != WsManner.SPEAKS_ILL:
+            elif self.manner != Manner.SPEAKS_ILL:
                 self._compare_answer(message)
 
     def _compare_answer(mut self, message: WsMessage):
@@ -483,7 +462,7 @@ struct WsClient(Asking):
                 for _ in range(index + 1):
                     _ = self._pings.pop(0)
                 return
-        if self.manner != WsManner.SPEAKS_ILL:
+        if self.manner != Manner.SPEAKS_ILL:
             self._seat.problem = String(
                 "a pong of ",
                 len(message.payload),
@@ -500,7 +479,7 @@ struct WsClient(Asking):
             code = Int(message.payload[0]) << 8 | Int(message.payload[1])
         elif len(message.payload) == 1:
             self._seat.problem = "a close frame of an octet"
-        if self.manner == WsManner.IS_BARE and self._has_turned:
+        if self.manner == _IS_BARE and self._has_turned:
             # Section 5.1.
             if code != _PROTOCOL_ERROR and not self._is_excused:
                 self._seat.problem = String("closed with ", code)
