@@ -11,7 +11,7 @@ from flare.http import FileServer, HttpServer, Router, SecurityHeaders, State
 from flare.http import Request, ShutdownHandle
 from flare.net import SocketAddr
 from flare.runtime import Task, Thread
-from flare.ws import WsClient, WsConfig, WsHandler, WsHub, WsIncoming, WsSender
+from flare.ws import WsClient, WsHandler, WsHub, WsIncoming, WsSender
 from std.sys import argv
 
 

@@ -7,7 +7,7 @@ from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_reader import MessageReader
 from flare.grpc.core.connect_query import ConnectQuery
 from flare.grpc.core.message_writer import append_message
-from flare.grpc.core.status import GrpcStatus, decode_message, encode_message
+from flare.grpc.core.status import decode_message, encode_message
 from flare.grpc.core.timeout import (
     format_timeout,
     parse_milliseconds,

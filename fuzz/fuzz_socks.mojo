@@ -1,7 +1,7 @@
 """Fuzzes what a SOCKS5 proxy sends: the same end however it is cut, and never
 an octet taken that belongs to the host behind it."""
 
-from flare.http.client.error import ClientError, Phase
+from flare.http.client.error import Phase
 from flare.http.client.socks import (
     SocksHandshake,
     socks_destination,

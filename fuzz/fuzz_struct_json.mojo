@@ -1,6 +1,5 @@
 """Fuzzes JSON read into a struct: what is read is written and read the same."""
 
-from flare.json.error import JsonError
 from flare.json.struct_reader import read_json
 from flare.json.struct_writer import json_text
 from flare.json.value import JsonValue, parse

@@ -19,8 +19,6 @@ TEXT_SUFFIXES = (
     + (".yml", ".yaml", ".conf", ".cfg", ".service", ".socket")
 )
 TEXT_NAMES = ("Makefile", "Dockerfile", "run")
-TEMPLATES = Path("cli/mojo_flare/templates")
-LOAD = Path("cli/mojo_flare/bench/load")
 # These two have to spell what they refuse.
 EXEMPT = (Path("tools/check_style.py"), Path("tests/tools"))
 
@@ -391,50 +389,6 @@ def check_symbols(sources: list[Source]) -> Iterator[Problem]:
             seen.setdefault(found[1], place)
 
 
-def check_unused(sources: list[Source]) -> Iterator[Problem]:
-    """Asks that every file of the library is imported by another of it."""
-    imported: dict[str, set[Path]] = {}
-    for source in sources:
-        for entry in source.imports:
-            module = _module_of(source.path, entry.module)
-            imported.setdefault(module, set()).add(source.path)
-    for source in sources:
-        path = source.path
-        if path.name == "__init__.mojo":
-            continue
-        module = ".".join(path.with_suffix("").parts)
-        if path.stem.startswith("test_") or _is_root(source):
-            continue
-        users = imported.get(module, set())
-        if path.parts[0] == "flare":
-            # What only tests call is dead code.
-            users = {user for user in users if user.parts[0] != "tests"}
-        if not users:
-            yield Problem(
-                path, 1, "no file imports this one; use it or drop it"
-            )
-
-
-def _module_of(path: Path, module: str) -> str:
-    """Names an imported module from the repository's root: a template of a
-    project is a root of its own, a dot stands for the file's folder, and a
-    program that is shipped imports what lies beside it by its bare name."""
-    if path.is_relative_to(LOAD) and "." not in module:
-        return ".".join((*path.parent.parts, module))
-    if module.startswith("."):
-        return ".".join((*path.parent.parts, module[1:]))
-    if path.is_relative_to(TEMPLATES) and not module.startswith(("flare", "std")):
-        return ".".join((*path.parts[: len(TEMPLATES.parts) + 1], module))
-    return module
-
-
-def _is_root(source: Source) -> bool:
-    """Tells a program, or an object that one is linked to, from a module."""
-    return any(f.name == "main" for f in source.functions) or any(
-        line.startswith("@export(") for line in source.lines
-    )
-
-
 def text_files(root: Path) -> Iterator[Path]:
     """Lists the text files of the repository, as paths below `root`."""
     tops = [root / name for name in (*FOLDERS, *TEXT_FOLDERS)]
@@ -462,7 +416,6 @@ def problems(root: Path) -> list[str]:
         found += check_pointers(source, aliases)
         found += check_grants(source)
     found += check_symbols(sources)
-    found += check_unused(sources)
     return [str(problem) for problem in found]
 
 

@@ -34,13 +34,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Import:
-    """One import statement: a module and the names taken from it."""
+    """One import statement: a module, the names taken from it, and what they are
+    called here (`as`)."""
 
     line: int
     end_line: int
     indent: int
     module: str
     names: tuple[str, ...]
+    local_names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -196,13 +198,15 @@ def _read_import(
         modules = re.findall(
             r"([\w.]+)(?:\s+as\s+\w+)?", text.split(None, 1)[1]
         )
-        return [Import(line, end_line, indent, name, ()) for name in modules]
+        return [Import(line, end_line, indent, name, (), ()) for name in modules]
     match = re.match(r"\s*from\s+([\w.]+)\s+import\s+(.*)", text)
     if not match:
         return []
     listed = match[2].strip().strip("()")
-    names = [part.split()[0] for part in listed.split(",") if part.strip()]
-    return [Import(line, end_line, indent, match[1], tuple(names))]
+    parts = [part.split() for part in listed.split(",") if part.strip()]
+    names = tuple(part[0] for part in parts)
+    local_names = tuple(part[-1] for part in parts)
+    return [Import(line, end_line, indent, match[1], names, local_names)]
 
 
 def mojo_files(root: Path, *folders: str) -> list[Path]:

@@ -22,6 +22,7 @@ import check_docs
 import check_layers
 import check_style
 import check_tests
+import check_unused
 import examples
 import fuzz as fuzz_targets
 import package
@@ -78,6 +79,7 @@ def check_sources(report: Report) -> None:
     for name, problems in (
         ("layers", check_layers.problems),
         ("style", check_style.problems),
+        ("unused code", check_unused.problems),
         ("tests can fail", check_tests.problems),
         ("versions agree", lambda _: package.release_problems()),
     ):

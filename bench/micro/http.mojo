@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
-from flare.http.h1.request_parser import Progress, RequestParser
+from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import (
     DateLine,
     ResponseFraming,

@@ -2,7 +2,7 @@
 """
 
 from flare.json.value import JsonValue, parse
-from flare.json.writer import JsonWriter, dumps
+from flare.json.writer import dumps
 from flare.sys.clock import thread_cpu_ns
 from std.benchmark import black_box, keep
 

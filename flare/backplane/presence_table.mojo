@@ -22,7 +22,6 @@ from flare.backplane.presence_watcher import (
     PresenceEvent,
     PresenceMember,
 )
-from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.sys.mutex import Mutex

@@ -1,13 +1,6 @@
 """What is told of members that come and go."""
 
-from std.memory import (
-    Allocation,
-    ArcPointer,
-    Layout,
-    OpaquePointer,
-    alloc,
-    dealloc,
-)
+from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
 
 
 @fieldwise_init

@@ -7,8 +7,6 @@ struct TextError(Copyable, Movable, Writable):
 
     var reason: StaticString
     """What is allowed."""
-    var is_missing: Bool
-    """True if there is no text at all."""
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the reason.

@@ -4,7 +4,7 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.compress.decoder import Decoder
 from flare.compress.encoder import Encoder
-from flare.compress.error import CompressError, Format
+from flare.compress.error import Format
 
 
 @fieldwise_init

@@ -18,8 +18,6 @@ from flare.sys.zlib import (
 
 comptime WINDOW_BITS_MIN = 9
 """Smallest window that zlib compresses with, as a power of two."""
-comptime WINDOW_BITS_MAX = 15
-"""Largest window of deflate, as a power of two (RFC 1951 section 2)."""
 
 comptime _PIECE_LEN = 16 * 1024
 

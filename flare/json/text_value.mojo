@@ -1,7 +1,6 @@
 """Values read from text: parameters, fields of forms, settings."""
 
 from flare.bytes.from_text import FromText, TextError
-from flare.json.error import JsonError
 from flare.json.field_types import type_name
 from flare.json.schema import scalar_schema
 from flare.json.value import parse
@@ -53,7 +52,7 @@ def read_texts[
         return T.from_texts(texts)
     else:
         if len(texts) == 0:
-            raise TextError(_MISSING, True)
+            raise TextError(_MISSING)
         return read_text[T](texts[0])
 
 
@@ -127,21 +126,21 @@ def parse_int(text: StringSpan) raises TextError -> Int:
     # Nineteen digits may overflow, and always do so below zero: the sum is kept
     # negative, where there is room for one more.
     if len(octets) == start or len(octets) - start > 19:
-        raise TextError(RULE, False)
+        raise TextError(RULE)
     var number = 0
     for octet in octets[start:]:
         if octet < 48 or octet > 57:
-            raise TextError(RULE, False)
+            raise TextError(RULE)
         var digit = Int(octet) - 48
         if number < (Int.MIN + digit) // 10 + (
             1 if (Int.MIN + digit) % 10 != 0 else 0
         ):
-            raise TextError(RULE, False)
+            raise TextError(RULE)
         number = number * 10 - digit
     if start == 1:
         return number
     if number == Int.MIN:
-        raise TextError(RULE, False)
+        raise TextError(RULE)
     return -number
 
 
@@ -150,7 +149,7 @@ def _parse_float(text: StringSpan) raises TextError -> Float64:
     try:
         return parse(text).float_value()
     except:
-        raise TextError("is no number; write it as -1.5e3", False)
+        raise TextError("is no number; write it as -1.5e3")
 
 
 def _parse_bool(text: StringSpan) raises TextError -> Bool:
@@ -158,7 +157,7 @@ def _parse_bool(text: StringSpan) raises TextError -> Bool:
         return True
     if text == "false" or text == "0":
         return False
-    raise TextError("is neither 'true' nor 'false'", False)
+    raise TextError("is neither 'true' nor 'false'")
 
 
 __extension Optional(FromTexts):

@@ -56,7 +56,7 @@ struct Level(Comparable, FromText, TrivialRegisterPassable, Writable):
             return Self.ERROR
         if text == "off":
             return Self.OFF
-        raise TextError("is none of debug, info, warn, error, off", False)
+        raise TextError("is none of debug, info, warn, error, off")
 
     def name(self) -> StaticString:
         """Names the level, as `from_text` reads it.

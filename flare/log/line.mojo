@@ -7,7 +7,7 @@ longer than what a pipe takes at once, and a field of it cannot be forged.
 from flare.bytes.ascii import hex_digit_text
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.utf8 import CodePoint, decode_utf8
+from flare.bytes.utf8 import decode_utf8
 from flare.http.message.date import write_timestamp
 from flare.json.writer import write_float
 from flare.log.level import Level

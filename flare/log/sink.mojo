@@ -33,7 +33,7 @@ struct LogFormat(Equatable, FromText, TrivialRegisterPassable, Writable):
             return Self.TEXT
         if text == "json":
             return Self.JSON
-        raise TextError("is neither text nor json", False)
+        raise TextError("is neither text nor json")
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the format as `from_text` reads it.

@@ -97,9 +97,7 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         try:
             return Self.parse(text)
         except:
-            raise TextError(
-                "is no IP address; write it as 127.0.0.1 or ::1", False
-            )
+            raise TextError("is no IP address; write it as 127.0.0.1 or ::1")
 
     @staticmethod
     def parse(text: StringSpan) raises AddressParseError -> Self:
@@ -728,7 +726,7 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
         try:
             return Self.parse(text)
         except:
-            raise TextError("is no network; write it as 10.0.0.0/8", False)
+            raise TextError("is no network; write it as 10.0.0.0/8")
 
     def contains(self, ip: IpAddr) -> Bool:
         """Tells whether an address belongs to the network.

@@ -7,7 +7,6 @@ everything else, TLS included. Which version it has is seen at its first octet.
 
 from flare.bytes.checked import *
 from flare.bytes.hash import Crc32c
-from flare.net.error import AddressParseError
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr, parse_port
 

@@ -29,7 +29,6 @@ from flare.protobuf.json_text import (
 from flare.protobuf.json_writer import printable
 from flare.protobuf.kind import FieldKind, Form, Keeping
 from flare.protobuf.message import (
-    EnumTable,
     Field,
     FillEntry,
     JsonForm,

@@ -4,7 +4,6 @@
 # those of messages here.
 
 from flare.bytes.base64 import base64_encode
-from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
 from flare.protobuf.error import (
     ProtobufError,
@@ -24,9 +23,7 @@ from flare.protobuf.json_text import (
 from flare.protobuf.kind import FieldKind, Form, Keeping
 from flare.protobuf.message import (
     EnumTable,
-    Field,
     JsonForm,
-    Link,
     Message,
     MessageTable,
     Place,

@@ -25,7 +25,6 @@ from flare.protobuf.message import (
 )
 from flare.protobuf.reader import (
     FIXED32,
-    FIXED64,
     LENGTH_MAX,
     VARINT,
     has_value,

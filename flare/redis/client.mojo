@@ -3,7 +3,7 @@
 from flare.redis.commands import RedisCommands
 from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
-from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.error import RedisError
 from flare.redis.core.reply import Reply
 from flare.redis.link import RedisLink
 from flare.redis.pipeline import (

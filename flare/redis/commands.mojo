@@ -5,7 +5,6 @@ from flare.redis.core.command import Command, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.core.value import RedisValue, value_or_none
-from flare.bytes.utf8 import is_valid_utf8
 
 
 @fieldwise_init

@@ -7,12 +7,11 @@ from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
 from flare.redis.core.retry import may_repeat
-from flare.sys.clock import Deadline, coarse_monotonic_ms
+from flare.sys.clock import Deadline
 from flare.sys.poll import wait_for
 from flare.sys.random import random_word
 from flare.tls.context import TlsClientContext
-from flare.tls.error import TlsError
-from std.sys.intrinsics import likely, unlikely
+from std.sys.intrinsics import likely
 
 
 struct RedisLink(Movable):

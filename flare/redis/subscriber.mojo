@@ -3,7 +3,7 @@
 from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.core.reply import Reply, ReplyKind
+from flare.redis.core.reply import Reply
 from flare.redis.link import RedisLink, pause
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.random import random_word

@@ -3,11 +3,10 @@
 # SAFETY: the struct that is read lies in the frame of `settings_of`, and is
 # taken out only if it was made.
 
-from flare.bytes.ascii import write_escaped
 from flare.bytes.checked import *
 from flare.bytes.from_text import TextError
 from flare.bytes.text import Text
-from flare.settings.fields import SettingField, SettingFields, add_problems
+from flare.settings.fields import SettingFields, add_problems
 from flare.settings.text import (
     allowed_of,
     help_text,

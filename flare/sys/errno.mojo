@@ -18,8 +18,6 @@ comptime ECHILD = 10
 """No child process."""
 comptime EAGAIN = by_platform(11, 35)
 """Nothing to do right now."""
-comptime ENOMEM = 12
-"""Out of memory."""
 comptime EACCES = 13
 """Permission denied."""
 comptime EBUSY = 16

@@ -9,7 +9,7 @@ from flare.bytes.ascii import write_visible
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.sys.descriptor import write_from
-from flare.sys.errno import EAGAIN, EINTR, last_errno
+from flare.sys.errno import EAGAIN
 from flare.sys.platform import IS_MACOS
 from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
 from std.atomic import Atomic, Ordering

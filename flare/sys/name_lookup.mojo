@@ -19,7 +19,6 @@ The answer is a stranger's choice; nobody tries more of them than a few.
 """
 
 comptime _EAI_AGAIN = by_platform(-3, 2)
-comptime _EAI_FAIL = by_platform(-4, 4)
 comptime _EAI_NODATA = by_platform(-5, 7)
 comptime _EAI_NONAME = by_platform(-2, 8)
 comptime _EAI_ADDRFAMILY = by_platform(-9, 1)

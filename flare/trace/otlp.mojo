@@ -11,7 +11,7 @@ from flare.http.client.request import (
     RequestBody,
     parse_request_url,
 )
-from flare.http.client.response import ClientResponse, url_without_credentials
+from flare.http.client.response import ClientResponse
 from flare.http.client.retry_policy import retry_after_ms
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap

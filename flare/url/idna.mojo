@@ -11,7 +11,7 @@ from flare.url.idna_data import (
     BIDI_OTHER,
     BIDI_R,
     COMBINING_CLASS_VIRAMA,
-    DISALLOWED,
+    IGNORED,
     JOINING_D,
     JOINING_L,
     JOINING_R,
@@ -82,7 +82,7 @@ def _map(domain: Span[UInt8, _]) raises IdnaError -> List[Int]:
             text.append(entry.value)
         elif entry.kind == SPELLED:
             append_spelling(entry, text)
-        elif entry.kind == DISALLOWED:
+        elif entry.kind != IGNORED:
             raise IdnaError("the host has a character that no name may have")
     return text^
 

@@ -8,7 +8,7 @@ from flare.backplane.message import (
     write_message,
 )
 from flare.backplane.presence import PRESENCE_DATA_LEN_MAX, Presence
-from flare.backplane.presence_table import HEARTBEAT_MS, PresenceTable
+from flare.backplane.presence_table import PresenceTable
 from flare.backplane.presence_watcher import (
     AnyPresenceWatcher,
     PresenceChange,

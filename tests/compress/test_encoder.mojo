@@ -9,7 +9,7 @@ from flare.compress import (
     compress,
     decompress,
 )
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.vectors.hex_text import hex_of
 
 

@@ -2,7 +2,7 @@
 
 from flare.io.buffered import BufReader, BufWriter
 from flare.io.stream import MemoryReader, MemoryWriter, Readable, Writable
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def _reader(text: StringSpan, piece_len: Int) -> BufReader[MemoryReader]:

@@ -3,7 +3,7 @@
 from flare.json.error import JsonError, JsonErrorKind, JsonKind, JsonLimits
 from flare.json.value import parse
 from flare.json.writer import dumps
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
 from std.memory import bitcast
 

@@ -3,7 +3,6 @@
 from flare.net.error import (
     AddressInUse,
     AddressNotAvailable,
-    AddressParseError,
     BadAddress,
     BrokenPipe,
     ConnectionRefused,

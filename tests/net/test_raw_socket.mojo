@@ -4,7 +4,6 @@ from flare.net.error import (
     AddressInUse,
     AddressNotAvailable,
     ConnectionRefused,
-    NetworkError,
     NetworkErrorKind,
 )
 from flare.net.ip import IpAddr

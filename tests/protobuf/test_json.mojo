@@ -8,15 +8,12 @@ from flare.protobuf import (
     Int32Value,
     ListValue,
     Message,
-    NullValue,
     ProtobufErrorKind,
     ProtobufJson,
     Struct,
     Timestamp,
-    TypeRegistry,
     Value,
     decode_json,
-    encode,
     encode_json,
 )
 from tests.protobuf.messages.every_pb import Color, Every, Every_Inner

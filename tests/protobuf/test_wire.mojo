@@ -1,7 +1,6 @@
 """Tests of octets and messages: https://protobuf.dev/programming-guides/encoding/."""
 
 from flare.protobuf import (
-    ProtobufError,
     ProtobufErrorKind,
     ProtobufLimits,
     decode,

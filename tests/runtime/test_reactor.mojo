@@ -2,7 +2,7 @@
 
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
-from flare.runtime.event import Event, Interest, Waker
+from flare.runtime.event import Interest, Waker
 from flare.runtime.reactor import EVENT_COUNT_MAX, RESERVED_TOKEN, Reactor
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import EINVAL

@@ -13,7 +13,7 @@ from flare.sys.process import resident_len
 from flare.sys.signal import process_id
 from flare.sys.thread import Task
 from std.os import listdir
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

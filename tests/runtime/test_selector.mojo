@@ -1,8 +1,7 @@
 """Tests of what epoll is told, and of what its answers mean."""
 
-from flare.runtime.event import Event, Interest, Waker
+from flare.runtime.event import Interest, Waker
 from flare.runtime.selector import (
-    FilterChanges,
     Selector,
     changes_of_interest,
     epoll_mask,

@@ -4,13 +4,7 @@ from flare.bytes.from_text import FromText, TextError
 from flare.net.ip import IpNetwork
 from flare.settings.fields import SettingsDefaults, SettingsGroup
 from flare.settings.secret import Secret
-from flare.settings.settings import (
-    Given,
-    Settings,
-    SettingsError,
-    read_env,
-    settings_of,
-)
+from flare.settings.settings import Given, Settings, read_env, settings_of
 from flare.settings.start import (
     REFUSED_EXIT_CODE,
     refusal_lines,
@@ -316,7 +310,7 @@ struct _Counted(FromText):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        raise TextError("cannot be given", False)
+        raise TextError("cannot be given")
 
     def __init__(out self, *, deinit move: Self):
         self.count = move.count

@@ -13,7 +13,6 @@ from std.memory import OpaquePointer, Pointer
 from std.os import abort
 from tests.simulate.current import current_world
 from tests.simulate.kernel import FIRST_NUMBER
-from tests.simulate.world import World
 
 comptime Memory = OpaquePointer[MutUntrackedOrigin]
 

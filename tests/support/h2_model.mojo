@@ -7,7 +7,6 @@ which has tests of its own; everything else is counted here anew.
 """
 
 from flare.http.h2.connection_state import Http2Limits
-from flare.http.h2.error import Http2Error
 from flare.http.h2.field_section import Http2FieldSection
 from flare.http.h2.hpack_decoder import HpackDecoder
 

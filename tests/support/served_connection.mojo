@@ -34,7 +34,6 @@ from flare.http.server.worker_state import (
     WorkerState,
 )
 from flare.net.raw_socket import RawSocket
-from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.socket_option import SocketOption
 from flare.tls.context import TlsServerContext

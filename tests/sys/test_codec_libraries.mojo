@@ -3,7 +3,7 @@
 from flare.sys.brotli import BrotliDecoder, BrotliEncoder
 from flare.sys.dynamic_library import LibraryError
 from flare.sys.zlib import DeflateStream, GZIP_WRAPPED, InflateStream
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_true
 
 
 def _open(which: Int, names: List[String]) raises LibraryError:

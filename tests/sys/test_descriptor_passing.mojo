@@ -1,6 +1,6 @@
 """Descriptors that go from one end of a pair to the other."""
 
-from flare.sys.descriptor import Descriptor, Pipe, read_into, write_from
+from flare.sys.descriptor import Descriptor, Pipe, write_from
 from flare.sys.descriptor_passing import (
     SocketPair,
     receive_with_descriptor,

@@ -10,7 +10,7 @@ from flare.sys.sock_addr import AF_INET, SockAddr
 from flare.sys.socket import SOCK_DGRAM, bind_socket, local_address, open_socket
 from std.reflection import reflect
 from std.sys import size_of
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false
 
 
 def test_message_is_laid_out_as_in_c() raises:

@@ -3,7 +3,7 @@
 from flare.sys.descriptor import Descriptor, Pipe, duplicate_from
 from flare.sys.environment import environment_texts, environment_value
 from flare.sys.epoll import create_epoll
-from flare.sys.errno import ECHILD, EINVAL, EMFILE, ENOENT, OsError
+from flare.sys.errno import ECHILD, EINVAL, EMFILE, ENOENT
 from flare.sys.process import (
     ANY_CHILD,
     CStrings,

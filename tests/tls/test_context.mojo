@@ -1,18 +1,13 @@
 """Tests of choosing certificates by name, and of reloading."""
 
-from flare.tls.config import PemSource, TlsConfig, TlsIdentity, TlsServerConfig
+from flare.tls.config import TlsConfig, TlsIdentity, TlsServerConfig
 from flare.tls.context import (
     TICKET_COUNT_MAX,
     TlsClientContext,
     TlsServerContext,
     TlsSessionCache,
 )
-from tests.support.assertions import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair, receive
 from std.os import makedirs

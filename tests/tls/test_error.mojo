@@ -8,7 +8,7 @@ from flare.tls.error import TlsError, kind_of_certificate, kind_of_failure
 from flare.tls.session import TlsSession
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.certificates import certificate
-from tests.support.tls_pair import drip, kind_name, receive
+from tests.support.tls_pair import drip, kind_name
 
 
 def test_failure_kinds_of_certificates() raises:

@@ -1,6 +1,5 @@
 """What a TLS pump says it needs, and what it does with octets behind an end."""
 
-from flare.bytes.buffer import Buffer
 from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.pump import (

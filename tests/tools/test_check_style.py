@@ -26,13 +26,6 @@ ACCEPTED = {
     ),
     "print in a program": {"examples/e.mojo": 'def main():\n    print("x")\n'},
     "another name that ends so": library("def f():\n    fingerprint(1)\n"),
-    "modules of a template": {
-        "cli/mojo_flare/templates/a/main.mojo": (
-            "from app.x import f\n\ndef main():\n    f()\n"
-        ),
-        "cli/mojo_flare/templates/a/app/x.mojo": "from .y import f\n",
-        "cli/mojo_flare/templates/a/app/y.mojo": "def f():\n    x = 1\n",
-    },
     "words inside words": library("# stubborn\n"),
     "safety inside": library(
         "def f():\n    # SAFETY: the caller's.\n    p = x.unsafe_ptr()\n"
@@ -213,17 +206,6 @@ REFUSED = {
     "few descriptors": (
         {"tests/wire/test_f.py": "ready = select.select([a], [], [], 1)\n"},
         "1,024 descriptors",
-    ),
-    "unused file": (
-        {"flare/x/a.mojo": "def f():\n    x = 1\n"},
-        "no file imports",
-    ),
-    "file that only tests use": (
-        {
-            "flare/x/a.mojo": "def f():\n    x = 1\n",
-            "tests/test_f.mojo": "from flare.x.a import f\n",
-        },
-        "no file imports",
     ),
 }
 

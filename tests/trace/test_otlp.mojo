@@ -1,6 +1,6 @@
 """OTLP in JSON: each kind of value as the mapping of protobuf wants it."""
 
-from flare.json.value import JsonValue, parse
+from flare.json.value import parse
 from flare.trace.core.context import TraceContext
 from flare.trace.core.span_data import (
     Attributes,
@@ -9,7 +9,7 @@ from flare.trace.core.span_data import (
     SpanKind,
 )
 from flare.trace.otlp import OtlpExporter, encode_spans
-from tests.support.assertions import assert_equal, assert_false, assert_raises
+from tests.support.assertions import assert_equal, assert_raises
 
 
 def _span() -> SpanData:

@@ -32,7 +32,6 @@ from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.protocol import CallProtocol, ProtocolFamily
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.http.client.cancel import CancelToken
 from flare.http.client.config import TIME_MAX_MS
 from flare.http.client.error import ClientError
 from flare.http.client.open_request import OpenRequest

@@ -9,12 +9,10 @@ from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
 from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
 from flare.http.client.shared_client import SharedClient
 from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.message.header_map import HeaderMap
 from flare.protobuf.json_settings import ProtobufJson
-from flare.sys.errno import OsError
 from flare.tls.config import TlsConfig
 from flare.url.url import Url
 from std.atomic import Atomic

@@ -10,7 +10,6 @@ from flare.http.client.error import (
     Phase,
     ResponseTooLarge,
     StreamReset,
-    TlsFailed,
 )
 from flare.net.error import Timeout
 

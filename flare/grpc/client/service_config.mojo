@@ -1,12 +1,9 @@
 """The service config: what a service says of how its methods are called."""
 
 from flare.bytes.checked import *
-from flare.grpc.client.retries import (
-    GrpcRetryPolicy,
-    RetryThrottle,
-)
+from flare.grpc.client.retries import GrpcRetryPolicy
 from flare.grpc.core.status import CODE_MAX, GrpcCode, GrpcStatus
-from flare.json.error import JsonError, JsonKind
+from flare.json.error import JsonKind
 from flare.json.value import JsonView, parse
 
 comptime NOT_SET = -1

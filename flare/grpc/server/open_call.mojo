@@ -11,7 +11,6 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.grpc.core.message_reader import MessageReader
 from flare.grpc.core.metadata import Metadata
-from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.core.web import TextDecoder, append_text
 from flare.grpc.server.call import GrpcCall

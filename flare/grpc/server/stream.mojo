@@ -2,7 +2,7 @@
 never wait."""
 
 from flare.bytes.checked import *
-from flare.grpc.core.status import GrpcCode, GrpcStatus
+from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
 from flare.http.message.body import Erased, destroy, erase
 from flare.protobuf.message import Message

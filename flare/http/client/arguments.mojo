@@ -2,7 +2,7 @@
 data, each from whatever a program has at hand."""
 
 from flare.http.client.multipart import MultipartForm
-from flare.http.client.request import FORM_URLENCODED, RequestBody
+from flare.http.client.request import RequestBody
 from flare.http.message.body import Body
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
@@ -11,7 +11,6 @@ from flare.http.message.response import (
     OCTET_STREAM,
     TEXT_PLAIN,
 )
-from flare.json.error import JsonError
 from flare.json.struct_writer import json_text
 from flare.json.value import JsonValue
 from flare.json.writer import dumps

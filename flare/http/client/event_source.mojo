@@ -20,8 +20,6 @@ from flare.http.client.open_response import (
 )
 from flare.http.client.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.response import ContentUse, url_without_credentials
-from flare.http.client.retry import backoff_ms
-from flare.http.message.header_map import HeaderMap
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
 from flare.sys.clock import Deadline, monotonic_ns

@@ -25,13 +25,12 @@ from flare.http.client.open_response import (
 )
 from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.request import CLIENTS_OWN, ClientRequest
-from flare.http.client.response import ContentUse, url_without_credentials
+from flare.http.client.response import ContentUse
 from flare.http.client.retry import backoff_ms, is_transient
 from flare.http.conditional.conditional import EntityTag
 from flare.http.conditional.range import ContentRange
 from flare.http.message.date import parse_http_date
 from flare.http.message.header_map import HeaderMap
-from flare.net.error import Timeout
 from flare.sys.clock import Deadline, monotonic_ns, unix_seconds
 from flare.sys.errno import EAGAIN, EEXIST, OsError
 from flare.sys.file import File, NewFile, PathKind, folder_of, give_name

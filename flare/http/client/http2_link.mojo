@@ -10,7 +10,6 @@ It never waits. Who drives it waits for `fd`, no longer than `wait_ms`, and call
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.client.timeout_policy import shorter
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
     ClientError,

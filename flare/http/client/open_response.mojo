@@ -44,7 +44,6 @@ from flare.http.message.status import Status
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX, EventParser
 from flare.io.stream import Readable
-from flare.json.error import JsonError
 from flare.json.struct_reader import read_json
 from flare.json.value import JsonValue, parse
 from flare.url.url import Url

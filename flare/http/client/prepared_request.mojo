@@ -57,7 +57,6 @@ from flare.http.exchange.retry_rules import (
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap
 from flare.trace.core.propagation import set_trace_fields
-from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanKind
 from flare.url.url import Url
 from std.memory import ArcPointer, OwnedPointer

@@ -10,7 +10,6 @@ from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.retry import backoff_ms, end_of
 from flare.http.exchange.retry_rules import (
     AttemptEnd,
-    EndedAttempt,
     RetryDecision,
     RetryRules,
     decide_retry,

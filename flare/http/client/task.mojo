@@ -16,7 +16,6 @@ ever waiting.
 """
 
 from flare.http.client.attempt import Attempt, Step
-from flare.http.client.timeout_policy import total_error
 from flare.http.client.connector import Connector, connector_for
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange import (
@@ -35,7 +34,6 @@ from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.repetition import plan_repetition
 from flare.http.client.response import (
     ClientResponse,
-    ContentUse,
     ResponseBuilder,
     url_without_credentials,
 )

@@ -10,7 +10,7 @@ from flare.http.handler.operation import (
     Operation,
 )
 from flare.json.error import JsonError, JsonErrorKind, JsonErrors
-from flare.json.rules import BrokenRule, FieldRules, Ruled, broken_rules
+from flare.json.rules import BrokenRule, Ruled, broken_rules
 from flare.json.struct_reader import (
     Erased,
     FieldSource,

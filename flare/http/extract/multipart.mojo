@@ -5,11 +5,10 @@ from flare.json.text_value import read_texts
 from flare.http.extract.upload import (
     FormUpload,
     PART_MEMORY_LEN_MAX,
-    UploadError,
     UploadedPart,
 )
 from flare.http.message.request import Request
-from flare.http.multipart.parser import MultipartError, MultipartLimits
+from flare.http.multipart.parser import MultipartLimits
 from flare.http.handler.operation import Input, InputError, Operation
 from flare.json.struct_reader import Erased, FieldSource, make_fieldwise
 from std.memory import unsafe_stack_allocation

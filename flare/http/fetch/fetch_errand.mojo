@@ -16,7 +16,7 @@ from flare.http.fetch.worker_client import (
     start_call,
     worker_client,
 )
-from flare.http.message.response import Response, internal_error
+from flare.http.message.response import internal_error
 from flare.http.handler.later import Completion, Errand
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.log import log_line

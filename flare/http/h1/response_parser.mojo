@@ -22,7 +22,7 @@ from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import ContentEnd, IS_IRREGULAR, SWITCHING_PROTOCOLS
 from flare.http.h1.response_head import ResponseHead, content_end
-from flare.http.message.fields import FieldLine, Fields
+from flare.http.message.fields import Fields
 from flare.http.message.method import Method
 
 

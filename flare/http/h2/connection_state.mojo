@@ -19,7 +19,7 @@ from flare.http.h2.stream import (
     StreamState,
     StreamTable,
 )
-from std.sys.intrinsics import likely, unlikely
+from std.sys.intrinsics import likely
 
 
 comptime STREAM_WINDOW_LEN = 65_536

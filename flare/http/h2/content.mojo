@@ -9,7 +9,7 @@ from flare.http.h2.connection_state import (
 )
 from flare.http.h2.error import Http2Error, Http2Rule
 from flare.http.h2.frame import FRAME_HEADER_LEN, Flags, FrameHeader
-from flare.http.h2.stream import Http2Stream, StreamState
+from flare.http.h2.stream import StreamState
 from std.sys.intrinsics import likely, unlikely
 
 comptime _TINY_LEN = 4

@@ -21,19 +21,11 @@ from flare.http.h2.hpack_table import (
 from flare.http.h2.priority import Priority
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import Method
-from flare.http.message.request import (
-    CancelFlag,
-    PathParams,
-    Request,
-    RequestLine,
-    TlsPeer,
-    Version,
-)
+from flare.http.message.request import RequestLine, Version
 from flare.http.message.target import (
     TargetParts,
     split_target,
 )
-from flare.net.socket_addr import SocketAddr
 from std.sys.intrinsics import likely, unlikely
 
 comptime METHOD_LEN_MAX = 32

@@ -1,6 +1,5 @@
 """Field blocks, encoded (RFC 7541 section 6)."""
 
-from flare.bytes.ascii import ascii_lower
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets

@@ -8,9 +8,7 @@ from flare.bytes.compare import same_octets
 from flare.bytes.scan import TCHAR, OctetClass
 from flare.http.message.fields import FieldLine
 from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
-from std.builtin.globals import global_constant
 from std.memory import unsafe_memmove
-from std.sys.intrinsics import likely, unlikely
 
 comptime STATIC_COUNT = 61
 """How many entries the static table has (RFC 7541 appendix A)."""

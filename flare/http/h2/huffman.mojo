@@ -8,7 +8,7 @@ written down; the codes and the tables follow from them.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from std.builtin.globals import global_constant
-from std.sys.intrinsics import likely, unlikely
+from std.sys.intrinsics import unlikely
 
 comptime _SYMBOL_COUNT = 257
 comptime _END_OF_STRING = 256

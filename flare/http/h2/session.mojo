@@ -44,14 +44,11 @@ from flare.http.h2.frame import (
     FrameType,
     PRIORITY_FIELDS_LEN,
     STREAM_ID_MAX,
-    check_dependency,
     parse_frame_header,
     read_u31,
-    read_u32,
     unpadded,
     write_frame_header,
     write_goaway,
-    write_ping,
     write_window_update,
 )
 from flare.http.h2.hpack_decoder import HpackDecoder

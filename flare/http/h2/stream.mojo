@@ -3,7 +3,6 @@
 
 from flare.bytes.checked import *
 from flare.http.h2.priority import Priority
-from flare.http.h2.settings import DEFAULT_WINDOW_LEN
 
 
 struct StreamState(Equatable, TrivialRegisterPassable):

@@ -3,7 +3,7 @@
 from flare.bytes.checked import *
 from flare.http.message.body import Erased
 from flare.http.message.fields import Fields
-from flare.http.message.header_map import HeaderError, HeaderMap
+from flare.http.message.header_map import HeaderMap
 from flare.io.stream import Readable
 
 

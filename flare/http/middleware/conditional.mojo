@@ -9,7 +9,6 @@ from flare.http.conditional.conditional import (
     evaluate_preconditions,
 )
 from flare.http.message.date import parse_http_date
-from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request

@@ -4,7 +4,6 @@ from flare.bytes.base64 import base64url_encode
 from flare.bytes.hash import Sha256
 from flare.bytes.text import Text
 from flare.http.message.body import Body
-from flare.http.message.fields import Fields
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response

@@ -3,7 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.scan import TCHAR, find_octet_within
-from flare.http.message.media_type import MediaType, MediaTypeError
+from flare.http.message.media_type import MediaType
 from flare.http.multipart.part import FormDisposition, TransferDecoder
 
 comptime _CR: UInt8 = 13

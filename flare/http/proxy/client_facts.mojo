@@ -1,9 +1,9 @@
 """What an upstream is told of the client: Forwarded (RFC 7239) and X-Forwarded-*."""
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.scan import OctetClass, TCHAR
+from flare.bytes.scan import TCHAR
 from flare.http.message.fields import Fields
 from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.header_map import HeaderError, HeaderMap

@@ -13,7 +13,7 @@ from flare.bytes.padding import Padding
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.pool import ClientConnection
 from flare.http.message.body import (
     Erased,
     counted,
@@ -30,7 +30,7 @@ from flare.runtime.worker_loop import (
 )
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR
-from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
+from flare.sys.poll import POLL_WRITE, PollEntry
 from std.memory import ArcPointer, OwnedPointer
 
 

@@ -62,7 +62,7 @@ struct ListenerMode(Equatable, FromText, ImplicitlyCopyable, Writable):
             return Self.PER_WORKER
         if text == "shared":
             return Self.SHARED
-        raise TextError("is neither per_worker nor shared", False)
+        raise TextError("is neither per_worker nor shared")
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the case as `from_text` reads it.

@@ -55,7 +55,7 @@ from flare.runtime.worker_loop import TASK_TOKEN, Woken
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.crash import set_crash_note
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
 comptime _EVENT_COUNT_MAX = 512

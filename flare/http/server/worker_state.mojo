@@ -6,8 +6,8 @@ from flare.bytes.text import Text
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import DateLine
-from flare.http.message.body import Erased, StreamWaker, WakeTarget
-from flare.http.message.request import PathParams, Request
+from flare.http.message.body import StreamWaker, WakeTarget
+from flare.http.message.request import PathParams
 from flare.http.message.response import Response
 from flare.http.handler.ready_switch import ReadySwitch
 from flare.http.handler.any_handler import SharedHandler

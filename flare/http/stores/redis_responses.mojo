@@ -16,7 +16,6 @@ from flare.http.cache.shared_responses import (
     SharedFind,
 )
 from flare.redis.config import RedisConfig
-from flare.redis.core.reply import Reply
 from flare.redis.pool import RedisPool, RedisPoolConfig
 from flare.redis.script import RedisScript
 

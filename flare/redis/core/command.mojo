@@ -3,7 +3,6 @@
 from flare.bytes.buffer import Buffer
 from std.sys.intrinsics import likely
 
-comptime _CRLF = UInt16(0x0A0D)
 comptime KEPT_COMMAND_LEN_MAX = 65_536
 """Longest command whose memory is kept for the next, in bytes."""
 
@@ -175,12 +174,6 @@ struct Command(Movable):
     @no_inline
     def add_fraction(mut self, number: Float64):
         append_bulk(self.octets, String(number).as_bytes())
-
-    def set_key(mut self, start: Int, length: Int):
-        """Says where the first key is, for commands that are not typed."""
-        if self._key_len < 0:
-            self._key_start = start
-            self._key_len = length
 
     @always_inline
     def has_key(self) -> Bool:

@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.core.reply import Reply, ReplyKind
+from flare.redis.core.reply import Reply
 from std.builtin.globals import global_constant
 
 comptime SLOT_COUNT = 16_384

@@ -14,7 +14,6 @@ comptime _GENERAL_NAME_IP = Int32(7)
 comptime _NAME_FORM = UInt64(0x1110317)
 # The longest common names are 64 characters; a subject has a handful of parts.
 comptime _NAME_LEN_MAX = 1_024
-comptime _BIO_CTRL_PENDING = Int32(10)
 
 
 struct CertificateFacts(Copyable, Movable):

@@ -12,7 +12,6 @@ from flare.ws.core.frame import Role
 comptime PERMESSAGE_DEFLATE = StaticString("permessage-deflate")
 """The name of the extension (RFC 7692 section 7)."""
 
-comptime _WINDOW_BITS_MIN = 8
 comptime _WINDOW_BITS_MAX = 15
 
 comptime _SERVER_NO_TAKEOVER = StaticString("server_no_context_takeover")

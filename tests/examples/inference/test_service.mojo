@@ -7,7 +7,7 @@ from examples.inference.messages.open_inference_pb import (
     ModelInferRequest_InferRequestedOutputTensor,
 )
 from examples.inference.service import Inference
-from flare.grpc import GrpcCall, GrpcCode, GrpcStatus
+from flare.grpc import GrpcCall
 from flare.net import SocketAddr
 from tests.support.assertions import assert_equal
 

@@ -1,7 +1,7 @@
 """grpc-timeout, read and written."""
 
 from flare.grpc.core.timeout import format_timeout, parse_timeout
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
 
 

@@ -1,6 +1,5 @@
 """The fields of a request over HTTP/2, and when a connection offers it."""
 
-from flare.bytes.buffer import Buffer
 from flare.http.client.config import ClientConfig
 from flare.http.client.connect_context import offered_protocols
 from flare.http.client.http2_fields import Http2RequestFields

@@ -1,11 +1,10 @@
 """Forms with files: what they are made of, and files that cannot be had."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.error import SourceFailed
-from flare.http.client.multipart import FormParts, MultipartForm
+from flare.http.client.multipart import MultipartForm
 from flare.http.client.request import RequestBody
 from std.os import remove
-from tests.support.assertions import assert_equal, assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises
 from tests.support.temporary_folder import TemporaryFolder
 
 

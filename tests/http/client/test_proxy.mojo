@@ -2,7 +2,7 @@
 
 from flare.http.client.auth import DigestAuth
 from flare.http.client.pool import Endpoint
-from flare.http.client.error import ClientError, Phase
+from flare.http.client.error import Phase
 from flare.http.client.proxy import (
     NoProxy,
     Proxy,

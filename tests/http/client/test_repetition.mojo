@@ -4,13 +4,7 @@
 from flare.http.client.attempt import Attempt
 from flare.http.client.auth import Credentials
 from flare.http.client.config import ClientConfig
-from flare.http.client.error import (
-    BadRequest,
-    ClientError,
-    NoResponse,
-    Phase,
-    StreamReset,
-)
+from flare.http.client.error import BadRequest, ClientError, Phase, StreamReset
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.prepared_request import (
     PreparedRequest,

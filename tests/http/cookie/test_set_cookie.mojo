@@ -1,7 +1,7 @@
 """The Set-Cookie field as clients read it (RFC 6265 section 5.2)."""
 
 from flare.http import Cookie, SameSite, parse_set_cookie_header
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 @fieldwise_init

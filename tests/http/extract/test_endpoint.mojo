@@ -21,7 +21,6 @@ from flare.http.extract.parameter import (
 from flare.bytes.from_text import FromText, TextError
 from flare.json.text_value import parse_int
 from flare.http.message.body import Body
-from flare.http.message.cookie import Cookie
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok, ok_json
 from flare.http.middleware.timing import Timeout
@@ -51,7 +50,7 @@ struct _Hex(Copyable, FromText):
         try:
             return Self(atol(text, 16))
         except:
-            raise TextError("is not hex", False)
+            raise TextError("is not hex")
 
 
 @fieldwise_init

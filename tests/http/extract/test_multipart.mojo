@@ -4,12 +4,7 @@ from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.multipart import Multipart
-from flare.http.extract.upload import (
-    FormUpload,
-    MultipartReader,
-    UploadError,
-    UploadedPart,
-)
+from flare.http.extract.upload import MultipartReader, UploadedPart
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyFeed, LentFeed
 from flare.http.message.extensions import ExtensionScope
@@ -17,10 +12,9 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.multipart.parser import MultipartLimits
 from flare.http.routing.router import Router
 from flare.testing.test_client import TestClient
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime _TYPE = StaticString("multipart/form-data; boundary=b")
 

@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.chunked import ChunkedDecoder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import RemoteProtocolError, Rule
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 comptime _LIMITS = HeadLimits(100, 100, 5)
 

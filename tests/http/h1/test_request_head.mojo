@@ -4,7 +4,6 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.request_head import RequestHead
-from flare.http.message.fields import Fields
 from flare.http.message.method import Method
 from tests.support.assertions import assert_equal, assert_false, assert_true
 

@@ -19,7 +19,7 @@ from flare.http.h2.control import (
 from flare.http.h2.error import ErrorCode, Http2Error
 from flare.http.h2.frame import FrameHeader, FrameType
 from flare.http.h2.stream import Http2Stream, StreamEvent
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal
 from tests.support.guard_page import GuardedBytes
 
 comptime _LEN_MAX = 30

@@ -2,7 +2,7 @@
 sections 4.1 and 6)."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h2.error import ErrorCode, Http2Error
+from flare.http.h2.error import ErrorCode
 from flare.http.h2.frame import (
     FRAME_HEADER_LEN,
     FrameHeader,

@@ -1,7 +1,6 @@
 """HPACK: the examples of RFC 7541, round trips, and what is refused."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.h2.error import Http2Rule
 from flare.http.h2.hpack_decoder import HpackDecoder
 from flare.http.h2.hpack_encoder import (
     HpackEncoder,
@@ -16,7 +15,7 @@ from flare.http.h2.huffman import (
     huffman_encode,
     huffman_len,
 )
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.vectors.hex_text import hex_of, octets_of
 

@@ -2,7 +2,6 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.h2.connection_state import Http2Limits, Http2Role
-from flare.http.h2.hpack_encoder import HpackEncoder
 from flare.http.h2.session import Http2Session
 from flare.http.h2.settings import Settings
 from tests.support.assertions import assert_equal, assert_true

@@ -1,6 +1,5 @@
 """Content as a stream, where it is in memory."""
 
-from flare.http.message.body_reader import BodyError
 from flare.http.message.owned_request import OwnedRequest
 from flare.io.buffered import BufReader
 from tests.support.assertions import assert_equal

@@ -1,7 +1,7 @@
 """The Content-Encoding field and the content behind it (RFC 9110 section 8.4)."""
 
 from flare.bytes.buffer import Buffer
-from flare.compress import CompressErrorKind, ContentCoding, Format, compress
+from flare.compress import CompressErrorKind, ContentCoding, compress
 from flare.http import AcceptEncoding, ContentDecoder, parse_content_encoding
 from tests.support.assertions import assert_equal, assert_false, assert_true
 

@@ -2,7 +2,6 @@
 
 from flare.http import (
     Cookie,
-    CookieError,
     CookieJar,
     OwnedRequest,
     SameSite,
@@ -10,7 +9,7 @@ from flare.http import (
     parse_cookie_header,
     parse_set_cookie_header,
 )
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 
 
 def test_call_sites_of_the_specification() raises:

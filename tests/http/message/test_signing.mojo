@@ -7,7 +7,7 @@ from flare.http.session.session import (
     has_csrf_token,
     issue_csrf_token,
 )
-from flare.http.session.signing_keys import SigningKeyError, SigningKeys
+from flare.http.session.signing_keys import SigningKeys
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _NEW = "new-key-new-key-new-key-new-key-!"

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.message.body import BodySource, Poll
-from flare.http.message.response import Response, ok, ok_stream
+from flare.http.message.response import ok, ok_stream
 from flare.http.message.trailers import Trailers, may_be_trailer
 from tests.support.assertions import (
     assert_equal,

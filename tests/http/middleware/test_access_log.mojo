@@ -1,6 +1,5 @@
 """Access logs: both formats, hostile requests, errors."""
 
-from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok

@@ -6,9 +6,8 @@ from flare.http.cache.store import CacheStore
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 from flare.http.message.body import Body, BodySource, Poll
-from flare.http.message.method import Method
 from flare.http.message.request import Request
-from flare.http.message.response import Response, ok, ok_stream
+from flare.http.message.response import Response, ok_stream
 from flare.http.middleware.cache import Cache
 from flare.http.middleware.cache_metrics import CacheMetrics
 from flare.http.handler.state import State

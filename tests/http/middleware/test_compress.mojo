@@ -2,12 +2,11 @@
 
 from flare.compress.content_coding import ContentCoding, can_encode
 from flare.compress.decoder import decompress
-from flare.compress.error import Format
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 from flare.http.message.body import Body
 from flare.http.message.request import Request
-from flare.http.message.response import Response, ok
+from flare.http.message.response import Response
 from flare.http.middleware.compress import Compress, shrinks
 from flare.http.middleware.conditional import Conditional
 from flare.http.handler.handler import FnHandler

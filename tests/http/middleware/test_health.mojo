@@ -3,7 +3,7 @@
 from flare.http.middleware.health import Health, Readiness
 from flare.http.handler.ready_switch import ReadySwitch
 from flare.testing.test_client import TestClient
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal
 
 
 def _works() raises:

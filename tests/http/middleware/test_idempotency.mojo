@@ -2,9 +2,8 @@
 (draft-ietf-httpapi-idempotency-key-header)."""
 
 from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
 from flare.http.message.request import Request
-from flare.http.message.response import Response, created, ok, ok_stream
+from flare.http.message.response import Response, ok
 from flare.http.middleware.idempotency import (
     Idempotency,
     IdempotencyConfig,

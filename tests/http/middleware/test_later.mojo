@@ -13,7 +13,7 @@ from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.tracing import Tracing
 from flare.http.handler.state import State
-from flare.http.handler.handler import FnHandler, Handler
+from flare.http.handler.handler import Handler
 from flare.http.handler.later import (
     AnyStep,
     Completion,
@@ -28,12 +28,7 @@ from flare.log.sink import LogFormat, LogSink
 from flare.runtime.worker_loop import WorkerLoop
 from flare.trace.core.tracer import SpanCollector, Tracer
 from std.memory import ArcPointer
-from tests.support.assertions import (
-    assert_equal,
-    assert_false,
-    assert_raises,
-    assert_true,
-)
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 @fieldwise_init

@@ -4,10 +4,9 @@ from flare.http.client.request import ClientRequest
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
-from flare.http.session.session import Session, SessionConfig
+from flare.http.session.session import SessionConfig
 from flare.http.session.signing_keys import SigningKeys
 from flare.http.middleware.sessions import CurrentSession, Sessions
-from flare.http.handler.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.sys.clock import unix_seconds
 from flare.testing.test_client import TestClient

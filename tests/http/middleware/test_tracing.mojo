@@ -8,7 +8,7 @@ from flare.http.message.request import Request, TlsPeer
 from flare.http.message.response import Response, ok, ok_stream
 from flare.http.middleware.tracing import Tracing
 from flare.http.handler.any_handler import AnyHandler
-from flare.http.handler.handler import FnHandler, Handler, Middleware
+from flare.http.handler.handler import FnHandler
 from flare.http.routing.router import Router
 from flare.http.routing.stack import NEXT, stack
 from flare.net.ip import IpAddr
@@ -16,8 +16,6 @@ from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient, whole_body
 from flare.trace.core.propagation import current_span, set_trace_fields
 from flare.http.message.header_map import HeaderMap
-from flare.trace.core.sampler import Sampler
-from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanData, SpanKind
 from flare.trace.core.tracer import SpanCollector, Tracer
 from tests.support.assertions import (

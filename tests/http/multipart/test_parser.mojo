@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.multipart.parser import MultipartLimits, multipart_boundary
 from flare.http.multipart.writer import FilePart, MultipartWriter
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
 from tests.support.multipart_log import MultipartLog, read_in_pieces, read_whole
 

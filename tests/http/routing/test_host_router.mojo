@@ -1,6 +1,5 @@
 """The router by host: which handler a request's host leads to."""
 
-from flare.http.handler.any_handler import Streamed
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request

@@ -15,7 +15,7 @@ from tests.support.assertions import (
     assert_raises,
     assert_true,
 )
-from tests.support.ws_box import open_box, taken
+from tests.support.ws_box import open_box
 from std.memory import ArcPointer
 
 comptime _MAX = 1_000

@@ -2,7 +2,7 @@
 
 from flare.redis.core.any_command import append_command
 from flare.redis.core.command import Command, RedisArg
-from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.core.error import RedisErrorKind
 from tests.support.assertions import (
     assert_equal,
     assert_false,

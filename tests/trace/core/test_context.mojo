@@ -1,11 +1,7 @@
 """W3C Trace Context: traceparent and tracestate."""
 
 from flare.trace.core.context import TraceContext, parse_traceparent
-from flare.trace.core.trace_state import (
-    MEMBER_COUNT_MAX,
-    TRACESTATE_LEN_MAX,
-    TraceStateReader,
-)
+from flare.trace.core.trace_state import TRACESTATE_LEN_MAX, TraceStateReader
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 

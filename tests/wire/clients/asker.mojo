@@ -11,12 +11,10 @@ from flare.http.client import (
     ClientResponse,
     HttpClient,
     JitterSource,
-    OpenResponse,
     OutgoingAttempt,
     RequestBody,
     RetryBudget,
     RetryPolicy,
-    SendResult,
     SharedClient,
 )
 from flare.io import MemoryWriter, Readable

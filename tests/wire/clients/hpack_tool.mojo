@@ -9,7 +9,6 @@ on standard input, an answer a line on standard output.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.http.h2.error import Http2Error
 from flare.http.h2.hpack_decoder import HpackDecoder
 from flare.http.h2.hpack_encoder import HpackEncoder, Indexing
 from tests.vectors.hex_text import hex_of, octets_of

@@ -4,7 +4,6 @@ input, one a line on standard output. Open responses have numbers."""
 from flare.http.client.cached_client import CachedClient
 from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
 from flare.http.client.event_source import EventSource
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import OpenResponse

@@ -6,7 +6,6 @@ from flare.json import JsonValue, JsonWriter, parse
 from flare.redis import (
     Backoff,
     Pipeline,
-    RedisArg,
     RedisClient,
     RedisCluster,
     RedisCommands,

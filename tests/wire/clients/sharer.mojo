@@ -3,7 +3,6 @@ by a line with `ack`; what becomes of each request is a line on standard output
 when it is over."""
 
 from flare.http.client import (
-    AnyHook,
     CancelToken,
     Cancelled,
     ClientConfig,

@@ -14,7 +14,6 @@ from flare.http import (
     EventHub,
     FileServer,
     FnHandler,
-    Handler,
     KnownUsers,
     MetricPair,
     Metrics,

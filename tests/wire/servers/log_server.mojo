@@ -12,9 +12,8 @@ from flare.http import (
     ok,
 )
 from flare.log import Log, LogSettings
-from flare.settings import SettingsError, read_settings
+from flare.settings import read_settings
 from flare.sys.clock import monotonic_ns
-from std.sys import exit
 
 
 struct Settings(Defaultable, Movable):

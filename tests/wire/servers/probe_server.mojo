@@ -6,7 +6,6 @@ are those of `tls_options`.
 
 from flare.http import (
     Handler,
-    HttpServer,
     ReloadHandle,
     Request,
     Response,
@@ -14,7 +13,6 @@ from flare.http import (
     ServerConfig,
     ok,
     ok_html,
-    redirect,
 )
 from flare.net import IpNetwork
 from std.sys import argv

@@ -10,7 +10,6 @@ Each connection sends a small HTTP request and reads to the end. It prints
 text.
 """
 
-from flare.net.socket_addr import SocketAddr
 from flare.tcp.stream import TcpStream
 from flare.tls.config import TlsConfig, TlsIdentity, TlsVersion
 from flare.tls.context import TlsClientContext

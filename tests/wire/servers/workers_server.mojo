@@ -13,7 +13,6 @@ from flare.http import (
     Extracted,
     FnHandler,
     Handler,
-    HttpServer,
     KnownUsers,
     ListenerMode,
     RequestMetrics,

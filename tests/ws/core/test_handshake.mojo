@@ -4,9 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
-from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.method import Method
 from flare.ws.core.deflate import DeflateAgreement
 from flare.ws.core.handshake import (
     ClientHandshake,

@@ -5,7 +5,6 @@ from flare.http.client.connect_context import ConnectContext
 from flare.http.client.pool import Endpoint
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
-from flare.http.message.method import Method
 from flare.net import SocketAddr
 from flare.tls.config import TlsConfig
 from flare.url.url import Url

@@ -4,7 +4,7 @@ Source: RFC 9111 section 5.2, RFC 5861 (stale-while-revalidate, stale-if-error)
 and RFC 8246 (immutable).
 """
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import ascii_lower, trim_whitespace
 from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR
 from flare.bytes.text import Text

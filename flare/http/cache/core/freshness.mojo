@@ -1,6 +1,5 @@
 """Age and freshness of responses (RFC 9111 section 4.2)."""
 
-from flare.bytes.ascii import trim_whitespace
 from flare.bytes.checked import *
 from flare.http.cache.core.cache_control import (
     CacheControl,

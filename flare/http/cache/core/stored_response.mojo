@@ -1,6 +1,5 @@
 """A response that is kept: what it was, how old it is, and when it may be used."""
 
-from flare.bytes.ascii import trim_whitespace
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.cache.core.cache_control import (

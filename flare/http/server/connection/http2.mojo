@@ -42,7 +42,6 @@ from flare.http.server.connection.wait_budget import WAIT_FACTOR
 from flare.http.server.connection.write import write_pending
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
-from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
 comptime _READ_COUNT_MAX = 16

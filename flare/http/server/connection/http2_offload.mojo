@@ -3,7 +3,6 @@ later."""
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from flare.http.message.request import CancelFlag
 from flare.http.message.response import Response
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
@@ -23,7 +22,6 @@ from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job
 from flare.http.server.request_jobs import RequestJobs
 from flare.http.server.worker_state import WorkerState
-from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import unlikely
 
 

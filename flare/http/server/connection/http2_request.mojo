@@ -4,7 +4,6 @@ their head alone, or on another thread.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.text import Text
 from flare.http.h1.error import Rule
 from flare.http.h2.connection_state import Http2Event
 from flare.http.h2.error import ErrorCode
@@ -18,7 +17,6 @@ from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import HeadOnly, RequestPolicy
-from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     BUSY,
@@ -49,8 +47,8 @@ from flare.http.server.connection.stream_task import (
 )
 from flare.http.server.response_lengths import UNKNOWN_LEN
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
-from std.memory import ArcPointer, OwnedPointer
-from std.sys.intrinsics import likely, unlikely
+from std.memory import OwnedPointer
+from std.sys.intrinsics import unlikely
 
 
 def answer_request(

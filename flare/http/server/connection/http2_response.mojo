@@ -40,7 +40,6 @@ from flare.http.server.connection.stream_task import (
 )
 from flare.http.server.connection.write import log_failure, note_origin
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
-from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
 comptime _QUICK_LEN_MAX = 16_384

@@ -6,7 +6,6 @@ from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import write_interim
 from flare.http.message.method import Method
-from flare.http.message.request import CancelFlag
 from flare.http.message.response import Response
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import ClientSide, Connection
@@ -34,7 +33,7 @@ from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job
 from flare.http.server.request_jobs import RequestJobs
 from flare.http.server.worker_state import WorkerState
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import OwnedPointer
 from std.sys.intrinsics import unlikely
 
 

@@ -5,7 +5,6 @@ from flare.bytes.checked import *
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h2.field_section import Http2FieldSection
 from flare.http.message.fields import FieldLine, Fields
-from flare.http.message.method import Method
 from flare.http.message.request import (
     CancelFlag,
     PathParams,
@@ -33,9 +32,6 @@ struct ReceivedRequest(Movable):
         self.section = Http2FieldSection()
         self.content = Buffer(0)
         self.trailers = None
-
-    def is_head(self) -> Bool:
-        return self.section.method == Method.HEAD
 
     def unsafe_request[
         o: ImmOrigin

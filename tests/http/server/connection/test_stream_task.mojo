@@ -1,7 +1,6 @@
 """What a stream of a server waits for, edge by edge, and that a task that is used
 again is as a new one."""
 
-from flare.bytes.buffer import Buffer
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.message.body import Body
 from flare.http.server.connection.body_pipe import BodyPipe

@@ -6,7 +6,7 @@ from app.messages.greeter_pb import (
     HelloReply,
     HelloRequest,
 )
-from flare.grpc import GrpcCall, GrpcCode, GrpcStatus, Replies
+from flare.grpc import GrpcCall, GrpcCode, Replies
 from flare.net import SocketAddr
 from std.testing import assert_equal, assert_true
 
