@@ -19,6 +19,7 @@ from flare.http.h2.stream import (
     StreamState,
     StreamTable,
 )
+from flare.http.h2.update_allowance import UpdateAllowance
 from std.sys.intrinsics import likely
 
 
@@ -178,10 +179,7 @@ struct ConnectionState(Movable):
     """True until the peer has acknowledged ours."""
     var budget: AbuseBudget
     """What of no use the peer may send."""
-    # How many tiny WINDOW_UPDATEs give back what we have sent.
-    var _free_update_count: Int
-    # Up to this stream each has been counted there.
-    var _counted_id: Int
+    var _updates: UpdateAllowance
 
     def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
         self.role = role
@@ -203,8 +201,7 @@ struct ConnectionState(Movable):
         self.has_settings = False
         self.owes_settings_ack = True
         self.budget = AbuseBudget(limits.abuse, now_ms)
-        self._free_update_count = 0
-        self._counted_id = -1 if role.is_server else 1
+        self._updates = UpdateAllowance(-1 if role.is_server else 1)
 
     @no_inline
     def __deinit__(deinit self):
@@ -221,20 +218,17 @@ struct ConnectionState(Movable):
         if length > TINY_LEN or (
             self.send_window > 0 and self.table.at(index).send_window > 0
         ):
-            self._free_update_count += 2
+            self._updates.earn_for_data()
 
     def spend_update(mut self, now_ms: Int) raises Http2Error:
         """Takes a token for a tiny WINDOW_UPDATE that gives nothing back;
         raises if none is left."""
-        # What ends a stream may be short, too: two for each, since numbers go
-        # up by two. That counts none which the peer has left out.
-        var id = self.unskipped_id if self.role.is_server else self.next_id
-        self._free_update_count += id - self._counted_id
-        self._counted_id = id
-        if self._free_update_count > 0:
-            self._free_update_count -= 1
-            return
-        self.spend(now_ms)
+        # A peer that leaves numbers out has no stream that gives anything back.
+        self._updates.earn_for_streams(
+            self.unskipped_id if self.role.is_server else self.next_id
+        )
+        if not self._updates.spend():
+            self.spend(now_ms)
 
     def spend(mut self, now_ms: Int) raises Http2Error:
         """Takes a token for what makes work and has no use; raises if none is
