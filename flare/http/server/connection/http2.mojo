@@ -25,13 +25,15 @@ from flare.http.server.connection.http2_request import (
     take_back_window,
 )
 from flare.http.server.connection.http2_response import (
-    earned_end_ms,
     end_late_tasks,
     send_content,
-    set_send_deadlines,
 )
 from flare.http.server.connection.link_times import LinkWaits
 from flare.http.server.connection.phase import NEVER_MS, NextAction
+from flare.http.server.connection.send_wait import (
+    earned_end_ms,
+    set_send_deadlines,
+)
 from flare.http.server.connection.stream_task import StreamPhase
 from flare.http.server.connection.transport import (
     begin_http2,

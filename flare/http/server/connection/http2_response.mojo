@@ -33,6 +33,7 @@ from flare.http.server.connection.dispatch import (
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.send_order import send_rank
+from flare.http.server.connection.send_wait import earned_end_ms
 from flare.http.server.connection.request_call import Intake
 from flare.http.server.connection.stream_task import (
     StreamPhase,
@@ -532,16 +533,6 @@ def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
     return task.pace.deadline_ms > state.now_ms
 
 
-def earned_end_ms(end_ms: Int, sent_len: Int, state: WorkerState) -> Int:
-    """Puts off until when a client must open a window, by what it has let
-    through since; no more than `write_timeout_ms` from now."""
-    ref config = state.config
-    var earned_ms = 0
-    if config.min_send_rate > 0:
-        earned_ms = sent_len * 1_000 // config.min_send_rate
-    return min(end_ms + earned_ms, state.now_ms + config.write_timeout_ms)
-
-
 @no_inline
 def _log_shut(connection: Connection, id: Int, mut state: WorkerState):
     state.log(
@@ -552,52 +543,3 @@ def _log_shut(connection: Connection, id: Int, mut state: WorkerState):
         .add(": it kept its window shut (write_timeout_ms, min_send_rate)")
         .end()
     )
-
-
-def set_send_deadlines(
-    mut link: Http2Link, has_pending: Bool, state: WorkerState
-):
-    """Sets how long streams may wait for their windows or their sources, and
-    all of them together for the client, if `has_pending`: the socket does not
-    take what was written."""
-    ref config = state.config
-    var waits_for_all = False
-    var waits = has_pending
-    var has_content = has_pending
-    for index in range(len(link.tasks)):
-        ref box = link.tasks.at(index)
-        ref task = box[]
-        if not task.has_response():
-            continue
-        if not task.has_content():
-            var was_shut = task.phase == StreamPhase.SHUT
-            var begins = was_shut or task.pace.deadline_ms == NEVER_MS
-            task.enter[StreamPhase.SENDS]()
-            if begins and task.body.source:
-                task.pace.deadline_ms = task.body.next_ask_ms(state.now_ms)
-            continue
-        has_content = True
-        var slot = link.session.state.table.find(task.id)
-        if slot < 0 or link.session.state.table.at(slot).send_window > 0:
-            # It is not this stream that is waited for.
-            if task.phase == StreamPhase.SHUT:
-                task.pace.pause(state.now_ms)
-            task.pace.deadline_ms = NEVER_MS
-            waits_for_all = True
-            continue
-        waits = True
-        if task.phase != StreamPhase.SHUT:
-            task.enter[StreamPhase.SHUT]()
-            var timeout_ms = config.write_timeout_ms
-            if unlikely(task.is_tunnel and task.body.source):
-                var stall_ms = task.body.source.held()[].stall_timeout_ms()
-                timeout_ms = min(timeout_ms, stall_ms)
-            task.pace.await_window(state.now_ms, timeout_ms)
-        else:
-            task.pace.go_on(state.now_ms)
-    var waits_for_window = waits_for_all and link.session.state.send_window <= 0
-    link.times.await_window(
-        waits_for_window, state.now_ms, config.write_timeout_ms
-    )
-    waits = waits or waits_for_window
-    link.times.total.note_wait(waits, has_content, state.now_ms)
