@@ -24,6 +24,7 @@ from flare.http.server.connection.phase import (
     Phase,
 )
 from flare.http.server.connection.read import on_readable, on_writable
+from flare.http.server.connection.sides import Ending
 from flare.http.server.connection.tls import ServerTls, TlsLink
 from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import has_to_write, on_wake
@@ -238,7 +239,7 @@ struct ServedConnection(Movable):
             return "memory of content is still counted"
         if not self.is_open or not self._connection.http2:
             return ""
-        if self._connection.closes:
+        if self._connection.ending != Ending.OPEN:
             # What still comes is dropped as it is.
             return ""
         ref link = self._connection.http2.value()[]

@@ -235,7 +235,8 @@ struct Worker(Movable):
             return
         if unlikely(event.is_writable and has_to_write(connection)):
             # It counts before the end of the stream does.
-            connection.has_unread |= event.is_readable
+            if event.is_readable:
+                connection.backlog.note_unread()
             action = on_writable(connection, self._state)
         if likely(
             event.is_readable

@@ -25,6 +25,12 @@ from flare.http.server.connection.request_call import (
     RequestCall,
     TurnClock,
 )
+from flare.http.server.connection.sides import (
+    Backlog,
+    ClientSide,
+    Ending,
+    RequestRow,
+)
 from flare.http.server.connection.tls import TlsLink
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -206,26 +212,15 @@ struct RequestState(Movable):
     """Who has it, if it is not answered at once."""
     var content: Optional[OwnedPointer[StreamedContent]]
     """Its content, if a handler elsewhere reads it while it arrives."""
-    var outlasts_end: Bool
-    """True if it stands in a row of requests that came together, or is answered
-    later: a client that ends its side behind it may well wait for the answer."""
-    var has_followers: Bool
-    """True if others of the row stand behind it."""
+    var row: RequestRow
+    """Where it stands among requests that came together."""
 
     def __init__(out self):
         self.parser = None
         self.pending = None
         self.call = RequestCall()
         self.content = None
-        self.outlasts_end = False
-        self.has_followers = False
-
-    def note_row(mut self, has_followers: Bool, has_leaders: Bool = False):
-        """Takes note whether requests that came together with this one stand
-        behind it, or did so before it."""
-        # The one behind the last that has followers is of the row, too.
-        self.outlasts_end = has_followers or has_leaders or self.has_followers
-        self.has_followers = has_followers
+        self.row = RequestRow.ALONE
 
     def take_parser(mut self) -> OwnedPointer[RequestParser]:
         """Takes the part of a request out; there must be one."""
@@ -258,31 +253,6 @@ struct RequestState(Movable):
         self = Self()
 
 
-struct ClientSide(Equatable, TrivialRegisterPassable):
-    """What is known of the direction from a client."""
-
-    var _number: UInt8
-
-    comptime OPEN = ClientSide(0)
-    """More may come."""
-    comptime ENDED = ClientSide(1)
-    """The client has closed its side."""
-    comptime FAILED = ClientSide(2)
-    """The connection has failed, such as by a reset: nobody is there for a
-    response."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
-
-    def ends(mut self, has_failed: Bool):
-        """Takes note of an end; what has failed stays so."""
-        if has_failed:
-            self = Self.FAILED
-        elif self == Self.OPEN:
-            self = Self.ENDED
-
-
 struct Connection(Movable):
     """One client, with as little memory as its state needs.
 
@@ -299,17 +269,14 @@ struct Connection(Movable):
     """What events and timers know the connection by."""
     var phase: Phase
     """What is waited for; `enter` changes it."""
-    var closes: Bool
-    """True if the connection ends when the pending write is sent."""
-    var lingers: Bool
-    """True if the client may not have been read to the end when it closes."""
-    var has_unanswered: Bool
-    """True if its turn was over before all requests in its parser were answered.
-    """
-    var has_unread: Bool
-    """True if octets may wait in the socket that no event will announce."""
     var client: ClientSide
     """What is known of the client's direction."""
+    var backlog: Backlog
+    """What of the client's has come, and was not looked at."""
+    var ending: Ending
+    """Whether and how the connection ends."""
+    # Two lists of the worker, on each of which it may be whether or not it is on
+    # the other.
     var is_ready: Bool
     """True if the connection is on the worker's ready list."""
     var is_woken: Bool
@@ -342,11 +309,9 @@ struct Connection(Movable):
         self.generation = 0
         self.token = 0
         self.phase = Phase.CLOSED
-        self.closes = False
-        self.lingers = False
-        self.has_unanswered = False
-        self.has_unread = False
         self.client = ClientSide.OPEN
+        self.backlog = Backlog.NONE
+        self.ending = Ending.OPEN
         self.is_ready = False
         self.is_woken = False
         self.request_count = 0
@@ -417,7 +382,7 @@ struct Connection(Movable):
         """Begins to wait for the next request, for `timeout_ms` if the
         connection may get so old."""
         self.enter[Event.ALL_ANSWERED]()
-        self.request.has_followers = False
+        self.request.row = RequestRow.ALONE
         self.deadline_ms = now_ms + timeout_ms
         if unlikely(self.deadline_ms > self.retire_ms):
             # The next request may be on its way: it is answered as the last.

@@ -49,6 +49,7 @@ from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import NextAction
+from flare.http.server.connection.sides import Ending
 from flare.http.server.connection.transport import (
     COPIED_BODY_LEN_MAX,
     flush_with_body,
@@ -216,7 +217,7 @@ def answer_by_head(
     if result == NextAction.WAIT:
         parser.skip(rest_len)
     else:
-        connection.lingers = True
+        connection.ending.end(is_unread=True)
     return result
 
 
@@ -252,10 +253,11 @@ def queue_response[
         keeps_alive = keeps_alive and not asks_for_close(response.headers)
     if unlikely(ends_with_close(response, minor_version)):
         keeps_alive = False
-    # A client that was not told of the end before may have sent more.
-    connection.lingers = not keeps_alive and parser.head.framing.keeps_alive(
-        minor_version
-    )
+    if unlikely(
+        not keeps_alive and parser.head.framing.keeps_alive(minor_version)
+    ):
+        # A client that was not told of the end before may have sent more.
+        connection.ending.end(is_unread=True)
     parser.finish()
     var framing = ResponseFraming(is_head, keeps_alive, minor_version)
     if unlikely(state.params[].early_hints.fields.__bool__()):
@@ -276,7 +278,7 @@ def queue_response[
                 is_chunked(response, framing),
             )
             # It may have broken off by now.
-            keeps_alive = keeps_alive and not connection.closes
+            keeps_alive = keeps_alive and connection.ending == Ending.OPEN
         elif likely(len(response.body) <= COPIED_BODY_LEN_MAX):
             state.out.append(response.body.as_bytes())
         else:
@@ -300,7 +302,7 @@ def _switch_protocols(
     body: Body,
 ) -> NextAction:
     """Gives the connection to the protocol that follows 101."""
-    connection.lingers = True
+    connection.ending.end(is_unread=True)
     var is_sound = start_stream(connection, state, body.stream(), False)
     # What came behind the request is the conversation's.
     if is_sound and len(parser.input) > 0:

@@ -34,6 +34,7 @@ from flare.http.server.connection.send_wait import (
     earned_end_ms,
     set_send_deadlines,
 )
+from flare.http.server.connection.sides import Backlog
 from flare.http.server.connection.stream_task import StreamPhase
 from flare.http.server.connection.transport import (
     begin_http2,
@@ -160,7 +161,7 @@ def continue_http2(
         next = action
     if (
         next == NextAction.WAIT
-        and connection.has_unread
+        and connection.backlog != Backlog.NONE
         and not _is_blocked(connection, state)
     ):
         next = NextAction.YIELD
@@ -184,7 +185,7 @@ def _read(
     mut state: WorkerState,
     is_closed: Bool,
 ) -> NextAction:
-    connection.has_unread = False
+    connection.backlog.note_read()
     var action = NextAction.WAIT
     if state.now_ms >= link.deadline_ms:
         action = _on_deadline(connection, link, state)
@@ -207,7 +208,7 @@ def _read(
         if action != NextAction.WAIT:
             break
         if _is_blocked(connection, state):
-            connection.has_unread = True
+            connection.backlog.note_unread()
             break
         input.reserve(1)
         var room = input.spare()
@@ -246,14 +247,14 @@ def _end_round(
         state.out.clear()
         return action
     if action == NextAction.SHUTDOWN:
-        connection.lingers = True
+        connection.ending.end(is_unread=True)
         return action if deliver(connection, state) else NextAction.CLOSE
     if len(input) > 0:
         link.input.append(input.span())
         input.clear()
     if action == NextAction.YIELD:
         # Also if threads get requests before.
-        connection.has_unread = True
+        connection.backlog.note_unread()
     return continue_http2(connection, link, state)
 
 
@@ -293,7 +294,7 @@ def _take_events(
                 return NextAction.CLOSE
             if _is_blocked(connection, state):
                 link.session.let_go(input)
-                connection.has_unread = True
+                connection.backlog.note_unread()
                 return NextAction.WAIT
         if unlikely(len(input) > 0 and state.is_turn_over()):
             link.session.let_go(input)
@@ -483,7 +484,7 @@ def _await(
     ref config = state.config
     var is_blocked = connection.request.pending.__bool__()
     if len(link.tasks) == 0 and link.is_over and not is_blocked:
-        connection.lingers = True
+        connection.ending.end(is_unread=True)
         return NextAction.SHUTDOWN
     # What is not read is not late.
     var is_partial = (

@@ -10,7 +10,7 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.method import Method
-from flare.http.server.connection.connection import ClientSide, Connection
+from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     answer_late,
     answer_overload,
@@ -23,6 +23,7 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
 )
+from flare.http.server.connection.sides import ClientSide, Ending
 from flare.http.server.connection.transport import deliver_last
 from flare.http.server.connection.write import (
     ask_again,
@@ -142,10 +143,10 @@ def begin_shutdown(
     which can destroy the response on its way (RFC 9112 section 9.6). So the own
     direction ends first, and what still comes is read for a while.
     """
-    connection.closes = True
+    connection.ending.end(is_unread=False)
     if connection.request.pending:
         return await_pending(connection, state)
-    if not connection.lingers:
+    if connection.ending != Ending.LINGERS:
         return NextAction.CLOSE
     connection.finish_writing()
     connection.begin[Event.LAST_SENT](

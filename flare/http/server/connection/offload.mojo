@@ -8,7 +8,7 @@ from flare.http.h1.serialiser import write_interim
 from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.server.connection.body_pipe import BodyPipe
-from flare.http.server.connection.connection import ClientSide, Connection
+from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     busy_response,
     queue_rare_response,
@@ -27,6 +27,7 @@ from flare.http.server.connection.request_body import (
     start_content,
     take_content,
 )
+from flare.http.server.connection.sides import Backlog, ClientSide, Ending
 from flare.http.server.connection.transport import deliver
 from flare.http.server.connection.write import await_pending, note_end
 from flare.http.server.handler_pool import HandlerPool
@@ -52,7 +53,8 @@ def offload(
     connection.request.call.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
     # What the socket still has is read when the answer is there.
-    connection.has_unread |= is_late
+    if is_late:
+        connection.backlog.note_unread()
     if box[].head.framing.has_content() and not state.charge(
         connection.request.call.charge, box[].input.capacity()
     ):
@@ -90,7 +92,8 @@ def _answer_busy(
         box[].end_connection()
     var refusal = busy_response(box[], connection, state)
     var action = finish_request(connection, box^, refusal, state)
-    connection.lingers |= is_late
+    if is_late:
+        connection.ending.end(is_unread=True)
     return action
 
 
@@ -107,7 +110,7 @@ def _submit(
     var job = jobs.take_job(token, connection.peer)
     connection.request.call.job = job[].cancel.copy()
     ref request = connection.request
-    request.note_row(box[].has_more())
+    request.row.advance(has_followers=box[].has_more())
     if connection.client != ClientSide.OPEN and (
         not defers or request.has_all_content()
     ):
@@ -147,7 +150,7 @@ def on_event_while_offloaded(
     client has gone."""
     # What is not read now, no other event will announce; reading to the end of
     # what is here takes it back.
-    connection.has_unread = True
+    connection.backlog.note_unread()
     if not connection.request.has_all_content():
         return take_content(connection, state)
     if connection.client != ClientSide.OPEN:
@@ -180,7 +183,8 @@ def on_job_done(
         or end_content(connection, box[], state)
     )
     var action = finish_request(connection, box^, job.response, state)
-    connection.lingers |= is_cut
+    if is_cut:
+        connection.ending.end(is_unread=True)
     if unlikely(connection.request.content.__bool__()):
         return go_on_receiving(connection, action)
     return action
@@ -219,7 +223,7 @@ def finish_request(
         state.give_parser(box^)
         return result
     if result == NextAction.SHUTDOWN:
-        connection.lingers = connection.lingers or len(box[].input) > 0
+        connection.ending.end(is_unread=len(box[].input) > 0)
         state.give_parser(box^)
         connection.request.call.charge = None
         return result if deliver(connection, state) else NextAction.CLOSE
@@ -227,19 +231,19 @@ def finish_request(
         # The rest waits until the client has read this.
         var is_sound = deliver(connection, state)
         connection.request.parser = box^
-        connection.has_unread = True
+        connection.backlog.note_unread()
         return await_pending(
             connection, state
         ) if is_sound else NextAction.CLOSE
     if unlikely(connection.request.content.__bool__()):
         # It went on until now, and all of the response has left.
         if not end_content(connection, box[], state):
-            connection.lingers = True
+            connection.ending.end(is_unread=True)
             state.give_parser(box^)
             return NextAction.SHUTDOWN
     var action = read_requests(connection, box[], state)
     put_back(connection, box^, state, action)
-    if action == NextAction.WAIT and connection.has_unread:
+    if action == NextAction.WAIT and connection.backlog != Backlog.NONE:
         return NextAction.YIELD
     return action
 
@@ -249,7 +253,7 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     it, and did not give it up."""
     if job.stream_id > 0:
         # It looks for the stream itself.
-        return connection.http2.__bool__() and not connection.closes
+        return connection.http2.__bool__() and connection.ending == Ending.OPEN
     if not connection.request.call.job:
         return False
     return connection.request.call.job.held() is job.cancel

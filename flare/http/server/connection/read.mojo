@@ -27,6 +27,7 @@ from flare.http.server.connection.request_body import (
     owes_continue,
     take_content,
 )
+from flare.http.server.connection.sides import Backlog, Ending
 from flare.http.server.connection.transport import (
     TLS_BROKEN,
     deliver,
@@ -62,9 +63,9 @@ def on_readable(
         not connection.request.pending.__bool__(),
         "read while something waits to be sent",
     )
-    connection.has_unread = False
     if unlikely(connection.request.parser.__bool__()):
         return _read_partial(connection, state, is_closed)
+    connection.backlog = Backlog.NONE
     var action = _read(connection, scratch, state, is_closed)
     if likely(scratch.is_idle()):
         return action
@@ -87,12 +88,13 @@ def _read_partial(
 ) -> NextAction:
     """Drives a connection with a part of a request in its own parser."""
     var box = connection.request.take_parser()
-    if unlikely(connection.has_unanswered):
+    if unlikely(connection.backlog == Backlog.UNANSWERED):
         var action = read_requests(connection, box[], state)
         if action != NextAction.WAIT or connection.request.pending:
-            connection.has_unread = True
+            connection.backlog.note_unread()
             put_back(connection, box^, state, action)
             return action
+    connection.backlog = Backlog.NONE
     var missing = box[].missing_len() if box[].is_in_body() else 0
     # Room grows with what has arrived, not with what is announced.
     var arrived = max(len(box[].input), 4_096)
@@ -171,19 +173,22 @@ def _read(
             # HTTP/2 was agreed on just now.
             connection.http2.held()[].input.append(parser.input.span())
             parser.reset()
-            connection.has_unread = True
+            connection.backlog.note_unread()
             return NextAction.YIELD
         var action = read_requests(connection, parser, state)
         if unlikely(action != NextAction.WAIT):
             # Of a request that is answered later the end is known here alone.
-            connection.has_unread = (
+            if (
                 action != NextAction.OFFLOAD
                 or count == room_len
                 or may_have_more
-            )
+            ):
+                connection.backlog.note_unread()
+            else:
+                connection.backlog.note_read()
             return action
         if unlikely(connection.request.pending.__bool__()):
-            connection.has_unread = True
+            connection.backlog.note_unread()
             return NextAction.WAIT
         if likely(count < room_len and not may_have_more):
             return NextAction.WAIT
@@ -204,7 +209,7 @@ def _stop_reading(
     if connection.phase == Phase.STREAMS and (
         count == -EAGAIN or count == -EINTR
     ):
-        connection.has_unread = True
+        connection.backlog.note_unread()
         return NextAction.YIELD
     if count == -EAGAIN:
         if connection.phase == Phase.HANDSHAKE:
@@ -217,7 +222,7 @@ def _stop_reading(
         return NextAction.CLOSE
     ref link = connection.tls.held()[]
     # An alert of the client ends all at once; one of ours has to arrive.
-    connection.lingers = link.is_plain_http or link.tells_why()
+    connection.ending.end(is_unread=link.is_plain_http or link.tells_why())
     if link.is_plain_http:
         var is_head = link.is_plain_head
         connection.drop_tls()
@@ -237,7 +242,7 @@ def read_requests(
     no pending write."""
     var keeps_alive = True
     var count_before = connection.request_count
-    connection.has_unanswered = False
+    connection.backlog.begin_answering()
     while keeps_alive:
         var progress: Progress
         try:
@@ -248,7 +253,7 @@ def read_requests(
             if begins_http2(connection, parser, state):
                 return NextAction.YIELD
             answer_error(parser, connection, state, error)
-            connection.lingers = True
+            connection.ending.end(is_unread=True)
             keeps_alive = False
             break
         var result: NextAction
@@ -284,18 +289,19 @@ def read_requests(
             if not deliver(connection, state):
                 return NextAction.CLOSE
         if unlikely(connection.request.pending.__bool__()):
-            connection.request.note_row(
-                not parser.is_idle(),
-                connection.request_count - count_before > 1,
+            connection.request.row.advance(
+                has_followers=not parser.is_idle(),
+                has_leaders=connection.request_count - count_before > 1,
             )
             break
         if unlikely(_gives_way(connection, parser, state)):
-            connection.has_unanswered = keeps_alive
+            if keeps_alive:
+                connection.backlog.leave_unanswered()
             break
     if unlikely(not deliver(connection, state)):
         return NextAction.CLOSE
     if unlikely(not keeps_alive):
-        connection.lingers = connection.lingers or len(parser.input) > 0
+        connection.ending.end(is_unread=len(parser.input) > 0)
         return NextAction.SHUTDOWN
     var next = _await_next(connection, parser, state)
     return NextAction.YIELD if _has_to_go_on(connection, next) else next
@@ -319,7 +325,7 @@ def _has_to_go_on(connection: Connection, action: NextAction) -> Bool:
     """Tells whether requests that are here are answered in the next turn, and
     wait for nothing else."""
     return (
-        connection.has_unanswered
+        connection.backlog == Backlog.UNANSWERED
         and action == NextAction.WAIT
         and not connection.request.pending
     )
@@ -409,7 +415,7 @@ def on_writable(
 ) -> NextAction:
     """Goes on with a connection whose client takes octets again; YIELD if it
     should be read again."""
-    if connection.http2 and not connection.closes:
+    if connection.http2 and connection.ending == Ending.OPEN:
         return on_writable_http2(connection, state)
     if connection.request.content:
         if not connection.request.goes_both_ways():
@@ -423,7 +429,7 @@ def on_writable(
         return NextAction.CLOSE
     if connection.request.pending:
         return await_pending(connection, state)
-    if connection.closes:
+    if connection.ending != Ending.OPEN:
         return NextAction.SHUTDOWN
     if connection.request.parser:
         var box = connection.request.take_parser()
@@ -431,7 +437,7 @@ def on_writable(
         put_back(connection, box^, state, action)
         if action != NextAction.WAIT or connection.request.pending:
             return action
-    if connection.has_unread:
+    if connection.backlog != Backlog.NONE:
         return NextAction.YIELD
     var was_sending = (
         connection.phase == Phase.WRITE or connection.phase == Phase.SOURCE

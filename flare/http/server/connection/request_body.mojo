@@ -27,7 +27,6 @@ from flare.http.message.body_reader import BodyError, owned_fields
 from flare.http.message.request import CancelFlag
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import (
-    ClientSide,
     Connection,
     StreamedContent,
 )
@@ -42,6 +41,7 @@ from flare.http.server.connection.request_call import (
     Intake,
     RequestCall,
 )
+from flare.http.server.connection.sides import Backlog, ClientSide, Ending
 from flare.http.server.connection.transport import (
     deliver,
     deliver_last,
@@ -193,7 +193,7 @@ def _receive(
         if count == -EINTR:
             continue
         if count == -EAGAIN:
-            connection.has_unread = False
+            connection.backlog.note_read()
             return NextAction.WAIT
         if count <= 0:
             return NextAction.CLOSE
@@ -304,7 +304,8 @@ def go_on_receiving(
     # What happens to the connection is looked at by `on_writable`, as long as
     # there is a flag of a handler.
     connection.request.call.job = ArcPointer(CancelFlag())
-    connection.closes = connection.closes or action == NextAction.SHUTDOWN
+    if action == NextAction.SHUTDOWN:
+        connection.ending.end(is_unread=False)
     return NextAction.YIELD
 
 
@@ -314,8 +315,8 @@ def drive_both_ways(
 ) -> NextAction:
     """Sends what there is of a response, and receives what there is of the
     content that goes on behind its head. When all of the response is sent, the
-    content is dropped: then `request.content` is empty, and `closes` says
-    whether the connection has to end with it."""
+    content is dropped: then `request.content` is empty, and `ending`
+    says whether the connection has to end with it."""
     if not write_pending(connection, state):
         return NextAction.CLOSE
     if not connection.request.pending:
@@ -337,7 +338,7 @@ def drive_both_ways(
         connection.request.end_content()
         return NextAction.CLOSE
     var has_more = (
-        connection.has_unread
+        connection.backlog != Backlog.NONE
         and not box[].is_paused
         and not connection.request.has_all_content()
     )
@@ -354,13 +355,13 @@ def _receive_on(
     mut state: WorkerState,
 ) -> Bool:
     """Receives what there is room for in the window; False if the content is
-    broken, or the client has gone. `has_unread` says if there is more."""
+    broken, or the client has gone. `backlog` says if there is more."""
     if content.is_paused:
         content.is_paused = connection.request.call.pipe.held().owes_ring()
     if connection.client == ClientSide.FAILED:
         return False
     var may_have_more = connection.client != ClientSide.OPEN
-    connection.has_unread = True
+    connection.backlog.note_unread()
     for _ in range(_READ_COUNT_MAX):
         try:
             _hand_on(connection.request.call, content, state.limits)
@@ -382,7 +383,7 @@ def _receive_on(
         if count == -EINTR:
             continue
         if count == -EAGAIN:
-            connection.has_unread = False
+            connection.backlog.note_read()
             return True
         if count <= 0:
             return False
@@ -393,13 +394,11 @@ def _receive_on(
 def _end_both_ways(mut connection: Connection, mut state: WorkerState):
     """Ends content that has gone on until all of the response was sent."""
     connection.request.call.job = None
-    if connection.closes or not connection.request.parser:
-        connection.closes = True
-        connection.lingers = True
+    if connection.ending != Ending.OPEN or not connection.request.parser:
+        connection.ending.end(is_unread=True)
         connection.request.cancel()
         return
     var box = connection.request.take_parser()
     if not end_content(connection, box[], state):
-        connection.closes = True
-        connection.lingers = True
+        connection.ending.end(is_unread=True)
     connection.request.parser = box^

@@ -145,7 +145,7 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
         connection.tls.held()[].unsent.append(state.tls_output.span())
         if not connection.request.pending:
             connection.request.pending = OwnedPointer(PendingWrite())
-        connection.has_unread = True
+        connection.backlog.note_unread()
     # If the connection is broken, the next read says so.
     state.tls_output.clear()
 
@@ -213,7 +213,7 @@ def deliver_last(
 ) -> NextAction:
     """Sends the last response of a connection, whose client may not have been
     read to the end. Returns SHUTDOWN, or CLOSE if the connection is broken."""
-    connection.lingers = True
+    connection.ending.end(is_unread=True)
     if deliver(connection, state):
         return NextAction.SHUTDOWN
     return NextAction.CLOSE

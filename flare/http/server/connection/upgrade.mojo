@@ -44,7 +44,7 @@ def read_upgraded(
     ref connection = connection_at[]
     ref state = state_at[]
     ref input = scratch_at[].input
-    connection.has_unread = True
+    connection.backlog.note_unread()
     if unlikely(not connection.request.pending.held()[].body.listens()):
         return await_pending(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
@@ -64,7 +64,7 @@ def read_upgraded(
             if count == -EINTR:
                 continue
             if count == -EAGAIN:
-                connection.has_unread = False
+                connection.backlog.note_read()
                 return await_pending(connection, state)
             if count < 0 or not _hears_end(connection):
                 return NextAction.CLOSE
@@ -82,7 +82,7 @@ def read_upgraded(
         if unlikely(not body.listens()):
             return await_pending(connection, state)
         if count < room_len and not may_have_more and is_taken(connection):
-            connection.has_unread = False
+            connection.backlog.note_read()
             if likely(body.state == BodyState.WAITING):
                 return await_source(connection, state)
             return await_pending(connection, state)
@@ -95,7 +95,9 @@ def read_upgraded(
 def _hears_end(mut connection: Connection) -> Bool:
     """Tells a conversation that its client has ended its side; False if it ends,
     too."""
-    connection.has_unread = False
+    connection.backlog.note_read()
     ref body = connection.request.pending.held()[].body
-    connection.request.outlasts_end = body.end_input() == BodyState.READY
-    return connection.request.outlasts_end
+    if body.end_input() != BodyState.READY:
+        return False
+    connection.request.row.outlast_end()
+    return True

@@ -9,7 +9,6 @@ from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.message.body import BodyStream
 from flare.http.server.connection.connection import (
-    ClientSide,
     Connection,
     PendingWrite,
 )
@@ -19,6 +18,7 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
 )
+from flare.http.server.connection.sides import Backlog, ClientSide
 from flare.http.server.connection.transport import tls_write_pending
 from flare.http.server.worker_state import WorkerState
 from flare.net.socket_addr import SocketAddr
@@ -130,7 +130,11 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     whose source has nothing more yet."""
     ref body = connection.request.pending.held()[].body
     ref source = body.source.held()[]
-    if connection.has_unread and source.listens() and not source.is_full():
+    if (
+        connection.backlog != Backlog.NONE
+        and source.listens()
+        and not source.is_full()
+    ):
         return NextAction.YIELD
     var ask_ms = body.next_ask_ms(state.now_ms)
     if unlikely(connection.client != ClientSide.OPEN) and has_left(connection):
@@ -153,8 +157,8 @@ def note_end(mut connection: Connection, state: WorkerState):
     ref request = connection.request
     if not request.call.policy.defers:
         return request.call.job.held()[].set()
-    if not request.outlasts_end:
-        request.outlasts_end = True
+    if not request.row.outlasts_end():
+        request.row.outlast_end()
         var end_ms = state.now_ms + _HALF_CLOSED_MS
         connection.deadline_ms = min(connection.deadline_ms, end_ms)
     if has_left(connection):
@@ -179,7 +183,7 @@ def has_left(mut connection: Connection) -> Bool:
     var count = connection.socket.peek(Span(octet))
     if count < 0 and count != -EAGAIN and count != -EINTR:
         return True
-    if connection.request.outlasts_end or _has_to_hear(connection):
+    if connection.request.row.outlasts_end() or _has_to_hear(connection):
         return False
     # Over TLS it may be no more than a goodbye.
     return count <= 0 or connection.tls.__bool__()
@@ -435,8 +439,7 @@ def _break_off(mut connection: Connection) -> Bool:
     pending.body = OutgoingBody()
     if connection.tls:
         connection.tls.held()[].breaks_off = True
-    connection.closes = True
-    connection.lingers = True
+    connection.ending.end(is_unread=True)
     return True
 
 

@@ -3,12 +3,12 @@ are used again."""
 
 from flare.http.message.body import Body
 from flare.http.server.connection.connection import (
-    ClientSide,
     Connection,
     PendingWrite,
     WritePace,
 )
 from flare.http.server.connection.phase import Event, NEVER_MS, Phase
+from flare.http.server.connection.sides import Backlog, ClientSide, Ending
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -47,23 +47,23 @@ def _check(pending: PendingWrite, row: _Row) raises:
 def test_a_row_of_requests_is_known_at_each_of_them() raises:
     var connection = Connection()
     ref request = connection.request
-    request.note_row(False)
-    assert_false(request.outlasts_end, "alone")
-    request.note_row(True)
-    assert_true(request.outlasts_end, "the first of three")
-    request.note_row(True)
-    assert_true(request.outlasts_end, "the second")
-    request.note_row(False)
-    assert_true(request.outlasts_end, "the last")
-    request.note_row(False)
-    assert_false(request.outlasts_end, "alone behind them")
-    request.note_row(False, has_leaders=True)
-    assert_true(request.outlasts_end, "behind what was answered at once")
+    request.row.advance(has_followers=False)
+    assert_false(request.row.outlasts_end(), "alone")
+    request.row.advance(has_followers=True)
+    assert_true(request.row.outlasts_end(), "the first of three")
+    request.row.advance(has_followers=True)
+    assert_true(request.row.outlasts_end(), "the second")
+    request.row.advance(has_followers=False)
+    assert_true(request.row.outlasts_end(), "the last")
+    request.row.advance(has_followers=False)
+    assert_false(request.row.outlasts_end(), "alone behind them")
+    request.row.advance(has_followers=False, has_leaders=True)
+    assert_true(request.row.outlasts_end(), "behind what was answered at once")
     connection.enter[Event.ACCEPTED]()
-    request.note_row(True)
+    request.row.advance(has_followers=True)
     connection.begin_idling(0, 1)
-    request.note_row(False)
-    assert_false(request.outlasts_end, "all were answered before")
+    request.row.advance(has_followers=False)
+    assert_false(request.row.outlasts_end(), "all were answered before")
 
 
 def test_an_empty_tail() raises:
@@ -118,41 +118,27 @@ def test_a_queue_that_seems_to_grow_takes_nothing_back() raises:
     assert_equal(pace.earn_ms(1_000, 1_000), 500)
 
 
-def test_an_end_of_the_client_stays() raises:
-    var side = ClientSide.OPEN
-    side.ends(False)
-    assert_true(side == ClientSide.ENDED)
-    side.ends(True)
-    assert_true(side == ClientSide.FAILED)
-    side.ends(False)
-    assert_true(side == ClientSide.FAILED)
-
-
 def test_a_slot_is_used_again_as_new() raises:
     var connection = Connection()
     connection.generation = 4
-    connection.closes = True
-    connection.lingers = True
-    connection.has_unread = True
-    connection.has_unanswered = True
+    connection.ending.end(is_unread=True)
+    connection.backlog.leave_unanswered()
     connection.is_ready = True
     connection.is_woken = True
     connection.client = ClientSide.FAILED
     connection.request_count = 9
     connection.deadline_ms = 7
-    connection.request.outlasts_end = True
+    connection.request.row.outlast_end()
     connection.open(RawSocket(owned=-1), SocketAddr.any(7))
     # Its events are told apart from those of the one before.
     assert_equal(connection.generation, 4)
     assert_true(connection.phase == Phase.HEAD)
-    assert_false(connection.closes)
-    assert_false(connection.lingers)
-    assert_false(connection.has_unread)
-    assert_false(connection.has_unanswered)
+    assert_true(connection.ending == Ending.OPEN)
+    assert_true(connection.backlog == Backlog.NONE)
     assert_false(connection.is_ready)
     assert_false(connection.is_woken)
     assert_true(connection.client == ClientSide.OPEN)
     assert_equal(connection.request_count, 0)
     assert_equal(connection.deadline_ms, NEVER_MS)
-    assert_false(connection.request.outlasts_end)
+    assert_false(connection.request.row.outlasts_end())
     assert_equal(Int(connection.peer.port), 7)

@@ -1,0 +1,149 @@
+"""What is known of both sides of a connection, beside its phase: each is a machine
+of a few states, whose methods are its events."""
+
+from std.sys.intrinsics import unlikely
+
+
+struct ClientSide(Equatable, TrivialRegisterPassable):
+    """What is known of the direction from a client."""
+
+    var _number: UInt8
+
+    comptime OPEN = ClientSide(0)
+    """More may come."""
+    comptime ENDED = ClientSide(1)
+    """The client has closed its side."""
+    comptime FAILED = ClientSide(2)
+    """The connection has failed, such as by a reset: nobody is there for a
+    response."""
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    def ends(mut self, has_failed: Bool):
+        """Takes note of an end; what has failed stays so."""
+        if has_failed:
+            self = Self.FAILED
+        elif self == Self.OPEN:
+            self = Self.ENDED
+
+
+struct Backlog(Equatable, TrivialRegisterPassable):
+    """What has come from a client, and was not looked at."""
+
+    var _number: UInt8
+
+    comptime NONE = Backlog(0)
+    """Nothing, but for what an event will announce."""
+    comptime UNREAD = Backlog(1)
+    """Octets may wait in the socket that no event will announce."""
+    comptime UNANSWERED = Backlog(2)
+    """Requests wait in the connection's parser, whose turn was over before all
+    were answered. The socket is read behind them in any case."""
+
+    comptime COUNT = 3
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    @always_inline
+    def note_unread(mut self):
+        """Octets may wait in the socket."""
+        if self == Self.NONE:
+            self = Self.UNREAD
+
+    @always_inline
+    def note_read(mut self):
+        """The socket was read until it had no more."""
+        if self == Self.UNREAD:
+            self = Self.NONE
+
+    @always_inline
+    def leave_unanswered(mut self):
+        """The turn is over, and requests wait in the parser."""
+        self = Self.UNANSWERED
+
+    @always_inline
+    def begin_answering(mut self):
+        """All requests of the parser are answered from here on; what is behind
+        them is still in the socket."""
+        if unlikely(self == Self.UNANSWERED):
+            self = Self.UNREAD
+
+
+struct Ending(Equatable, TrivialRegisterPassable):
+    """Whether and how we end a connection; it never goes on again."""
+
+    var _number: UInt8
+
+    comptime OPEN = Ending(0)
+    """Further requests are answered."""
+    comptime CLOSES = Ending(1)
+    """It is closed when the pending write is sent: the client has been read to
+    the end."""
+    comptime LINGERS = Ending(2)
+    """It ends when the pending write is sent; the client may not have been read
+    to the end, and what still comes is read for a while (RFC 9112 section 9.6).
+    """
+
+    comptime COUNT = 3
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    @always_inline
+    def end(mut self, is_unread: Bool):
+        """The last response is decided on; `is_unread` if the client may not
+        have been read to the end."""
+        if is_unread:
+            self = Self.LINGERS
+        elif self == Self.OPEN:
+            self = Self.CLOSES
+
+
+struct RequestRow(Equatable, TrivialRegisterPassable):
+    """Where a request stands among those that came together.
+
+    A client that ends its side behind its last request may wait for the answer,
+    and one that leaves does the same; who leaves has seldom sent more than one.
+    """
+
+    var _number: UInt8
+
+    comptime ALONE = RequestRow(0)
+    """No other came with it."""
+    comptime LAST = RequestRow(1)
+    """It ends a row, or is answered later: a client that ends its side behind it
+    may well wait."""
+    comptime FOLLOWED = RequestRow(2)
+    """Others of the row stand behind it."""
+
+    comptime COUNT = 3
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    def advance(mut self, has_followers: Bool, has_leaders: Bool = False):
+        """It is the next request's turn, behind which others stand, or before
+        which others were answered in the same turn."""
+        if has_followers:
+            self = Self.FOLLOWED
+        elif has_leaders or self == Self.FOLLOWED:
+            # The one behind the last that has followers is of the row, too.
+            self = Self.LAST
+        else:
+            self = Self.ALONE
+
+    def outlast_end(mut self):
+        """Its answer is waited for although the client has ended its side."""
+        if self == Self.ALONE:
+            self = Self.LAST
+
+    def outlasts_end(self) -> Bool:
+        """Tells whether a client that ends its side may well wait for the
+        answer."""
+        return self != Self.ALONE
