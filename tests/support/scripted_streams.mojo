@@ -19,6 +19,7 @@ from flare.http.h2.frame import (
 from flare.http.h2.hpack_encoder import Indexing
 from flare.http.h2.session import Http2Session
 from flare.http.h2.settings import SettingId
+from flare.http.h2.stream import StreamContent
 from flare.ws.core.frame import (
     FrameHeader as WsFrameHeader,
     MaskingKey,
@@ -132,7 +133,7 @@ struct ScriptedStreams(Movable):
         if method == "CONNECT":
             stream.ends = False
             ref table = self.session.state.table
-            table.at(table.find(id)).is_tunnel = True
+            table.at(table.find(id)).expects = StreamContent.TUNNEL
         elif method == "POST":
             for index in range(size):
                 stream.upload.append(UInt8((index * 7 + id) & 255))

@@ -34,6 +34,7 @@ from flare.http.h2.error import ErrorCode, Http2Error
 from flare.http.h2.frame import write_ping
 from flare.http.h2.message_fields import add_fields
 from flare.http.h2.session import Http2Session
+from flare.http.h2.stream import StreamContent
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR
@@ -285,9 +286,9 @@ struct Http2Link(Movable):
             return None
         if is_head or is_tunnel:
             ref table = self.session.state.table
-            ref stream = table.at(table.find(id))
-            stream.expects_no_content = is_head
-            stream.is_tunnel = is_tunnel
+            table.at(
+                table.find(id)
+            ).expects = StreamContent.NONE if is_head else StreamContent.TUNNEL
         self.fields.encode(self.session)
         self.session.end_block(self._output, id, ends)
         var flight = ArcPointer(Http2Flight(id, owner, coarse_monotonic_ms()))

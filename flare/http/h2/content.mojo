@@ -9,7 +9,7 @@ from flare.http.h2.connection_state import (
 )
 from flare.http.h2.error import Http2Error, Http2Rule
 from flare.http.h2.frame import FRAME_HEADER_LEN, Flags, FrameHeader
-from flare.http.h2.stream import StreamState
+from flare.http.h2.stream import StreamContent, StreamState
 from std.sys.intrinsics import likely, unlikely
 
 comptime _TINY_LEN = 4
@@ -159,7 +159,9 @@ def _makes_work(
         return False
     if length == 0:
         return True
-    return not (stream.is_tunnel or stream.was_cut or follows_cut)
+    return not (
+        stream.expects == StreamContent.TUNNEL or stream.was_cut or follows_cut
+    )
 
 
 def _check(
@@ -185,6 +187,6 @@ def _check(
         stream.missing_len -= length
         if stream.missing_len < 0 or (ends and stream.missing_len > 0):
             raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
-    elif stream.expects_no_content and length > 0:
+    elif stream.expects == StreamContent.NONE and length > 0:
         raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
     return index

@@ -60,12 +60,33 @@ from flare.http.h2.settings import (
     setting_id,
     setting_value,
 )
-from flare.http.h2.stream import StreamEvent, StreamState
+from flare.http.h2.stream import StreamContent, StreamEvent, StreamState
 from std.sys.intrinsics import likely, unlikely
 
 comptime FIELD_BLOCK_LEN_MAX = 40_000
 """Longest field block that is collected, in bytes; decoded, even of the shortest
 codes, its offsets still have 16 bits."""
+
+
+struct _FieldBlock(Movable):
+    """The field block that is being collected, if there is one."""
+
+    var stream_id: Int
+    """Whose it is; 0 if there is none."""
+    var octets: Buffer
+    var ends: Bool
+    """True if its stream ends with it."""
+    var depends_on_itself: Bool
+    """True if its stream has itself for a parent."""
+    var frame_count: Int
+    """How many CONTINUATION frames have come."""
+
+    def __init__(out self):
+        self.stream_id = 0
+        self.octets = Buffer(0)
+        self.ends = False
+        self.depends_on_itself = False
+        self.frame_count = 0
 
 
 struct Http2Session(Movable):
@@ -91,12 +112,7 @@ struct Http2Session(Movable):
     none if the RESET is the peer's."""
     var _decoder: HpackDecoder
     var _has_preface: Bool
-    # The field block that is being collected.
-    var _block: Buffer
-    var _block_stream: Int
-    var _block_ends: Bool
-    var _block_count: Int
-    var _block_depends_on_itself: Bool
+    var _block: _FieldBlock
 
     def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
         """Makes one side of a new connection.
@@ -115,11 +131,7 @@ struct Http2Session(Movable):
         self.broken_rule = None
         self._decoder = HpackDecoder()
         self._has_preface = not role.is_server
-        self._block = Buffer(0)
-        self._block_stream = 0
-        self._block_ends = False
-        self._block_count = 0
-        self._block_depends_on_itself = False
+        self._block = _FieldBlock()
         self.fields = Buffer(0)
 
     @no_inline
@@ -208,7 +220,7 @@ struct Http2Session(Movable):
                 event = self._end_stream_for(error, out, now_ms)
             if not is_data:
                 input.consume(length)
-            if self._block_stream == 0:
+            if self._block.stream_id == 0:
                 self.frame_count += 1
             if event.kind != EventKind.NEEDS_OCTETS:
                 return event
@@ -247,7 +259,7 @@ struct Http2Session(Movable):
         Returns:
             True if the next frame has to continue it.
         """
-        return self._block_stream != 0
+        return self._block.stream_id != 0
 
     def _take_preface(mut self, mut input: Buffer) raises Http2Error -> Bool:
         """Takes the client's preface; False if a part is missing."""
@@ -265,9 +277,9 @@ struct Http2Session(Movable):
         """Checks what holds for all frames."""
         if unlikely(header.payload_len > self.state.local.max_frame_size):
             raise Http2Error(Http2Rule.FRAME_LEN, 0)
-        if unlikely(self._block_stream != 0):
+        if unlikely(self._block.stream_id != 0):
             if header.type != FrameType.CONTINUATION or (
-                header.stream_id != self._block_stream
+                header.stream_id != self._block.stream_id
             ):
                 raise Http2Error(Http2Rule.EXPECTED_CONTINUATION, 0)
         elif unlikely(not self.state.has_settings):
@@ -343,14 +355,14 @@ struct Http2Session(Movable):
         if id == 0:
             raise Http2Error(Http2Rule.ON_STREAM_0, 0)
         var part = unpadded(header, payload)
-        self._block_depends_on_itself = False
+        self._block.depends_on_itself = False
         if unlikely(header.has(Flags.PRIORITY)):
             if part.length < PRIORITY_FIELDS_LEN:
                 if len(payload) - part.offset < PRIORITY_FIELDS_LEN:
                     raise Http2Error(Http2Rule.PAYLOAD_LEN, 0)
                 raise Http2Error(Http2Rule.PADDING, 0)
             var parent = read_u31(payload, part.offset)
-            self._block_depends_on_itself = parent == id
+            self._block.depends_on_itself = parent == id
             part.offset += PRIORITY_FIELDS_LEN
             part.length -= PRIORITY_FIELDS_LEN
         var block = payload.between(part.offset, part.offset + part.length)
@@ -360,34 +372,34 @@ struct Http2Session(Movable):
             self.state.begin_peer_stream(id)
             if id <= self.state.goaway_id:
                 self.state.add_stream(id)
-        self._block_ends = header.has(Flags.END_STREAM)
+        self._block.ends = header.has(Flags.END_STREAM)
         if unlikely(not header.has(Flags.END_HEADERS)):
-            self._block.clear()
-            self._block.append(block)
-            self._block_stream = id
-            self._block_count = 0
+            self._block.octets.clear()
+            self._block.octets.append(block)
+            self._block.stream_id = id
+            self._block.frame_count = 0
             return Http2Event(EventKind.NEEDS_OCTETS)
         return self._take_block(id, block, now_ms)
 
     def _take_continuation(
         mut self, header: FrameHeader, payload: Span[UInt8, _], now_ms: Int
     ) raises Http2Error -> Http2Event:
-        if self._block_stream == 0:
+        if self._block.stream_id == 0:
             raise Http2Error(Http2Rule.UNEXPECTED_CONTINUATION, 0)
-        self._block_count += 1
-        if self._block_count > self.state.limits.continuation_count_max:
+        self._block.frame_count += 1
+        if self._block.frame_count > self.state.limits.continuation_count_max:
             raise Http2Error(Http2Rule.CALM, 0)
         if len(payload) == 0:
             self.state.spend(now_ms)
-        if len(self._block) + len(payload) > FIELD_BLOCK_LEN_MAX:
+        if len(self._block.octets) + len(payload) > FIELD_BLOCK_LEN_MAX:
             raise Http2Error(Http2Rule.FIELD_BLOCK_LEN, 0)
-        self._block.append(payload)
+        self._block.octets.append(payload)
         if not header.has(Flags.END_HEADERS):
             return Http2Event(EventKind.NEEDS_OCTETS)
-        var id = self._block_stream
-        self._block_stream = 0
+        var id = self._block.stream_id
+        self._block.stream_id = 0
         var block = Buffer(0)
-        swap(block, self._block)
+        swap(block, self._block.octets)
         return self._take_block(id, block.span(), now_ms)
 
     def _take_block(
@@ -402,10 +414,10 @@ struct Http2Session(Movable):
             self.state.check_closed(id, 0)
             self.state.spend(now_ms)
             return Http2Event(EventKind.NEEDS_OCTETS)
-        var ends = self._block_ends
+        var ends = self._block.ends
         if self.state.table.at(index).state == StreamState.HALF_CLOSED_REMOTE:
             raise Http2Error(Http2Rule.HALF_CLOSED_STREAM, id)
-        if unlikely(self._block_depends_on_itself):
+        if unlikely(self._block.depends_on_itself):
             raise Http2Error(Http2Rule.SELF_DEPENDENCY, id)
         if self.state.table.at(index).has_head:
             return self._take_trailers(index, ends)
@@ -444,16 +456,13 @@ struct Http2Session(Movable):
                 # There may be any number of them.
                 self.state.spend(now_ms)
                 return Http2Event(EventKind.HEADERS, id)
-            if stream.is_tunnel and status < 300:
+            stream.expects.note_status(status)
+            if stream.expects == StreamContent.TUNNEL:
                 # It opens the tunnel, whatever its content-length says (RFC
                 # 9110 section 9.3.6).
                 self.section.content_length = -1
-            elif status == 204 or status == 304:
-                stream.expects_no_content = True
-            if status >= 300:
-                stream.is_tunnel = False
         stream.has_head = True
-        if not stream.expects_no_content:
+        if stream.expects != StreamContent.NONE:
             stream.missing_len = self.section.content_length
         if self.section.has_priority():
             stream.priority = self.section.priority()
@@ -470,7 +479,7 @@ struct Http2Session(Movable):
     ) raises Http2Error -> Http2Event:
         ref stream = self.state.table.at(index)
         var id = stream.id
-        if unlikely(stream.is_tunnel):
+        if unlikely(stream.expects == StreamContent.TUNNEL):
             raise Http2Error(Http2Rule.TUNNEL, id)
         if not ends:
             raise Http2Error(Http2Rule.TRAILERS, id)

@@ -90,18 +90,45 @@ def happens(state: StreamState, event: StreamEvent) -> Bool:
     return _TABLE.as_bytes().unsafe_get(index) != 46
 
 
+struct StreamContent(Equatable, TrivialRegisterPassable):
+    """What may stand behind the head of the peer's message."""
+
+    var number: UInt8
+
+    comptime ANY = StreamContent(0)
+    """Content, as long as its content-length says."""
+    comptime NONE = StreamContent(1)
+    """No content, whatever its content-length says: it answers HEAD, or its
+    status has none."""
+    comptime TUNNEL = StreamContent(2)
+    """Nothing but octets of a tunnel: it is a CONNECT of ours that the peer has
+    not refused (section 8.5)."""
+
+    comptime COUNT = 3
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def note_status(mut self, status: Int):
+        """Takes note of the status of the final response (RFC 9110 sections
+        9.3.6 and 6.4.1)."""
+        if self == Self.TUNNEL and status < 300:
+            return
+        if status == 204 or status == 304:
+            self = Self.NONE
+        elif self == Self.TUNNEL:
+            self = Self.ANY
+
+
 struct Http2Stream(ImplicitlyCopyable):
 
     var id: Int
     var state: StreamState
     var has_head: Bool
     """True if the final header section of the peer has come."""
-    var expects_no_content: Bool
-    """True if what the peer sends has no content, whatever its content-length
-    says: it answers HEAD, or its status has none."""
-    var is_tunnel: Bool
-    """True if it is a CONNECT of ours that the peer has not refused: behind the
-    response comes nothing but octets of the tunnel (section 8.5)."""
+    var expects: StreamContent
+    """What may stand behind that."""
     var send_window: Int
     """How much we may send, in bytes; may be negative (section 6.9.2)."""
     var receive_window: Int
@@ -126,8 +153,7 @@ struct Http2Stream(ImplicitlyCopyable):
         self.id = id
         self.state = StreamState.IDLE
         self.has_head = False
-        self.expects_no_content = False
-        self.is_tunnel = False
+        self.expects = StreamContent.ANY
         self.send_window = send_window
         self.receive_window = receive_window
         self.receive_window_max = receive_window

@@ -4,6 +4,7 @@ number in angle brackets is the rule of `Http2Rule` that ended the connection.
 
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode, Http2Rule
+from flare.http.h2.stream import StreamContent
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import FrameRow, SessionRow, run_rows
@@ -294,7 +295,7 @@ def _through_a_tunnel(frames: List[FrameRow]) raises -> Tuple[String, String]:
     var log = Http2Log(Http2Role.CLIENT, Http2Limits())
     var id = log.open(ends=False)
     ref table = log.session.state.table
-    table.at(table.find(id)).is_tunnel = True
+    table.at(table.find(id)).expects = StreamContent.TUNNEL
     log.out.clear()
     var octets = Frames(has_preface=False)
     octets.add(4, 0, 0, "")

@@ -2,6 +2,7 @@
 
 from flare.http.h2.stream import (
     Http2Stream,
+    StreamContent,
     StreamEvent,
     StreamState,
     StreamTable,
@@ -140,3 +141,39 @@ def test_a_table_and_a_list() raises:
                 if index >= 0:
                     assert_equal(table.at(index).send_window, id // 2)
             assert_equal(table.was_reset(step), step in resets)
+
+
+@fieldwise_init
+struct _StatusRow(Copyable):
+    var before: StreamContent
+    var status: Int
+    var after: StreamContent
+    var rule: StaticString
+
+
+def test_what_follows_each_status() raises:
+    comptime C = StreamContent
+    var rows: List[_StatusRow] = [
+        _StatusRow(C.ANY, 200, C.ANY, "9110-6.4.1 content"),
+        _StatusRow(C.ANY, 204, C.NONE, "9110-6.4.1 204 has none"),
+        _StatusRow(C.ANY, 304, C.NONE, "9110-6.4.1 304 has none"),
+        _StatusRow(C.ANY, 404, C.ANY, "9110-6.4.1 of an error"),
+        _StatusRow(C.NONE, 200, C.NONE, "9110-9.3.2 HEAD"),
+        _StatusRow(C.NONE, 204, C.NONE, "9110-9.3.2 HEAD"),
+        _StatusRow(C.NONE, 304, C.NONE, "9110-9.3.2 HEAD"),
+        _StatusRow(C.NONE, 404, C.NONE, "9110-9.3.2 HEAD"),
+        # RFC 9113 section 8.5: any of 2xx opens it.
+        _StatusRow(C.TUNNEL, 200, C.TUNNEL, "9110-9.3.6 a tunnel"),
+        _StatusRow(C.TUNNEL, 204, C.TUNNEL, "9110-9.3.6 a tunnel"),
+        _StatusRow(C.TUNNEL, 304, C.NONE, "9110-9.3.6 refused"),
+        _StatusRow(C.TUNNEL, 404, C.ANY, "9110-9.3.6 refused, with content"),
+    ]
+    for row in rows:
+        var content = row.before
+        content.note_status(row.status)
+        assert_equal(
+            Int(content.number),
+            Int(row.after.number),
+            String(row.rule, ", status ", row.status),
+        )
+    assert_equal(len(rows), StreamContent.COUNT * 4)
