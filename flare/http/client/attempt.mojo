@@ -50,6 +50,40 @@ struct Step(Equatable, TrivialRegisterPassable):
         self.number = number
 
 
+struct Feeding(Equatable, TrivialRegisterPassable):
+    """How the caller stands to a request whose content it gives."""
+
+    var number: UInt8
+
+    comptime NONE = Feeding(0)
+    """Nobody is asked: what was given is on its way."""
+    comptime ASKED = Feeding(1)
+    """All that was given is sent, and more is asked for; what the caller takes
+    for it is not the server's time."""
+    comptime HELD = Feeding(2)
+    """The caller has no more now: the response is waited for in place of it,
+    until the caller gives some."""
+
+    comptime COUNT = 3
+
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def note_sent(mut self, wants_more: Bool):
+        """What was there is sent as far as it goes; `wants_more` if that was all
+        of it."""
+        self = Self.ASKED if wants_more else Self.NONE
+
+    def hold(mut self):
+        """The caller has nothing now."""
+        self = Self.HELD
+
+    def feed(mut self):
+        """The caller gives more."""
+        if self == Self.HELD:
+            self = Self.ASKED
+
+
 struct Attempt(Movable):
     """Buffers and state of an exchange; used for one after the other."""
 
@@ -62,14 +96,8 @@ struct Attempt(Movable):
     """What is on its way to the server."""
     var content_len: Int
     """How much of the request's content was put into `outgoing`, in bytes."""
-    var is_stream: Bool
-    """True if it is a stream of HTTP/2, whose frames frame the content, and
-    which `http2_exchange` drives in place of `step` and `receive`."""
-    var has_answer: Bool
-    """True once anything of an answer has come on the stream."""
-    var is_held: Bool
-    """True while all content that the caller has given is sent, and the response
-    is waited for in place of more: until the caller gives some."""
+    var feeding: Feeding
+    """How the caller stands to what is to be sent."""
     var sends_first: Bool
     """True while content of a response over HTTP/2 is left alone as long as
     more of the request may go."""
@@ -78,8 +106,6 @@ struct Attempt(Movable):
     # True if the last read has filled its room.
     var _may_have_more: Bool
     var _write_failure: Optional[ClientError]
-    # True while the caller gives more content.
-    var _is_fed: Bool
 
     def __init__(out self):
         """Makes an attempt without a request."""
@@ -88,14 +114,11 @@ struct Attempt(Movable):
         self.waits_for = RequestPhase.SENDING
         self.delivery = Delivery()
         self.content_len = 0
-        self.is_stream = False
-        self.has_answer = False
-        self.is_held = False
+        self.feeding = Feeding.NONE
         self.sends_first = False
         self.size_setting = "max_response_size"
         self._may_have_more = False
         self._write_failure = None
-        self._is_fed = False
 
     def begin(
         mut self,
@@ -107,14 +130,11 @@ struct Attempt(Movable):
         the framing says, too, whether the content waits for 100. Unless it
         `is_strict`, responses that are irregular but clear are read. Never
         raises, as the input is empty."""
-        self.forget()
-        self.outgoing.begin(framing)
+        self._drop(framing)
         self.content_len = 0
-        self.is_stream = False
         self._may_have_more = False
         self._write_failure = None
         self.delivery = Delivery()
-        self._is_fed = False
         try:
             self.parser.begin(Method(method), is_strict=is_strict)
         except error:
@@ -122,10 +142,13 @@ struct Attempt(Movable):
 
     def forget(mut self):
         """Drops the last request, while the next one waits for its turn."""
+        self._drop(RequestFraming.none())
+
+    def _drop(mut self, framing: RequestFraming):
+        """Drops the last request; the next one is framed so."""
         self.parser.reset()
-        self.outgoing.begin(RequestFraming.none())
-        self.has_answer = False
-        self.is_held = False
+        self.outgoing.begin(framing)
+        self.feeding = Feeding.NONE
         self.waits_for = RequestPhase.SENDING
 
     def was_sent(self) -> Bool:
@@ -137,14 +160,15 @@ struct Attempt(Movable):
         return self.waits_for.has_head()
 
     def has_response(self) -> Bool:
-        """Tells whether anything of a response has arrived, so that a
-        repetition of the request could meet two responses."""
-        return self.has_answer or self.parser.has_begun()
+        """Tells whether anything of a response over HTTP/1.1 has arrived, so
+        that a repetition of the request could meet two responses. The fate of
+        a stream says so of HTTP/2."""
+        return self.parser.has_begun()
 
     def wants_write(self) -> Bool:
         """Tells whether to wait until the connection takes octets or has some,
         and not only until it has some."""
-        return self.takes_content() and not self.is_held
+        return self.takes_content() and self.feeding != Feeding.HELD
 
     def takes_content(self) -> Bool:
         """Tells whether more of the request may go."""
@@ -235,16 +259,20 @@ struct Attempt(Movable):
             return self._note_write_failure(connection)
         if event == RequestEvent.BLOCKED:
             # What the caller's source has taken is not the server's time.
-            var has_sent = self._is_fed or self.outgoing.sent_count > sent_count
+            var has_sent = (
+                self.feeding == Feeding.ASKED
+                or self.outgoing.sent_count > sent_count
+            )
             self.delivery.note(connection[], has_sent)
         elif event == RequestEvent.SENT:
             if self.delivery.is_going_on():
                 # From now on silence counts from when all of it has arrived.
                 self.delivery.note(connection[], has_sent=True)
             self.parser.end_request()
-        self._is_fed = event == RequestEvent.DRY
+        var wants_more = event == RequestEvent.DRY
+        self.feeding.note_sent(wants_more)
         self.note(event)
-        return Step.NEEDS_CONTENT if self._is_fed else Step.WAIT
+        return Step.NEEDS_CONTENT if wants_more else Step.WAIT
 
     def _note_write_failure(
         mut self, connection: OwnedPointer[ClientConnection]

@@ -154,7 +154,6 @@ struct Http2Exchange(Movable):
         link.fields.check_size(link.session.state.remote.max_header_list_size)
         var asks = request.expects_continue and request.has_content()
         attempt.begin(request.method, RequestFraming(0, asks))
-        attempt.is_stream = True
         # Reading a file may take long, and others wait for the lock.
         var may_append = not self.is_shared() or request.body.is_in_memory()
         if not request.upload.is_streamed and not asks and may_append:
@@ -208,7 +207,6 @@ struct Http2Exchange(Movable):
     def _step(mut self, mut attempt: Attempt) raises ClientError -> Step:
         ref flight = self.flight.held()[]
         flight.has_news = False
-        attempt.has_answer = flight.has_answer()
         if flight.failure and flight.status == 0:
             raise flight.failure.value().copy()
         if flight.status > 0 and not attempt.has_head():
@@ -371,7 +369,8 @@ struct Http2Exchange(Movable):
         ref link = self.link[]
         var fate = StreamFate.UNTOUCHED
         if self.flight:
-            fate = self.flight.held()[].fate
+            ref flight = self.flight.held()[]
+            fate = StreamFate.BEGUN if flight.has_answer() else flight.fate
         elif not link.is_closing or not link.session.state.has_settings:
             # It was not the connection that failed, or a server that has never
             # begun to speak HTTP/2, which is not asked again.

@@ -30,6 +30,8 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
     comptime LEFT_BEHIND = StreamFate(4)
     """The server has done nothing with it, and has ended a connection on which
     it had begun with others."""
+    comptime BEGUN = StreamFate(5)
+    """Something of an answer has come."""
 
     def __init__(out self, number: UInt8):
         self.number = number
@@ -139,10 +141,8 @@ struct Http2Flight(Movable):
         phase is set here; the fate is what is known of the request."""
         if self.has_ended or self.failure:
             return
-        self.fate = fate
-        if self.has_answer() and fate != StreamFate.OPEN:
-            # What has begun to answer has not left the request untouched.
-            self.fate = StreamFate.RESET
+        # What has begun to answer has not left the request untouched.
+        self.fate = StreamFate.BEGUN if self.has_answer() else fate
         error.phase = materialize[Phase.READ_HEAD]()
         if self.status > 0:
             error.phase = materialize[Phase.READ_BODY]()

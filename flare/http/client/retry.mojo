@@ -32,7 +32,7 @@ def end_of(
     if phase == Phase.QUEUE:
         # What is known of an attempt is of the one before.
         return AttemptEnd.HOPELESS
-    if has_response:
+    if has_response or fate == StreamFate.BEGUN:
         return AttemptEnd.BEGUN
     var is_cut_off = phase == Phase.TLS and (
         not error.tls_kind or error.tls_kind.value() == ClosedEarly

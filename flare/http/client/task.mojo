@@ -15,7 +15,7 @@ ever waiting.
     goes on as EXCHANGING does
 """
 
-from flare.http.client.attempt import Attempt, Step
+from flare.http.client.attempt import Attempt, Feeding, Step
 from flare.http.client.connector import Connector, connector_for
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange import (
@@ -494,11 +494,11 @@ struct RequestTask(Movable):
     def hold_content(mut self):
         """Notes, behind WANTS_CONTENT, that the caller has no content now: the
         response is waited for until `feed`."""
-        self._attempt[].is_held = True
+        self._attempt[].feeding.hold()
 
     def is_held(self) -> Bool:
         """Tells whether `feed` may be called at once, behind `hold_content`."""
-        return self._attempt[].is_held
+        return self._attempt[].feeding == Feeding.HELD
 
     def takes_content(self) -> Bool:
         """Tells whether content may still go; not once a response has come that
@@ -516,7 +516,7 @@ struct RequestTask(Movable):
     def feed(mut self, octets: Span[UInt8, _]) raises ClientError:
         """Takes the next piece of content from the caller's source, empty at
         its end. Raises if the content is not as long as it was said to be."""
-        self._attempt[].is_held = False
+        self._attempt[].feeding.feed()
         append_content(self._attempt[], self.request, octets)
         if self._stream:
             self._stream.value()[].note_progress()

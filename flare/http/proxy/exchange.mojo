@@ -670,11 +670,10 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
         if not x.request.http2.held()[].handshake:
             x.worker[].http2.note_http1(x.place.member)
         return _go_plain(e)
-    var is_new = not x.request.was_reused or flight[].has_answer()
     var is_silent = (
         x.request.http2.held()[].stream.held().upstream[].is_silent()
     )
-    if fate == StreamFate.OPEN and not is_new:
+    if fate == StreamFate.OPEN and x.request.was_reused:
         # That a connection ends which was there says nothing of the upstream.
         if is_kept and x.place.is_idempotent():
             return _again(e)

@@ -64,7 +64,6 @@ def _pause_ms(
 ) -> Int:
     var attempt = Attempt()
     attempt.outgoing.sent_count = Int(was_sent)
-    attempt.is_stream = True
     return plan_repetition(
         request, attempt, fate, _refused(), config, was_reused=False
     ).pause_ms

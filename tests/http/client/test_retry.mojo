@@ -142,6 +142,20 @@ def _rows() -> List[_Row]:
             has_response=True,
         ),
         _failed(
+            "an interim response on a stream",
+            Phase.READ_HEAD,
+            reset,
+            AttemptEnd.BEGUN,
+            fate=StreamFate.BEGUN,
+        ),
+        _failed(
+            "the same, with a connection that broke",
+            Phase.READ_HEAD,
+            none,
+            AttemptEnd.BEGUN,
+            fate=StreamFate.BEGUN,
+        ),
+        _failed(
             "a bad coding",
             Phase.DECODE,
             none,
