@@ -66,6 +66,11 @@ GETENV_ALLOWED = (
     Path("flare/http/client/proxy.mojo"),
     Path("examples/30_small_curl.mojo"),
 )
+# Where structs wait for somebody; beside a state few of them have flags (S17).
+MACHINES = ("http", "ws", "grpc", "redis")
+FLAGS_MAX = 2
+STATE_FIELD = re.compile(r"    var (\w+): [\w.]*(?:Phase|State)\s*$")
+FLAG_FIELD = re.compile(r"    var (\w+): Bool\s*$")
 # A field-less struct and a recursive one have to write these two out.
 PASS_ALLOWED = ("__init__", "__deinit__")
 
@@ -346,6 +351,26 @@ def _regions(source: Source) -> list[tuple[int, int, int, str]]:
     return found
 
 
+def check_flags(source: Source) -> Iterator[Problem]:
+    """Asks that a struct which has a state has few flags beside it: of what more
+    could be, most cannot happen, and those that can are states."""
+    parts = source.path.parts
+    if parts[0] != "flare" or parts[1] not in MACHINES:
+        return
+    for first, _, end, kind in _regions(source):
+        if kind != "struct":
+            continue
+        fields = source.code[first:end]
+        states = [found[1] for line in fields if (found := STATE_FIELD.match(line))]
+        flags = [found[1] for line in fields if (found := FLAG_FIELD.match(line))]
+        if states and len(flags) > FLAGS_MAX:
+            message = (
+                f"{len(flags)} Bools beside the state `{states[0]}`"
+                f" ({', '.join(flags)}); name the states that they make"
+            )
+            yield Problem(source.path, first, message)
+
+
 def _comment_above(source: Source, line: int) -> int:
     """Finds where the comments and decorators right above a line start."""
     first = line
@@ -415,6 +440,7 @@ def problems(root: Path) -> list[str]:
         found += check_functions(source)
         found += check_pointers(source, aliases)
         found += check_grants(source)
+        found += check_flags(source)
     found += check_symbols(sources)
     return [str(problem) for problem in found]
 

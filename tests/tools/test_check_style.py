@@ -18,6 +18,19 @@ def lines(count: int) -> str:
     return "".join(f"    x = {number}\n" for number in range(count))
 
 
+def machine(
+    state: str, *flags: str, name: str = "flare/http/x/a.mojo"
+) -> dict[str, str]:
+    """Lays out a struct with a state of that type, and flags; a method has one more."""
+    fields = "".join(f'    var {flag}: Bool\n    """A."""\n' for flag in flags)
+    return library(
+        f"struct S(Movable):\n    var what: {state}\n{fields}\n"
+        "    def f(self):\n        var d: Bool = True\n\n\n"
+        "struct Other:\n    var e: Bool\n",
+        name,
+    )
+
+
 LONG_TABLE = "def test_f():\n    rows = [\n" + "        1,\n" * 90 + "    ]\n"
 
 ACCEPTED = {
@@ -85,6 +98,13 @@ ACCEPTED = {
     ),
     "folder that is no machine's": library(
         '# see "./ro' + 'ot/x", a/wo' + "rk/b\n"
+    ),
+    "two flags beside a state": machine("Phase", "a", "b"),
+    "flags without a state": machine("Int", "a", "b", "c"),
+    "flags beside a table of states": machine("StateTable", "a", "b", "c"),
+    "flags beside many states": machine("List[StreamState]", "a", "b", "c"),
+    "flags where nobody waits": machine(
+        "Phase", "a", "b", "c", name="flare/json/a.mojo"
     ),
     "function named fnord": library("def fnord():\n    x = 1\n"),
 }
@@ -206,6 +226,22 @@ REFUSED = {
     "few descriptors": (
         {"tests/wire/test_f.py": "ready = select.select([a], [], [], 1)\n"},
         "1,024 descriptors",
+    ),
+    "flags beside a phase": (
+        machine("RequestPhase", "a", "b", "c"),
+        "flare/http/x/a.mojo:1: 3 Bools beside the state `what` (a, b, c)",
+    ),
+    "flags beside a state": (
+        machine("h2.StreamState", "a", "b", "c", name="flare/redis/a.mojo"),
+        "3 Bools beside the state",
+    ),
+    "flags of a WebSocket": (
+        machine("CloseState", "a", "b", "c", "d", name="flare/ws/a.mojo"),
+        "4 Bools beside the state",
+    ),
+    "flags of a call": (
+        machine("Phase", "a", "b", "c", name="flare/grpc/a.mojo"),
+        "3 Bools beside the state",
     ),
 }
 
