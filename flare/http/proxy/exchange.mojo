@@ -216,7 +216,11 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
             _on_stream(user)
 
     def _move(mut self, event: RequestEvent):
-        self.phase = phase_after(self.phase, event)
+        var before = self.phase
+        self.phase = phase_after(before, event)
+        if self.phase == RequestPhase.SENDING and before != self.phase:
+            # The upstream had all that was there, and has something to take.
+            self.request.progress_ms = self.loop[].now_ms
 
     def _wake(mut self):
         """Lets the client's connection look for content of the response."""
@@ -320,7 +324,6 @@ def _connect(e: ArcPointer[Exchange], *, trusts_idle: Bool):
     """Sends the request over HTTP/1.1, on an idle connection if there is one."""
     ref x = e[]
     x.request.http1.outgoing.begin_attempt()
-    x.request.taken_ms = 0
     var idle = Optional[ArcPointer[UpstreamLink]](None)
     if trusts_idle:
         idle = x.worker[].take_idle(x.place.member)
@@ -431,7 +434,6 @@ def _open(e: ArcPointer[Exchange]):
         link.wait(side.stream.held().number)
         return _set_deadline(e, config.connect_timeout_ms)
     side.request.outgoing.begin_attempt()
-    x.request.taken_ms = 0
     if not side.stream.held().open(
         x.request.method == Method.HEAD,
         ends=side.request.is_empty() and not is_tunnel,
@@ -518,9 +520,6 @@ def _on_time(e: ArcPointer[Exchange]):
 def _send(e: ArcPointer[Exchange]):
     """Sends what is there of the request, and sets the time for what follows."""
     ref x = e[]
-    if x.phase == RequestPhase.FEEDING or x.request.taken_ms == 0:
-        # It has had all that was there.
-        x.request.taken_ms = x.loop[].now_ms
     var event: RequestEvent
     try:
         event = _push(e)
@@ -536,12 +535,10 @@ def _send(e: ArcPointer[Exchange]):
         return _await_head(e)
     x._move(event)
     var time_ms = wait_ms(x.phase, x.worker[].shared[].config)
-    if x.phase == RequestPhase.ASKING:
-        # It has not been given what it is asked about.
-        x.request.taken_ms = 0
-    elif x.phase == RequestPhase.SENDING:
+    if x.phase == RequestPhase.SENDING:
         # More content of the client's is no sign of the upstream.
-        time_ms = max(x.request.taken_ms + time_ms - coarse_monotonic_ms(), 0)
+        var end_ms = x.request.progress_ms + time_ms
+        time_ms = max(end_ms - coarse_monotonic_ms(), 0)
     _set_deadline(e, time_ms)
 
 
@@ -1014,7 +1011,7 @@ struct _Content(BodySource):
     def _left_ms(self) -> Int:
         """Tells how long the upstream may still be silent: it may while it takes
         content of the request."""
-        var last_ms = max(self._last_ms, self._exchange[].request.taken_ms)
+        var last_ms = max(self._last_ms, self._exchange[].request.progress_ms)
         return last_ms + self._silence_ms() - coarse_monotonic_ms()
 
     def trailers(mut self) raises -> Trailers:

@@ -76,9 +76,9 @@ struct UpstreamRequest(Movable):
     """The connection, over HTTP/1.1."""
     var was_reused: Bool
     """True if the connection has served others before."""
-    var taken_ms: Int
-    """When the upstream has taken some of the request, or was given more to take
-    than it had; 0 in an attempt that has not begun to send."""
+    var progress_ms: Int
+    """When sending has last got further: it began, or the upstream has taken
+    some."""
 
     def __init__(out self, method_name: StringSpan, var output: Buffer):
         """Makes one without a request; `output` is room for what is sent."""
@@ -88,7 +88,7 @@ struct UpstreamRequest(Movable):
         self.content = None
         self.link = None
         self.was_reused = False
-        self.taken_ms = 0
+        self.progress_ms = 0
 
     def supply(self) -> Supply:
         """Tells how much of the request is here, as its version does."""
@@ -129,14 +129,14 @@ struct UpstreamRequest(Movable):
                 ref side = self.http2.held()[]
                 event = side.request.push(side.stream.held())
                 if self.has_stream():
-                    self.taken_ms = max(
-                        self.taken_ms, self.flight()[].progress_ms
+                    self.progress_ms = max(
+                        self.progress_ms, self.flight()[].progress_ms
                     )
             else:
                 var sent_count = self.http1.outgoing.sent_count
                 event = self.http1.outgoing.push(self.link.held()[])
                 if self.http1.outgoing.sent_count > sent_count:
-                    self.taken_ms = now_ms
+                    self.progress_ms = now_ms
             if event != RequestEvent.DRY or not self._take_content(scratch):
                 return event
 
