@@ -53,7 +53,6 @@ struct Http2Exchange(Movable):
     var _place: Optional[OwnedPointer[SharedPlace]]
     # What ends the waits of such a request.
     var _bell: Optional[Waker]
-    var _start_ms: Int
     # How long the content may be, as transferred, in bytes.
     var _length_max: Int
     # How much of the content the builder is at, in bytes.
@@ -67,7 +66,6 @@ struct Http2Exchange(Movable):
         self.owner = owner
         self._place = None
         self._bell = None
-        self._start_ms = coarse_monotonic_ms()
         self._length_max = 0
         self._piece_len = 0
 
@@ -84,7 +82,6 @@ struct Http2Exchange(Movable):
         self.flight = None
         self._place = place^
         self._bell = bell.copy()
-        self._start_ms = coarse_monotonic_ms()
         self._length_max = 0
         self._piece_len = 0
         var hold = LinkHold(link, True)
@@ -177,19 +174,15 @@ struct Http2Exchange(Movable):
         """Queues for a stream, but not for ever if nobody has one."""
         ref link = self.link[]
         link.wait(self.owner)
-        var timeout_ms = request.timeouts.write_timeout_ms
-        if (
-            timeout_ms < 0
-            or link.is_lent()
-            or coarse_monotonic_ms() - self._start_ms < timeout_ms
-        ):
+        ref time = request.timeouts.stream_wait
+        if link.is_lent() or time.left_ms() != 0:
             return
         raise ClientError(
             materialize[Phase.QUEUE](),
             materialize[Timeout](),
             String(
                 "no stream within ",
-                timeout_ms,
+                time.timeout_ms,
                 " ms: ",
                 link.stall_reason(),
                 "; ClientConfig.write_timeout_ms allows more time",
@@ -514,20 +507,19 @@ struct Http2Exchange(Movable):
 
     def _wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
         var wait_ms = shorter(timeouts.total.left_ms(), self.link[].wait_ms())
-        var start_ms = self._start_ms
-        var phase_ms = timeouts.write_timeout_ms
-        if self.flight:
-            start_ms = self.flight.held()[].progress_ms
-            phase_ms = timeouts.phase_ms(attempt)
+        if not self.flight:
+            var left_ms = timeouts.stream_wait.left_ms()
+            if left_ms == 0 and self.link[].is_lent():
+                # It waits for others, which have times of their own.
+                return wait_ms
+            return shorter(wait_ms, left_ms)
+        var phase_ms = timeouts.phase_ms(attempt)
         if phase_ms < 0:
             return wait_ms
-        if self.flight and attempt.delivery.is_going_on():
+        if attempt.delivery.is_going_on():
             wait_ms = shorter(wait_ms, attempt.delivery.look_again_ms(phase_ms))
-        var left_ms = start_ms + phase_ms - coarse_monotonic_ms()
-        if left_ms <= 0 and not self.flight and self.link[].is_lent():
-            # It waits for others, which have times of their own.
-            return wait_ms
-        return shorter(wait_ms, max(left_ms, 0))
+        var end_ms = self.flight.held()[].progress_ms + phase_ms
+        return shorter(wait_ms, max(end_ms - coarse_monotonic_ms(), 0))
 
     def check_time(
         mut self,

@@ -306,6 +306,7 @@ struct RequestTask(Movable):
     def _join(mut self, mut state: ClientState, link: ArcPointer[Http2Link]):
         """Shares a connection that speaks HTTP/2."""
         self._attempt[].forget()
+        self.request.timeouts.begin_stream_wait()
         self._claim = None
         var place = Optional[OwnedPointer[SharedPlace]](None)
         swap(place, state.place)

@@ -23,6 +23,9 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     """Longest time without progress while sending; negative for ever."""
     var total: Deadline
     """When all of it has to be over, or to have made progress."""
+    var stream_wait: Deadline
+    """When a request that has joined a connection of HTTP/2 must have a stream,
+    unless others have theirs for as long as they like."""
     var start_ns: Int
     """When the request has begun, as `monotonic_ns` counts."""
     var _is_by_progress: Bool
@@ -49,6 +52,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         self.total = Deadline(
             PROGRESS_TIMEOUT_MS if self._is_by_progress else total_ms
         )
+        self.stream_wait = Deadline(NO_TIMEOUT_MS)
         self.start_ns = self.total.start_ns()
         self._idle_ms = read_timeout_ms
         self._own_idle_ms = NO_TIMEOUT_MS
@@ -103,6 +107,10 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         """Begins now, with a request that has waited for others."""
         self.restart()
         self.start_ns = self.total.start_ns()
+
+    def begin_stream_wait(mut self):
+        """Begins to wait for a stream: nothing is sent meanwhile."""
+        self.stream_wait = Deadline(self.write_timeout_ms)
 
     def begin_attempt(mut self):
         """Notes that content is counted from 0 again."""

@@ -144,3 +144,17 @@ def test_silence_names_the_setting_that_ended_it() raises:
         assert_equal("read_timeout_ms" in text, not own, text)
         attempt = Attempt()
         attempt.note(RequestEvent.HEAD)
+
+
+def test_a_stream_is_waited_for_as_long_as_a_server_that_takes_nothing() raises:
+    var policy = TimeoutPolicy(1_000, 50, NO_TIMEOUT_MS)
+    assert_equal(policy.stream_wait.left_ms(), -1, "none is waited for")
+    policy.begin_stream_wait()
+    assert_equal(policy.stream_wait.timeout_ms, 50)
+    assert_true(0 <= policy.stream_wait.left_ms() <= 50)
+    policy.write_timeout_ms = 0
+    policy.begin_stream_wait()
+    assert_equal(policy.stream_wait.left_ms(), 0, "a stream at once")
+    policy.write_timeout_ms = NO_TIMEOUT_MS
+    policy.begin_stream_wait()
+    assert_equal(policy.stream_wait.left_ms(), -1, "for ever")
