@@ -1,6 +1,5 @@
 """A request whose caller writes its content, and reads its response, in turn."""
 
-from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.attempt import PIECE_LEN
 from flare.http.client.driver import check_cancelled, wait_for
@@ -11,6 +10,7 @@ from flare.http.client.error import (
     ResponseTooLarge,
 )
 from flare.http.client.exchange_facts import ExchangeFacts
+from flare.http.client.piece_reader import PieceReader
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import url_without_credentials
 from flare.http.client.state import ClientState
@@ -65,10 +65,8 @@ struct OpenRequest(Readable):
     # None once the response is complete, or the request has failed.
     var _task: Optional[OwnedPointer[RequestTask]]
     var _failure: Optional[ClientError]
-    # Content that came while the request was written.
-    var _ahead: Buffer
-    # How much of the task's piece was read, in bytes.
-    var _offset: Int
+    # Of the response; `ahead` has what came while the request was written.
+    var _pieces: PieceReader
     var _is_streamed: Bool
     var _has_ended: Bool
     # The URL, for errors.
@@ -94,8 +92,7 @@ struct OpenRequest(Readable):
         self.exchange = ExchangeFacts()
         self._state = state
         self._failure = None
-        self._ahead = Buffer(0)
-        self._offset = 0
+        self._pieces = PieceReader()
         self._is_streamed = request.upload.is_streamed
         self._has_ended = not request.upload.is_streamed
         self._url = url_without_credentials(request.url)
@@ -122,7 +119,7 @@ struct OpenRequest(Readable):
         if not self._task:
             return
         self._task.take().into_inner().abandon(self._state[])
-        self._ahead.clear()
+        self._pieces.ahead.clear()
         self._failure = self._own_error("the request was closed by its caller")
 
     def _own_error(self, var reason: String) -> ClientError:
@@ -138,7 +135,11 @@ struct OpenRequest(Readable):
         Returns:
             True if there is nothing more, and `trailers` are there.
         """
-        return not self._task and not self._failure and len(self._ahead) == 0
+        return (
+            not self._task
+            and not self._failure
+            and (len(self._pieces.ahead) == 0)
+        )
 
     def write(
         mut self, octets: Span[UInt8, _], *, ends: Bool = False
@@ -239,11 +240,8 @@ struct OpenRequest(Readable):
 
     def _keep_content(mut self) raises ClientError:
         """Takes the piece that is there, so that the task can go on sending."""
-        ref piece = self._task.value()[].content()
-        self._ahead.append(Span(piece)[self._offset :])
-        piece.clear()
-        self._offset = 0
-        if len(self._ahead) <= UNREAD_LEN_MAX:
+        self._pieces.take_ahead(self._task.value()[].content())
+        if len(self._pieces.ahead) <= UNREAD_LEN_MAX:
             return
         var error = ClientError(
             materialize[Phase.WRITE](),
@@ -283,28 +281,17 @@ struct OpenRequest(Readable):
             ClientError: If the content cannot be had; the same again if it is
                 read once more.
         """
-        if len(self._ahead) > 0:
-            var count = min(len(room), len(self._ahead))
-            room[0:count].copy_from(self._ahead.span().before(count))
-            self._ahead.consume(count)
+        var count = self._pieces.read_ahead(room)
+        if count > 0 or len(room) == 0 or not self._has_piece():
             return count
-        if len(room) == 0 or not self._has_piece():
-            return 0
-        ref piece = self._task.value()[].content()
-        var count = min(len(room), len(piece) - self._offset)
-        room[0:count].copy_from(piece[self._offset : self._offset + count])
-        self._offset += count
-        if self._offset == len(piece):
-            piece.clear()
-            self._offset = 0
-        return count
+        return self._pieces.read(self._task.value()[].content(), room)
 
     def _has_piece(mut self) raises ClientError -> Bool:
         """Waits for content; False at the end."""
         if self._failure:
             raise self._failure.value().copy()
         while self._task:
-            if self._offset < len(self._task.value()[].piece()):
+            if self._pieces.has_more_of(self._task.value()[].piece()):
                 return True
             if self._go_on() == TaskProgress.HAS_CONTENT:
                 return True

@@ -1,6 +1,5 @@
 """A response that its caller reads while it arrives."""
 
-from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.scan import find_octet_within
 from flare.http.client.auth import Credentials
@@ -15,6 +14,7 @@ from flare.http.client.error import (
 )
 from flare.http.client.error_status import status_error
 from flare.http.client.open_request import OpenRequest
+from flare.http.client.piece_reader import PieceReader
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
@@ -108,10 +108,8 @@ struct OpenResponse(Readable):
     var _failure: Optional[ClientError]
     # What the task keeps of the response, once it is complete.
     var _complete: Optional[ClientResponse]
-    # How much of the task's piece was read, in bytes.
-    var _offset: Int
-    # Content that was looked at and not yet taken: of lines.
-    var _ahead: Buffer
+    # `ahead` has what was looked at and not yet taken: of lines.
+    var _pieces: PieceReader
     # Once events are read.
     var _events: Optional[EventParser]
     var _content_len: Int
@@ -137,8 +135,7 @@ struct OpenResponse(Readable):
         self._source = source^
         self._failure = None
         self._complete = None
-        self._offset = 0
-        self._ahead = Buffer(0)
+        self._pieces = PieceReader()
         self._events = None
         self._received_len = 0
         var task = RequestTask(request^, state[])
@@ -174,7 +171,7 @@ struct OpenResponse(Readable):
             return
         self._note_received()
         self._task.take().into_inner().abandon(self._state[])
-        self._ahead.clear()
+        self._pieces.ahead.clear()
         var error = ClientError(
             materialize[Phase.READ_BODY](),
             materialize[BadRequest](),
@@ -256,7 +253,11 @@ struct OpenResponse(Readable):
         Returns:
             True if there is nothing more, and `trailers` are there.
         """
-        return not self._task and not self._failure and len(self._ahead) == 0
+        return (
+            not self._task
+            and not self._failure
+            and len(self._pieces.ahead) == 0
+        )
 
     def _note_received(mut self):
         self._received_len = self._task.value()[].received_len()
@@ -288,7 +289,7 @@ struct OpenResponse(Readable):
 
     def _has_piece(self) -> Bool:
         return Bool(self._task) and (
-            self._offset < len(self._task.value()[].piece())
+            self._pieces.has_more_of(self._task.value()[].piece())
         )
 
     def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
@@ -306,32 +307,18 @@ struct OpenResponse(Readable):
                 decoded, or the request's source fails. The same again if it is
                 read once more.
         """
-        if len(self._ahead) > 0:
-            var count = min(len(room), len(self._ahead))
-            room[0:count].copy_from(self._ahead.span().before(count))
-            self._ahead.consume(count)
+        var count = self._pieces.read_ahead(room)
+        if count > 0 or len(room) == 0:
             return count
-        if len(room) == 0:
-            return 0
         if not self._has_piece() and not self._go_on():
             return 0
-        ref piece = self._task.value()[].content()
-        var count = min(len(room), len(piece) - self._offset)
-        room[0:count].copy_from(piece[self._offset : self._offset + count])
-        self._offset += count
-        if self._offset == len(piece):
-            piece.clear()
-            self._offset = 0
-        return count
+        return self._pieces.read(self._task.value()[].content(), room)
 
     def _look_ahead(mut self) raises ClientError -> Bool:
-        """Has more content in `_ahead`; False at the end."""
+        """Has more content ahead; False at the end."""
         if not self._has_piece() and not self._go_on():
             return False
-        ref piece = self._task.value()[].content()
-        self._ahead.append(piece[self._offset :])
-        piece.clear()
-        self._offset = 0
+        self._pieces.take_ahead(self._task.value()[].content())
         return True
 
     def read_all(
@@ -349,17 +336,14 @@ struct OpenResponse(Readable):
             ClientError: As `read`, or if there is more than the limit.
         """
         var octets = List[UInt8]()
-        octets.extend(self._ahead.span())
-        self._ahead.clear()
+        octets.extend(self._pieces.ahead.span())
+        self._pieces.ahead.clear()
         while True:
             if len(octets) > limit:
                 raise self._too_long("content", limit)
             if not self._has_piece() and not self._go_on():
                 return octets^
-            ref piece = self._task.value()[].content()
-            octets.extend(piece[self._offset :])
-            piece.clear()
-            self._offset = 0
+            self._pieces.move_all(self._task.value()[].content(), octets)
 
     def to_response(
         var self, limit: Int = CONTENT_LEN_MAX
@@ -407,15 +391,18 @@ struct OpenResponse(Readable):
         while True:
             # SAFETY: the search ends within what the buffer holds.
             var end = find_octet_within(
-                self._ahead.unsafe_base(), looked_at, len(self._ahead), _LF
+                self._pieces.ahead.unsafe_base(),
+                looked_at,
+                len(self._pieces.ahead),
+                _LF,
             )
-            var is_whole = end < len(self._ahead)
+            var is_whole = end < len(self._pieces.ahead)
             # Its last octet may be the CR of its end.
             if end > limit + 1:
                 raise self._too_long("line", limit)
             if is_whole:
                 return self._take_line(end, end + 1, limit)
-            looked_at = len(self._ahead)
+            looked_at = len(self._pieces.ahead)
             if not self._look_ahead():
                 if looked_at == 0:
                     return None
@@ -429,17 +416,17 @@ struct OpenResponse(Readable):
         if (
             used > length
             and count > 0
-            and self._ahead.span().at(count - 1) == _CR
+            and self._pieces.ahead.span().at(count - 1) == _CR
         ):
             count -= 1
         if count > limit:
             raise self._too_long("line", limit)
         try:
-            var line = String(from_utf8=self._ahead.span().before(count))
-            self._ahead.consume(used)
+            var line = String(from_utf8=self._pieces.ahead.span().before(count))
+            self._pieces.ahead.consume(used)
             return line^
         except error:
-            self._ahead.consume(used)
+            self._pieces.ahead.consume(used)
             raise self._bad_content(String("a line is no UTF-8: ", error))
 
     def next_json(
@@ -520,12 +507,12 @@ struct OpenResponse(Readable):
             self._events = EventParser(limit)
         while True:
             try:
-                if self._events.held().advance(self._ahead):
+                if self._events.held().advance(self._pieces.ahead):
                     return self._events.held().take_event()
             except error:
                 raise self._too_long("event", error.limit)
             if not self._look_ahead():
-                self._ahead.clear()
+                self._pieces.ahead.clear()
                 return None
 
     def resume_events(mut self, var last_id: String, limit: Int):
