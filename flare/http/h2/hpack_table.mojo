@@ -165,16 +165,45 @@ def _mark(name: Span[UInt8, _]) -> UInt64:
     return UInt64(1) << UInt64((len(name) + Int(name.at(0))) & 63)
 
 
+struct _KindRows:
+    """Goes through the rows of `_KINDS`."""
+
+    var _start: Int
+    # Where the name ends.
+    var _end: Int
+
+    @always_inline
+    def __init__(out self):
+        """Stands before the first row."""
+        self._start = 0
+        self._end = -3
+
+    @always_inline
+    def next(mut self) -> Bool:
+        """Goes to the next row; False behind the last."""
+        self._start = self._end + 3
+        self._end = self._start
+        var text = _KINDS.as_bytes()
+        if self._start >= len(text):
+            return False
+        while text.at(self._end) != 9:
+            self._end += 1
+        return True
+
+    @always_inline
+    def name(self) -> Span[UInt8, ImmStaticOrigin]:
+        return _KINDS.as_bytes().between(self._start, self._end)
+
+    @always_inline
+    def kind(self) -> UInt8:
+        return _KINDS.as_bytes().at(self._end + 1) - 65
+
+
 def _make_marks() -> UInt64:
     var marks = UInt64(0)
-    var text = _KINDS.as_bytes()
-    var start = 0
-    while start < len(text):
-        var end = start
-        while text[end] != 9:
-            end += 1
-        marks |= _mark(text[start:end])
-        start = end + 3
+    var rows = _KindRows()
+    while rows.next():
+        marks |= _mark(rows.name())
     return marks
 
 
@@ -188,15 +217,10 @@ def kind_of(name: Span[UInt8, _]) -> UInt8:
     if len(name) == 0:
         return FieldKind.OTHER
     if _mark(name) & _MARKS != 0:
-        var text = _KINDS.as_bytes()
-        var start = 0
-        while start < len(text):
-            var end = start
-            while text.at(end) != 9:
-                end += 1
-            if same_octets(text.between(start, end), name):
-                return text.at(end + 1) - 65
-            start = end + 3
+        var rows = _KindRows()
+        while rows.next():
+            if same_octets(rows.name(), name):
+                return rows.kind()
     if name.at(0) == 58:
         return FieldKind.PSEUDO_UNKNOWN
     return FieldKind.OTHER
