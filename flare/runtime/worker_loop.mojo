@@ -321,6 +321,20 @@ struct WorkerLoop(Movable):
             slot.armed_ms = deadline_ms
             slot.timer = self._wheel.insert(deadline_ms, token)
 
+    def has_deadline(self, token: UInt64) -> Bool:
+        """Tells whether a task has a time.
+
+        Args:
+            token: The task's.
+
+        Returns:
+            False for never, or if it was removed.
+        """
+        var index = self._find(token)
+        return (
+            index >= 0 and self._slots.at(index).deadline_ms != NO_DEADLINE_MS
+        )
+
     def next_deadline_ms(self) -> Int:
         """Tells when `run_expired` has something to do.
 

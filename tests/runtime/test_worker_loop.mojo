@@ -1,9 +1,14 @@
 """When the tasks of a worker's loop have their turns."""
 
 from flare.runtime.event import Event
-from flare.runtime.worker_loop import LoopTask, WorkerLoop, run_expired
+from flare.runtime.worker_loop import (
+    LoopTask,
+    NO_DEADLINE_MS,
+    WorkerLoop,
+    run_expired,
+)
 from std.memory import ArcPointer
-from tests.support.assertions import assert_equal
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 struct _Eager(LoopTask):
@@ -41,3 +46,39 @@ def test_a_task_has_one_turn_a_round() raises:
             assert_equal(task[].turn_count, round)
     for task in tasks:
         loop[].remove(task[].token)
+
+
+struct _Once(LoopTask):
+    """Has a turn and asks for no other."""
+
+    var turn_count: Int
+
+    def __init__(out self):
+        self.turn_count = 0
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        task[].turn_count += 100
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        task[].turn_count += 1
+
+
+def test_a_loop_knows_which_task_has_a_time() raises:
+    var loop = ArcPointer(WorkerLoop())
+    var task = ArcPointer(_Once())
+    var token = loop[].add(task)
+    assert_false(loop[].has_deadline(token), "none was set")
+    loop[].set_deadline(token, 0)
+    assert_true(loop[].has_deadline(token), "it is due")
+    run_expired(loop)
+    assert_equal(task[].turn_count, 1)
+    assert_false(loop[].has_deadline(token), "it has had its turn")
+    loop[].set_deadline(token, 1 << 40)
+    assert_true(loop[].has_deadline(token), "one that is far away")
+    loop[].set_deadline(token, NO_DEADLINE_MS)
+    assert_false(loop[].has_deadline(token), "it was taken back")
+    loop[].set_deadline(token, 0)
+    loop[].remove(token)
+    assert_false(loop[].has_deadline(token), "it is no task any more")

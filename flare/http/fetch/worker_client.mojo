@@ -205,7 +205,6 @@ struct _IdleSweep(LoopTask):
     var loop: ArcPointer[WorkerLoop]
     var connections: SharedConnections
     var token: UInt64
-    var has_deadline: Bool
 
     def __init__(
         out self,
@@ -215,7 +214,6 @@ struct _IdleSweep(LoopTask):
         self.loop = loop.copy()
         self.connections = connections
         self.token = 0
-        self.has_deadline = False
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
@@ -223,9 +221,7 @@ struct _IdleSweep(LoopTask):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        var next_ms = task[].connections.expire()
-        task[].has_deadline = next_ms != NO_DEADLINE_MS
-        task[].loop[].set_deadline(task[].token, next_ms)
+        task[].loop[].set_deadline(task[].token, task[].connections.expire())
 
 
 def _begin_sweep(worker: ArcPointer[WorkerClient]):
@@ -235,7 +231,7 @@ def _begin_sweep(worker: ArcPointer[WorkerClient]):
         var connections = self.state[].shared.value().connections
         self._sweep = ArcPointer(_IdleSweep(self.loop, connections))
         self._sweep.held()[].token = self.loop[].add(self._sweep.held())
-    if not self._sweep.held()[].has_deadline:
+    if not self.loop[].has_deadline(self._sweep.held()[].token):
         _IdleSweep.on_deadline(self._sweep.held())
 
 
