@@ -64,6 +64,8 @@ struct TimerWheel(Movable, Sized):
     var _in_use: Array[UInt64, _LEVEL_COUNT]
     var _now_ms: Int
     var _count: Int
+    # How many may be taken in this round.
+    var _round_left: Int
 
     def __init__(out self, now_ms: Int = 0):
         """Makes an empty wheel.
@@ -78,6 +80,7 @@ struct TimerWheel(Movable, Sized):
         self._in_use = Array[UInt64, _LEVEL_COUNT](fill=0)
         self._now_ms = now_ms
         self._count = 0
+        self._round_left = 0
 
     @no_inline
     def __deinit__(deinit self):
@@ -167,6 +170,26 @@ struct TimerWheel(Movable, Sized):
             self._now_ms = start
             if level > 0:
                 self._cascade(level)
+
+    def begin_round(mut self):
+        """Bounds what `next_of_round` takes by the timers that wait now: what
+        is started meanwhile and due at once has its turn in the next round."""
+        self._round_left = self._count
+
+    def next_of_round(mut self, now_ms: Int) -> Optional[UInt64]:
+        """Takes one timer whose deadline has passed, earliest first, as long as
+        the round allows more.
+
+        Args:
+            now_ms: The time now.
+
+        Returns:
+            The timer's token, or None if the round is over.
+        """
+        if self._round_left <= 0:
+            return None
+        self._round_left -= 1
+        return self.next_expired(now_ms)
 
     def next_deadline_ms(self) -> Optional[Int]:
         """Tells when to look again.

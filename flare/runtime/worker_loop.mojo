@@ -352,10 +352,13 @@ struct WorkerLoop(Movable):
         """
         return len(self._wheel)
 
+    def _begin_round(mut self):
+        self._wheel.begin_round()
+
     def _take_expired(mut self) -> Optional[_Task]:
         """Takes a task whose time is over."""
         while True:
-            var token = self._wheel.next_expired(self.now_ms)
+            var token = self._wheel.next_of_round(self.now_ms)
             if not token:
                 return None
             var index = self._find(token.held())
@@ -428,7 +431,8 @@ def run_event(loop: ArcPointer[WorkerLoop], event: Event):
 def run_expired(loop: ArcPointer[WorkerLoop]):
     """Lets the tasks go on whose time is over, each once: one that wants to go on
     at once does so in the next round."""
-    for _ in range(loop[].timer_count()):
+    loop[]._begin_round()
+    while True:
         var task = loop[]._take_expired()
         if not task:
             return

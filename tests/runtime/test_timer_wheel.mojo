@@ -226,3 +226,36 @@ def test_wheel_names_are_never_repeated() raises:
             assert_false(old == id)
         seen.append(id)
         assert_true(wheel.cancel(id))
+
+
+def test_wheel_ends_a_round_though_all_is_due_again() raises:
+    var wheel = TimerWheel(0)
+    for token in range(3):
+        _ = wheel.insert(10, UInt64(token))
+    _ = wheel.insert(1_000, 99)
+    for _ in range(4):
+        wheel.begin_round()
+        var taken_count = 0
+        while True:
+            var token = wheel.next_of_round(20)
+            if not token:
+                break
+            taken_count += 1
+            assert_true(token.value() != 99)
+            # It wants to go on at once.
+            _ = wheel.insert(0, token.value())
+        # No more than there were when it began, of which one is not due.
+        assert_equal(taken_count, 4)
+        assert_equal(len(wheel), 4)
+    wheel.begin_round()
+    # Outside of a round nothing bounds it.
+    assert_true(wheel.next_expired(20).__bool__())
+
+
+def test_wheel_without_a_round_gives_none() raises:
+    var wheel = TimerWheel(0)
+    _ = wheel.insert(0, 7)
+    assert_false(wheel.next_of_round(5).__bool__())
+    wheel.begin_round()
+    assert_equal(wheel.next_of_round(5).value(), 7)
+    assert_false(wheel.next_of_round(5).__bool__())

@@ -426,10 +426,10 @@ struct Worker(Movable):
                 self._on_connection(slot, Event(token, True, True, True))
 
     def _on_timers(mut self):
-        """Does what is due, each once: what is due again at once has its turn in
-        the next round."""
-        for _ in range(len(self._wheel)):
-            var token = self._wheel.next_expired(self._state.now_ms)
+        """Does what is due."""
+        self._wheel.begin_round()
+        while True:
+            var token = self._wheel.next_of_round(self._state.now_ms)
             if not token:
                 return
             var slot = self._table.find(token.held())
