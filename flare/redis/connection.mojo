@@ -15,7 +15,7 @@ from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
 from flare.sys.socket import (
     let_receives_wait,
     peek_now,
-    receive,
+    receive_waiting,
     receive_now,
     send,
 )
@@ -372,7 +372,7 @@ struct RedisConnection(Movable):
                 return False
         else:
             count = receive_now(self._socket.fd(), self._input.spare())
-            if count == -EAGAIN or count == -EINTR:
+            if count == -EAGAIN:
                 return False
         if count <= 0:
             raise _end_of_stream(count)
@@ -412,7 +412,7 @@ struct RedisConnection(Movable):
         var sent = max(first_count, 0)
         var result = first_count
         while sent < len(octets):
-            if result < 0 and result != -EAGAIN and result != -EINTR:
+            if result < 0 and result != -EAGAIN:
                 raise _lost(String(OsError("send", -result)), was_sent=sent > 0)
             var wanted = POLL_READ | POLL_WRITE
             if len(self._input) > _READ_LEN_MAX:
@@ -436,7 +436,7 @@ struct RedisConnection(Movable):
     def _receive_waiting(mut self, start_ms: Int) raises RedisError:
         """Reads once, and lets the kernel wait."""
         self._input.reserve(READ_LEN)
-        var count = receive(self._socket.fd(), self._input.spare())
+        var count = receive_waiting(self._socket.fd(), self._input.spare())
         if likely(count > 0):
             self._input.commit(count)
             return
@@ -469,7 +469,7 @@ struct RedisConnection(Movable):
             if count > 0:
                 self._input.commit(count)
                 return True
-            if count != -EAGAIN and count != -EINTR:
+            if count != -EAGAIN:
                 raise _end_of_stream(count)
             if wait_for(self._socket.fd(), POLL_READ, deadline) == 0:
                 return False

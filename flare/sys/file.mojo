@@ -248,10 +248,9 @@ struct File(Movable):
         var start = 0
         while start < len(octets):
             var count = write_from(self._descriptor.fd(), octets[start:])
-            if count >= 0:
-                start += count
-            elif count != -EINTR:
+            if count < 0:
                 raise OsError("write", -count)
+            start += count
 
     @staticmethod
     def appending(path: StringSpan, mode: Int = 0o666) raises OsError -> Self:
@@ -270,14 +269,16 @@ struct File(Movable):
 
     def truncate(self, length: Int) raises OsError:
         """Cuts the file to so many octets."""
-        if external_call["ftruncate", Int32](self._descriptor.fd(), length):
-            raise OsError("ftruncate", last_errno())
+        while external_call["ftruncate", Int32](self._descriptor.fd(), length):
+            if last_errno() != EINTR:
+                raise OsError("ftruncate", last_errno())
 
     def sync(self) raises OsError:
         """Waits until all that was written, or the names of a folder, survive a
         loss of power."""
-        if external_call["fsync", Int32](self._descriptor.fd()):
-            raise OsError("fsync", last_errno())
+        while external_call["fsync", Int32](self._descriptor.fd()):
+            if last_errno() != EINTR:
+                raise OsError("fsync", last_errno())
 
     def names(deinit self) raises OsError -> List[String]:
         """Lists the names in this folder that are UTF-8, sorted by octets,
@@ -472,12 +473,19 @@ def send_file(socket: Int32, file: Int32, offset: Int, length: Int) -> Int:
         # A part may have gone before the socket was full.
         if (number == EAGAIN or number == EINTR) and count > 0:
             return count
+        if number == EINTR:
+            return send_file(socket, file, offset, length)
         return -number
     else:
         # The C library's other name for it: its arguments differ from those
         # of macOS, and a symbol can be declared once.
-        var start = offset
-        var count = external_call["sendfile64", Int](
-            socket, file, Pointer(to=start), length
-        )
-        return -last_errno() if count < 0 else count
+        while True:
+            var start = offset
+            var count = external_call["sendfile64", Int](
+                socket, file, Pointer(to=start), length
+            )
+            if count >= 0:
+                return count
+            var error = last_errno()
+            if error != EINTR:
+                return -error

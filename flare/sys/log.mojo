@@ -8,10 +8,11 @@ the pipe is the queue. The next line that is taken is followed by the count.
 from flare.bytes.ascii import write_visible
 from flare.bytes.checked import *
 from flare.bytes.text import Text
+from flare.sys.clock import Deadline
 from flare.sys.descriptor import write_from
 from flare.sys.errno import EAGAIN
 from flare.sys.platform import IS_MACOS
-from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
+from flare.sys.poll import POLL_WRITE, wait_for
 from std.atomic import Atomic, Ordering
 from std.ffi import _Global, external_call
 
@@ -229,8 +230,7 @@ def write_at_once(number: Int32, octets: Span[UInt8, _]) -> Int:
             return count
     var taken_len = 0
     while True:
-        var entries = Array[PollEntry, 1](fill=PollEntry(number, POLL_WRITE, 0))
-        if poll_descriptors(Span(entries), 0) <= 0:
+        if wait_for(number, POLL_WRITE, Deadline(0)) <= 0:
             return taken_len if taken_len > 0 else -EAGAIN
         var part_len = min(len(octets) - taken_len, LOG_LINE_LEN_MAX)
         var count = write_from(

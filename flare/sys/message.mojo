@@ -1,6 +1,6 @@
 """Messages and datagrams with their addresses and control data."""
 
-from flare.sys.errno import last_errno
+from flare.sys.errno import EINTR, last_errno
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.sock_addr import SOCK_ADDR_LEN_MAX, SockAddr
 from std.ffi import external_call
@@ -86,22 +86,32 @@ struct Message:
 @always_inline
 def send_message(number: Int32, message: Message, flags: Int32) -> Int:
     """Sends a message, with `MSG_` constants, or-ed; all that it points to
-    outlives the call. Returns how many octets were taken, or a negative errno.
-    """
-    var count = external_call["sendmsg", Int](
-        number, Pointer(to=message), flags
-    )
-    return -last_errno() if count < 0 else count
+    outlives the call. Returns how many octets were taken, or a negative errno,
+    never EINTR."""
+    while True:
+        var count = external_call["sendmsg", Int](
+            number, Pointer(to=message), flags
+        )
+        if count >= 0:
+            return count
+        var error = last_errno()
+        if error != EINTR:
+            return -error
 
 
 @always_inline
 def receive_message(number: Int32, mut message: Message, flags: Int32) -> Int:
     """Fills in a message, with `MSG_` constants, or-ed. Returns how many octets
-    came, or a negative errno."""
-    var count = external_call["recvmsg", Int](
-        number, Pointer(to=message), flags
-    )
-    return -last_errno() if count < 0 else count
+    came, or a negative errno, never EINTR."""
+    while True:
+        var count = external_call["recvmsg", Int](
+            number, Pointer(to=message), flags
+        )
+        if count >= 0:
+            return count
+        var error = last_errno()
+        if error != EINTR:
+            return -error
 
 
 # Linux then answers the datagram's full length; macOS takes no such flag.

@@ -7,7 +7,7 @@ from flare.sys.descriptor import (
     make_blocking,
     make_nonblocking,
 )
-from flare.sys.errno import ECONNABORTED, OsError, last_errno
+from flare.sys.errno import ECONNABORTED, EINTR, OsError, last_errno
 from flare.sys.message import (
     MSG_DONTWAIT,
     MSG_MORE,
@@ -22,6 +22,7 @@ from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option, set_option_words
 from std.ffi import external_call
+from std.sys.intrinsics import likely
 
 
 comptime SOCK_STREAM = 1
@@ -79,7 +80,14 @@ def listen_socket(number: Int32, backlog: Int) raises OsError:
 def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
     """Takes a waiting connection, non-blocking and closed on exec, and its
     peer's address. Returns a descriptor that the caller owns, or a negative
-    errno."""
+    errno, never EINTR."""
+    while True:
+        var accepted = _accept(number, peer)
+        if accepted != -Int32(EINTR):
+            return accepted
+
+
+def _accept(number: Int32, mut peer: SockAddr) -> Int32:
     peer.length = 128
     comptime if IS_MACOS:
         var accepted = external_call["accept", Int32](
@@ -108,7 +116,7 @@ def accept_socket(number: Int32, mut peer: SockAddr) -> Int32:
 
 def connect_socket(number: Int32, address: SockAddr) -> Int:
     """Starts a connection. Returns 0, or a negative errno; -EINPROGRESS is the
-    normal one."""
+    normal one. On a socket that waits a signal may end the call (EINTR)."""
     var result = external_call["connect", Int32](
         number, address.octets.unsafe_ptr(), address.length
     )
@@ -118,7 +126,7 @@ def connect_socket(number: Int32, address: SockAddr) -> Int:
 @always_inline
 def receive(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets from a socket: how many, 0 at the end of the stream, or a
-    negative errno."""
+    negative errno, never EINTR."""
     return _receive(number, room, 0)
 
 
@@ -129,6 +137,14 @@ def peek(number: Int32, room: MutSpan[UInt8, _]) -> Int:
 
 @always_inline
 def _receive(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
+    while True:
+        var count = _receive_once(number, room, flags)
+        if likely(count != -EINTR):
+            return count
+
+
+@always_inline
+def _receive_once(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
     var count = external_call["recv", Int](
         number, room.unsafe_ptr(), len(room), flags
     )
@@ -140,24 +156,29 @@ def send[
     more_follows: Bool = False, never_waits: Bool = False
 ](number: Int32, octets: Span[UInt8, _]) -> Int:
     """Writes octets to a socket; a closed peer never raises SIGPIPE. Returns
-    how many were taken, or a negative errno.
+    how many were taken, or a negative errno, never EINTR.
 
     If `more_follows` at once, these need no packet of their own; if it
     `never_waits`, it does not though the socket is one that waits.
     """
     comptime now = Int(MSG_DONTWAIT) if never_waits else 0
     comptime flags = MSG_NOSIGNAL | (MSG_MORE if more_follows else 0) | now
-    var count = external_call["send", Int](
-        number, octets.unsafe_ptr(), len(octets), Int32(flags)
-    )
-    return -last_errno() if count < 0 else count
+    while True:
+        var count = external_call["send", Int](
+            number, octets.unsafe_ptr(), len(octets), Int32(flags)
+        )
+        if likely(count >= 0):
+            return count
+        var error = last_errno()
+        if error != EINTR:
+            return -error
 
 
 def send_two(
     number: Int32, first: Span[UInt8, _], second: Span[UInt8, _]
 ) -> Int:
     """Writes two pieces with one call, without joining them. Returns how many
-    octets of both were taken, or a negative errno."""
+    octets of both were taken, or a negative errno, never EINTR."""
     var vectors = Array[IoVector, 2](fill=IoVector.over(first))
     vectors[1] = IoVector.over(second)
     var message = Message(
@@ -253,10 +274,17 @@ def _set_timeout(
 
 def let_receives_wait(number: Int32, timeout_ms: Int) raises OsError:
     """Makes reads wait in the kernel, for so long until they answer -EAGAIN,
-    negative for ever: one call where there would be three. Afterwards `receive`
-    waits, and `send[never_waits=True]` does not."""
+    negative for ever: one call where there would be three. Afterwards
+    `receive_waiting` waits, and `send[never_waits=True]` does not."""
     _set_timeout(number, SocketOption.RECEIVE_TIMEOUT, timeout_ms)
     make_blocking(number)
+
+
+@always_inline
+def receive_waiting(number: Int32, room: MutSpan[UInt8, _]) -> Int:
+    """Reads octets from a socket that waits, as `receive` does; a signal ends
+    the wait (EINTR), of which the kernel does not say how much is left."""
+    return _receive_once(number, room, 0)
 
 
 def receive_now(number: Int32, room: MutSpan[UInt8, _]) -> Int:

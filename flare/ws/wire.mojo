@@ -115,7 +115,7 @@ struct SocketWire(Movable):
                 output.consume(count)
             elif count == -EAGAIN:
                 return count
-            elif count != -EINTR:
+            else:
                 count = self._connection[].transport.read_alert(count)
                 raise self._failure(materialize[Phase.WRITE](), count, "write")
         var flushed = self._connection[].transport.flush()
@@ -127,16 +127,11 @@ struct SocketWire(Movable):
     def _read(mut self, mut input: Buffer) raises WsError -> Int:
         """Reads once; gives a negative errno to wait."""
         input.reserve(READ_LEN)
-        while True:
-            var count = self._connection[].transport.receive(input.spare())
-            if count > 0:
-                input.commit(count)
-            if count >= 0 or count == -EAGAIN:
-                return count
-            if count != -EINTR:
-                raise self._failure(
-                    materialize[Phase.READ_BODY](), count, "read"
-                )
+        var count = self._connection[].transport.receive(input.spare())
+        if count < 0 and count != -EAGAIN:
+            raise self._failure(materialize[Phase.READ_BODY](), count, "read")
+        input.commit(max(count, 0))
+        return count
 
     def _wait(self, wanted: Int16, deadline: Deadline) raises WsError -> Int16:
         """Waits; gives what is ready, with errors as readable, or 0."""

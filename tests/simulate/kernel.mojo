@@ -165,6 +165,9 @@ struct Weather(Copyable):
     """How many connections are tried for one that is refused; 0 for none."""
     var lacks_numbers_one_in: Int
     """How many descriptors are asked for until there is none; 0 for never."""
+    var interrupts_one_in: Int
+    """How many calls a signal does not interrupt for one that it does; 0 for
+    all."""
     var is_slow: Bool
     """True if a client that does all it can may be too slow for a server."""
     var length_max: Int
@@ -187,6 +190,7 @@ struct Weather(Copyable):
         self.lacks_numbers_one_in = dice.between(10, 40) if dice.one_in(
             8
         ) else 0
+        self.interrupts_one_in = dice.between(2, 20) if dice.one_in(4) else 0
 
 
 struct Kernel(Movable):
@@ -542,6 +546,10 @@ struct Kernel(Movable):
         room[:count].copy_from(pipe.span()[:count])
         pipe.consume(count)
         return count
+
+    def is_interrupted(mut self) -> Bool:
+        """Tells whether a signal ends a call before it has done anything."""
+        return self.dice.one_in(self.weather.interrupts_one_in)
 
     # Epoll.
 

@@ -7,7 +7,7 @@ system.
 """
 
 from flare.bytes.checked import *
-from flare.sys.errno import EINVAL
+from flare.sys.errno import EINTR, EINVAL
 from std.ffi import external_call
 from std.memory import OpaquePointer, Pointer
 from std.os import abort
@@ -118,6 +118,8 @@ def sim_epoll_wait(
             )
         )
     ref here = world.value()[]
+    if here.kernel.is_interrupted():
+        return Int32(_answer(-EINTR))
     var found = here.wait(Int(epoll), Int(capacity), Int(timeout_ms))
     var words = events.unsafe_bitcast[UInt32]()
     for place in range(len(found)):
@@ -188,6 +190,8 @@ def sim_accept4(
     number: Int32, address: Memory, length: Memory, flags: Int32
 ) abi("C") -> Int32:
     ref kernel = current_world().value()[].kernel
+    if kernel.is_interrupted():
+        return Int32(_answer(-EINTR))
     var accepted = kernel.accept(Int(number))
     if accepted >= 0:
         _write_address(address, length, 1_024 + accepted)
@@ -256,6 +260,8 @@ def sim_send(
     var end = kernel.end_of(Int(number))
     if end < 0:
         return _answer(-EINVAL)
+    if kernel.is_interrupted():
+        return _answer(-EINTR)
     var count = kernel.write(end, _room(octets, length))
     current_world().value()[].trace_call("send", Int(number), count)
     return _answer(count)
@@ -267,6 +273,8 @@ def sim_sendmsg(number: Int32, message: Memory, flags: Int32) abi("C") -> Int:
     var end = kernel.end_of(Int(number))
     if end < 0:
         return _answer(-EINVAL)
+    if kernel.is_interrupted():
+        return _answer(-EINTR)
     # struct msghdr: the vectors and their count are its third and fourth words;
     # struct iovec: base and length.
     var words = message.unsafe_bitcast[Int]()
@@ -292,6 +300,8 @@ def sim_recv(
     var end = kernel.end_of(Int(number))
     if end < 0:
         return _answer(-EINVAL)
+    if kernel.is_interrupted():
+        return _answer(-EINTR)
     comptime PEEK = 2
     var count = kernel.read(end, _room(room, length), (flags & PEEK) != 0)
     current_world().value()[].trace_call("recv", Int(number), count)
@@ -322,6 +332,8 @@ def sim_read(number: Int32, room: Memory, length: Int) abi("C") -> Int:
     var world = current_world()
     if not world or not world.value()[].kernel.has(Int(number)):
         return _system(_READ, Int(number), room, length)
+    if world.value()[].kernel.is_interrupted():
+        return _answer(-EINTR)
     return _answer(
         world.value()[].kernel.read_pipe(Int(number), _room(room, length))
     )
@@ -330,6 +342,8 @@ def sim_read(number: Int32, room: Memory, length: Int) abi("C") -> Int:
 @export("simulated_write")
 def sim_write(number: Int32, octets: Memory, length: Int) abi("C") -> Int:
     """Is called by `write` of `write_call.mojo`."""
+    if current_world().value()[].kernel.is_interrupted():
+        return _answer(-EINTR)
     return _answer(
         current_world()
         .value()[]

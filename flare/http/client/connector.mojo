@@ -36,7 +36,7 @@ from flare.net.error import ConnectionTimeout, Timeout
 from flare.net.ip import IpAddr
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry, poll_descriptors
 from flare.sys.socket_option import SocketOption
 from flare.tcp.connecting import AddressRace, STILL_RACING
@@ -406,14 +406,14 @@ struct Connector(Movable):
                 return False
             if count == 0 and not is_sending:
                 raise socks.end_input()
-            if count < 0 and count != -EINTR:
+            if count < 0:
                 raise transport.failure(
                     materialize[Phase.PROXY](), count, "SOCKS5", self._name()
                 )
             if is_sending:
-                socks.output.consume(max(count, 0))
+                socks.output.consume(count)
             else:
-                _ = socks.receive(Span(octet)[: max(count, 0)])
+                _ = socks.receive(Span(octet)[:count])
         self._begin_handshake()
         return True
 

@@ -37,7 +37,7 @@ from flare.http.h2.session import Http2Session
 from flare.http.h2.stream import StreamContent
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN
 from flare.sys.mutex import Mutex
 from std.memory import ArcPointer, OwnedPointer
 
@@ -435,7 +435,7 @@ struct Http2Link(Movable):
                 self._output.consume(count)
             elif count == -EAGAIN:
                 break
-            elif count != -EINTR:
+            else:
                 self._fail_write(count)
                 return
         var flushed = transport.flush()
@@ -491,7 +491,7 @@ struct Http2Link(Movable):
                 # TLS within TLS may have given up with octets left.
                 self.has_more = self._has_buffered()
                 return
-            elif count != -EINTR:
+            else:
                 self.fail(self._failure_of(count, "read"))
                 return
         self.has_more = True

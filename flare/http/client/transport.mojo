@@ -5,7 +5,7 @@ from flare.http.client.exchange_facts import ConnectionInfo
 from flare.http.exchange.octet_stream import OctetStream
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
-from flare.sys.errno import EAGAIN, ECONNRESET, EINTR, EPIPE, OsError
+from flare.sys.errno import EAGAIN, ECONNRESET, EPIPE, OsError
 from flare.tls.error import TlsError
 from flare.tls.pump import RECORD_LEN_MAX, TlsChannel, TlsStatus
 from flare.tls.session import TlsSession
@@ -218,10 +218,9 @@ struct TlsLayer(Movable):
         negative errno."""
         while len(self.channel.output) > 0:
             var count = self._carry(socket)
-            if count >= 0:
-                self.channel.output.consume(count)
-            elif count != -EINTR:
+            if count < 0:
                 return count
+            self.channel.output.consume(count)
         if self._outer:
             return self._outer.value()[].flush(socket)
         return 0
@@ -301,7 +300,7 @@ struct TlsLayer(Movable):
         else:
             count = socket.receive(self.channel.spare())
         if count < 0:
-            return count if count != -EINTR else -EAGAIN
+            return count
         if self.channel.receive(count).status == TlsStatus.FAILED:
             return TLS_FAILED
         return count

@@ -16,7 +16,7 @@ from flare.http.h1.serialiser import (
 )
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
-from flare.sys.errno import EAGAIN, EINTR, errno_text
+from flare.sys.errno import EAGAIN, errno_text
 from std.memory import OwnedPointer
 
 comptime READ_LEN = 65_536
@@ -154,9 +154,7 @@ def fill[S: OctetStream](mut parser: ResponseParser, mut stream: S) -> Int:
     if len(parser.input.spare()) < _ROOM_LEN_MIN:
         # It has filled what it had, so it comes fast.
         parser.input.reserve(READ_LEN)
-    var count = -EINTR
-    while count == -EINTR:
-        count = stream.receive(parser.input.spare())
+    var count = stream.receive(parser.input.spare())
     if count > 0:
         parser.input.commit(count)
     elif count == 0:

@@ -5,7 +5,7 @@ trait OctetStream:
     """A connection that takes and gives octets as far as it can at once.
 
     What goes wrong is a negative number: that of the system's error, `-EAGAIN` to
-    wait, `-EINTR` to call again, or a smaller one of TLS.
+    wait, or a smaller one of TLS. A signal ends no call.
     """
 
     def send(mut self, octets: Span[UInt8, _]) -> Int:

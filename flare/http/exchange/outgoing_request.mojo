@@ -10,7 +10,7 @@ from flare.http.exchange.supply import Supply
 from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.trailers import Trailers
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN
 
 
 struct OutgoingRequest(Movable):
@@ -98,8 +98,6 @@ struct OutgoingRequest(Movable):
         (once, if the content is to wait for 100), DRY or SENT."""
         while self.left_len() > 0:
             var count = self._send(stream)
-            if count == -EINTR:
-                continue
             if count < 0:
                 return self._stopped(count)
             self._sent_len += count

@@ -29,7 +29,7 @@ from flare.runtime.worker_loop import (
     WorkerLoop,
 )
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN
 from flare.sys.poll import POLL_WRITE, PollEntry
 from std.memory import ArcPointer, OwnedPointer
 
@@ -213,11 +213,7 @@ struct UpstreamLink(LoopTask, OctetStream):
     def send(mut self, octets: Span[UInt8, _]) -> Int:
         """Writes octets. Returns how many were taken, or a negative number as
         `Transport` gives it."""
-        ref transport = self.connection.held()[].transport
-        while True:
-            var count = transport.send(octets)
-            if count != -EINTR:
-                return count
+        return self.connection.held()[].transport.send(octets)
 
     @no_inline
     def send_two(
@@ -226,11 +222,7 @@ struct UpstreamLink(LoopTask, OctetStream):
         """Writes two pieces, the first not empty, without joining them. Returns
         how many octets of both were taken, or a negative number as `Transport`
         gives it."""
-        ref transport = self.connection.held()[].transport
-        while True:
-            var count = transport.send_two(first, second)
-            if count != -EINTR:
-                return count
+        return self.connection.held()[].transport.send_two(first, second)
 
     def flush(mut self) -> Int:
         """Sends what was taken and has not left yet. Returns 0 if all has left,
@@ -245,16 +237,13 @@ struct UpstreamLink(LoopTask, OctetStream):
         ref transport = self.connection.held()[].transport
         if not self.is_readable and not transport.has_buffered():
             return -EAGAIN
-        while True:
-            var count = transport.receive(room)
-            if count == -EINTR:
-                continue
-            if count == -EAGAIN:
-                self.is_readable = False
-            elif count > 0 and count < len(room):
-                var is_tls = self.connection.held()[].endpoint.is_tls
-                self.is_readable = self.may_have_more or is_tls
-            return count
+        var count = transport.receive(room)
+        if count == -EAGAIN:
+            self.is_readable = False
+        elif count > 0 and count < len(room):
+            var is_tls = self.connection.held()[].endpoint.is_tls
+            self.is_readable = self.may_have_more or is_tls
+        return count
 
     def wants_write(self) -> Bool:
         """Tells whether octets of TLS wait to leave."""

@@ -54,7 +54,7 @@ from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.runtime.worker_loop import TASK_TOKEN, Woken
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.crash import set_crash_note
-from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, OsError, errno_text
+from flare.sys.errno import EAGAIN, ECONNABORTED, OsError, errno_text
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
@@ -463,10 +463,7 @@ struct Worker(Movable):
             if accepted.error_number != 0:
                 if accepted.error_number == EAGAIN:
                     return
-                if (
-                    accepted.error_number != ECONNABORTED
-                    and accepted.error_number != EINTR
-                ):
+                if accepted.error_number != ECONNABORTED:
                     self._pause_accepting(accepted.error_number)
                 continue
             var count = len(self._table)

@@ -39,7 +39,7 @@ from flare.net.proxy_header import (
 )
 from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN
 from std.sys.intrinsics import unlikely
 
 
@@ -98,7 +98,7 @@ def read_proxy_header(
     var room = scratch.input.spare()
     var seen = room.between(0, min(len(room), PROXY_HEADER_LEN_MAX))
     var count = connection.socket.peek(seen)
-    if count == -EAGAIN or count == -EINTR:
+    if count == -EAGAIN:
         return NextAction.WAIT
     if count <= 0:
         return NextAction.CLOSE
@@ -166,9 +166,9 @@ def discard_input(
         var count = connection.socket.receive(scratch.input.spare())
         if count == -EAGAIN:
             return NextAction.WAIT
-        if count <= 0 and count != -EINTR:
+        if count <= 0:
             return NextAction.CLOSE
-        total += max(count, 0)
+        total += count
     return NextAction.YIELD
 
 

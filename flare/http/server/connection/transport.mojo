@@ -138,7 +138,7 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
     # Behind records that wait already, if some do: their order is theirs.
     if len(connection.tls.held()[].unsent) == 0:
         count = connection.socket.send(state.tls_output.span())
-    if count == -EAGAIN or count == -EINTR:
+    if count == -EAGAIN:
         count = 0
     if count >= 0 and count < len(state.tls_output):
         state.tls_output.consume(count)
@@ -243,7 +243,7 @@ def _keep_rest(
     var body: Body,
     count: Int,
 ) -> Bool:
-    if count < 0 and count != -EAGAIN and count != -EINTR:
+    if count < 0 and count != -EAGAIN:
         state.out.clear()
         return False
     connection.request.pending = OwnedPointer(
@@ -290,10 +290,10 @@ def tls_write_pending(
         var count = connection.socket.send(unsent.span())
         if count == -EAGAIN:
             return True
-        if count < 0 and count != -EINTR:
+        if count < 0:
             return False
-        unsent.consume(max(count, 0))
-        connection.request.pending.held()[].pace.sent_len += max(count, 0)
+        unsent.consume(count)
+        connection.request.pending.held()[].pace.sent_len += count
     var box = connection.request.pending.take()
     var is_sound = True
     if not box[].is_empty():
@@ -335,7 +335,7 @@ def _send(
         var count = connection.socket.send(sealed.span())
         sent_len += max(count, 0)
         if count < len(sealed):
-            if count < 0 and count != -EAGAIN and count != -EINTR:
+            if count < 0 and count != -EAGAIN:
                 sealed.clear()
                 return count
             sealed.consume(max(count, 0))

@@ -181,7 +181,7 @@ def has_left(mut connection: Connection) -> Bool:
         return False
     var octet = List[UInt8](length=1, fill=0)
     var count = connection.socket.peek(Span(octet))
-    if count < 0 and count != -EAGAIN and count != -EINTR:
+    if count < 0 and count != -EAGAIN:
         return True
     if connection.request.row.outlasts_end() or _has_to_hear(connection):
         return False
@@ -401,11 +401,11 @@ def _send_piece(mut connection: Connection, mut state: WorkerState) -> Bool:
             var count = connection.socket.send(state.piece.span())
             if count == -EAGAIN:
                 break
-            if count < 0 and count != -EINTR:
+            if count < 0:
                 _shrink_piece(state)
                 return False
-            state.piece.consume(max(count, 0))
-            pending.pace.sent_len += max(count, 0)
+            state.piece.consume(count)
+            pending.pace.sent_len += count
     if unlikely(len(state.piece) > 0):
         pending.octets.append(state.piece.span())
     _shrink_piece(state)
