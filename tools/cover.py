@@ -256,7 +256,7 @@ def cover(below: str, report: Report) -> Coverage:
     def built(index: int) -> tuple[Path, list[str]] | None:
         binary = FOLDER / f"batch_{index}"
         source = binary.with_suffix(".mojo")
-        names = unit.write_main(source, batches[index], tests, False)
+        names = unit.write_main(source, batches[index], tests)
         made = build(source, binary, "-g1", *unit.ASSERTIONS)
         if made.returncode:
             report.fail(f"build of {binary.name}", made.stdout[-4000:])

@@ -15,21 +15,32 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from report import Report
-from toolchain import BUILD, ROOT, build, environment
+from toolchain import (
+    ASAN_ENVIRONMENT,
+    ASAN_OPTIONS,
+    BUILD,
+    ROOT,
+    asan_options,
+    build,
+    environment,
+    store,
+)
 
 FOLDER = BUILD / "simulate"
 PROGRAM = FOLDER / "simulate"
 SOURCES = ROOT / "tests" / "simulate"
 # What a program that is compiled defines itself cannot be called there as well.
 OBJECTS = ("system_calls", "write_call")
+# How the library is compiled: as programs get it, or whole and with all assertions,
+# or watched by AddressSanitizer.
+PLAIN, CHECKED, WATCHED = "plain", "checked", "asan"
 SHARE = 2_000
 # Far more than a share takes on a machine with other work.
 SHARE_TIMEOUT_S = 600
 
 
-def build_all(is_checked: bool) -> str:
-    """Builds the program, whole and with all assertions if it `is_checked`, else with
-    the object that programs get; gives the compiler's text if that fails."""
+def build_all(how: str) -> str:
+    """Builds the program; gives the compiler's text if that fails."""
     linked: list[str] = []
     for name in OBJECTS:
         result = build(
@@ -38,10 +49,13 @@ def build_all(is_checked: bool) -> str:
         if result.returncode:
             return result.stdout
         linked += ["-Xlinker", str(FOLDER / f"{name}.o")]
-    if is_checked:
+    if how == CHECKED:
         linked += ["-D", "ASSERT=all"]
+    elif how == WATCHED:
+        linked += asan_options(FOLDER)
     source = SOURCES / "simulate.mojo"
-    result = build(source, PROGRAM, *linked, whole=is_checked)
+    recipe = store.recipe_of(ASAN_OPTIONS) if how == WATCHED else None
+    result = build(source, PROGRAM, *linked, whole=how == CHECKED, recipe=recipe)
     return result.stdout if result.returncode else ""
 
 
@@ -51,7 +65,7 @@ def run_share(first: int, count: int) -> tuple[int, str]:
         outcome = subprocess.run(
             [str(PROGRAM), str(first), str(count)],
             cwd=ROOT,
-            env=environment(),
+            env=environment() | ASAN_ENVIRONMENT,
             text=True,
             errors="replace",
             stdout=subprocess.PIPE,
@@ -63,14 +77,12 @@ def run_share(first: int, count: int) -> tuple[int, str]:
     return outcome.returncode, outcome.stdout
 
 
-def run(
-    report: Report, count: int, first: int = 1, is_checked: bool = False
-) -> None:
+def run(report: Report, count: int, first: int = 1, how: str = PLAIN) -> None:
     """Builds the simulator and runs so many seeds, in processes of their own."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         report.skipped("simulator", "its calls have the numbers of Linux on x86-64")
         return
-    if trouble := build_all(is_checked):
+    if trouble := build_all(how):
         report.fail("simulator", trouble[-4000:])
         return
     began = time.monotonic()
@@ -101,9 +113,13 @@ def main() -> int:
     parser.add_argument(
         "--checked", action="store_true", help="build whole, with all assertions"
     )
+    parser.add_argument(
+        "--asan", action="store_true", help="build watched by AddressSanitizer"
+    )
     given = parser.parse_args()
+    how = WATCHED if given.asan else CHECKED if given.checked else PLAIN
     report = Report()
-    report.step("simulator", run, given.count, given.first, given.checked)
+    report.step("simulator", run, given.count, given.first, how)
     return report.close()
 
 

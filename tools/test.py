@@ -223,7 +223,7 @@ def nightly(report: Report) -> None:
         "other parsers", differential, DIFFERENTIAL_INPUTS_NIGHTLY
     )
     report.step(
-        "simulator", simulate.run, SIMULATED_SEEDS_NIGHTLY, 1, True
+        "simulator", simulate.run, SIMULATED_SEEDS_NIGHTLY, 1, simulate.CHECKED
     )
     report.step("wire tests, whole", whole)
     for folder in ("tests/wire", "tests/deploy", "tests/cli"):

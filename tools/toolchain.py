@@ -1,6 +1,7 @@
 """The Mojo compiler as the other tools call it."""
 
 import fcntl
+import hashlib
 import os
 import subprocess
 import sys
@@ -41,6 +42,17 @@ ASAN_ENVIRONMENT = {
     "LSAN_OPTIONS": f"suppressions={ROOT / 'tools' / 'asan_kept.txt'}"
     ":print_suppressions=0",
 }
+
+
+def asan_options(folder: Path) -> list[str]:
+    """Gives the options for a program that AddressSanitizer watches from its start,
+    with what is linked to it, which is made in a folder."""
+    source = ROOT / "tools" / "asan_start.c"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    start = folder / f"asan_start-{digest}.o"
+    start.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-c", str(source), "-o", str(start)], check=True)
+    return [*ASAN_OPTIONS, "-Xlinker", str(start)]
 
 
 def mojo(*arguments: str, timeout_s: int = 2700) -> subprocess.CompletedProcess:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from programs import shares
 from report import Report
-from toolchain import ASAN_ENVIRONMENT, ASAN_OPTIONS, BUILD, ROOT, build, environment
+from toolchain import ASAN_ENVIRONMENT, BUILD, ROOT, asan_options, build, environment
 
 BATCH_COUNT = 1
 # What ASan adds makes the compiler's time grow faster than the program.
@@ -38,14 +38,10 @@ def find_tests(below: str) -> dict[Path, list[str]]:
     return found
 
 
-def write_main(
-    path: Path, files: list[Path], tests: dict, asan: bool
-) -> list[str]:
+def write_main(path: Path, files: list[Path], tests: dict) -> list[str]:
     """Writes the main of a batch; gives the names of its tests in order."""
     imports = ["from std.sys import argv, exit"]
     calls, names = [], []
-    if asan:
-        imports.append("from std.ffi import external_call")
     for file in files:
         relative = file.relative_to(ROOT)
         module = ".".join(relative.with_suffix("").parts)
@@ -57,9 +53,6 @@ def write_main(
                 f'    if first <= {len(names)}: _run("{name}", {alias})'
             )
             names.append(name)
-    start = (
-        '    external_call["KGEN_CompilerRT_SetAsanAllocators", NoneType]()\n' if asan else ""
-    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         "\n".join(imports)
@@ -70,7 +63,6 @@ def write_main(
         + '    except error:\n        print("FAIL", name, flush=True)\n'
         + "        print(error, flush=True)\n"
         + "\ndef main() raises:\n"
-        + start
         + "    var first = Int(String(argv()[1]))\n"
         + "\n".join(calls)
         + '\n    print("END", flush=True)\n'
@@ -149,13 +141,13 @@ def run(
             names[:] = [name for name in names if name not in NOT_UNDER_ASAN]
     folder = BUILD / ("asan" if asan else "unit")
     batches = shares(tests, ASAN_BATCH_COUNT if asan else BATCH_COUNT)
+    options = [*ASSERTIONS, *(asan_options(folder) if asan else ())]
 
     def one(index: int) -> None:
         source = folder / f"batch_{index}.mojo"
-        names = write_main(source, batches[index], tests, asan)
+        names = write_main(source, batches[index], tests)
         binary = folder / f"batch_{index}"
         began = time.monotonic()
-        options = [*ASSERTIONS, *(ASAN_OPTIONS if asan else ())]
         result = build(source, binary, *options)
         report.timed(f"build {binary.name}", time.monotonic() - began)
         print(f"  {binary.name}: built, {len(names)} tests", flush=True)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from toolchain import (
     BUILD,
     ROOT,
     alone,
+    asan_options,
     build,
     flare_object,
     mojo_sources,
@@ -51,12 +51,7 @@ SANITIZED: list[str] = []
 
 def sanitize() -> None:
     """Has AddressSanitizer watch the programs, and the library in them."""
-    source = WIRE / "asan_start.c"
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    start = BUILD / "wire" / f"asan_start-{digest}.o"
-    start.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cc", "-c", str(source), "-o", str(start)], check=True)
-    SANITIZED.extend([*ASAN_OPTIONS, "-Xlinker", str(start)])
+    SANITIZED.extend(asan_options(BUILD / "wire"))
     os.environ.update(ASAN_ENVIRONMENT)
     UNMEASURED.append("sanitized")
 
