@@ -12,6 +12,8 @@ comptime SECONDS_MAX = 253402300799
 comptime DURATION_MAX = 315576000000
 """Most seconds of a span: some 10,000 years."""
 comptime _DAY = 86400
+comptime _DIGITS_MAX = 20
+"""Most digits of a number of 64 bits."""
 
 
 @fieldwise_init
@@ -34,26 +36,54 @@ def parse_integer(text: StringSpan) -> Optional[Int128]:
     var kind = scan.value().kind
     if kind == JsonKind.INT:
         return Int128(bitcast[DType.int64](scan.value().bits))
-    var octets = text.as_bytes()
-    var is_negative = octets[0] == 0x2D
+    return _whole(text.as_bytes())
+
+
+def _whole(number: Span[UInt8, _]) -> Optional[Int128]:
+    """Reads a number by its digits, since a float does not have all of them."""
     var value = Int128(0)
-    for index in range(Int(is_negative), len(octets)):
-        if octets[index] - 48 > 9:
-            return _whole(bitcast[DType.float64](scan.value().bits))
-        if index > 24:
-            return None
-        value = value * 10 + Int128(octets[index] - 48)
-    return -value if is_negative else value
+    var digit_count = 0
+    # Zeros that mean nothing unless another digit follows.
+    var zero_count = 0
+    var power = 0
+    var has_point = False
+    for index in range(Int(number[0] == 0x2D), len(number)):
+        var octet = number[index]
+        if octet == 0x2E:
+            has_point = True
+        elif octet == 0x30:
+            zero_count += Int(digit_count > 0)
+            power -= Int(has_point)
+        elif octet - 48 <= 9:
+            digit_count += zero_count + 1
+            if digit_count > _DIGITS_MAX:
+                return None
+            for _ in range(zero_count + 1):
+                value *= 10
+            zero_count = 0
+            value += Int128(octet - 48)
+            power -= Int(has_point)
+        else:
+            power += _exponent(number[index + 1 :])
+            break
+    power += zero_count
+    if digit_count == 0:
+        return Int128(0)
+    if power < 0 or digit_count + power > _DIGITS_MAX:
+        return None
+    for _ in range(power):
+        value *= 10
+    return -value if number[0] == 0x2D else value
 
 
-def _whole(number: Float64) -> Optional[Int128]:
-    """Converts a number that was written with a point or an exponent."""
-    if abs(number) >= 1e19:
-        return None
-    var value = Int128(number)
-    if Float64(value) != number:
-        return None
-    return value
+def _exponent(text: Span[UInt8, _]) -> Int:
+    """Reads what stands behind `e`; beyond a thousand million it makes no
+    difference.
+    """
+    var exponent = 0
+    for index in range(Int(text[0] - 48 > 9), len(text)):
+        exponent = min(exponent * 10 + Int(text[index]) - 48, 1_000_000_000)
+    return -exponent if text[0] == 0x2D else exponent
 
 
 def scan_text(text: StringSpan) -> Optional[NumberScan]:

@@ -65,6 +65,16 @@ def test_texts_are_read_and_written() raises:
             Taken(
                 "int32 with an exponent", '{"fInt32":1e3}', '{"fInt32":1000}'
             ),
+            Taken(
+                "no digit of an int64 is lost to a point",
+                '{"fInt64":"9007199254740993.0","fSint64":-90071992547409930e-1}',
+                '{"fInt64":"9007199254740993","fSint64":"-9007199254740993"}',
+            ),
+            Taken(
+                "int64 with an exponent",
+                '{"fInt64":9.223372036854775807e18,"fUint64":0.000e+9}',
+                '{"fInt64":"9223372036854775807"}',
+            ),
             Taken("int64 is a text", '{"fInt64":"-9223372036854775808"}', ""),
             Taken(
                 "uint64 as a number keeps its digits",
@@ -91,6 +101,11 @@ def test_texts_are_read_and_written() raises:
                 '{"fBytes":"AP8="}',
             ),
             Taken("base64 for URLs", '{"fBytes":"-_8"}', '{"fBytes":"+/8="}'),
+            Taken(
+                "bits of base64 that are left over",
+                '{"fBytes":"-_"}',
+                '{"fBytes":"+w=="}',
+            ),
             Taken("an enumeration", '{"fColor":"GREEN"}', ""),
             Taken(
                 "an enumeration by number", '{"fColor":1}', '{"fColor":"RED"}'
@@ -182,6 +197,15 @@ def test_what_does_not_fit_is_refused() raises:
         ),
         Refused("int32 beyond", '{"fInt32":2147483648}', K.JSON_VALUE, 10, 3),
         Refused("int32 no whole", '{"fInt32":1.5}', K.JSON_VALUE, 10, 3),
+        Refused("no whole, small", '{"fInt64":1e-1000}', K.JSON_VALUE, 10, 4),
+        Refused("int64 by a float", '{"fInt64":1e19}', K.JSON_VALUE, 10, 4),
+        Refused(
+            "a digit that is too many",
+            '{"fInt64":1.000000000000000000001}',
+            K.JSON_VALUE,
+            10,
+            4,
+        ),
         Refused("int32 with a space", '{"fInt32":" 1"}', K.JSON_VALUE, 10, 3),
         Refused("uint32 negative", '{"fUint32":-1}', K.JSON_VALUE, 11, 5),
         Refused(
