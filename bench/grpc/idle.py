@@ -7,16 +7,29 @@ grpc_bench.py, which builds the servers. It needs the Python package hpack.
 
 import argparse
 import socket
+import sys
 from contextlib import ExitStack
+from pathlib import Path
 
 import hpack
 from grpc_bench import FOLDER, NAMES, Server
 from suite.process import private_len
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "wire"))
+
+from h2_frames import (  # noqa: E402
+    ACK,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PING,
+    PREFACE,
+    SETTINGS,
+    WINDOW_UPDATE,
+    frame,
+)
+
 STREAMS = 100
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-SETTINGS, HEADERS, PING = 4, 1, 6
-ACK, END_HEADERS = 1, 4
 HEAD = [
     (":method", "POST"),
     (":scheme", "http"),
@@ -25,11 +38,6 @@ HEAD = [
     ("content-type", "application/grpc"),
     ("te", "trailers"),
 ]
-
-
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    head = len(payload).to_bytes(3, "big") + bytes([kind, flags])
-    return head + stream.to_bytes(4, "big") + payload
 
 
 def take(connection: socket.socket, count: int) -> bytes:
@@ -55,9 +63,9 @@ def opened(port: int, count: int) -> socket.socket:
         payload = take(connection, int.from_bytes(head[:3], "big"))
         if head[3] == PING and head[4] & ACK:
             return connection
-        if head[3] not in (SETTINGS, 8):
+        if head[3] not in (SETTINGS, WINDOW_UPDATE):
             # Heads of replies may come before the first message.
-            if head[3] != HEADERS or head[4] & 1:
+            if head[3] != HEADERS or head[4] & END_STREAM:
                 raise ConnectionError(f"frame {head.hex()} {payload!r}")
 
 
