@@ -126,10 +126,14 @@ struct FieldSection(Movable):
                 or next - self._start > limits.max_header_size
             ):
                 var is_many = count >= limits.max_fields
-                raise self._keep(count, is_high, _too_large(is_many, end))
+                raise self._keep(
+                    count, start, is_high, _too_large(is_many, end)
+                )
             var colon = input.scan_class[TCHAR](start)
             if unlikely(input[colon] != 58 or colon == start):
-                raise self._keep(count, is_high, _bad_name(input, start, colon))
+                raise self._keep(
+                    count, start, is_high, _bad_name(input, start, colon)
+                )
             var line = _line(input, start, colon, end)
             comptime if noted_name_lens == NOTED_IN_RESPONSE:
                 if unlikely(is_folded):
@@ -163,14 +167,21 @@ struct FieldSection(Movable):
         try:
             framing.note[noted_name_lens](input, line)
         except error:
-            raise self._keep(count, has_high, error^)
+            raise self._keep(count - 1, line.name_offset(), has_high, error^)
 
     @no_inline
     def _keep(
-        mut self, count: Int, has_high: Bool, var error: RemoteProtocolError
+        mut self,
+        count: Int,
+        start: Int,
+        has_high: Bool,
+        var error: RemoteProtocolError,
     ) -> RemoteProtocolError:
-        """Keeps the lines before one that breaks a rule; gives its error."""
+        """Keeps the lines before one that breaks a rule, which starts at an
+        offset; gives its error. Who has content to hand out first meets it once
+        more, and counts no line twice."""
         self._save(count, has_high)
+        self._position = start
         return error^
 
     def _save(mut self, count: Int, has_high: Bool):

@@ -80,6 +80,22 @@ def test_broken_content_is_refused_wherever_it_is_cut() raises:
                 assert_equal(side.log, wanted, String(row.rule, " at ", cut))
 
 
+def test_trailers_behind_a_piece_count_once() raises:
+    """A broken line is met once more behind the content that comes before it:
+    60 lines before it are less than 100 fields (RFC 9112 section 7.1.2)."""
+    var text = String(
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "3\r\nabc\r\n0\r\n",
+        "A: b\r\n" * 60,
+        "no colon\r\n\r\n",
+    )
+    for cut in range(1, text.byte_length()):
+        var side = StreamingSide()
+        side.receive(text.as_bytes()[:cut])
+        side.receive(text.as_bytes()[cut:])
+        assert_equal(side.log, "<400>", String("cut at ", cut))
+
+
 def test_framing_does_not_add_up_in_memory() raises:
     """Chunks of one octet are six octets each."""
     var side = StreamingSide(limit=1_000_000)
