@@ -547,6 +547,30 @@ def test_a_connection_that_went_stale_is_replaced(proxied):
     assert ask(server, post).body == b"ok"
 
 
+def test_a_stale_connection_does_not_begin_the_time_for_the_head_anew(proxied):
+    """`head_timeout_ms` counts from the end of the request, on however many
+    connections of the upstream: else a client waits for twice that time."""
+    ended = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        connection.head()
+        if connection.number == 1:
+            connection.send(OK)
+            connection.head()
+            # It closes without an answer, but not at once.
+            assert not ended.wait(0.6)
+            return
+        ended.wait(WAIT_S)
+
+    upstream, server = proxied(handle, head_timeout_ms=1_000)
+    assert ask(server).body == b"ok"
+    began = time.monotonic()
+    assert ask(server).status == 504
+    took = time.monotonic() - began
+    ended.set()
+    assert 0.9 < took < 1.5 and upstream.connection_count == 2
+
+
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
 def test_a_connection_that_is_reset_beneath_a_request(proxied, method):
     """RFC 9112 section 9.5: the proxy hears of the end by its write. Nothing of the

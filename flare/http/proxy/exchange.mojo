@@ -41,6 +41,7 @@ from flare.http.proxy.http2_upstream import (
     take_plain,
 )
 from flare.http.proxy.lateness import (
+    UNBOUNDED_MS,
     HeadTime,
     outcome_of_late,
     reason_of_late,
@@ -346,7 +347,7 @@ def _join(e: ArcPointer[Exchange]):
     ref side = x.request.http2.held()[]
     var worker = x.worker.copy()
     _join_loop(e)
-    _set_deadline(e, -1)
+    _set_deadline(e, UNBOUNDED_MS)
     var found = worker[].http2.find(x.place.member)
     if found:
         var upstream = found.take()
@@ -382,7 +383,6 @@ def _go_plain(e: ArcPointer[Exchange]):
     first."""
     ref x = e[]
     var side = x.request.http2.take()
-    x._head_time = HeadTime()
     if side[].stream:
         var stream = side[].stream.take()
         var link = take_plain(stream.upstream)
@@ -501,9 +501,7 @@ def _on_time(e: ArcPointer[Exchange]):
     ref x = e[]
     if x.phase == RequestPhase.QUEUED:
         return _end_wait(e, x.place.end_wait())
-    var waited_for = x.phase
-    if x._head_time.is_over(x.loop[].now_ms):
-        waited_for = RequestPhase.AWAITING
+    var waited_for = x._head_time.late_phase(x.phase, x.loop[].now_ms)
     if waited_for == RequestPhase.PAUSED:
         _start(e)
     elif waited_for == RequestPhase.ASKING:
@@ -547,7 +545,7 @@ def _await_head(e: ArcPointer[Exchange]):
     ref x = e[]
     x._move(RequestEvent.SENT)
     x._head_time.begin(x.worker[].shared[].config.head_timeout_ms)
-    _set_deadline(e, -1)
+    _set_deadline(e, UNBOUNDED_MS)
 
 
 def _push(e: ArcPointer[Exchange]) raises BodyError -> RequestEvent:
@@ -750,7 +748,7 @@ def _go_on(e: ArcPointer[Exchange]):
     var wants_rest = x.request.may_want_rest()
     x._move(RequestEvent.HEAD if wants_rest else RequestEvent.REFUSAL)
     x._head_time = HeadTime()
-    _set_deadline(e, -1)
+    _set_deadline(e, UNBOUNDED_MS)
     if x.phase == RequestPhase.BOTH_WAYS:
         if x.request.content:
             _join_loop(e)
@@ -926,7 +924,6 @@ def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
     _give_back(e)
     var is_kept = x.request.supply().is_kept()
     if was_stale and is_kept and (x.place.is_idempotent() or not was_sent):
-        x._head_time = HeadTime()
         x._move(RequestEvent.BEGIN)
         return _connect(e, trusts_idle=False)
     # Nor does an answer of HTTP/2 to what the client alone has wished for.

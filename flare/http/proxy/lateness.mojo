@@ -9,6 +9,9 @@ from flare.http.proxy.proxy_config import ProxyConfig
 from flare.runtime.worker_loop import NO_DEADLINE_MS
 from flare.sys.clock import coarse_monotonic_ms
 
+comptime UNBOUNDED_MS = -1
+"""No time of one's own: somebody else's ends it, if any."""
+
 
 struct HeadTime(TrivialRegisterPassable):
     """When the head of a response has to be there: counted from when all of the
@@ -24,26 +27,31 @@ struct HeadTime(TrivialRegisterPassable):
         if self._due_ms == NO_DEADLINE_MS:
             self._due_ms = coarse_monotonic_ms() + head_timeout_ms
 
-    def is_over(self, now_ms: Int) -> Bool:
-        return now_ms >= self._due_ms
+    def late_phase(self, phase: RequestPhase, now_ms: Int) -> RequestPhase:
+        """Tells what a request in a phase has waited for whose deadline is over:
+        the head of the response if this time is over, whatever it does just now.
+        """
+        if now_ms >= self._due_ms:
+            return RequestPhase.AWAITING
+        return phase
 
     def deadline_ms(self, wait_ms: Int) -> Int:
-        """Tells until when something may be waited for before: for `wait_ms`,
-        negative for no other bound, but not beyond this time."""
-        if wait_ms < 0:
+        """Tells until when something may be waited for before: for `wait_ms`, or
+        `UNBOUNDED_MS`, but not beyond this time."""
+        if wait_ms == UNBOUNDED_MS:
             return self._due_ms
         return min(self._due_ms, coarse_monotonic_ms() + wait_ms)
 
 
 def wait_ms(phase: RequestPhase, config: ProxyConfig) -> Int:
     """Tells how long a request may wait in a phase, but for what `HeadTime`
-    says; negative where somebody else has a time for it: the connection that is
-    being opened, or the client."""
+    says; `UNBOUNDED_MS` where somebody else has a time for it: the connection that
+    is being opened, or the client."""
     if phase == RequestPhase.SENDING:
         return config.write_timeout_ms
     if phase == RequestPhase.ASKING:
         return min(CONTINUE_TIMEOUT_MS, config.head_timeout_ms)
-    return -1
+    return UNBOUNDED_MS
 
 
 def outcome_of_late(phase: RequestPhase) -> Outcome:
