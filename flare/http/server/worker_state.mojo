@@ -124,7 +124,8 @@ comptime READ_BUFFER_LEN = 128 * 1024
 message of 64 KiB and its frame's header fit."""
 
 comptime PARTIAL_BUFFER_LEN = 4_096
-"""First size of a connection's buffer for content, in bytes."""
+"""First room of a connection for part of a request, in bytes; a parser that has
+no more goes back to the pool."""
 
 comptime _HEAD_BUFFER_LEN = 1_024
 # First size of a parser's that takes over what is there: most heads are smaller,

@@ -35,7 +35,11 @@ from flare.http.server.connection.transport import (
     receive,
 )
 from flare.http.server.connection.write import await_pending, write_pending
-from flare.http.server.worker_state import FLUSH_LEN, WorkerState
+from flare.http.server.worker_state import (
+    FLUSH_LEN,
+    PARTIAL_BUFFER_LEN,
+    WorkerState,
+)
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
@@ -97,8 +101,8 @@ def _read_partial(
     connection.backlog = Backlog.NONE
     var missing = box[].missing_len() if box[].is_in_body() else 0
     # Room grows with what has arrived, not with what is announced.
-    var arrived = max(len(box[].input), 4_096)
-    box[].input.reserve(min(max(missing, 4_096), arrived))
+    var arrived = max(len(box[].input), PARTIAL_BUFFER_LEN)
+    box[].input.reserve(min(max(missing, PARTIAL_BUFFER_LEN), arrived))
     if unlikely(not _charge(connection, box[], state)):
         return _refuse_unread(connection, box^, state)
     var action = _read(connection, box[], state, is_closed)

@@ -14,15 +14,11 @@ from flare.http.server.connection.write import (
     write_pending,
 )
 from flare.http.server.worker_state import WorkerState
-from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR
 from std.sys.intrinsics import likely, unlikely
 
 comptime _READ_COUNT_MAX = 16
 # Reads of one round, so that others have their turn.
-
-comptime _ROUND_MS = 5
-# How old a round may be when a client is read once more.
 
 
 @no_inline
@@ -86,7 +82,7 @@ def read_upgraded(
             if likely(body.state == BodyState.WAITING):
                 return await_source(connection, state)
             return await_pending(connection, state)
-        if coarse_monotonic_ms() - state.now_ms >= _ROUND_MS:
+        if state.is_turn_over():
             break
     return NextAction.YIELD
 
