@@ -323,6 +323,8 @@ struct ResponseBuilder(Movable):
     """Decoded content; of a sink, what it has not taken yet."""
     var use: ContentUse
     """What becomes of the content."""
+    var is_told: Bool
+    """True once the caller knows the head: it is this response or none."""
     var _decoder: Optional[ContentDecoder]
     var _decoded: Buffer
     var _taken_len: Int
@@ -334,6 +336,7 @@ struct ResponseBuilder(Movable):
         self.response.redirect_count = redirect_count
         self.content = []
         self.use = ContentUse.KEEP
+        self.is_told = False
         self._decoder = None
         self._decoded = Buffer()
         self._taken_len = 0

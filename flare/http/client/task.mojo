@@ -40,6 +40,7 @@ from flare.http.client.response import (
 from flare.http.client.shared_connections import ConnectionClaim, SharedPlace
 from flare.http.client.state import ClientState
 from flare.http.client.task_event import TaskEvent, TaskProgress
+from flare.http.client.task_phase import TaskPhase, TurnEnd
 from flare.sys.clock import Deadline
 from flare.sys.poll import PollEntry
 from std.memory import ArcPointer, OwnedPointer
@@ -47,15 +48,6 @@ from std.memory import ArcPointer, OwnedPointer
 comptime TURN_COUNT_MAX = 16
 """Most steps of one request before others have their turn: a fast server must
 not keep them waiting."""
-
-comptime _STARTING = UInt8(0)
-comptime _PAUSING = UInt8(1)
-comptime _CONNECTING = UInt8(2)
-comptime _EXCHANGING = UInt8(3)
-comptime _QUEUED = UInt8(4)
-comptime _OPENING = UInt8(5)
-comptime _STREAMING = UInt8(6)
-comptime _AWAITING = UInt8(7)
 
 
 struct RequestTask(Movable):
@@ -74,16 +66,13 @@ struct RequestTask(Movable):
     # Before it has a connection of a pool that threads share.
     var _claim: Optional[OwnedPointer[ConnectionClaim]]
     var _owner: Int
-    var _stage: UInt8
+    var _phase: TaskPhase
     var _pause: Deadline
-    # True while a piece of coded content has more for the sink.
-    var _has_piece: Bool
-    var _gives_way: Bool
+    var _turn_end: TurnEnd
+    # What was used before may be given to it all the same, where others take
+    # part in it.
     var _may_reuse: Bool
     var _was_reused: Bool
-    var _may_queue: Bool
-    # True once the caller knows the final response's head.
-    var _has_told: Bool
 
     def __init__(
         out self,
@@ -104,14 +93,11 @@ struct RequestTask(Movable):
         self._stream = None
         self._claim = None
         self._owner = owner
-        self._may_queue = owner >= 0
-        self._stage = _STARTING
+        self._phase = TaskPhase.STARTING
         self._pause = Deadline(-1)
-        self._has_piece = False
-        self._gives_way = False
+        self._turn_end = TurnEnd.NOTHING
         self._may_reuse = True
         self._was_reused = False
-        self._has_told = False
 
     @no_inline
     def __deinit__(deinit self):
@@ -149,38 +135,35 @@ struct RequestTask(Movable):
         mut self, mut state: ClientState, event: TaskEvent
     ) raises ClientError -> TaskProgress:
         self._check_time(event)
-        self._gives_way = False
+        self._turn_end.begin_turn()
         var may_read = event == TaskEvent.READABLE
         # What has come to a full connection once waits there.
         var may_leave = True
         while True:
-            if self._stage == _PAUSING:
-                if self._pause.left_ms() > 0:
-                    return TaskProgress.WAIT
-                self._stage = _STARTING
-            if self._stage == _QUEUED:
-                # Woken: whatever came of it, it does not wait again.
-                self._may_queue = False
-                self._stage = _STARTING
-            if self._stage == _STARTING:
-                self._start(state)
-            if self._stage == _QUEUED:
+            if self._phase == TaskPhase.PAUSING and self._pause.left_ms() > 0:
                 return TaskProgress.WAIT
-            if self._stage == _AWAITING:
+            self._phase = self._phase.after_wait()
+            if self._phase.begins():
+                self._start(state)
+            if self._phase == TaskPhase.QUEUED:
+                return TaskProgress.WAIT
+            if self._phase == TaskPhase.AWAITING:
                 may_read = False
                 if not self._end_waiting(state):
                     return TaskProgress.WAIT
-            if self._stage == _CONNECTING:
+            if self._phase == TaskPhase.CONNECTING:
                 if not self._connector.value()[].advance(state.context):
                     return TaskProgress.WAIT
                 self._take_connection(state)
-            if self._stage == _OPENING and not self._open(state, may_leave):
-                if self._stage == _STARTING:
+            if self._phase == TaskPhase.OPENING and not self._open(
+                state, may_leave
+            ):
+                if self._phase.begins():
                     may_leave = False
                     continue
                 return TaskProgress.WAIT
             var progress: TaskProgress
-            if self._stage == _STREAMING:
+            if self._phase == TaskPhase.STREAMING:
                 progress = self._exchange_stream(state)
             else:
                 progress = self._exchange(state, may_read)
@@ -195,7 +178,7 @@ struct RequestTask(Movable):
         """Ends what may wait no longer."""
         if self._stream:
             ref exchange = self._stream.value()[]
-            if self._has_piece:
+            if self._turn_end == TurnEnd.PIECE:
                 # The sink has just had its turn.
                 exchange.note_progress()
             exchange.check_time(
@@ -204,13 +187,14 @@ struct RequestTask(Movable):
                 may_read=event == TaskEvent.READABLE,
             )
             return
-        if self._stage == _QUEUED or self._stage == _AWAITING:
+        if self._phase == TaskPhase.QUEUED or self._phase == TaskPhase.AWAITING:
             self.request.timeouts.check_queue()
-        if self._stage != _EXCHANGING:
+        if self._phase != TaskPhase.EXCHANGING:
             return
-        var is_late = event == TaskEvent.TIMEOUT and not self._gives_way
+        var gives_way = self.gives_way()
+        var is_late = event == TaskEvent.TIMEOUT and not gives_way
         if is_late or (
-            self._gives_way and self.request.timeouts.total.left_ms() == 0
+            gives_way and self.request.timeouts.total.left_ms() == 0
         ):
             self.request.timeouts.check(
                 self._attempt[], self._connection.value()[]
@@ -230,18 +214,18 @@ struct RequestTask(Movable):
             if self._stream:
                 return
         begin_attempt(self._attempt[], self.request, state.config)
-        self._stage = _EXCHANGING
+        var waiter = self._owner if self._phase == TaskPhase.STARTING else -1
+        self._phase = TaskPhase.EXCHANGING
         if not self._connection:
             self._take_idle(state)
         if self._connection or self._stream:
             return
-        var waiter = self._owner if self._may_queue else -1
         if endpoint.offers_http2 and state.joins_dial(endpoint, waiter):
             self._claim = None
-            self._stage = _QUEUED
+            self._phase = TaskPhase.QUEUED
             return
         if self._claim and not self._claim.value()[].slot:
-            self._stage = _AWAITING
+            self._phase = TaskPhase.AWAITING
             return
         self._dial(state)
 
@@ -249,7 +233,7 @@ struct RequestTask(Movable):
         """Begins to open a connection."""
         var connector = connector_for(self.request, state.config)
         self._connector = OwnedPointer(connector^)
-        self._stage = _CONNECTING
+        self._phase = TaskPhase.CONNECTING
 
     def _find_shared(mut self, mut state: ClientState) raises ClientError:
         """Joins a connection that speaks HTTP/2, if there is one."""
@@ -300,7 +284,7 @@ struct RequestTask(Movable):
             return True
         state.end_dial(self.request.endpoint, False)
         if not self._stream:
-            self._stage = _EXCHANGING
+            self._phase = TaskPhase.EXCHANGING
         return True
 
     def _join(mut self, mut state: ClientState, link: ArcPointer[Http2Link]):
@@ -316,7 +300,7 @@ struct RequestTask(Movable):
             )
         else:
             self._stream = OwnedPointer(Http2Exchange(link, self._owner))
-        self._stage = _OPENING
+        self._phase = TaskPhase.OPENING
 
     def _take_connection(mut self, mut state: ClientState):
         """Goes on with the connection that was opened."""
@@ -333,7 +317,7 @@ struct RequestTask(Movable):
             self._claim = None
         if not connection[].is_http2:
             self._connection = connection^
-            self._stage = _EXCHANGING
+            self._phase = TaskPhase.EXCHANGING
             if endpoint.offers_http2:
                 state.end_dial(endpoint, True)
             return
@@ -346,7 +330,7 @@ struct RequestTask(Movable):
         """Sends the head on a stream of its own; False if there is none yet."""
         ref exchange = self._stream.value()[]
         if exchange.open(self._attempt[], self.request, state.config):
-            self._stage = _STREAMING
+            self._phase = TaskPhase.STREAMING
             return True
         # Who does not wait with others would wait for itself here: for a response
         # that its caller still reads.
@@ -356,13 +340,12 @@ struct RequestTask(Movable):
         ):
             # It goes on with a connection of its own.
             _ = self._let_go(state)
-            self._may_queue = False
-            self._stage = _STARTING
+            self._phase = TaskPhase.ALONE
         return False
 
     def _let_go(mut self, mut state: ClientState) -> StreamFate:
         """Gives back what the attempt has; tells what is known of its stream."""
-        var dials = Bool(self._connector) or self._stage == _AWAITING
+        var dials = Bool(self._connector) or self._phase == TaskPhase.AWAITING
         if dials and self.request.endpoint.offers_http2:
             state.end_dial(self.request.endpoint, False)
         self._connector = None
@@ -386,9 +369,9 @@ struct RequestTask(Movable):
         """Sends and receives on the stream."""
         ref exchange = self._stream.value()[]
         ref attempt = self._attempt[]
-        if self._has_piece:
-            self._has_piece = exchange.decode_more(self._builder)
-            if self._has_piece:
+        if self._turn_end == TurnEnd.PIECE:
+            self._turn_end.note_piece(exchange.decode_more(self._builder))
+            if self._turn_end == TurnEnd.PIECE:
                 return TaskProgress.HAS_CONTENT
         for _ in range(TURN_COUNT_MAX):
             var step = exchange.step(attempt)
@@ -403,10 +386,10 @@ struct RequestTask(Movable):
             if step == Step.HEAD and self._builder.use.is_lent():
                 return self._tell(state)
             if step == Step.CONTENT and self._builder.use.goes_out():
-                self._has_piece = exchange.decode_more(self._builder)
-                if self._has_piece:
+                self._turn_end.note_piece(exchange.decode_more(self._builder))
+                if self._turn_end == TurnEnd.PIECE:
                     return TaskProgress.HAS_CONTENT
-        self._gives_way = True
+        self._turn_end = TurnEnd.GIVES_WAY
         return TaskProgress.WAIT
 
     def _exchange(
@@ -417,11 +400,11 @@ struct RequestTask(Movable):
         ref attempt = self._attempt[]
         if may_read:
             _ = attempt.receive(connection)
-        if self._has_piece:
-            self._has_piece = decode_piece(
-                self._builder, attempt.parser.content()
+        if self._turn_end == TurnEnd.PIECE:
+            self._turn_end.note_piece(
+                decode_piece(self._builder, attempt.parser.content())
             )
-            if self._has_piece:
+            if self._turn_end == TurnEnd.PIECE:
                 return TaskProgress.HAS_CONTENT
         for _ in range(TURN_COUNT_MAX):
             var step = attempt.step(connection, state.config.head_limits)
@@ -438,12 +421,12 @@ struct RequestTask(Movable):
             elif step == Step.HEAD and self._builder.use.is_lent():
                 return self._tell(state)
             elif step == Step.CONTENT and self._builder.use.goes_out():
-                self._has_piece = decode_piece(
-                    self._builder, attempt.parser.content()
+                self._turn_end.note_piece(
+                    decode_piece(self._builder, attempt.parser.content())
                 )
-                if self._has_piece:
+                if self._turn_end == TurnEnd.PIECE:
                     return TaskProgress.HAS_CONTENT
-        self._gives_way = True
+        self._turn_end = TurnEnd.GIVES_WAY
         return TaskProgress.WAIT
 
     def _note_exchange(mut self):
@@ -458,7 +441,7 @@ struct RequestTask(Movable):
     def _tell(mut self, mut state: ClientState) -> TaskProgress:
         """Lets the caller know the head: from now on it is this response or
         none."""
-        self._has_told = True
+        self._builder.is_told = True
         self._note_exchange()
         self.request.tell_story(self._builder.response)
         state.keep_cookies(self._builder.response)
@@ -504,8 +487,8 @@ struct RequestTask(Movable):
     def takes_content(self) -> Bool:
         """Tells whether content may still go; not once a response has come that
         does without it."""
-        if not self.is_exchanging() and self._stage != _STREAMING:
-            return not self._has_told
+        if not self.is_exchanging() and self._phase != TaskPhase.STREAMING:
+            return not self._builder.is_told
         ref attempt = self._attempt[]
         return attempt.takes_content() or attempt.is_asking()
 
@@ -534,14 +517,14 @@ struct RequestTask(Movable):
         """Names what is going on, for errors."""
         if self._connector:
             return self._connector.value()[].phase()
-        if self._stage == _EXCHANGING or self._stage == _STREAMING:
+        if self._phase.has_begun():
             return self._attempt[].phase()
-        if self._stage == _STARTING or self._stage == _PAUSING:
+        if self._phase.begins() or self._phase == TaskPhase.PAUSING:
             return materialize[Phase.CONNECT]()
         return materialize[Phase.QUEUE]()
 
     def _end_exchange(mut self, mut state: ClientState):
-        if not self._has_told:
+        if not self._builder.is_told:
             state.keep_cookies(self._builder.response)
             self._note_exchange()
         if self._stream and self._stream.value()[].is_shared():
@@ -588,17 +571,17 @@ struct RequestTask(Movable):
 
     def _begin_again(mut self, pause_ms: Int):
         """Starts the next attempt, after a pause if there is one."""
-        self._may_queue = self._owner >= 0
-        self._stage = _STARTING
+        self._turn_end = TurnEnd.NOTHING
+        self._phase = TaskPhase.STARTING
         if pause_ms > 0:
             self._pause = Deadline(pause_ms)
-            self._stage = _PAUSING
+            self._phase = TaskPhase.PAUSING
 
     def _plan_again(
         mut self, mut state: ClientState, error: ClientError
     ) -> Bool:
         """Decides whether the request is sent once more."""
-        if self._has_told:
+        if self._builder.is_told:
             return False
         self.request.tell_failure(error)
         self.request.undo_hooks()
@@ -622,15 +605,15 @@ struct RequestTask(Movable):
     def wait_ms(self) -> Int:
         """Tells for how many milliseconds it may be left alone; negative for
         ever."""
-        if self._stage == _STARTING or self._gives_way:
+        if self._phase.begins() or self.gives_way():
             return 0
-        if self._stage == _PAUSING:
+        if self._phase == TaskPhase.PAUSING:
             return self._pause.left_ms()
-        if self._stage == _CONNECTING:
+        if self._phase == TaskPhase.CONNECTING:
             return self._connector.value()[].wait_ms()
-        if self._stage == _QUEUED:
+        if self._phase == TaskPhase.QUEUED:
             return self.request.timeouts.total.left_ms()
-        if self._stage == _AWAITING:
+        if self._phase == TaskPhase.AWAITING:
             return self._claim.value()[].wait_ms(self.request.timeouts.total)
         if self._stream:
             return self._stream.value()[].wait_ms(
@@ -640,12 +623,12 @@ struct RequestTask(Movable):
 
     def gives_way(self) -> Bool:
         """Tells whether it could go on at once, but lets others have a turn."""
-        return self._gives_way
+        return self._turn_end == TurnEnd.GIVES_WAY
 
     def is_exchanging(self) -> Bool:
         """Tells whether it has one connection, the one of `watch`, and keeps
         it until the attempt is over."""
-        return self._stage == _EXCHANGING and Bool(self._connection)
+        return self._phase == TaskPhase.EXCHANGING and Bool(self._connection)
 
     def is_shared(self) -> Bool:
         """Tells whether it has a part in a connection that threads share: the
@@ -655,7 +638,7 @@ struct RequestTask(Movable):
     def wait_with_others(mut self) raises ClientError -> TaskEvent:
         """Waits until it is worth another step, for who drives it alone.
         Returns why it goes on; raises if the system cannot wait."""
-        if self._gives_way:
+        if self.gives_way():
             return TaskEvent.TIMEOUT
         return self._stream.value()[].wait(
             self._attempt[], self.request.timeouts, self.request.cancel
@@ -681,9 +664,9 @@ struct RequestTask(Movable):
 
     def watches(self) -> List[PollEntry]:
         """Tells which descriptors to wait for, until the next `advance`."""
-        if self._stage == _CONNECTING:
+        if self._phase == TaskPhase.CONNECTING:
             return self._connector.value()[].watches()
-        if self._stage == _AWAITING:
+        if self._phase == TaskPhase.AWAITING:
             return [self._claim.value()[].watch()]
         if self.is_exchanging():
             return [self.watch()]

@@ -1,0 +1,83 @@
+"""What a request of a client waits for, around the attempts that it takes.
+
+    STARTING --> QUEUED --woken--> ALONE --> as STARTING, but for QUEUED
+        +--> AWAITING --> CONNECTING
+        +--> CONNECTING --> EXCHANGING
+        |         +--> OPENING --> STREAMING
+        +--> OPENING --no room--> ALONE
+        +--> EXCHANGING
+    any of them --again--> STARTING, or PAUSING --> STARTING
+"""
+
+
+struct TaskPhase(Equatable, TrivialRegisterPassable):
+    """What a request is at."""
+
+    var number: UInt8
+
+    comptime STARTING = TaskPhase(0)
+    """Its next attempt begins, which may wait for a connection that another
+    request opens."""
+    comptime ALONE = TaskPhase(1)
+    """The same, but it has waited for others already."""
+    comptime PAUSING = TaskPhase(2)
+    """Its next attempt begins in a moment."""
+    comptime QUEUED = TaskPhase(3)
+    """Another request opens a connection that it may share."""
+    comptime AWAITING = TaskPhase(4)
+    """A pool that threads share has nothing for it yet."""
+    comptime CONNECTING = TaskPhase(5)
+    """It opens a connection."""
+    comptime OPENING = TaskPhase(6)
+    """It has a part in a connection of HTTP/2, and no stream."""
+    comptime STREAMING = TaskPhase(7)
+    """It goes both ways on a stream."""
+    comptime EXCHANGING = TaskPhase(8)
+    """It goes both ways on a connection of its own, or has done so."""
+
+    comptime COUNT = 9
+
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def begins(self) -> Bool:
+        """Tells whether an attempt begins now."""
+        return self == Self.STARTING or self == Self.ALONE
+
+    def has_begun(self) -> Bool:
+        """Tells whether something of the attempt may have been sent."""
+        return self == Self.STREAMING or self == Self.EXCHANGING
+
+    def after_wait(self) -> Self:
+        """Tells how a request goes on that has waited for a moment or for
+        others: whatever came of it, it does not wait for others again."""
+        if self == Self.PAUSING:
+            return Self.STARTING
+        return Self.ALONE if self == Self.QUEUED else self
+
+
+struct TurnEnd(Equatable, TrivialRegisterPassable):
+    """What a request could go on with at once when its turn was over."""
+
+    var number: UInt8
+
+    comptime NOTHING = TurnEnd(0)
+    """It waits."""
+    comptime PIECE = TurnEnd(1)
+    """The piece of coded content that is here has more for the sink."""
+    comptime GIVES_WAY = TurnEnd(2)
+    """It lets others have their turn."""
+
+    comptime COUNT = 3
+
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def note_piece(mut self, has_more: Bool):
+        """Takes note whether a piece has more for the sink."""
+        self = Self.PIECE if has_more else Self.NOTHING
+
+    def begin_turn(mut self):
+        """Its turn has come; a piece is gone on with first."""
+        if self == Self.GIVES_WAY:
+            self = Self.NOTHING
