@@ -56,12 +56,55 @@ struct MemberFigures(Copyable, Movable):
         self.ip = member.ip
         self.weight = member.weight
         self.state = member.health.state(now_ms)
-        if member.is_draining:
+        if member.phase.is_draining():
             self.state = MemberState.DRAINING
         self.active_count = member.active_count
         self.outcome_counts = member.outcome_counts.copy()
         self.ejection_count = member.health.ejection_count
         self.durations = member.durations.copy()
+
+
+struct MemberPhase(Equatable, TrivialRegisterPassable):
+    """How an upstream stands to its group."""
+
+    var number: UInt8
+
+    comptime SERVING = MemberPhase(0)
+    """It is given requests, as far as its health allows."""
+    comptime DRAINING = MemberPhase(1)
+    """It is given no more, and stays."""
+    comptime LEAVING = MemberPhase(2)
+    """It is given no more, and goes when it has answered those that it has."""
+    comptime GONE = MemberPhase(3)
+    """Its place is free."""
+
+    comptime COUNT = 4
+
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def is_there(self) -> Bool:
+        return self != Self.GONE
+
+    def is_draining(self) -> Bool:
+        """Tells whether it is there, and is given no more."""
+        return self == Self.DRAINING or self == Self.LEAVING
+
+    def drain(mut self):
+        """It is to be given no more; one that leaves does so all the same."""
+        if self == Self.SERVING:
+            self = Self.DRAINING
+
+    def leave(mut self, active_count: Int):
+        """It is to go, with so many requests that it has to answer."""
+        if self.is_there():
+            self = Self.LEAVING
+        self.note_active(active_count)
+
+    def note_active(mut self, active_count: Int):
+        """It has so many requests to answer."""
+        if self == Self.LEAVING and active_count == 0:
+            self = Self.GONE
 
 
 struct Member(Copyable, Movable):
@@ -73,10 +116,7 @@ struct Member(Copyable, Movable):
     var is_gone: Bool
     var weight: Int
     var generation: UInt32
-    var is_there: Bool
-    var is_draining: Bool
-    # Leaves its place when its last request has ended.
-    var is_leaving: Bool
+    var phase: MemberPhase
     var active_count: Int
     var turn: Int
     var seed: UInt64
@@ -97,9 +137,7 @@ struct Member(Copyable, Movable):
         self.is_gone = False
         self.weight = 1
         self.generation = generation
-        self.is_there = True
-        self.is_draining = False
-        self.is_leaving = False
+        self.phase = MemberPhase.SERVING
         self.active_count = 0
         self.turn = 0
         self.health = health^
@@ -114,13 +152,10 @@ struct Member(Copyable, Movable):
         self.ip = ip^
 
     def is_of(self, address: StringSpan) -> Bool:
-        return self.is_there and StringSpan(self.address) == address
+        return self.phase.is_there() and StringSpan(self.address) == address
 
     def leave(mut self):
-        self.is_draining = True
-        self.is_leaving = True
-        if self.active_count == 0:
-            self.is_there = False
+        self.phase.leave(self.active_count)
 
     def is_full(self, config: GroupConfig) -> Bool:
         return config.max_requests > 0 and (

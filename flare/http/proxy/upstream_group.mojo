@@ -4,7 +4,7 @@ from flare.bytes.checked import *
 from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
 from flare.http.proxy.group_config import Balance, GroupConfig
-from flare.http.proxy.member import Member, MemberFigures
+from flare.http.proxy.member import Member, MemberFigures, MemberPhase
 from flare.http.proxy.member_health import NO_CHANGE_MS, MemberHealth
 from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.retry_rules import Attempt, decide
@@ -195,13 +195,12 @@ struct UpstreamGroup(Movable):
             self._members.at(slot).weight = weight
             self.place_waiting(now_ms)
             return self._id(slot, False)
-        if not self._members.at(found).is_draining:
+        if not self._members.at(found).phase.is_draining():
             raise Error("upstream ", address, ": it is in the group")
         for slot in range(len(self._members)):
             ref old = self._members.at(slot)
             if old.is_of(address) and not old.is_gone:
-                old.is_draining = False
-                old.is_leaving = False
+                old.phase = MemberPhase.SERVING
                 old.weight = weight
         self.place_waiting(now_ms)
         return self._id(found, False)
@@ -211,7 +210,10 @@ struct UpstreamGroup(Movable):
     ) -> Int:
         """Makes a member; its place, or -1 if there is none for it."""
         var slot = 0
-        while slot < len(self._members) and self._members.at(slot).is_there:
+        while (
+            slot < len(self._members)
+            and self._members.at(slot).phase.is_there()
+        ):
             slot += 1
         if slot == MEMBERS_MAX:
             return -1
@@ -242,7 +244,7 @@ struct UpstreamGroup(Movable):
         """
         var slots = List[Int](length=len(ips), fill=-1)
         var first = self._find(address)
-        if first < 0 or self._members.at(first).is_leaving:
+        if first < 0 or self._members.at(first).phase == MemberPhase.LEAVING:
             return slots^
         var like = self._members.at(first).copy()
         if len(ips) == 1 and like.ip.byte_length() == 0:
@@ -263,8 +265,7 @@ struct UpstreamGroup(Movable):
             ref member = self._members.at(slot)
             member.is_gone = False
             member.weight = like.weight
-            member.is_draining = like.is_draining
-            member.is_leaving = False
+            member.phase = like.phase
         if kept == 0:
             return slots^
         for slot in range(len(self._members)):
@@ -283,14 +284,13 @@ struct UpstreamGroup(Movable):
             missing += 1 if self._find_ip(address, ips[index]) < 0 else 0
         var free = MEMBERS_MAX
         for slot in range(len(self._members)):
-            free -= 1 if self._members.at(slot).is_there else 0
+            free -= Int(self._members.at(slot).phase.is_there())
         for slot in range(len(self._members)):
             if free >= missing:
                 return
             ref member = self._members.at(slot)
             if (
-                member.is_there
-                and member.is_of(address)
+                member.is_of(address)
                 and member.active_count == 0
                 and not _is_among(member.ip, ips)
             ):
@@ -328,7 +328,7 @@ struct UpstreamGroup(Movable):
         """
         for slot in range(len(self._members)):
             if self._members.at(slot).is_of(address):
-                self._members.at(slot).is_draining = True
+                self._members.at(slot).phase.drain()
         self.place_waiting(now_ms)
         return self._find(address) >= 0
 
@@ -378,7 +378,7 @@ struct UpstreamGroup(Movable):
             ref member = self._members.at(slot)
             if member.is_of(address):
                 is_there = True
-                if not member.is_draining or member.active_count > 0:
+                if not member.phase.is_draining() or member.active_count > 0:
                     return False
         if not is_there and self._find_removed(address) < 0:
             raise Error(
@@ -454,7 +454,7 @@ struct UpstreamGroup(Movable):
         if slot >= len(self._members):
             return False
         ref found = self._members.at(slot)
-        return found.is_there and found.generation == member.generation
+        return found.phase.is_there() and found.generation == member.generation
 
     def choose(mut self, key: UInt64, tried: UInt64, now_ms: Int) -> Choice:
         """Chooses an upstream for a request, and counts it there.
@@ -487,7 +487,7 @@ struct UpstreamGroup(Movable):
         var full: UInt64 = 0
         for slot in range(len(self._members)):
             ref member = self._members.at(slot)
-            if not member.is_there or member.is_draining:
+            if member.phase != MemberPhase.SERVING:
                 continue
             var bit = UInt64(1) << UInt64(slot)
             usable |= bit
@@ -582,7 +582,7 @@ struct UpstreamGroup(Movable):
             return next_ms
         for slot in range(len(self._members)):
             ref member = self._members.at(slot)
-            if member.is_there and not member.is_draining:
+            if member.phase == MemberPhase.SERVING:
                 next_ms = min(next_ms, member.health.next_change_ms(now_ms))
         return next_ms
 
@@ -759,9 +759,10 @@ struct UpstreamGroup(Movable):
         var is_bad = found.health.end_request(
             outcome, self.config, member.is_trial, now_ms
         )
-        if found.is_leaving and found.active_count == 0:
-            found.is_there = False
-        elif is_bad and self._may_eject(now_ms):
+        found.phase.note_active(found.active_count)
+        if not found.phase.is_there():
+            return
+        if is_bad and self._may_eject(now_ms):
             self._members.at(Int(member.slot)).health.eject(self.config, now_ms)
 
     def _may_eject(self, now_ms: Int) -> Bool:
@@ -771,7 +772,7 @@ struct UpstreamGroup(Movable):
         var ejected_count = 0
         for slot in range(len(self._members)):
             ref member = self._members.at(slot)
-            if member.is_there and not member.is_draining:
+            if member.phase == MemberPhase.SERVING:
                 count += 1
                 if member.health.is_ejected(now_ms):
                     ejected_count += 1
@@ -922,7 +923,7 @@ struct UpstreamGroup(Movable):
             return None
         for slot in range(len(self._members)):
             ref member = self._members.at(slot)
-            if member.is_there and member.health.wants_check(now_ms):
+            if member.phase.is_there() and member.health.wants_check(now_ms):
                 member.health.begin_check()
                 return self._id(slot, False)
         return None
@@ -952,7 +953,7 @@ struct UpstreamGroup(Movable):
         """
         var found = List[MemberFigures]()
         for slot in range(len(self._members)):
-            if self._members.at(slot).is_there:
+            if self._members.at(slot).phase.is_there():
                 found.append(MemberFigures(self._members.at(slot), now_ms))
         return found^
 
