@@ -45,6 +45,20 @@ comptime _HEAD_MS = 1_000
 # client for its content, and a handler for its answer.
 
 
+@fieldwise_init
+struct RequestsPhase(Equatable, TrivialRegisterPassable):
+    """How far a stream has come with the requests for it."""
+
+    var number: UInt8
+
+    comptime ARRIVING = RequestsPhase(0)
+    """More octets may come."""
+    comptime HERE = RequestsPhase(1)
+    """All have come, which the stream has not heard."""
+    comptime HEARD = RequestsPhase(2)
+    """The stream knows that there are no more."""
+
+
 struct OpenCall(BodySource):
     """A stream, the requests that come for it, and the replies that go."""
 
@@ -57,10 +71,7 @@ struct OpenCall(BodySource):
     var _content: Optional[RequestContent]
     # Reads content in base64.
     var _text: TextDecoder
-    # Whether there are no more octets of requests.
-    var _has_all: Bool
-    # Whether the stream knows that.
-    var _has_ended: Bool
+    var _requests: RequestsPhase
     # Whether the frame that ends the response was written.
     var _has_said_end: Bool
     var _interceptors: Interceptors
@@ -82,8 +93,7 @@ struct OpenCall(BodySource):
         self._task = None
         self._content = None
         self._text = TextDecoder()
-        self._has_all = True
-        self._has_ended = False
+        self._requests = RequestsPhase.HERE
         self._has_said_end = False
         self._interceptors = interceptors.copy()
         self._is_over = False
@@ -109,7 +119,7 @@ struct OpenCall(BodySource):
         self._task = task.copy()
         self.call._waker = bell_for(task[].loop, task[].token)
         if content:
-            self._has_all = False
+            self._requests = RequestsPhase.ARRIVING
             self._content = content^
             self._content.held().go_on(task[].token)
 
@@ -254,7 +264,7 @@ struct OpenCall(BodySource):
                 ):
                     raise too_many()
                 self._stream.on_message(self._reader.message(), self.call)
-            elif self._has_all:
+            elif self._requests != RequestsPhase.ARRIVING:
                 self._hear_end()
                 return
             elif not self._take_content():
@@ -265,9 +275,9 @@ struct OpenCall(BodySource):
         return self._kind.gives_stream() and len(self.call.out) >= _PIECE_LEN
 
     def _hear_end(mut self) raises GrpcStatus:
-        if self._has_ended:
+        if self._requests == RequestsPhase.HEARD:
             return
-        self._has_ended = True
+        self._requests = RequestsPhase.HEARD
         if not self._text.is_whole():
             raise no_base64()
         self._reader.finish()
@@ -280,19 +290,22 @@ struct OpenCall(BodySource):
     def _take_content(mut self) raises GrpcStatus -> Bool:
         """Takes what has arrived; False if that is nothing."""
         var before_len = self._reader.waiting_len()
-        try:
-            if not self.call.protocol().is_text():
-                self._has_all = self._content.held().take(self._reader.room())
-                return self._has_all or self._reader.waiting_len() > before_len
-        except error:
-            raise broken_off(error)
+        var is_text = self.call.protocol().is_text()
         var text = Buffer()
+        var has_all: Bool
         try:
-            self._has_all = self._content.held().take(text)
+            if is_text:
+                has_all = self._content.held().take(text)
+            else:
+                has_all = self._content.held().take(self._reader.room())
         except error:
             raise broken_off(error)
+        if has_all:
+            self._requests = RequestsPhase.HERE
+        if not is_text:
+            return has_all or self._reader.waiting_len() > before_len
         self.receive(text.span())
-        return self._has_all or len(text) > 0
+        return has_all or len(text) > 0
 
     def _check_replies(self) raises GrpcStatus:
         """Holds a stream to the one reply that its method has."""
