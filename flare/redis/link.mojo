@@ -26,8 +26,6 @@ struct RedisLink(Movable):
     """True while the server remembers something for this connection alone, so
     that another one does not serve (WATCH)."""
     var _context: Optional[TlsClientContext]
-    # Failed attempts since the last success, for the wait before the next.
-    var _failures: Int
 
     def __init__(out self, var config: RedisConfig) raises RedisError:
         """Takes a configuration; nothing is sent. Raises if a value of it
@@ -40,7 +38,6 @@ struct RedisLink(Movable):
         self.config = config^
         self.connect_count = 0
         self.is_pinned = False
-        self._failures = 0
 
     @no_inline
     def __deinit__(deinit self):

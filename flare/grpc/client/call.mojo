@@ -93,7 +93,6 @@ struct ChannelCall(Movable):
     var _kept: Buffer
     # True while that is all of it.
     var _is_kept: Bool
-    var _has_written: Bool
     var _has_finished: Bool
     var _address: Int
     # How many addresses in turn could not be reached.
@@ -175,7 +174,6 @@ struct ChannelCall(Movable):
         self._has_head = False
         self._kept = Buffer(0)
         self._is_kept = True
-        self._has_written = False
         self._has_finished = False
         self._address = core[].first_address()
         self._miss_count = 0
@@ -270,7 +268,6 @@ struct ChannelCall(Movable):
 
     def _note_written(mut self):
         """Drops what no other attempt needs any more."""
-        self._has_written = True
         var keeps = Bool(self._turn.policy) and (
             len(self._kept) <= REPLAY_LEN_MAX
         )

@@ -67,7 +67,6 @@ struct OpenRequest(Readable):
     var _failure: Optional[ClientError]
     # Of the response; `ahead` has what came while the request was written.
     var _pieces: PieceReader
-    var _is_streamed: Bool
     var _has_ended: Bool
     # The URL, for errors.
     var _url: String
@@ -93,7 +92,6 @@ struct OpenRequest(Readable):
         self._state = state
         self._failure = None
         self._pieces = PieceReader()
-        self._is_streamed = request.upload.is_streamed
         self._has_ended = not request.upload.is_streamed
         self._url = url_without_credentials(request.url)
         self._task = OwnedPointer(RequestTask(request^, state[]))

@@ -137,7 +137,6 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
     """
 
     var has_upgrade: Bool
-    var has_te: Bool
     # Without those that no field is named by, which nearly all messages have.
     var _names: List[Span[UInt8, Self.o]]
 
@@ -146,7 +145,6 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
         that would be passed on.
         """
         self.has_upgrade = False
-        self.has_te = False
         self._names = []
         var index = fields.find("connection")
         while index >= 0:
@@ -155,16 +153,16 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
             index = fields.find("connection", index + 1)
 
     def _note(mut self, option: Span[UInt8, Self.o]):
+        # TE is passed on by rules of its own.
         if (
             len(option) == 0
+            or equals_ignore_case(option, "te".as_bytes())
             or equals_ignore_case(option, "close".as_bytes())
             or equals_ignore_case(option, "keep-alive".as_bytes())
         ):
             return
         if equals_ignore_case(option, "upgrade".as_bytes()):
             self.has_upgrade = True
-        elif equals_ignore_case(option, "te".as_bytes()):
-            self.has_te = True
         else:
             self._names.append(option)
 
