@@ -60,6 +60,8 @@ def ws_answers(opcode: Int, payload: Span[UInt8, _]) -> List[WsMessage]:
     if opcode == TEXT and text.startswith(_MORE):
         var parts = text.split(" ")
         try:
+            if len(parts) < 4:
+                raise Error("an octet was changed")
             var answers = List[WsMessage]()
             for index in range(Int(parts[1])):
                 var content = content_of(Int(parts[2]) + index, Int(parts[3]))
