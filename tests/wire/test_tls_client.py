@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import wait_until
+from conftest import built, wait_until
 from ports import claim_port
 
 TIMEOUT_S = 20
@@ -369,3 +369,10 @@ def test_dripping_server(tls_client, raw, certs):
 def test_nobody_listens(tls_client, certs):
     lines = tls_client("127.0.0.1", claim_port(), ca=certs / "root.pem")
     assert lines[0].startswith("ConnectionFailed: TLS with 127.0.0.1: ")
+
+
+def test_tls_is_there_to_the_end_of_a_program():
+    """Threads that nobody has joined may speak TLS while main has ended."""
+    program = built("tls_client")
+    done = subprocess.run([program, "at_exit"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert (done.stdout, done.stderr, done.returncode) == ("ok\nok\n", "", 0)

@@ -18,6 +18,9 @@ comptime _LIBRARY_SHIFT = 23
 comptime _LIBRARY_MASK = 0xFF
 comptime _REASON_MASK = 0x7FFFFF
 
+# `OPENSSL_INIT_NO_ATEXIT`.
+comptime _NO_ATEXIT: UInt64 = 0x00080000
+
 # The queue of a thread has 16 places.
 comptime _ERROR_COUNT_MAX = 16
 
@@ -74,6 +77,12 @@ struct OpenSsl(Movable):
         there."""
         self._crypto_library = DynamicLibrary(crypto_names)
         self._ssl_library = DynamicLibrary(ssl_names)
+        # Otherwise it takes itself down when the program's main ends, under
+        # threads that still speak TLS.
+        comptime Init = def(UInt64, Int) thin abi("C") -> Int32
+        _ = self._crypto_library.symbol[Init]("OPENSSL_init_crypto")(
+            _NO_ATEXIT, 0
+        )
         self.memory = MemorySymbols(self._crypto_library)
         self.certificate = CertificateSymbols(self._crypto_library)
         self.context = ContextSymbols(self._ssl_library)

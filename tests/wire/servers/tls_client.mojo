@@ -8,13 +8,18 @@ take, `read_timeout_ms` how long a read; `ca`, `crl`, `cert`, `key` are files,
 Each connection sends a small HTTP request and reads to the end. It prints
 "ok VERSION SUITE ALPN resumed=BOOL LENGTH" or the kind of the error and its
 text.
+
+`tls_client at_exit` prints "ok" if TLS can be spoken, and once more behind the end
+of main, when other threads might still run.
 """
 
+from flare.sys.openssl.library import OpenSsl
 from flare.tcp.stream import TcpStream
 from flare.tls.config import TlsConfig, TlsIdentity, TlsVersion
 from flare.tls.context import TlsClientContext
 from flare.tls.error import TlsError
 from flare.tls.stream import TlsStream
+from std.ffi import external_call
 from std.sys import argv
 
 
@@ -36,9 +41,26 @@ struct Options(Movable):
     """How long one read may take."""
 
 
+def _try_at_exit() abi("C"):
+    try:
+        var library = OpenSsl()
+        ref symbols = library.context
+        var context = symbols.new(symbols.client_method())
+        print("ok" if context else "no context", flush=True)
+        symbols.free(context)
+    except error:
+        print(error)
+
+
 def main() raises:
     """Connects as the command line says."""
     var arguments = argv()
+    if arguments[1] == "at_exit":
+        # What is registered first is called last: behind what OpenSSL
+        # registers when it is loaded.
+        _ = external_call["atexit", Int32](_try_at_exit)
+        _try_at_exit()
+        return
     var options = Options(
         String(arguments[1]),
         UInt16(Int(String(arguments[2]))),
