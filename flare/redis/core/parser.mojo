@@ -145,11 +145,10 @@ struct ReplyParser(Movable):
                 self._nodes.at(done.place).end = UInt32(len(self._nodes))
                 if len(self._open) == 0:
                     return True
+            # What is expected is at least an octet, here or not.
+            if unlikely(self._offset >= self.limits.len_max):
+                raise too_large("bytes (max_reply_size)", self.limits.len_max)
             if not self._element(input):
-                if unlikely(self._offset + self._missing > self.limits.len_max):
-                    raise too_large(
-                        "bytes (max_reply_size)", self.limits.len_max
-                    )
                 return False
             if unlikely(self._offset > self.limits.len_max):
                 raise too_large("bytes (max_reply_size)", self.limits.len_max)

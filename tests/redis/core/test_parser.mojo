@@ -184,6 +184,21 @@ def test_a_line_has_a_limit() raises:
     assert_false(log.endswith(">"))
 
 
+def test_a_full_pipeline_has_no_room_wherever_it_is_cut() raises:
+    """Its first replies have all 300 octets that are allowed; what comes behind
+    is no RESP, but is not looked at."""
+    var text = "+" + "a" * 292 + "\r\n+ab\r\n$1\r\r\n"
+    var octets = text.as_bytes()
+    var end = len(octets)
+    assert_equal(end, 305)
+    for cut in range(1, end + 1):
+        assert_equal(
+            replies_log(octets, [cut, end], count=3),
+            "<ReplyTooLarge>",
+            String("cut at ", cut),
+        )
+
+
 def test_missing_says_how_much_follows() raises:
     var memory = guarded_input("$100\r\nabc".as_bytes(), 0)
     var parser = ReplyParser()
