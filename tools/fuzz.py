@@ -147,11 +147,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="targets; all if none")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--runs", type=int, default=0, help="inputs of each; 0: no bound")
     parser.add_argument("--guided", action="store_true", help="by branches reached")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     given = parser.parse_args()
     report = Report()
-    options = Options(given.seconds, given.seed, is_guided=given.guided)
+    options = Options(given.seconds, given.seed, given.runs, given.guided)
     report.step("fuzz targets", run, options, given.names)
     return report.close()
 
