@@ -55,6 +55,8 @@ from std.memory import bitcast
 
 comptime _NULL = UInt8(0x6E)
 comptime _NO_FIELD = -1
+# Some write it as an object, and some with a member `value`.
+comptime _EMPTY = StaticString("google.protobuf.Empty")
 
 
 def decode_json[
@@ -419,15 +421,28 @@ struct _JsonMessageReader(Movable):
         var start = self.cursor.at
         var depth = self.cursor.depth_left
         var url = String()
+        var has_type = False
         var count = 0
         self.cursor.open(OPEN_OBJECT)
         var more = not self.cursor.is_closed(CLOSE_OBJECT)
         while more:
             count += 1
-            if self.cursor.name() == "@type":
+            _ = self.cursor.peek()
+            var place = self.cursor.at
+            if self.cursor.name() != "@type":
+                self.cursor.skip()
+            elif not has_type:
+                has_type = True
                 url = self.cursor.string()
             else:
-                self.cursor.skip()
+                raise self.refused(
+                    ProtobufErrorKind.JSON_NAME,
+                    place,
+                    table,
+                    _NO_FIELD,
+                    "one member @type",
+                    "a second one",
+                )
             more = self.cursor.goes_on(CLOSE_OBJECT)
         if count == 0:
             return
@@ -446,10 +461,17 @@ struct _JsonMessageReader(Movable):
         var inner = found.value()
         var held = inner.make()
         try:
-            if inner.json == JsonForm.OBJECT:
+            if inner.json == JsonForm.OBJECT and inner.name != _EMPTY:
                 self.object(held, inner, True)
-            else:
-                self._held_value(held, inner)
+            elif not self._held_value(held, inner) and inner.name != _EMPTY:
+                raise self.refused(
+                    ProtobufErrorKind.JSON_NAME,
+                    start,
+                    inner,
+                    _NO_FIELD,
+                    "a member value beside @type",
+                    "",
+                )
             var octets = encode_place(held, inner)
             store_text(table.fields.unsafe_get(0), message, url^)
             store_octets(table.fields.unsafe_get(1), message, octets^)
@@ -460,8 +482,8 @@ struct _JsonMessageReader(Movable):
 
     def _held_value(
         mut self, held: Place, inner: MessageTable
-    ) raises ProtobufError:
-        """Reads the member `value` beside `@type`."""
+    ) raises ProtobufError -> Bool:
+        """Reads the member `value` beside `@type`; False if there is none."""
         var is_there = False
         self.cursor.open(OPEN_OBJECT)
         var more = not self.cursor.is_closed(CLOSE_OBJECT)
@@ -484,6 +506,7 @@ struct _JsonMessageReader(Movable):
                     name,
                 )
             more = self.cursor.goes_on(CLOSE_OBJECT)
+        return is_there
 
     def well_known(
         mut self, message: Place, table: MessageTable

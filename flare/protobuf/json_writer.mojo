@@ -439,7 +439,9 @@ def _well_known_text(
             )
         return timestamp_text(parts)
     if (
-        abs(parts.seconds) > DURATION_MAX
+        # No `abs`: the least number has none.
+        parts.seconds < -DURATION_MAX
+        or parts.seconds > DURATION_MAX
         or abs(parts.nanos) > most
         or (parts.seconds < 0 and parts.nanos > 0)
         or (parts.seconds > 0 and parts.nanos < 0)

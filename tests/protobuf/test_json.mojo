@@ -360,6 +360,39 @@ def test_any_needs_a_registry() raises:
     assert_equal(kind, ProtobufErrorKind.UNKNOWN_TYPE)
 
 
+def _refused_any(text: StringSpan) raises -> Int:
+    """Gives the octet at which a text is refused; -1 if it is taken."""
+    var settings = ProtobufJson()
+    settings.types.add[Every_Inner]()
+    settings.types.add[Duration]()
+    settings.types.add[Empty]()
+    try:
+        _ = decode_json[Any](text, settings)
+    except error:
+        assert_equal(error.kind, ProtobufErrorKind.JSON_NAME, text)
+        return error.offset
+    return -1
+
+
+def test_any_has_one_type_and_a_value() raises:
+    var twice = '{"@type":"x/flare.test.Every.Inner","@type":"x/google.protobuf.Duration","value":"3s"}'
+    assert_equal(_refused_any(twice), 36, "two types")
+    assert_equal(
+        _refused_any('{"@type":"x/google.protobuf.Duration"}'), 0, "no value"
+    )
+    assert_equal(
+        _refused_any('{"@type":"x/google.protobuf.Duration","x":1}'),
+        38,
+        "another name",
+    )
+    # Some write it so, and some as an object with no members.
+    assert_equal(
+        _refused_any('{"@type":"x/google.protobuf.Empty","value":{}}'), -1
+    )
+    assert_equal(_refused_any('{"@type":"x/google.protobuf.Empty"}'), -1)
+    assert_equal(_refused_any('{"@type":"x/google.protobuf.Empty","x":{}}'), 35)
+
+
 def _has_no_form[M: Message](message: M) -> Bool:
     try:
         _ = encode_json(message)
@@ -373,6 +406,7 @@ def test_what_has_no_form_in_json_is_not_written() raises:
     assert_true(_has_no_form(Timestamp(nanos=-1)), "nanos")
     assert_true(_has_no_form(Duration(seconds=1, nanos=-1)), "signs")
     assert_true(_has_no_form(Duration(seconds=315576000001)), "length")
+    assert_true(_has_no_form(Duration(seconds=Int64.MIN)), "the least number")
     var paths: List[String] = ["a__b"]
     assert_true(_has_no_form(FieldMask(paths=paths^)), "path")
     assert_true(_has_no_form(Value()), "no value")
