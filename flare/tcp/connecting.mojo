@@ -80,6 +80,10 @@ struct AddressRace(Movable):
         var now_ms = monotonic_ms()
         var left_ms = deadline.left_ms()
         var end_ms = _NEVER_MS if left_ms < 0 else now_ms + left_ms
+        if left_ms > 0:
+            # Its clock has whole milliseconds, and the first has begun: who asks
+            # behind the race has to find the deadline over.
+            end_ms += 1
         self._core = ConnectionRace(len(addresses), now_ms, end_ms)
         self._addresses = addresses^
         self._sockets = []

@@ -143,6 +143,17 @@ def test_connecting_ends_at_the_deadline() raises:
     _ = silent^
 
 
+def test_connecting_does_not_end_before_the_deadline() raises:
+    # Whoever asks behind it whose time it was has to find it over.
+    var silent = SilentPort()
+    for _ in range(20):
+        var deadline = Deadline(1)
+        var race = AddressRace([silent.address()], deadline)
+        assert_equal(race.run(), -1)
+        assert_equal(deadline.left_ms(), 0)
+    _ = silent^
+
+
 def test_connecting_to_no_address() raises:
     assert_true(_failure([], PATIENCE_MS).kind == BadAddress)
 
