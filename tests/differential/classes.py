@@ -339,7 +339,78 @@ CACHE_CLASSES = [
     cache("an Age that is no number, or a list", "differ:(age|reuse)", "9111 5.1", FLARE, "ignored, and of a list the first counts", rb'"age"'),
 ]
 
-CLASSES: list[Class] = [*HTTP1_CLASSES, *REFUSED, *HTTP2_CLASSES, *URL_CLASSES, *JSON_CLASSES, *DATE_CLASSES, *FORM_CLASSES, *SET_COOKIE_CLASSES, *COOKIE_CLASSES, *CACHE_CLASSES]
+OCTETS = ("protobuf",)
+TEXTS = ("protobuf-json",)
+MESSAGES = OCTETS + TEXTS
+ENCODING = "encoding"
+MAPPING = "ProtoJSON"
+TAKES = r" / take"
+
+
+def protobuf(
+    subjects: tuple[str, ...], name: str, what: str, source: str, right: str, why: str, input: bytes = b""
+) -> Class:
+    return Class(subjects, name, what, source, right, why, ("Python",), input)
+
+
+PROTOBUF_CLASSES = [
+    protobuf(OCTETS, "a length in more than five octets", "take / refuse:Error_parsing_message_with_type", ENCODING, BOTH,
+             "varints have ten octets at most; five are enough for any length", rb"[\x80-\xff]{5}"),
+    protobuf(OCTETS, "an entry of a map with a field that it does not know", "differ:(octets[+])?entry", ENCODING, BOTH,
+             "an entry, without that field; protobuf keeps the whole entry among the fields that are not known"),
+    protobuf(OCTETS, "a number without a name in proto2", "differ:(octets[+])?(entry[+])?number", "enums", "protobuf",
+             "all enumerations are open here: the number is the field's value, and goes into JSON; protobuf keeps it among the fields that are not known"),
+    protobuf(OCTETS, "a string of proto2 that is not UTF-8", "refuse:5:.*" + TAKES, "proto2", FLARE,
+             "a string is UTF-8; protobuf looks when it is read from the message", rb"^[LAK]"),
+    protobuf(OCTETS, "the field number 0", "refuse:2:.*" + TAKES, ENCODING, FLARE,
+             "numbers begin with 1; protobuf takes it in a message without fields, and for a group"),
+    protobuf(OCTETS, "a path with capitals beyond ASCII", "take / refuse:json:Fail_to_print_FieldMask.*", "field_mask.proto", BOTH,
+             "it is read back as it was; names of fields are ASCII", rb"[\x80-\xff]"),
+    protobuf(OCTETS, "a required field that is missing in an `Any` or an entry", "refuse:8:.*" + TAKES, "proto2", FLARE,
+             "such a message cannot be read again"),
+    protobuf(OCTETS, "a `Value` without a value", "refuse:12:a_value" + TAKES, "struct.proto", FLARE,
+             "that is an error there; protobuf writes `null`"),
+    protobuf(MESSAGES, "a type without a slash in an `Any`", "refuse:13:.*" + TAKES, "any.proto", FLARE,
+             "a type has at least one slash"),
+    protobuf(MESSAGES, "depth", "(refuse:7:.*" + TAKES + "|take / refuse:Message_too_deep.*)", ENCODING, BOTH,
+             "the outermost message counts, and groups do; no message has more than 100 around the innermost"),
+    protobuf(TEXTS, "`\"\"` and `[]` for a message", "refuse:9:an_object" + TAKES, MAPPING, FLARE,
+             "a message is an object; protobuf passes over what is empty"),
+    protobuf(TEXTS, "integers that are none", "refuse:10:(an_integer|a_key_that).*" + TAKES, MAPPING, FLARE,
+             "texts are as JSON has numbers; protobuf takes what Python's `int` does, such as `01`, `+1` and `1_0`, and loses a fraction beyond a float's digits"),
+    protobuf(TEXTS, "an enumeration as a text of digits, or as another value", "refuse:10:a_(name|number_of_the_enumeration).*" + TAKES, MAPPING, FLARE,
+             "a name or a number; protobuf takes `\"1\"`, `true` and `1.5`"),
+    protobuf(TEXTS, "such a text where names that are not known are left out", "differ:octets", MAPPING, FLARE,
+             "`\"1\"` is no name, so it is left out", rb'^[a-z].*"[^"]*[0-9]'),
+    protobuf(TEXTS, "other values for numbers", "refuse:10:a_number" + TAKES, MAPPING, FLARE,
+             "protobuf takes `true` as 1"),
+    protobuf(TEXTS, "numbers beyond a double", "refuse:10:a_number_that.*" + TAKES, MAPPING, FLARE,
+             "out of range is an error; protobuf reads infinity, and texts as Python's `float` does"),
+    protobuf(TEXTS, "times and spans that are none", "refuse:10:a_time.*" + TAKES, MAPPING, FLARE,
+             "protobuf takes `+1s` and `1.s`"),
+    protobuf(TEXTS, "octets in no base64", "refuse:10:octets.*" + TAKES, MAPPING, FLARE,
+             "protobuf passes over signs that are in no alphabet"),
+    protobuf(TEXTS, "`null` in a list or map of `NullValue`", "take / refuse:(null_is_not_allowed.*|int|Null_is_not.*)", MAPPING, FLARE,
+             "`null` is its form in JSON; protobuf does not read there what it writes", rb"null"),
+    protobuf(TEXTS, "the largest float, with eight digits", "take / refuse:Float_value_too_(large|small)", MAPPING, FLARE,
+             "`3.4028235e38` is read back as it was written", rb"3\.4028235"),
+    protobuf(TEXTS, "a number without a name in proto2, in JSON", "take / refuse:Invalid_enum_value.*", "enums", "protobuf",
+             "all enumerations are open here"),
+    protobuf(TEXTS, "-0 in a `Value`", "differ:octets", "8259 6", FLARE,
+             "a float; Python's `json` reads an integer", rb"-0"),
+    protobuf(TEXTS, "integers with a point or an exponent", "take / refuse:Value_out_of_range", MAPPING, FLARE,
+             "a whole number whose digits count; Python's float rounds it", rb"[.eE]"),
+    protobuf(TEXTS, "a name twice in what is left out", "take / refuse:duplicate_key.*", "8259 4", BOTH,
+             "names that are not known are passed over with all within, where the caller wants that", rb"^[a-z]"),
+    protobuf(TEXTS, "a field by both its names", "refuse:11:one_member_for_each_field" + TAKES, MAPPING, FLARE,
+             "a field has one member, by either name; the conformance suite has that refused"),
+    protobuf(TEXTS, "more than `@type` and `value` in an `Any`", "refuse:11:@type_and_value_alone" + TAKES, MAPPING, FLARE,
+             "names that are not known are an error, there too; protobuf passes over them", rb"@type"),
+    protobuf(TEXTS, "a name with a NUL", "refuse:11:the_name.*" + TAKES, MAPPING, FLARE,
+             "protobuf looks no further than the NUL", rb"\\u0000"),
+]
+
+CLASSES: list[Class] = [*HTTP1_CLASSES, *REFUSED, *HTTP2_CLASSES, *URL_CLASSES, *JSON_CLASSES, *DATE_CLASSES, *FORM_CLASSES, *SET_COOKIE_CLASSES, *COOKIE_CLASSES, *CACHE_CLASSES, *PROTOBUF_CLASSES]
 
 
 def find(subject: str, judge: str, what: str, case: bytes) -> Class | None:

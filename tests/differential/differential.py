@@ -28,8 +28,10 @@ BUILD = ROOT / "build" / "differential"
 sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
 import classes  # noqa: E402
+import protobuf_words  # noqa: E402
 import tables  # noqa: E402
 from npm import NoPackage, unpack  # noqa: E402
+from protobuf_kinds import PROTOS  # noqa: E402
 from subjects import SUBJECTS, Subject  # noqa: E402
 
 BATCH = 20_000
@@ -67,21 +69,49 @@ class Judge:
         return lines
 
 
+class FlareJudge(Judge):
+    """flare, whose messages are put in one order."""
+
+    def answers(self, subject: str, cases: list[bytes]) -> list[str]:
+        lines = super().answers(subject, cases)
+        if subject.startswith("protobuf"):
+            return [protobuf_words.in_order(*pair) for pair in zip(cases, lines)]
+        return lines
+
+
+def make_messages(out: Path) -> None:
+    """Makes modules of the messages that are compared."""
+    folders = [option for path in PROTOS for option in ("-I", str(path.parent))]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "mojo_flare", "proto", *folders),
+            *(*map(str, PROTOS), "--out", str(out)),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+
+
 def flare() -> Judge:
     """Builds the program with flare's parsers."""
     import toolchain
 
     program = BUILD / "tool"
-    sources = toolchain.mojo_sources("flare", "tests/differential")
+    judge = FlareJudge("flare", [str(program)])
+    sources = [*toolchain.mojo_sources("flare", "tests/differential"), *PROTOS]
     newest = max(path.stat().st_mtime for path in sources)
     if program.exists() and program.stat().st_mtime > newest:
-        return Judge("flare", [str(program)])
+        return judge
+    make_messages(BUILD / "differential_messages")
     # Another run may be using the last one.
-    built = toolchain.build(HERE / "differential_tool.mojo", program.with_suffix(".new"))
+    built = toolchain.build(
+        HERE / "differential_tool.mojo", program.with_suffix(".new"), "-I", str(BUILD)
+    )
     if built.returncode != 0:
         sys.exit(built.stdout)
     program.with_suffix(".new").rename(program)
-    return Judge("flare", [str(program)])
+    return judge
 
 
 def go() -> Judge | None:

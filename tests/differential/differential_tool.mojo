@@ -13,6 +13,7 @@ from tests.differential.answer_http1 import answer_requests, answer_response
 from tests.differential.answer_http2 import answer_blocks, answer_frames
 from tests.differential.answer_json import answer_json
 from tests.differential.answer_multipart import answer_multipart
+from tests.differential.answer_protobuf import answer_protobuf
 from tests.differential.answer_url import answer_url
 
 
@@ -41,6 +42,10 @@ def _answer(subject: StringSpan, input: Span[UInt8, _]) raises -> String:
         return answer_multipart(input)
     if subject == "cache":
         return answer_cache(input)
+    if subject == "protobuf":
+        return answer_protobuf(input, False)
+    if subject == "protobuf-json":
+        return answer_protobuf(input, True)
     raise Error("unknown subject: ", subject)
 
 

@@ -41,7 +41,7 @@ def quoted_fields(fields: list[tuple[bytes, bytes]]) -> str:
 
 def because(error: Exception) -> str:
     """Makes a reason one word."""
-    return quoted(str(error).encode()[:100]).replace("%20", "_")
+    return quoted(str(error).encode(errors="replace")[:100]).replace("%20", "_")
 
 
 class Http1:
@@ -308,6 +308,101 @@ class Members(tuple):
     """The members of an object, in their order."""
 
 
+class Protobuf:
+    """protobuf, with what it keeps among the fields that are not known."""
+
+    def __init__(self) -> None:
+        from google.protobuf import json_format, message, unknown_fields
+
+        import protobuf_kinds
+        import protobuf_words
+
+        self.json_format = json_format
+        self.decode_error = message.DecodeError
+        self.unknown_fields = unknown_fields
+        self.kinds = protobuf_kinds
+        self.words = protobuf_words
+
+    def octets(self, case: bytes) -> str:
+        try:
+            message = self.kinds.kind(chr(case[0])).FromString(case[1:])
+        except (self.decode_error, IndexError) as error:
+            return f"E refuse:{because(error)}"
+        if not message.IsInitialized():
+            return "E refuse:uninitialized"
+        return self.answer(message)
+
+    def text(self, case: bytes) -> str:
+        try:
+            message = self.kinds.kind(chr(case[0]))()
+            self.json_format.Parse(
+                case[1:],
+                message,
+                ignore_unknown_fields=chr(case[0]).islower(),
+                descriptor_pool=self.kinds.pool(),
+            )
+        except (self.json_format.ParseError, UnicodeDecodeError, IndexError) as error:
+            # Where it is would make a class of each place.
+            text = re.sub(r"Failed to (parse|load) \w+( field)?: ?", "", str(error))
+            return f"E refuse:{because(Exception(re.split(' at |[.:]', text)[0]))}"
+        if not message.IsInitialized():
+            return "E refuse:uninitialized"
+        return self.answer(message)
+
+    def answer(self, message) -> str:
+        octets = message.SerializeToString(deterministic=True)
+        described = message.DESCRIPTOR
+        kept = set()
+        try:
+            self.note_kept(message, kept)
+        except UnicodeDecodeError:
+            # Keys of maps of proto2 may be any octets, until somebody looks.
+            kept.clear()
+        return (
+            f"M x{self.words.ordered(octets, described).hex()} ~"
+            f" {'entry' if 'entry' in kept else '-'}"
+            f" {'number' if 'number' in kept else '-'} {self.document(message)}"
+        )
+
+    def document(self, message) -> str:
+        try:
+            document = self.json_format.MessageToDict(
+                message, descriptor_pool=self.kinds.pool()
+            )
+        except self.kinds.NO_JSON as error:
+            return f"E refuse:json:{because(error)}"
+        return f"M ~ {self.words.written(document, message.DESCRIPTOR)} ~ ~ E end"
+
+    def note_kept(self, message, kept: set[str]) -> None:
+        """Notes what is among the fields that are not known, though they are: entries
+        of a map with a third field, and numbers that an enumeration of proto2 has
+        not."""
+        fields = message.DESCRIPTOR.fields_by_number
+        for one in self.unknown_fields.UnknownFieldSet(message):
+            field = fields.get(one.field_number)
+            if field is None:
+                continue
+            if self.kinds.is_map(field) and one.wire_type == self.kinds.LENGTH:
+                kept.add("entry")
+            elif field.enum_type is not None and one.wire_type == self.kinds.VARINT:
+                kept.add("number")
+        if message.DESCRIPTOR.full_name == "google.protobuf.Any":
+            if (held := self.kinds.held(message)) is not None:
+                self.note_kept(held, kept)
+            return
+        for field, value in message.ListFields():
+            if field.message_type is None:
+                continue
+            if self.kinds.is_map(field):
+                if field.message_type.fields_by_name["value"].message_type is None:
+                    continue
+                value = value.values()
+            elif not field.is_repeated:
+                value = [value]
+            for inner in value:
+                self.note_kept(inner, kept)
+
+
 SUBJECTS: dict[str, Callable[[], Callable[[bytes], str]]] = {
     "request": lambda: Http1().requests,
     "response": lambda: Http1().response,
@@ -315,6 +410,8 @@ SUBJECTS: dict[str, Callable[[], Callable[[bytes], str]]] = {
     "hpack": lambda: blocks,
     "http2": lambda: Http2().frames,
     "json": lambda: Json().text,
+    "protobuf": lambda: Protobuf().octets,
+    "protobuf-json": lambda: Protobuf().text,
 }
 
 

@@ -7,6 +7,7 @@ from random import Random
 import cache_cases
 import http1_cases
 import http2_cases
+import protobuf_cases
 import url_cases
 import value_cases
 
@@ -108,5 +109,21 @@ SUBJECTS = [
         "",
         ("Node",),
         True,
+    ),
+    Subject(
+        "protobuf",
+        protobuf_cases.octets_case,
+        ("octets", "json", "entry", "number"),
+        "Messages of Protocol Buffers",
+        "protobuf",
+        ("Python",),
+    ),
+    Subject(
+        "protobuf-json",
+        protobuf_cases.text_case,
+        ("octets", "json", "entry", "number"),
+        "Messages of Protocol Buffers in JSON",
+        "protobuf",
+        ("Python",),
     ),
 ]

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "differential"))
 
 import classes  # noqa: E402
 import differential  # noqa: E402
+import protobuf_words  # noqa: E402
 import tables  # noqa: E402
 from subjects import SUBJECTS  # noqa: E402
 
@@ -40,6 +41,35 @@ def test_class_is_found_by_difference_judge_and_input() -> None:
     assert classes.find("request", "Node", "take / end", b"GET /") is None
     assert classes.find("request", "Go", "take / end", upgrade) is None
     assert classes.find("json", "Node", "take / end", upgrade) is None
+
+
+ONE_TO_ONE, TWO_TO_TWO = "f2030408011001", "f2030408021002"
+A_TEXT, B_TEXT = "e2020161", "e2020162"
+
+
+@pytest.mark.parametrize(
+    ("octets", "ordered"),
+    [
+        # Entries of a map have no order, those of a list have.
+        (TWO_TO_TWO + ONE_TO_ONE, ONE_TO_ONE + TWO_TO_TWO),
+        (B_TEXT + A_TEXT, B_TEXT + A_TEXT),
+        # Within a message.
+        ("92010e" + TWO_TO_TWO + ONE_TO_ONE, "92010e" + ONE_TO_ONE + TWO_TO_TWO),
+    ],
+)
+def test_entries_of_maps_are_put_in_order(octets: str, ordered: str) -> None:
+    line = f"M x{octets} - - - E refuse:12:none"
+    expected = f"M x{ordered} - - - E refuse:12:none"
+    assert protobuf_words.in_order(b"E", line) == expected
+
+
+def test_numbers_are_compared_by_their_bits() -> None:
+    one, other = (f"M x - - - M - j{text} - - E end" for text in (
+        '{"fFloat":16777216.0,"fInt32":1}', '{"fInt32":1,"fFloat":1.6777216e7}',
+    ))  # fmt: skip
+    assert protobuf_words.in_order(b"E", one) == protobuf_words.in_order(b"E", other)
+    as_text = 'M x - - - M - j{"fInt32":"1","fFloat":16777216} - - E end'
+    assert protobuf_words.in_order(b"E", one) != protobuf_words.in_order(b"E", as_text)
 
 
 def test_classes_have_different_names() -> None:

@@ -4,25 +4,8 @@ the lowest first.
 """
 
 from flare.protobuf import (
-    Any,
-    BoolValue,
-    BytesValue,
-    DoubleValue,
-    Duration,
-    Empty,
-    FieldMask,
-    FloatValue,
-    Int32Value,
-    Int64Value,
-    ListValue,
     Message,
     ProtobufJson,
-    StringValue,
-    Struct,
-    Timestamp,
-    UInt32Value,
-    UInt64Value,
-    Value,
     decode,
     decode_json,
     encode,
@@ -43,6 +26,7 @@ from protobuf_messages.google.protobuf.test_messages_proto3_pb import (
 )
 from std.io import FileHandle
 from tests.conformance.connect.framed_stdio import read_up_to
+from tests.support.well_known import well_known
 
 comptime LENGTH_LEN = 4
 
@@ -52,25 +36,9 @@ def settings_of(request: ConformanceRequest) -> ProtobufJson:
     json.ignores_unknown = (
         request.test_category == TestCategory.JSON_IGNORE_UNKNOWN_PARSING_TEST
     )
+    json.types = well_known()
     json.types.add[TestAllTypesProto2]()
     json.types.add[TestAllTypesProto3]()
-    json.types.add[Any]()
-    json.types.add[BoolValue]()
-    json.types.add[BytesValue]()
-    json.types.add[DoubleValue]()
-    json.types.add[Duration]()
-    json.types.add[Empty]()
-    json.types.add[FieldMask]()
-    json.types.add[FloatValue]()
-    json.types.add[Int32Value]()
-    json.types.add[Int64Value]()
-    json.types.add[ListValue]()
-    json.types.add[StringValue]()
-    json.types.add[Struct]()
-    json.types.add[Timestamp]()
-    json.types.add[UInt32Value]()
-    json.types.add[UInt64Value]()
-    json.types.add[Value]()
     return json^
 
 
