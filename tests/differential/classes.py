@@ -402,6 +402,8 @@ PROTOBUF_CLASSES = [
              "a whole number whose digits count; Python's float rounds it", rb"[.eE]"),
     protobuf(TEXTS, "a name twice in what is left out", "take / refuse:duplicate_key.*", "8259 4", BOTH,
              "names that are not known are passed over with all within, where the caller wants that", rb"^[a-z]"),
+    protobuf(TEXTS, "half a surrogate pair in what is left out", "refuse:9:a_string.*" + TAKES, "8259 8.2", BOTH,
+             "no text of UTF-8; protobuf does not look at what it leaves out", rb"^[a-z].*ud[89a-fA-F]"),
     protobuf(TEXTS, "a field by both its names", "refuse:11:one_member_for_each_field" + TAKES, MAPPING, FLARE,
              "a field has one member, by either name; the conformance suite has that refused"),
     protobuf(TEXTS, "more than `@type` and `value` in an `Any`", "refuse:11:@type_and_value_alone" + TAKES, MAPPING, FLARE,
