@@ -140,39 +140,38 @@ struct RequestTask(Movable):
         # What has come to a full connection once waits there.
         var may_leave = True
         while True:
-            if self._phase == TaskPhase.PAUSING and self._pause.left_ms() > 0:
-                return TaskProgress.WAIT
-            self._phase = self._phase.after_wait()
-            if self._phase.begins():
+            if self._phase == TaskPhase.PAUSING:
+                if self._pause.left_ms() > 0:
+                    return TaskProgress.WAIT
+                self._phase = self._phase.after_wait()
+            elif self._phase == TaskPhase.QUEUED:
+                # It was woken.
+                self._phase = self._phase.after_wait()
+            elif self._phase.begins():
                 self._start(state)
-            if self._phase == TaskPhase.QUEUED:
-                return TaskProgress.WAIT
-            if self._phase == TaskPhase.AWAITING:
+                if self._phase == TaskPhase.QUEUED:
+                    return TaskProgress.WAIT
+            elif self._phase == TaskPhase.AWAITING:
                 may_read = False
                 if not self._end_waiting(state):
                     return TaskProgress.WAIT
-            if self._phase == TaskPhase.CONNECTING:
+            elif self._phase == TaskPhase.CONNECTING:
                 if not self._connector.value()[].advance(state.context):
                     return TaskProgress.WAIT
                 self._take_connection(state)
-            if self._phase == TaskPhase.OPENING and not self._open(
-                state, may_leave
-            ):
-                if self._phase.begins():
+            elif self._phase == TaskPhase.OPENING:
+                if not self._open(state, may_leave):
+                    if not self._phase.begins():
+                        return TaskProgress.WAIT
                     may_leave = False
-                    continue
-                return TaskProgress.WAIT
-            var progress: TaskProgress
-            if self._phase == TaskPhase.STREAMING:
-                progress = self._exchange_stream(state)
             else:
-                progress = self._exchange(state, may_read)
-            if progress != TaskProgress.DONE:
-                return progress
-            may_read = False
-            self._end_exchange(state)
-            if not self._goes_on(state):
-                return TaskProgress.DONE
+                var progress = self._exchange(state, may_read)
+                if progress != TaskProgress.DONE:
+                    return progress
+                may_read = False
+                self._end_exchange(state)
+                if not self._goes_on(state):
+                    return TaskProgress.DONE
 
     def _check_time(mut self, event: TaskEvent) raises ClientError:
         """Ends what may wait no longer."""
@@ -363,6 +362,14 @@ struct RequestTask(Movable):
         state.settle_link(exchange[].link)
         return fate
 
+    def _exchange(
+        mut self, mut state: ClientState, may_read: Bool
+    ) raises ClientError -> TaskProgress:
+        """Sends and receives."""
+        if self._phase == TaskPhase.STREAMING:
+            return self._exchange_stream(state)
+        return self._exchange_alone(state, may_read)
+
     def _exchange_stream(
         mut self, mut state: ClientState
     ) raises ClientError -> TaskProgress:
@@ -392,7 +399,7 @@ struct RequestTask(Movable):
         self._turn_end = TurnEnd.GIVES_WAY
         return TaskProgress.WAIT
 
-    def _exchange(
+    def _exchange_alone(
         mut self, mut state: ClientState, may_read: Bool
     ) raises ClientError -> TaskProgress:
         """Sends and receives on the connection."""
