@@ -179,22 +179,20 @@ def _read(
             parser.reset()
             connection.backlog.note_unread()
             return NextAction.YIELD
+        # A short read has emptied the socket, if its end is not behind that.
+        var is_emptied = count < room_len and not may_have_more
         var action = read_requests(connection, parser, state)
         if unlikely(action != NextAction.WAIT):
             # Of a request that is answered later the end is known here alone.
-            if (
-                action != NextAction.OFFLOAD
-                or count == room_len
-                or may_have_more
-            ):
-                connection.backlog.note_unread()
-            else:
+            if action == NextAction.OFFLOAD and is_emptied:
                 connection.backlog.note_read()
+            else:
+                connection.backlog.note_unread()
             return action
         if unlikely(connection.request.pending.__bool__()):
             connection.backlog.note_unread()
             return NextAction.WAIT
-        if likely(count < room_len and not may_have_more):
+        if likely(is_emptied):
             return NextAction.WAIT
         if count == room_len:
             # More may wait than one round should take.
