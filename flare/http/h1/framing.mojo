@@ -61,6 +61,7 @@ comptime SWITCHING_PROTOCOLS = 101
 
 
 struct ContentEnd(Equatable, TrivialRegisterPassable):
+    """Where the content of a message ends (RFC 9112 section 6.3)."""
 
     var number: UInt8
 
