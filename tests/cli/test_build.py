@@ -46,7 +46,7 @@ def main() raises:
     var router = Router()
     router.get("/", page)
 """
-DEADLINE_S = 20
+DEADLINE_S = 60
 
 
 def test_a_program_gets_its_arguments_and_ends_with_its_code(
