@@ -34,11 +34,11 @@ def _words(source: Source) -> Counter[str]:
     return words
 
 
-def unused_imports(source: Source) -> Iterator[Problem]:
-    """Asks that a file uses each name that it imports; a front gives them on."""
+def unused_imports(source: Source, words: Counter[str]) -> Iterator[Problem]:
+    """Asks that a file uses each name that it imports among its words; a front gives
+    them on."""
     if source.path.name == FRONT:
         return
-    words = _words(source)
     for entry in source.imports:
         for name in entry.local_names:
             is_asked = name == ROUTES and source.path.is_relative_to(TEMPLATES)
@@ -50,12 +50,14 @@ def unused_imports(source: Source) -> Iterator[Problem]:
                 )
 
 
-def unused_names(sources: list[Source]) -> Iterator[Problem]:
+def unused_names(
+    sources: list[Source], words: list[Counter[str]]
+) -> Iterator[Problem]:
     """Asks that something uses each name that a file of the library defines: a
     front that gives it on, code beside its definition, or a test."""
     used: Counter[str] = Counter()
-    for source in sources:
-        used.update(_words(source))
+    for source, own in zip(sources, words, strict=True):
+        used.update(own)
         for entry in source.imports:
             # A front gives all on; what has another name here is used by that name.
             pairs = zip(entry.names, entry.local_names, strict=True)
@@ -122,9 +124,10 @@ def problems(root: Path) -> list[str]:
     """Checks one tree."""
     sources = [Source.read(root, path) for path in mojo_files(root, *FOLDERS)]
     found: list[Problem] = []
-    for source in sources:
-        found += unused_imports(source)
-    found += unused_names(sources)
+    words = [_words(source) for source in sources]
+    for source, own in zip(sources, words, strict=True):
+        found += unused_imports(source, own)
+    found += unused_names(sources, words)
     found += unused_files(sources)
     return [str(problem) for problem in found]
 

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from report import Report
-from toolchain import BUILD, ROOT, build, environment
+from toolchain import BUILD, ROOT, build, environment, make_messages
 
 MODULE = "connectrpc.com/conformance"
 VERSION = "v1.0.7"
@@ -53,20 +53,12 @@ def install() -> Path:
     return suite
 
 
-def make_messages() -> None:
+def make_suites_messages() -> None:
     """Makes modules of the suite's `.proto` files."""
     found = json.loads(go("mod", "download", "-json", f"{MODULE}@{VERSION}"))
     protos = Path(found["Dir"]) / "proto"
-    subprocess.run(
-        [
-            sys.executable, "-m", "mojo_flare", "proto", "-I", str(protos),
-            *(str(protos / PROTOS / f"{name}.proto") for name in FILES),
-            "--out", str(FOLDER / "conformance_messages"),
-        ],
-        env={**environment(), "PYTHONPATH": str(ROOT / "cli")},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )  # fmt: skip
+    files = [protos / PROTOS / f"{name}.proto" for name in FILES]
+    make_messages(files, [protos], FOLDER / "conformance_messages")
 
 
 def built(report: Report, name: str) -> Path | None:
@@ -113,7 +105,7 @@ def main() -> int:
         return report.close()
     FOLDER.mkdir(parents=True, exist_ok=True)
     suite = install()
-    make_messages()
+    make_suites_messages()
     for mode in options.mode or MODES:
         report.step(f"conformance of Connect, {mode}", judge, suite, mode, options.run)
     return report.close()

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ports import claim_port
 from report import Report
-from toolchain import BUILD, ROOT, build, environment
+from toolchain import BUILD, ROOT, build, make_messages
 
 MODULE = "google.golang.org/grpc"
 VERSION = "v1.84.0"
@@ -54,15 +54,7 @@ def install() -> None:
 
 def make(report: Report) -> bool:
     """Builds flare's programs."""
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "mojo_flare", "proto", "-I", str(SOURCES)),
-            *(str(SOURCES / "interop.proto"), "--out", str(FOLDER / "interop_messages")),
-        ],
-        env={**environment(), "PYTHONPATH": str(ROOT / "cli")},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
+    make_messages([SOURCES / "interop.proto"], [SOURCES], FOLDER / "interop_messages")
     for name in ("server", "client"):
         print(f"  building {name} ...", flush=True)
         source = SOURCES / f"interop_{name}.mojo"

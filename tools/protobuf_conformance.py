@@ -22,7 +22,7 @@ from pathlib import Path
 
 from npm import NoPackage, unpack
 from report import Report
-from toolchain import BUILD, ROOT, build, environment
+from toolchain import BUILD, ROOT, build, environment, make_messages
 
 VERSION = "33.2.0"
 DIGEST = (
@@ -42,21 +42,6 @@ COUNTS = re.compile(
     r" (\d+) expected failures, (\d+) unexpected failures"
 )
 RUN_TIMEOUT_S = 600
-
-
-def make_messages(suite: Path) -> None:
-    """Makes modules of the suite's `.proto` files."""
-    protos = suite / "include"
-    subprocess.run(
-        [
-            sys.executable, "-m", "mojo_flare", "proto", "-I", str(protos),
-            *(str(protos / file) for file in FILES),
-            "--out", str(FOLDER / "protobuf_messages"),
-        ],
-        env={**environment(), "PYTHONPATH": str(ROOT / "cli")},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )  # fmt: skip
 
 
 def find_runner(report: Report, suite: Path, libc: Path | None) -> list[str] | None:
@@ -83,7 +68,9 @@ def judge(report: Report, suite: Path, names: list[str], libc: Path | None) -> N
     runner = find_runner(report, suite, libc)
     if not runner:
         return
-    make_messages(suite)
+    protos = suite / "include"
+    files = [protos / file for file in FILES]
+    make_messages(files, [protos], FOLDER / "protobuf_messages")
     program = FOLDER / "testee"
     print("  building testee ...", flush=True)
     result = build(SOURCE, program, "-I", str(FOLDER))

@@ -55,6 +55,21 @@ def asan_options(folder: Path) -> list[str]:
     return [*ASAN_OPTIONS, "-Xlinker", str(start)]
 
 
+def make_messages(protos: list[Path], folders: list[Path], out: Path) -> None:
+    """Makes modules of `.proto` files, which import each other by their paths below
+    some folders, in a folder."""
+    found = [option for folder in folders for option in ("-I", str(folder))]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "mojo_flare", "proto", *found),
+            *(*map(str, protos), "--out", str(out)),
+        ],
+        env={**environment(), "PYTHONPATH": str(ROOT / "cli")},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+
+
 def mojo(*arguments: str, timeout_s: int = 2700) -> subprocess.CompletedProcess:
     """Runs the compiler in the project's root and captures what it says. The longest run
     takes six minutes on a quiet machine, and fifteen beside others."""

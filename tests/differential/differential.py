@@ -79,20 +79,6 @@ class FlareJudge(Judge):
         return lines
 
 
-def make_messages(out: Path) -> None:
-    """Makes modules of the messages that are compared."""
-    folders = [option for path in PROTOS for option in ("-I", str(path.parent))]
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "mojo_flare", "proto", *folders),
-            *(*map(str, PROTOS), "--out", str(out)),
-        ],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "cli")},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-
-
 def flare() -> Judge:
     """Builds the program with flare's parsers."""
     import toolchain
@@ -103,7 +89,8 @@ def flare() -> Judge:
     newest = max(path.stat().st_mtime for path in sources)
     if program.exists() and program.stat().st_mtime > newest:
         return judge
-    make_messages(BUILD / "differential_messages")
+    folders = [path.parent for path in PROTOS]
+    toolchain.make_messages(PROTOS, folders, BUILD / "differential_messages")
     # Another run may be using the last one.
     built = toolchain.build(
         HERE / "differential_tool.mojo", program.with_suffix(".new"), "-I", str(BUILD)
