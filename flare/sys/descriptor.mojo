@@ -1,7 +1,7 @@
 """Owned descriptors, and pipes."""
 
 from flare.bytes.checked import *
-from flare.sys.errno import EBADF, EINTR, OsError, last_errno
+from flare.sys.errno import EBADF, EINTR, OsError, last_errno, result_of
 from flare.sys.platform import by_platform
 from std.ffi import external_call
 
@@ -117,27 +117,23 @@ def close_descriptor(number: Int32):
 def read_into(number: Int32, room: MutSpan[UInt8, _]) -> Int:
     """Reads octets: how many, 0 at the end, or a negative errno, never EINTR."""
     while True:
-        var count = external_call["read", Int](
-            number, room.unsafe_ptr(), len(room)
+        var count = result_of(
+            external_call["read", Int](number, room.unsafe_ptr(), len(room))
         )
-        if count >= 0:
+        if count != -EINTR:
             return count
-        var error = last_errno()
-        if error != EINTR:
-            return -error
 
 
 def write_from(number: Int32, octets: Span[UInt8, _]) -> Int:
     """Writes octets: how many were taken, or a negative errno, never EINTR."""
     while True:
-        var count = external_call["write", Int](
-            number, octets.unsafe_ptr(), len(octets)
+        var count = result_of(
+            external_call["write", Int](
+                number, octets.unsafe_ptr(), len(octets)
+            )
         )
-        if count >= 0:
+        if count != -EINTR:
             return count
-        var error = last_errno()
-        if error != EINTR:
-            return -error
 
 
 struct Pipe(Movable):

@@ -83,6 +83,13 @@ def last_errno() -> Int:
 
 
 @always_inline
+def result_of(count: Int) -> Int:
+    """Gives what a call of the system has just answered: its count, or a negative
+    errno where that is negative. `-EINTR` is for its caller to make it again."""
+    return -last_errno() if count < 0 else count
+
+
+@always_inline
 def keep_errno(number: Int):
     """Puts an error number back, for code that may interrupt other code."""
     set_errno(ErrNo(Int32(number)))

@@ -10,6 +10,7 @@ from flare.sys.errno import (
     ENOENT,
     OsError,
     last_errno,
+    result_of,
 )
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.random import fill_random
@@ -481,11 +482,10 @@ def send_file(socket: Int32, file: Int32, offset: Int, length: Int) -> Int:
         # of macOS, and a symbol can be declared once.
         while True:
             var start = offset
-            var count = external_call["sendfile64", Int](
-                socket, file, Pointer(to=start), length
+            var count = result_of(
+                external_call["sendfile64", Int](
+                    socket, file, Pointer(to=start), length
+                )
             )
-            if count >= 0:
+            if count != -EINTR:
                 return count
-            var error = last_errno()
-            if error != EINTR:
-                return -error

@@ -1,6 +1,6 @@
 """Messages and datagrams with their addresses and control data."""
 
-from flare.sys.errno import EINTR, last_errno
+from flare.sys.errno import EINTR, result_of
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.sock_addr import SOCK_ADDR_LEN_MAX, SockAddr
 from std.ffi import external_call
@@ -89,14 +89,11 @@ def send_message(number: Int32, message: Message, flags: Int32) -> Int:
     outlives the call. Returns how many octets were taken, or a negative errno,
     never EINTR."""
     while True:
-        var count = external_call["sendmsg", Int](
-            number, Pointer(to=message), flags
+        var count = result_of(
+            external_call["sendmsg", Int](number, Pointer(to=message), flags)
         )
-        if count >= 0:
+        if count != -EINTR:
             return count
-        var error = last_errno()
-        if error != EINTR:
-            return -error
 
 
 @always_inline
@@ -104,14 +101,11 @@ def receive_message(number: Int32, mut message: Message, flags: Int32) -> Int:
     """Fills in a message, with `MSG_` constants, or-ed. Returns how many octets
     came, or a negative errno, never EINTR."""
     while True:
-        var count = external_call["recvmsg", Int](
-            number, Pointer(to=message), flags
+        var count = result_of(
+            external_call["recvmsg", Int](number, Pointer(to=message), flags)
         )
-        if count >= 0:
+        if count != -EINTR:
             return count
-        var error = last_errno()
-        if error != EINTR:
-            return -error
 
 
 # Linux then answers the datagram's full length; macOS takes no such flag.
@@ -149,12 +143,13 @@ def receive_from(
 def send_to(number: Int32, octets: Span[UInt8, _], receiver: SockAddr) -> Int:
     """Sends a datagram. Returns how many octets were taken: all; or a negative
     errno."""
-    var count = external_call["sendto", Int](
-        number,
-        octets.unsafe_ptr(),
-        len(octets),
-        Int32(MSG_NOSIGNAL),
-        receiver.octets.unsafe_ptr(),
-        receiver.length,
+    return result_of(
+        external_call["sendto", Int](
+            number,
+            octets.unsafe_ptr(),
+            len(octets),
+            Int32(MSG_NOSIGNAL),
+            receiver.octets.unsafe_ptr(),
+            receiver.length,
+        )
     )
-    return -last_errno() if count < 0 else count

@@ -7,7 +7,7 @@ from flare.sys.descriptor import (
     make_blocking,
     make_nonblocking,
 )
-from flare.sys.errno import ECONNABORTED, EINTR, OsError, last_errno
+from flare.sys.errno import ECONNABORTED, EINTR, OsError, last_errno, result_of
 from flare.sys.message import (
     MSG_DONTWAIT,
     MSG_MORE,
@@ -145,10 +145,9 @@ def _receive(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
 
 @always_inline
 def _receive_once(number: Int32, room: MutSpan[UInt8, _], flags: Int32) -> Int:
-    var count = external_call["recv", Int](
-        number, room.unsafe_ptr(), len(room), flags
+    return result_of(
+        external_call["recv", Int](number, room.unsafe_ptr(), len(room), flags)
     )
-    return -last_errno() if count < 0 else count
 
 
 @always_inline
@@ -164,14 +163,13 @@ def send[
     comptime now = Int(MSG_DONTWAIT) if never_waits else 0
     comptime flags = MSG_NOSIGNAL | (MSG_MORE if more_follows else 0) | now
     while True:
-        var count = external_call["send", Int](
-            number, octets.unsafe_ptr(), len(octets), Int32(flags)
+        var count = result_of(
+            external_call["send", Int](
+                number, octets.unsafe_ptr(), len(octets), Int32(flags)
+            )
         )
-        if likely(count >= 0):
+        if likely(count != -EINTR):
             return count
-        var error = last_errno()
-        if error != EINTR:
-            return -error
 
 
 def send_two(
