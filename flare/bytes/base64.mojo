@@ -86,9 +86,12 @@ def base64url_encode(octets: Span[UInt8, _], mut encoded: List[UInt8]):
             encoded.append(digits[Int((group >> UInt32(18 - 6 * place)) & 63)])
 
 
-def base64url_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
+def base64url_decode[
+    *, has_spare_bits: Bool = False
+](text: Span[UInt8, _]) -> Optional[List[UInt8]]:
     """Decodes what `base64url_encode` writes, and nothing else: not with unused
-    bits set, so that no two texts stand for the same octets."""
+    bits set, so that no two texts stand for the same octets, unless the text
+    `has_spare_bits`, which are not looked at."""
     if len(text) % 4 == 1:
         return None
     var octets = List[UInt8](capacity=len(text) // 4 * 3 + 2)
@@ -104,8 +107,10 @@ def base64url_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
             group = group << 6 | UInt32(digit)
         for place in range(count - 1):
             octets.append(UInt8((group >> UInt32(16 - 8 * place)) & 0xFF))
-        if count < 4 and (group << UInt32(8 * (count - 1))) & 0xFF_FFFF != 0:
-            return None
+        comptime if not has_spare_bits:
+            var unused = group << UInt32(8 * (count - 1))
+            if count < 4 and unused & 0xFF_FFFF != 0:
+                return None
     return octets^
 
 

@@ -2,7 +2,7 @@
 
 # SAFETY: places are as in flare/protobuf/message.mojo.
 
-from flare.bytes.base64 import base64_digit_value
+from flare.bytes.base64 import base64url_decode
 from flare.json.error import JsonKind
 from flare.protobuf.error import (
     ProtobufError,
@@ -700,27 +700,16 @@ def integer_bits(kind: FieldKind, text: StringSpan) -> Optional[UInt64]:
 def _base64(text: StringSpan) -> Optional[List[UInt8]]:
     """Reads base64 with the signs of either alphabet, padded or not. Bits that are
     left over are not looked at: the conformance suite has such texts taken."""
-    var digits = text.as_bytes()
-    var length = len(digits)
-    while length > 0 and len(digits) - length < 2 and digits[length - 1] == 61:
+    var octets = text.as_bytes()
+    var length = len(octets)
+    while length > 0 and len(octets) - length < 2 and octets[length - 1] == 61:
         length -= 1
-    if length % 4 == 1:
-        return None
-    var octets = List[UInt8](capacity=length // 4 * 3 + 2)
-    var bits = UInt32(0)
-    var bit_count = 0
+    var digits = List[UInt8](capacity=length)
     for index in range(length):
-        var octet = digits[index]
-        if octet == 45:
-            octet = 43
-        elif octet == 95:
-            octet = 47
-        var digit = base64_digit_value(octet)
-        if digit < 0:
-            return None
-        bits = bits << 6 | UInt32(digit)
-        bit_count += 6
-        if bit_count >= 8:
-            bit_count -= 8
-            octets.append(UInt8((bits >> UInt32(bit_count)) & 0xFF))
-    return octets^
+        var octet = octets[index]
+        if octet == 43:
+            octet = 45
+        elif octet == 47:
+            octet = 95
+        digits.append(octet)
+    return base64url_decode[has_spare_bits=True](digits)
