@@ -1,18 +1,5 @@
 """A request under way, from its first attempt to its final response, without
-ever waiting.
-
-    STARTING --> CONNECTING --> EXCHANGING --final response--> over
-       ^  |          |           |  |  ^
-       |  +----------|-----------|--|--+ a connection of the pool
-       |             v           |  |
-       +-- PAUSING <-+-----------+  | a failure that may be repeated
-       +----------------------------+ a redirection
-
-    STARTING --> QUEUED --another has connected--> STARTING
-    STARTING --> AWAITING --a connection that others gave back, or the right to
-    open one--> EXCHANGING or CONNECTING
-    STARTING or CONNECTING --HTTP/2--> OPENING --a stream--> STREAMING, which
-    goes on as EXCHANGING does
+ever waiting. What it is at, and what follows, is a `TaskPhase`.
 """
 
 from flare.http.client.attempt import Attempt, Feeding, Step

@@ -6,7 +6,9 @@
         |         +--> OPENING --> STREAMING
         +--> OPENING --no room--> ALONE
         +--> EXCHANGING
-    any of them --again--> STARTING, or PAUSING --> STARTING
+    STREAMING or EXCHANGING --final response--> over
+    any of them --redirected, or failed and repeated--> STARTING, or PAUSING -->
+    STARTING
 """
 
 
