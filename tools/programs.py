@@ -31,34 +31,59 @@ def shares(files: Iterable[Path], count: int) -> list[list[Path]]:
     return [share for share in found if share]
 
 
-def write_together(main: Path, programs: dict[str, str]) -> None:
-    """Writes programs, texts by name, as modules that one main calls.
+def write_modules(main: Path, programs: dict[str, str]) -> str:
+    """Writes programs, texts by name, as modules beside a main; gives the imports of
+    their mains as `run_0` and so on.
 
     Lines keep their numbers, so that an error of the compiler points into the
-    text it came from. A file calls the program whose name its own begins with,
-    up to a hyphen.
+    text it came from.
     """
     package = main.with_name(f"{main.stem}_modules")
     shutil.rmtree(package, ignore_errors=True)
     package.mkdir(parents=True)
     (package / "__init__.mojo").touch()
-    imports, calls = ["from std.sys import argv"], []
+    imports = []
     for number, (name, text) in enumerate(programs.items()):
         # A module of a package has no `main`.
         (package / f"{name}.mojo").write_text(MAIN.sub("def run_main(", text))
         imports.append(
-            f"from {package.name}.`{name}` import run_main as run_{number}"
+            f"from {package.name}.`{name}` import run_main as run_{number}\n"
         )
-        calls.append(
-            f'    if called == "{name}":\n        return run_{number}()\n'
-        )
+    return "".join(imports)
+
+
+def write_together(main: Path, programs: dict[str, str]) -> None:
+    """Writes programs, texts by name, as modules that one main calls: a file calls
+    the program whose name its own begins with, up to a hyphen."""
+    calls = [
+        f'    if called == "{name}":\n        return run_{number}()\n'
+        for number, name in enumerate(programs)
+    ]
     main.write_text(
-        "\n".join(imports)
-        + "\n\n\ndef main() raises:\n    var path = String(argv()[0])\n"
+        "from std.sys import argv\n"
+        + write_modules(main, programs)
+        + "\n\ndef main() raises:\n    var path = String(argv()[0])\n"
         + '    var start = path.rfind("/") + 1\n'
         + '    var called = String(path[byte=start:]).split("-")[0]\n'
         + "".join(calls)
         + '    raise Error("no program of this file has the name ", called)\n'
+    )
+
+
+def write_roots(main: Path, programs: dict[str, str]) -> None:
+    """Writes programs, texts by name, as modules that are compiled each for itself:
+    what is wrong with one is said beside what is wrong with others, behind a line
+    with the name of its root (`root_0` and so on)."""
+    roots = [
+        f'\n\n@export\ndef root_{number}() abi("C") -> Int32:\n'
+        f"    try:\n        run_{number}()\n        return 0\n"
+        "    except:\n        return 1\n"
+        for number in range(len(programs))
+    ]
+    main.write_text(
+        write_modules(main, programs)
+        + "".join(roots)
+        + "\n\ndef main():\n    pass\n"
     )
 
 

@@ -92,16 +92,31 @@ def test_reads_what_a_build_fails_with():
 
 
 @pytest.mark.parametrize(
-    ("exit_status", "said", "trouble"),
+    ("said", "trouble"),
     [
-        (1, "x.mojo:1:2: note: constraint failed: no\n  assert", ""),
-        (0, "", "it was built"),
-        (1, "x.mojo:1:2: error: unknown name 'no'", "got:"),
-        (1, "x.mojo:1:2: note: constraint failed: no way", "got:"),
+        ("x.mojo:1:2: note: constraint failed: no\n  assert", ""),
+        ("", "it was built"),
+        ("x.mojo:1:2: error: unknown name 'no'", "got:"),
+        ("x.mojo:1:2: note: constraint failed: no way", "got:"),
     ],
     ids=["refused", "built", "another error", "another message"],
 )
-def test_compares_what_a_build_fails_with(exit_status, said, trouble):
-    outcome = refusals.trouble_of("no", exit_status, said)
+def test_compares_what_a_build_fails_with(said, trouble):
+    outcome = refusals.trouble_of("no", said)
     assert trouble in outcome
     assert bool(outcome) == bool(trouble)
+
+
+def test_shares_out_what_is_said_of_programs_built_as_one():
+    said = (
+        "a.mojo:1:1: warning: of none\n"
+        "all.mojo:9:5: error: function instantiation failed\n"
+        "def root_2() raises:\nb.mojo:1:1: note: constraint failed: of the third\n"
+        "all.mojo:3:5: error: function instantiation failed\n"
+        "def root_0() raises:\nb.mojo:2:1: note: constraint failed: of the first\n"
+        "mojo: error: failed to run the pass manager\n"
+    )
+    first, second, third = refusals.said_of_each(3, said)
+    assert "of the first" in first and "of the third" not in first
+    assert not second
+    assert "of the third" in third and "of the first" not in third
