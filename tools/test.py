@@ -279,7 +279,8 @@ SELDOM = ("nightly", "asan", "changed")
 # They keep a core busy while the unit tests, one program, are compiled on the other;
 # none of them judges how fast anything is.
 BESIDE_UNIT = (
-    "cross", "size", "fuzz", "vectors", "differential", "simulate", "examples", "cli",
+    "check", "refusals", "cross", "size", "fuzz", "vectors", "differential", "simulate",
+    "examples", "cli",
 )  # fmt: skip
 
 
