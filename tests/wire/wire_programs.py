@@ -35,6 +35,8 @@ TOGETHER = [
      "servers/h2_server", "servers/proxy_server", "servers/traced_server",
      "servers/cache_server", "servers/cached_proxy", "servers/fetch_server",
      "clients/asker", "clients/cached_client"],
+    ["servers/grpc_server", "servers/control_server", "servers/host_server",
+     "clients/grpc_caller", "clients/route_guide_caller"],
 ]
 
 # More options of the compiler, for a whole run; see `--asserts`.
