@@ -39,6 +39,9 @@ TOGETHER = [
      "clients/grpc_caller", "clients/route_guide_caller"],
 ]
 
+# What programs of the wire tests are made of, beside their own files.
+SHARED = ("flare", "tests/wire/servers", "tests/grpc/messages")
+
 # More options of the compiler, for a whole run; see `--asserts`.
 OPTIONS: list[str] = []
 
@@ -71,9 +74,7 @@ def is_whole() -> bool:
 
 def built(name: str, folder: str = "servers") -> Path:
     """Builds tests/wire/FOLDER/NAME.mojo unless nothing has changed."""
-    return built_program(
-        WIRE / folder / f"{name}.mojo", "flare", "tests/wire/servers"
-    )
+    return built_program(WIRE / folder / f"{name}.mojo", *SHARED)
 
 
 def built_program(source: Path, *folders: str) -> Path:
@@ -123,10 +124,7 @@ def build_all() -> list[str]:
 
     def one(number: int) -> str:
         sources = [WIRE / f"{name}.mojo" for name in TOGETHER[number]]
-        programs = {
-            binary_of(source, "flare", "tests/wire/servers"): source
-            for source in sources
-        }
+        programs = {binary_of(source, *SHARED): source for source in sources}
         if all(binary.exists() for binary in programs):
             return ""
         result = build_together(
