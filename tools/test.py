@@ -4,7 +4,7 @@ Parts, quickest first: check (format, layers, style, tests, docs), refusals
 (programs that must not build), unit, cross, size (of what the compiler
 generates), fuzz, vectors, differential,
 simulate (servers in worlds made from seeds), examples, cli (the wheel and the command),
-wire, deploy (what is in deploy/); asan and nightly only when named, and changed:
+wire-programs, wire, deploy (what is in deploy/); asan and nightly only when named, and changed:
 what a change can break first. An argument with a slash is a path: a test file, or a
 folder of them.
 """
@@ -196,6 +196,17 @@ def run_pytest(report: Report, folder: str, *options: str) -> None:
         report.fail(folder, f"pytest ended with {result.returncode}")
 
 
+def wire_programs(report: Report) -> None:
+    """Builds the programs that many wire tests share."""
+    sys.path.insert(0, str(ROOT / "tests" / "wire"))
+    import wire_programs as programs
+
+    if errors := programs.build_all():
+        report.fail("programs of the wire tests", "\n".join(errors)[-4000:])
+    else:
+        report.passed("programs of the wire tests", len(programs.TOGETHER))
+
+
 def wire(report: Report) -> None:
     run_pytest(report, "tests/wire", *TOGETHER, "-m", "not nightly")
 
@@ -267,6 +278,9 @@ PARTS = {
     "simulate": lambda report: report.step("simulator", simulate.run, SIMULATED_SEEDS),
     "examples": lambda report: examples_and_pages(report),
     "cli": lambda report: report.step("package and command", cli),
+    "wire-programs": lambda report: report.step(
+        "programs of the wire tests", wire_programs
+    ),
     "wire": lambda report: report.step("wire tests", wire),
     "deploy": lambda report: report.step("deployment files", deploy),
     "nightly": lambda report: nightly(report),
@@ -280,7 +294,7 @@ SELDOM = ("nightly", "asan", "changed")
 # none of them judges how fast anything is.
 BESIDE_UNIT = (
     "check", "refusals", "cross", "size", "fuzz", "vectors", "differential", "simulate",
-    "examples", "cli",
+    "examples", "cli", "wire-programs",
 )  # fmt: skip
 
 
