@@ -11,10 +11,10 @@ from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.pipeline import Pipeline
 from flare.redis.subscriber import RedisSubscriber
-from flare.sys.clock import Deadline, coarse_monotonic_ms, monotonic_ms
+from flare.sys.clock import coarse_monotonic_ms, monotonic_ms
 from flare.sys.log import log_line
 from flare.sys.mutex import Condvar, Mutex
-from flare.sys.poll import wait_for
+from flare.sys.poll import pause
 from flare.sys.thread import Task, Thread
 from std.memory import ArcPointer
 
@@ -261,7 +261,7 @@ struct RedisBackplane(Backplane):
             var wait_ms = min(
                 _PAUSE_MIN_MS << min(reader[].failures, 8), _PAUSE_MAX_MS
             )
-            _ = wait_for(-1, 0, Deadline(min(wait_ms, timeout_ms)))
+            pause(min(wait_ms, timeout_ms))
 
     def _wait_for_entries(
         mut self, mut reader: _Reader, timeout_ms: Int
@@ -425,7 +425,7 @@ struct _Writer(Task):
             if self._history == 0:
                 self._outbox.lock()[].doubt()
             var wait_ms = min(_PAUSE_MIN_MS << min(failures, 8), _PAUSE_MAX_MS)
-            _ = wait_for(-1, 0, Deadline(wait_ms))
+            pause(wait_ms)
 
     def _next_batch(self, mut pipe: Pipeline) -> Int:
         """Waits for messages; gives their number, or -1 at the end."""

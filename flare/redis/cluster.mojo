@@ -19,7 +19,7 @@ from flare.redis.core.routing import (
     RoutedCommand,
     route_commands,
 )
-from flare.redis.link import RedisLink, pause, set_address
+from flare.redis.link import RedisLink, set_address
 from flare.redis.pipeline import (
     Pipeline,
     append_transaction,
@@ -29,6 +29,7 @@ from flare.redis.pipeline import (
 from flare.redis.script import ScriptCommands
 from flare.redis.streams import StreamCommands
 from flare.sys.clock import Deadline
+from flare.sys.poll import pause
 from flare.sys.random import random_word
 from std.memory import OwnedPointer
 

@@ -8,7 +8,7 @@ from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
 from flare.redis.core.retry import may_repeat
 from flare.sys.clock import Deadline
-from flare.sys.poll import wait_for
+from flare.sys.poll import pause
 from flare.sys.random import random_word
 from flare.tls.context import TlsClientContext
 from std.sys.intrinsics import likely
@@ -293,8 +293,3 @@ def _make_context(config: RedisConfig) raises RedisError -> TlsClientContext:
         return TlsClientContext(config.tls)
     except error:
         raise RedisError(RedisErrorKind.BAD_ARGUMENT, String(error))
-
-
-def pause(time_ms: Int):
-    # A descriptor that is none is passed over, so only the time ends it.
-    _ = wait_for(-1, 0, Deadline(time_ms))

@@ -4,8 +4,9 @@ from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
-from flare.redis.link import RedisLink, pause
+from flare.redis.link import RedisLink
 from flare.sys.clock import Deadline, coarse_monotonic_ms
+from flare.sys.poll import pause
 from flare.sys.random import random_word
 from std.sys.intrinsics import unlikely
 

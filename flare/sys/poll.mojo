@@ -32,6 +32,12 @@ def poll_descriptors(entries: MutSpan[PollEntry, _], timeout_ms: Int) -> Int:
     return -last_errno() if count < 0 else Int(count)
 
 
+def pause(time_ms: Int):
+    """Waits, whatever signals come, in milliseconds."""
+    # A descriptor that is none is passed over, so only the time ends it.
+    _ = wait_for(-1, 0, Deadline(time_ms))
+
+
 def wait_for(number: Int32, wanted: Int16, deadline: Deadline) -> Int:
     """Waits until a descriptor is ready for `POLL_` constants, or-ed; signals
     do not end the wait. Returns 1 when it is ready or has failed, 0 when the

@@ -12,7 +12,7 @@ from flare.sys.memory_map import (
 )
 from flare.sys.mutex import init_mutex, unlock_mutex
 from flare.sys.platform import IS_MACOS
-from flare.sys.poll import wait_for
+from flare.sys.poll import pause
 from std.atomic import Atomic, Ordering, fence
 from std.ffi import external_call
 from std.memory import unsafe_memcpy
@@ -194,7 +194,7 @@ struct SharedMemory(Movable):
             if attempt > _SPIN_COUNT:
                 if deadline.left_ms() == 0:
                     return LockResult.BUSY
-                _pause(1)
+                pause(1)
 
     def unlock(self, offset: Int):
         unlock_mutex(self._mutex(offset))
@@ -206,7 +206,7 @@ struct SharedMemory(Movable):
         comptime if IS_MACOS:
             var deadline = Deadline(timeout_ms)
             while self.load(offset) == seen and deadline.left_ms() > 0:
-                _pause(2)
+                pause(2)
         else:
             var seen_low = Int(UInt32(seen & 0xFFFF_FFFF))
             self._futex(offset, _FUTEX_WAIT, seen_low, timeout_ms)
@@ -235,8 +235,3 @@ struct SharedMemory(Movable):
 def _check(call: StaticString, result: Int32) raises OsError:
     if result != 0:
         raise OsError(call, Int(result))
-
-
-def _pause(time_ms: Int):
-    # A descriptor that is none is passed over, so only the time ends it.
-    _ = wait_for(-1, 0, Deadline(time_ms))

@@ -22,8 +22,8 @@ from flare.http.client.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.response import ContentUse, url_without_credentials
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
-from flare.sys.clock import Deadline, monotonic_ns
-from flare.sys.poll import POLL_READ, wait_for
+from flare.sys.clock import monotonic_ns
+from flare.sys.poll import pause
 
 comptime EVENT_IDLE_MS = 60_000
 """Longest silence of a stream of events unless it is said otherwise, in
@@ -193,8 +193,7 @@ struct EventSource(Movable):
         )
         var random = (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
         var more = Int(random % UInt64(base // 2 + 1))
-        # No descriptor, but the time.
-        _ = wait_for(-1, POLL_READ, Deadline(base + more))
+        pause(base + more)
 
     def _connect(mut self) raises ClientError:
         """Asks for the events, and keeps an answer that has some."""

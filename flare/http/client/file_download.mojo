@@ -31,10 +31,10 @@ from flare.http.conditional.conditional import EntityTag
 from flare.http.conditional.range import ContentRange
 from flare.http.message.date import parse_http_date
 from flare.http.message.header_map import HeaderMap
-from flare.sys.clock import Deadline, monotonic_ns, unix_seconds
+from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.errno import EAGAIN, EEXIST, OsError
 from flare.sys.file import File, NewFile, PathKind, folder_of, give_name
-from flare.sys.poll import POLL_READ, wait_for
+from flare.sys.poll import pause
 from flare.url.url import Url
 from std.os import remove
 
@@ -226,7 +226,7 @@ struct FileDownload(Movable):
             config.retry_max_ms,
             (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32,
         )
-        _ = wait_for(-1, POLL_READ, Deadline(pause_ms))
+        pause(pause_ms)
 
     def _attempt[
         P: TransferProgress

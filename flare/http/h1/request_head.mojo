@@ -6,7 +6,7 @@ from flare.bytes.scan import TCHAR, word32, word64
 from flare.http.h1.error import RemoteProtocolError, Rule
 from flare.http.h1.field_section import CRLF, FieldSection, HeadLimits
 from flare.http.h1.framing import ASKS_FOR_TUNNEL, Framing, NOTED_IN_REQUEST
-from flare.http.message.method import Method
+from flare.http.message.method import METHOD_LEN_MAX, Method
 from flare.http.message.target import TargetParts, split_target
 from std.sys.intrinsics import likely, unlikely
 
@@ -15,9 +15,6 @@ comptime EMPTY_LINE_COUNT_MAX = 8
 
 The RFC asks for at least one; some old clients send one behind a body.
 """
-
-comptime METHOD_LEN_MAX = 32
-"""Longest method name in bytes; the longest registered one has 17."""
 
 
 struct RequestHead(Movable):

@@ -20,16 +20,13 @@ from flare.http.h2.hpack_table import (
 )
 from flare.http.h2.priority import Priority
 from flare.http.message.fields import FieldLine, Fields
-from flare.http.message.method import Method
+from flare.http.message.method import METHOD_LEN_MAX, Method
 from flare.http.message.request import RequestLine, Version
 from flare.http.message.target import (
     TargetParts,
     split_target,
 )
 from std.sys.intrinsics import likely, unlikely
-
-comptime METHOD_LEN_MAX = 32
-"""Longest method name in bytes; the longest registered one has 17."""
 
 comptime _LENGTH_DIGITS_MAX = 18
 # Any number of them fits into 63 bits.

@@ -2,6 +2,9 @@
 
 from flare.http.message.method_registry import method_name, method_number
 
+comptime METHOD_LEN_MAX = 32
+"""Longest method name in bytes; the longest registered one has 17."""
+
 
 struct Method(Equatable, Hashable, ImplicitlyCopyable, Writable):
     """A request method of the IANA registry, or `OTHER`.

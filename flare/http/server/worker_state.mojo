@@ -134,6 +134,9 @@ comptime _HEAD_BUFFER_LEN = 1_024
 comptime FLUSH_LEN = 65_536
 """Output that is sent without waiting for the rest of a batch, in bytes."""
 
+comptime READ_COUNT_MAX = 16
+"""How often a connection is read before others have their turns."""
+
 comptime TURN_MS = 5
 """How long one connection has the loop before others have their turns, in
 milliseconds; what it has begun it ends, and the coarse clock may be some late."""

@@ -43,11 +43,14 @@ from flare.http.server.connection.transport import (
 )
 from flare.http.server.connection.wait_budget import WAIT_FACTOR
 from flare.http.server.connection.write import write_pending
-from flare.http.server.worker_state import FLUSH_LEN, WorkerState
+from flare.http.server.worker_state import (
+    FLUSH_LEN,
+    READ_COUNT_MAX,
+    WorkerState,
+)
 from flare.sys.errno import EAGAIN, EINTR
 from std.sys.intrinsics import likely, unlikely
 
-comptime _READ_COUNT_MAX = 16
 # Reads of one round, so that others have their turn.
 
 
@@ -204,7 +207,7 @@ def _read(
         input.append(link.input.span())
         link.input.clear()
         action = _take_events(connection, link, input, state)
-    for _ in range(_READ_COUNT_MAX):
+    for _ in range(READ_COUNT_MAX):
         if action != NextAction.WAIT:
             break
         if _is_blocked(connection, state):

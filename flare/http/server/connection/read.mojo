@@ -36,6 +36,7 @@ from flare.http.server.connection.transport import (
 )
 from flare.http.server.connection.write import await_pending, write_pending
 from flare.http.server.worker_state import (
+    READ_COUNT_MAX,
     FLUSH_LEN,
     PARTIAL_BUFFER_LEN,
     WorkerState,
@@ -44,7 +45,6 @@ from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
-comptime _READ_COUNT_MAX = 16
 # Reads of one round when the end of the stream is looked for; a client that
 # sends faster than we read would else have the worker for itself.
 
@@ -164,7 +164,7 @@ def _read(
     is_closed: Bool,
 ) -> NextAction:
     var may_have_more = is_closed
-    for _ in range(_READ_COUNT_MAX):
+    for _ in range(READ_COUNT_MAX):
         var room = parser.input.spare()
         var room_len = len(room)
         var count = receive(connection, state, room, may_have_more)

@@ -52,7 +52,11 @@ from flare.http.server.connection.write import (
     note_end,
     write_pending,
 )
-from flare.http.server.worker_state import PARTIAL_BUFFER_LEN, WorkerState
+from flare.http.server.worker_state import (
+    PARTIAL_BUFFER_LEN,
+    READ_COUNT_MAX,
+    WorkerState,
+)
 from flare.sys.errno import EAGAIN, EINTR
 from std.memory import ArcPointer, OwnedPointer
 
@@ -60,7 +64,6 @@ comptime DRAINED_LEN_MAX = 256 * 1024
 """Most content that is read and dropped behind a handler that did not read it
 to the end, so that the connection may go on, in bytes."""
 
-comptime _READ_COUNT_MAX = 16
 # Reads of one round, so that others have their turn.
 
 comptime _READ_LEN = 65_536
@@ -176,7 +179,7 @@ def _receive(
     mut state: WorkerState,
 ) -> NextAction:
     var may_have_more = connection.client != ClientSide.OPEN
-    for _ in range(_READ_COUNT_MAX):
+    for _ in range(READ_COUNT_MAX):
         try:
             _hand_on(connection.request.call, content, state.limits)
         except error:
@@ -362,7 +365,7 @@ def _receive_on(
         return False
     var may_have_more = connection.client != ClientSide.OPEN
     connection.backlog.note_unread()
-    for _ in range(_READ_COUNT_MAX):
+    for _ in range(READ_COUNT_MAX):
         try:
             _hand_on(connection.request.call, content, state.limits)
         except error:

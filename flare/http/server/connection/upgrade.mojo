@@ -13,11 +13,10 @@ from flare.http.server.connection.write import (
     is_taken,
     write_pending,
 )
-from flare.http.server.worker_state import WorkerState
+from flare.http.server.worker_state import READ_COUNT_MAX, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.sys.intrinsics import likely, unlikely
 
-comptime _READ_COUNT_MAX = 16
 # Reads of one round, so that others have their turn.
 
 
@@ -44,7 +43,7 @@ def read_upgraded(
     if unlikely(not connection.request.pending.held()[].body.listens()):
         return await_pending(connection, state)
     var may_have_more = is_closed or connection.tls.__bool__()
-    for _ in range(_READ_COUNT_MAX):
+    for _ in range(READ_COUNT_MAX):
         ref waiting = connection.request.pending.held()[].body
         if (
             waiting.state != BodyState.WAITING
