@@ -79,6 +79,14 @@ def test_a_thread_is_ahead_of_its_response(threads):
         assert early < 0.3 < time.monotonic() - start
 
 
+@pytest.mark.parametrize("flag", ["--http1.1", "--http2-prior-knowledge"])
+def test_an_errand_hints_before_its_response(start, flag):
+    server = start("proxy_server", upstream="http://127.0.0.1:1")
+    early, last = heads(server, "/pause?ms=5&hint=%3C%2Fa.css%3E", flag)
+    assert " 103" in early[0] and early[1:] == ["link: </a.css>"]
+    assert " 200" in last[0] and "x-middleware: was here" in last
+
+
 def test_those_of_a_pipelined_request_wait_for_the_answers_before_it(server):
     with Client(server) as client:
         client.send(

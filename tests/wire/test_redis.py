@@ -351,6 +351,12 @@ def test_channels_and_patterns(talker, redis):
         redis.ask("PUBLISH", "sport", "e")
         assert talker.ask(do="receive")["message0"] == "sport sport e"
         assert "message0" not in talker.ask(do="receive", timeout_ms=50)
+        talker.ask(do="punsubscribe", names=["we*"])
+        while redis.ask("PUBSUB", "NUMPAT") != b":0\r\n":
+            time.sleep(0.01)
+        redis.ask("PUBLISH", "weather", "f")
+        redis.ask("PUBLISH", "sport", "g")
+        assert talker.ask(do="receive")["message0"] == "sport sport g"
         # The next round counts subscribers from none.
         talker.ask(do="subscriber", url=redis.url)
         while b"\r\n:0\r\n" not in redis.ask("PUBSUB", "NUMSUB", "sport"):

@@ -402,6 +402,8 @@ def _listen(
             subscriber.psubscribe(name)
         elif what == "unsubscribe":
             subscriber.unsubscribe(name)
+        elif what == "punsubscribe":
+            subscriber.punsubscribe(name)
     if what == "receive":
         var timeout_ms = _number(order, "timeout_ms", 3_000)
         for index in range(_number(order, "count", 1)):

@@ -9,7 +9,7 @@ upstreams, and with `?url=&weight=` changes the weight of one; `/figures` tells 
 """
 
 from flare.bytes.buffer import Buffer
-from flare.http import Request, Response, Router, ServerConfig, ok
+from flare.http import HeaderMap, Request, Response, Router, ServerConfig, ok
 from flare.http.middleware import AccessLog, MetricsEndpoint
 from flare.http.proxy import (
     ProxyConfig,
@@ -39,8 +39,9 @@ def own(req: Request) raises -> Response:
 
 
 struct Pause(Errand, LoopTask):
-    """Answers after a while, on the worker's own loop."""
+    """Answers after a while, on the worker's own loop, and hints before it."""
 
+    var hint: String
     var loop: ArcPointer[WorkerLoop]
     var token: UInt64
     var wait_ms: Int
@@ -49,6 +50,7 @@ struct Pause(Errand, LoopTask):
     var length: Int
 
     def __init__(out self, loop: ArcPointer[WorkerLoop], wait_ms: Int):
+        self.hint = String()
         self.loop = loop.copy()
         self.token = 0
         self.wait_ms = wait_ms
@@ -86,6 +88,13 @@ struct Pause(Errand, LoopTask):
     def on_deadline(task: ArcPointer[Self]):
         task[].loop[].remove(task[].token)
         var completion = task[].completion.take()
+        if task[].hint != "":
+            try:
+                var fields = HeaderMap()
+                fields.set("Link", task[].hint)
+                completion.send_hints(fields^)
+            except error:
+                print(error, file=stderr, flush=True)
         completion^.finish(ok(String("paused ", task[].length)))
 
 
@@ -96,6 +105,7 @@ def pause(req: Request) raises -> Response:
         return ok("at once")
     var errand = Pause(call.loop, Int(req.query_param("ms")))
     errand.length = len(req.body)
+    errand.hint = req.query_param("hint")
     swap(errand.content, call.content)
     var response = later(req, ArcPointer(errand^))
     response.headers.set("X-Middleware", "was here")
