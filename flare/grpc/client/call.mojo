@@ -40,7 +40,7 @@ from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.protobuf.json_settings import ProtobufJson
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
-from flare.sys.poll import POLL_READ, wait_for, PollEntry, poll_descriptors
+from flare.sys.poll import POLL_READ, pause, wait_for
 from flare.sys.random import random_word
 from std.memory import ArcPointer
 
@@ -539,14 +539,11 @@ struct ChannelCall(Movable):
 
     def _pause(self, pause_ms: Int):
         """Waits, or until the call is cancelled."""
-        var end = Deadline(pause_ms)
         if self._options.cancel:
             ref token = self._options.cancel.value()
-            _ = wait_for(token.fd(), POLL_READ, end)
-            return
-        while end.left_ms() > 0:
-            var nobody = List[PollEntry]()
-            _ = poll_descriptors(Span(nobody), end.left_ms())
+            _ = wait_for(token.fd(), POLL_READ, Deadline(pause_ms))
+        else:
+            pause(pause_ms)
 
     def _is_late(self) -> Bool:
         return self._deadline.left_ms() == 0
