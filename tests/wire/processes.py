@@ -113,9 +113,9 @@ def descriptor_count(pid: int) -> int:
 
 
 def cpu_s(pid: int) -> float:
-    """Gives the CPU time that a process has used, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Gives the CPU time that a process has used, in seconds, to the nanosecond."""
+    # What clock_getcpuclockid(3) gives, which Python does not have.
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 def memory_len(pid: int, field: str) -> int:

@@ -2,6 +2,8 @@
 begin again and again. Each is as long as may be, and costs as much as another of its
 length (CVE-2020-7662, CVE-2021-32640, CVE-2021-33503 and many others)."""
 
+from collections.abc import Callable
+
 import pytest
 from conftest import Client, Server
 from processes import cpu_s
@@ -9,11 +11,12 @@ from raw_server import RawServer, answering
 from wire_programs import built
 
 LENGTH = 7_500
-# So many more than a plain text may cost in CPU time, and what the clock of the
-# system does not tell apart.
+# So many times what a plain text costs in CPU time, and a millisecond a request.
 FACTOR = 6
-UNSURE_S = 0.1
-COUNT = 60
+ALLOWED_S = 0.02
+COUNT = 20
+# Other programs make a request dearer (caches, interrupts), none makes it cheaper.
+ROUNDS = 3
 CLIENT_LENGTH = 28_000
 
 
@@ -95,18 +98,30 @@ def servers():
     upstream.close()
 
 
+def cheapest_s(pid: int, ask: Callable[[], object]) -> float:
+    """Asks often; the CPU time of the cheapest round."""
+    costs = []
+    for _ in range(ROUNDS):
+        before = cpu_s(pid)
+        for _ in range(COUNT):
+            ask()
+        costs.append(cpu_s(pid) - before)
+    return min(costs)
+
+
 def cost_s(server: Server, target: str, name: str, value: str) -> float:
-    """Asks often, each time over a connection of its own; the CPU time of it all."""
+    """What requests cost, each over a connection of its own."""
     upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     upgrade += "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
     more = upgrade if name in ("Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol") else ""
     octets = f"GET {target} HTTP/1.1\r\nHost: a\r\n{more}{name}: {value}\r\n\r\n".encode()
-    before = cpu_s(server.process.pid)
-    for _ in range(COUNT):
+
+    def ask() -> None:
         with Client(server) as client:
             client.send(octets)
             assert client.sock.recv(65_536).startswith(b"HTTP/1.1 ")
-    return cpu_s(server.process.pid) - before
+
+    return cheapest_s(server.process.pid, ask)
 
 
 @pytest.mark.parametrize("number", range(len(FIELDS)), ids=[f"{row[2]} {n}" for n, row in enumerate(FIELDS)])
@@ -114,7 +129,7 @@ def test_a_text_costs_no_more_than_its_length(servers, number):
     kind, target, name, value = FIELDS[number]
     server = servers(kind)
     plain = cost_s(server, "/", "X-Plain", long("a"))
-    assert cost_s(server, target, name, value) < FACTOR * plain + UNSURE_S
+    assert cost_s(server, target, name, value) < FACTOR * plain + ALLOWED_S
 
 
 # Of responses, as the client reads them.
@@ -142,12 +157,10 @@ def test_a_text_of_a_server_costs_the_client_no_more(fetcher_of_module, number):
         server = RawServer(answering(head.encode("utf-8") + b"\r\nok"))
         config = {"digest_user": "me", "password": "word"} if name == "WWW-Authenticate" else {}
         fetcher_of_module.client(base=server.url, cookies=1, max_redirects=1, **config)
-        before = cpu_s(fetcher_of_module.process.pid)
-        for _ in range(COUNT // 3):
-            fetcher_of_module.get("/")
+        found = cheapest_s(fetcher_of_module.process.pid, lambda: fetcher_of_module.get("/"))
         server.close()
-        return cpu_s(fetcher_of_module.process.pid) - before
+        return found
 
     plain = cost("X-Plain", long("a", length=CLIENT_LENGTH), "200 OK")
     slow = cost(name, long(piece, length=CLIENT_LENGTH), status.get(name, "200 OK"))
-    assert slow < FACTOR * plain + UNSURE_S
+    assert slow < FACTOR * plain + ALLOWED_S
