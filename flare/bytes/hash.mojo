@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.hash_padding import last_blocks
-from std.bit import byte_swap
+from flare.bytes.sha2 import add_block
 from std.builtin.globals import global_constant
 
 comptime SHA1_LEN = 20
@@ -89,76 +89,8 @@ comptime SHA256_BLOCK_LEN = 64
 
 comptime Sha256Digest = Array[UInt8, SHA256_LEN]
 
-# FIPS 180-4 section 4.2.2: the cube roots of the first 64 primes, the first 32
+# FIPS 180-4 section 5.3.3: the square roots of the first 8 primes, the first 32
 # bits of what is behind the point.
-comptime _ROUND_CONSTANTS: Array[UInt32, 64] = [
-    0x428A_2F98,
-    0x7137_4491,
-    0xB5C0_FBCF,
-    0xE9B5_DBA5,
-    0x3956_C25B,
-    0x59F1_11F1,
-    0x923F_82A4,
-    0xAB1C_5ED5,
-    0xD807_AA98,
-    0x1283_5B01,
-    0x2431_85BE,
-    0x550C_7DC3,
-    0x72BE_5D74,
-    0x80DE_B1FE,
-    0x9BDC_06A7,
-    0xC19B_F174,
-    0xE49B_69C1,
-    0xEFBE_4786,
-    0x0FC1_9DC6,
-    0x240C_A1CC,
-    0x2DE9_2C6F,
-    0x4A74_84AA,
-    0x5CB0_A9DC,
-    0x76F9_88DA,
-    0x983E_5152,
-    0xA831_C66D,
-    0xB003_27C8,
-    0xBF59_7FC7,
-    0xC6E0_0BF3,
-    0xD5A7_9147,
-    0x06CA_6351,
-    0x1429_2967,
-    0x27B7_0A85,
-    0x2E1B_2138,
-    0x4D2C_6DFC,
-    0x5338_0D13,
-    0x650A_7354,
-    0x766A_0ABB,
-    0x81C2_C92E,
-    0x9272_2C85,
-    0xA2BF_E8A1,
-    0xA81A_664B,
-    0xC24B_8B70,
-    0xC76C_51A3,
-    0xD192_E819,
-    0xD699_0624,
-    0xF40E_3585,
-    0x106A_A070,
-    0x19A4_C116,
-    0x1E37_6C08,
-    0x2748_774C,
-    0x34B0_BCB5,
-    0x391C_0CB3,
-    0x4ED8_AA4A,
-    0x5B9C_CA4F,
-    0x682E_6FF3,
-    0x748F_82EE,
-    0x78A5_636F,
-    0x84C8_7814,
-    0x8CC7_0208,
-    0x90BE_FFFA,
-    0xA450_6CEB,
-    0xBEF9_A3F7,
-    0xC671_78F2,
-]
-
-# FIPS 180-4 section 5.3.3: as above, of the square roots of the first 8 primes.
 comptime _START = SIMD[DType.uint32, 8](
     0x6A09_E667,
     0xBB67_AE85,
@@ -198,10 +130,10 @@ struct Sha256(Copyable, Movable):
             self._block_len += start
             if self._block_len < SHA256_BLOCK_LEN:
                 return
-            _compress(self._state, Span(self._block))
+            add_block(self._state, Span(self._block))
             self._block_len = 0
         while len(octets) - start >= SHA256_BLOCK_LEN:
-            _compress(self._state, octets[start : start + SHA256_BLOCK_LEN])
+            add_block(self._state, octets[start : start + SHA256_BLOCK_LEN])
             start += SHA256_BLOCK_LEN
         for index in range(start, len(octets)):
             self._block[self._block_len] = octets[index]
@@ -214,13 +146,13 @@ struct Sha256(Copyable, Movable):
         for index in range(self._block_len + 1, SHA256_BLOCK_LEN):
             self._block[index] = 0
         if self._block_len >= SHA256_BLOCK_LEN - 8:
-            _compress(self._state, Span(self._block))
+            add_block(self._state, Span(self._block))
             self._block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
         for index in range(8):
             self._block[56 + index] = UInt8(
                 (bit_count >> UInt64(56 - 8 * index)) & 0xFF
             )
-        _compress(self._state, Span(self._block))
+        add_block(self._state, Span(self._block))
         var digest = Sha256Digest(fill=0)
         for index in range(SHA256_LEN):
             digest[index] = UInt8(
@@ -234,55 +166,6 @@ def sha256(octets: Span[UInt8, _]) -> Sha256Digest:
     var hash = Sha256()
     hash.update(octets)
     return hash^.finish()
-
-
-# FIPS 180-4 section 6.2.2.
-def _compress(mut state: SIMD[DType.uint32, 8], block: Span[UInt8, _]):
-    # SAFETY: the caller gives 64 octets, and all indices below stay within the
-    # schedule's and the table's 64 words.
-    var schedule = Array[UInt32, 64](uninitialized=True)
-    var words = block.unsafe_ptr().unsafe_bitcast[UInt32]()
-    comptime for index in range(16):
-        schedule.unsafe_get(index) = byte_swap(
-            words.unsafe_offset(index).unsafe_load[alignment=1]()
-        )
-    for index in range(16, 64):
-        var far = schedule.unsafe_get(index - 15)
-        var near = schedule.unsafe_get(index - 2)
-        schedule.unsafe_get(index) = (
-            schedule.unsafe_get(index - 16)
-            + (_right[7](far) ^ _right[18](far) ^ (far >> 3))
-            + schedule.unsafe_get(index - 7)
-            + (_right[17](near) ^ _right[19](near) ^ (near >> 10))
-        )
-    var a, b, c, d = state[0], state[1], state[2], state[3]
-    var e, f, g, h = state[4], state[5], state[6], state[7]
-    ref constants = global_constant[_ROUND_CONSTANTS]()
-    for index in range(64):
-        var first = (
-            h
-            + (_right[6](e) ^ _right[11](e) ^ _right[25](e))
-            + ((e & f) ^ (~e & g))
-            + constants.unsafe_get(index)
-            + schedule.unsafe_get(index)
-        )
-        var second = (_right[2](a) ^ _right[13](a) ^ _right[22](a)) + (
-            (a & b) ^ (a & c) ^ (b & c)
-        )
-        h = g
-        g = f
-        f = e
-        e = d + first
-        d = c
-        c = b
-        b = a
-        a = first + second
-    state += SIMD[DType.uint32, 8](a, b, c, d, e, f, g, h)
-
-
-@always_inline
-def _right[count: Int](word: UInt32) -> UInt32:
-    return (word >> UInt32(count)) | (word << UInt32(32 - count))
 
 
 struct HmacSha256(Copyable, Movable):
