@@ -34,7 +34,7 @@ from flare.http.server.connection.send_wait import (
     earned_end_ms,
     set_send_deadlines,
 )
-from flare.http.server.connection.sides import Backlog
+from flare.http.server.connection.sides import Backlog, Shutdown
 from flare.http.server.connection.stream_task import StreamPhase
 from flare.http.server.connection.transport import (
     begin_http2,
@@ -198,7 +198,7 @@ def _read(
         # Those without an end have one now.
         _ask_all(link, state)
     if unlikely(
-        not link.is_ending
+        link.shutdown == Shutdown.NONE
         and (state.is_draining or state.now_ms >= connection.retire_ms)
     ):
         _begin_end(link, state)
@@ -288,8 +288,7 @@ def _take_events(
             on_reset(link, event.stream_id, state)
         elif kind == EventKind.GOAWAY:
             # The client opens no more; what is under way goes on.
-            link.is_ending = True
-            link.is_over = True
+            link.shutdown.end()
         elif kind == EventKind.PONG and link.times.goaway_end_ms != NEVER_MS:
             _end_taking(link, state)
         if unlikely(len(state.out) > FLUSH_LEN):
@@ -328,7 +327,7 @@ def _fail(
 
 def _begin_end(mut link: Http2Link, mut state: WorkerState):
     """Announces the end; what the client has sent until it knows still counts."""
-    link.is_ending = True
+    link.shutdown.announce()
     link.session.begin_drain(state.out)
     # Answered when the client has read the announcement.
     comptime ASKED = StaticString("goodbye?")
@@ -339,7 +338,7 @@ def _begin_end(mut link: Http2Link, mut state: WorkerState):
 def _end_taking(mut link: Http2Link, mut state: WorkerState):
     """Takes no more streams."""
     link.times.goaway_end_ms = NEVER_MS
-    link.is_over = True
+    link.shutdown.end()
     link.session.end_drain(state.out)
 
 
@@ -486,7 +485,11 @@ def _await(
     """Sets the deadline of a connection that waits."""
     ref config = state.config
     var is_blocked = connection.request.pending.__bool__()
-    if len(link.tasks) == 0 and link.is_over and not is_blocked:
+    if (
+        len(link.tasks) == 0
+        and link.shutdown == Shutdown.OVER
+        and not is_blocked
+    ):
         connection.ending.end(is_unread=True)
         return NextAction.SHUTDOWN
     # What is not read is not late.
@@ -517,7 +520,7 @@ def _await(
         ref task = link.tasks.at(index)
         deadline = min(deadline, task[].pace.deadline_ms)
         wants_thread = wants_thread or task[].phase == StreamPhase.QUEUED
-    if not link.is_ending:
+    if link.shutdown == Shutdown.NONE:
         deadline = min(deadline, connection.retire_ms)
     link.deadline_ms = deadline
     connection.deadline_ms = deadline

@@ -9,6 +9,7 @@ from flare.http.h2.session import Http2Session
 from flare.http.server.connection.link_times import LinkTimes
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.request_call import NOBODY_WAITS
+from flare.http.server.connection.sides import Shutdown
 from flare.http.server.connection.stream_task import (
     StreamPhase,
     StreamPool,
@@ -42,10 +43,8 @@ struct Http2Link(Movable):
     var times: LinkTimes
     var deadline_ms: Int
     """The earliest of those and the streams'."""
-    var is_ending: Bool
-    """True if the end was announced."""
-    var is_over: Bool
-    """True if no more streams are taken."""
+    var shutdown: Shutdown
+    """Whether more streams are taken."""
     var has_cancelled: Bool
     """True if the pool is to look for requests that nobody waits for."""
     var lost_len: Int
@@ -77,8 +76,7 @@ struct Http2Link(Movable):
         self.woken = []
         self.times = LinkTimes(write_timeout_ms)
         self.deadline_ms = NEVER_MS
-        self.is_ending = False
-        self.is_over = False
+        self.shutdown = Shutdown.NONE
         self.has_cancelled = False
         self.lost_len = 0
         self.sent_len = 0

@@ -27,7 +27,11 @@ from flare.http.server.connection.request_body import (
     owes_continue,
     take_content,
 )
-from flare.http.server.connection.sides import Backlog, Ending
+from flare.http.server.connection.sides import (
+    Backlog,
+    Ending,
+    SpokenProtocol,
+)
 from flare.http.server.connection.transport import (
     TLS_BROKEN,
     deliver,
@@ -224,9 +228,10 @@ def _stop_reading(
         return NextAction.CLOSE
     ref link = connection.tls.held()[]
     # An alert of the client ends all at once; one of ours has to arrive.
-    connection.ending.end(is_unread=link.is_plain_http or link.tells_why())
-    if link.is_plain_http:
-        var is_head = link.is_plain_head
+    var is_http = link.protocol.is_without_tls()
+    connection.ending.end(is_unread=is_http or link.tells_why())
+    if is_http:
+        var is_head = link.protocol == SpokenProtocol.HEAD_WITHOUT_TLS
         connection.drop_tls()
         answer_plain_http(connection, state, is_head)
         if not deliver(connection, state):

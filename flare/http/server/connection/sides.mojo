@@ -29,6 +29,42 @@ struct ClientSide(Equatable, TrivialRegisterPassable):
             self = Self.ENDED
 
 
+struct SpokenProtocol(Equatable, TrivialRegisterPassable):
+    """What a client speaks on a port that is for TLS."""
+
+    var _number: UInt8
+
+    comptime UNKNOWN = SpokenProtocol(0)
+    """The handshake goes on, or has failed."""
+    comptime HTTP_1_1 = SpokenProtocol(1)
+    comptime HTTP_2 = SpokenProtocol(2)
+    """Both sides have agreed on it (RFC 9113 section 3.2)."""
+    comptime WITHOUT_TLS = SpokenProtocol(3)
+    """HTTP without TLS: a request came in place of a handshake."""
+    comptime HEAD_WITHOUT_TLS = SpokenProtocol(4)
+    """The same, by the method HEAD, whose answer has no content."""
+
+    comptime COUNT = 5
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    def note_agreement(mut self, on_http2: Bool):
+        """The handshake is complete."""
+        if self == Self.UNKNOWN:
+            self = Self.HTTP_2 if on_http2 else Self.HTTP_1_1
+
+    def note_no_tls(mut self, is_head: Bool):
+        """A request stands where a handshake should; there is none any more
+        once a handshake is complete."""
+        if self == Self.UNKNOWN:
+            self = Self.HEAD_WITHOUT_TLS if is_head else Self.WITHOUT_TLS
+
+    def is_without_tls(self) -> Bool:
+        return self._number >= Self.WITHOUT_TLS._number
+
+
 struct Backlog(Equatable, TrivialRegisterPassable):
     """What has come from a client, and was not looked at."""
 
@@ -102,6 +138,35 @@ struct Ending(Equatable, TrivialRegisterPassable):
             self = Self.LINGERS
         elif self == Self.OPEN:
             self = Self.CLOSES
+
+
+struct Shutdown(Equatable, TrivialRegisterPassable):
+    """How far the graceful shutdown of a connection of HTTP/2 has come (RFC 9113
+    section 6.8); it is never taken back."""
+
+    var _number: UInt8
+
+    comptime NONE = Shutdown(0)
+    """Streams are taken."""
+    comptime ANNOUNCED = Shutdown(1)
+    """They are, until the client has heard that no more will be."""
+    comptime OVER = Shutdown(2)
+    """No more are taken, or the client opens no more."""
+
+    comptime COUNT = 3
+
+    @always_inline
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    def announce(mut self):
+        """The client is told that no more streams will be taken."""
+        if self == Self.NONE:
+            self = Self.ANNOUNCED
+
+    def end(mut self):
+        """From now on none are."""
+        self = Self.OVER
 
 
 struct RequestRow(Equatable, TrivialRegisterPassable):

@@ -10,6 +10,7 @@ no room for what is in them, `unsent` only while the client does not read.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.message.request import TlsPeer
+from flare.http.server.connection.sides import SpokenProtocol
 from flare.net.raw_socket import RawSocket
 from flare.tls.context import TlsServerContext
 from flare.tls.error import PlainHttpRequest
@@ -32,11 +33,7 @@ struct TlsLink(Movable):
     """What is known of the client; handlers on other threads share it."""
     var holds_plaintext: Bool
     """True if plaintext may be had without octets from the socket."""
-    var is_plain_http: Bool
-    """True if the client speaks HTTP without TLS."""
-    var is_plain_head: Bool
-    """True if it does, and its method is HEAD."""
-    var speaks_http2: Bool
+    var protocol: SpokenProtocol
     var breaks_off: Bool
     """True if what the client was sent last is not complete: it sees that by a
     missing notice of the end."""
@@ -48,9 +45,7 @@ struct TlsLink(Movable):
         self.unsent = Buffer(0)
         self.peer = ArcPointer(TlsPeer())
         self.holds_plaintext = False
-        self.is_plain_http = False
-        self.is_plain_head = False
-        self.speaks_http2 = False
+        self.protocol = SpokenProtocol.UNKNOWN
         self.breaks_off = False
         self.pump = TlsPump(session^)
 
@@ -70,12 +65,13 @@ struct TlsLink(Movable):
         var was_established = self.pump.session.is_established()
         var step = self.pump.read(input, output, room)
         if step.status == TlsStatus.FAILED:
-            ref failure = self.pump.failure.held()
-            self.is_plain_http = failure.kind == PlainHttpRequest
-            self.is_plain_head = self.is_plain_http and _is_head(input.span())
+            if self.pump.failure.held().kind == PlainHttpRequest:
+                self.protocol.note_no_tls(is_head=_is_head(input.span()))
         if not was_established and self.pump.session.is_established():
             self.peer = ArcPointer(TlsPeer(self.pump.session.peer_subject()))
-            self.speaks_http2 = self.pump.session.alpn() == HTTP_2_PROTOCOL
+            self.protocol.note_agreement(
+                on_http2=self.pump.session.alpn() == HTTP_2_PROTOCOL
+            )
         self.holds_plaintext = (
             step.count == len(room) and not self.pump.is_broken()
         )

@@ -11,6 +11,7 @@ from flare.http.message.body import Body
 from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import Event, NextAction, Phase
+from flare.http.server.connection.sides import SpokenProtocol
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR, EPIPE
 from flare.tls.pump import PLAINTEXT_LEN_MAX, TlsStatus
@@ -163,7 +164,7 @@ def _leave_handshake(mut connection: Connection, mut state: WorkerState):
     connection.begin[Event.HANDSHAKE_DONE](
         state.now_ms, state.first_head_timeout_ms()
     )
-    if connection.tls.held()[].speaks_http2:
+    if connection.tls.held()[].protocol == SpokenProtocol.HTTP_2:
         begin_http2(connection, state)
 
 

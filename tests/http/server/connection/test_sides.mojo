@@ -5,6 +5,8 @@ from flare.http.server.connection.sides import (
     ClientSide,
     Ending,
     RequestRow,
+    Shutdown,
+    SpokenProtocol,
 )
 from tests.support.assertions import assert_equal, assert_true
 
@@ -17,6 +19,62 @@ def test_an_end_of_the_client_stays() raises:
     assert_true(side == ClientSide.FAILED)
     side.ends(False)
     assert_true(side == ClientSide.FAILED)
+
+
+@fieldwise_init
+struct _ProtocolRow(Copyable):
+    """What each event makes of what a client speaks, and what it tells."""
+
+    var before: SpokenProtocol
+    var http_1_1: SpokenProtocol
+    """Behind a handshake without an agreement on HTTP/2."""
+    var http_2: SpokenProtocol
+    var request: SpokenProtocol
+    """Behind a request in place of a handshake."""
+    var head: SpokenProtocol
+    var is_without_tls: Bool
+
+
+def test_what_a_client_speaks_is_found_once() raises:
+    # RFC 9113 section 3.2: it is agreed on in the handshake, and stays.
+    comptime P = SpokenProtocol
+    var rows: List[_ProtocolRow] = [
+        _ProtocolRow(
+            P.UNKNOWN,
+            P.HTTP_1_1,
+            P.HTTP_2,
+            P.WITHOUT_TLS,
+            P.HEAD_WITHOUT_TLS,
+            False,
+        ),
+        _stays(P.HTTP_1_1, False),
+        _stays(P.HTTP_2, False),
+        _stays(P.WITHOUT_TLS, True),
+        _stays(P.HEAD_WITHOUT_TLS, True),
+    ]
+    assert_equal(len(rows), P.COUNT)
+    for row in rows:
+        for on_http2 in [False, True]:
+            var protocol = row.before
+            protocol.note_agreement(on_http2)
+            assert_true(
+                protocol == (row.http_2 if on_http2 else row.http_1_1),
+                "the handshake is complete",
+            )
+        for is_head in [False, True]:
+            var protocol = row.before
+            protocol.note_no_tls(is_head)
+            assert_true(
+                protocol == (row.head if is_head else row.request),
+                "a request in place of a handshake",
+            )
+        assert_equal(row.before.is_without_tls(), row.is_without_tls)
+
+
+def _stays(protocol: SpokenProtocol, is_without_tls: Bool) -> _ProtocolRow:
+    return _ProtocolRow(
+        protocol, protocol, protocol, protocol, protocol, is_without_tls
+    )
 
 
 @fieldwise_init
@@ -82,6 +140,32 @@ def test_every_ending_with_every_event() raises:
         ending = row.before
         ending.end(is_unread=True)
         assert_true(ending == row.unread, "not read to the end")
+
+
+@fieldwise_init
+struct _ShutdownRow(Copyable):
+    var before: Shutdown
+    var announced: Shutdown
+    var ended: Shutdown
+
+
+def test_every_shutdown_with_every_event() raises:
+    # RFC 9113 section 6.8: what was announced is not taken back, and a client
+    # that opens no more streams need not be told.
+    comptime S = Shutdown
+    var rows: List[_ShutdownRow] = [
+        _ShutdownRow(S.NONE, S.ANNOUNCED, S.OVER),
+        _ShutdownRow(S.ANNOUNCED, S.ANNOUNCED, S.OVER),
+        _ShutdownRow(S.OVER, S.OVER, S.OVER),
+    ]
+    assert_equal(len(rows), Shutdown.COUNT)
+    for row in rows:
+        var shutdown = row.before
+        shutdown.announce()
+        assert_true(shutdown == row.announced, "the end is announced")
+        shutdown = row.before
+        shutdown.end()
+        assert_true(shutdown == row.ended, "no more streams are taken")
 
 
 @fieldwise_init
