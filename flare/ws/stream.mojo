@@ -51,7 +51,7 @@ struct StreamWire(Movable):
         stream."""
         var link = self._link
         var flight = self._flight
-        if flight[].has_ended and not flight[].has_sent_end:
+        if flight[].has_ended() and not flight[].has_sent_end:
             link[].send_content(flight[], "".as_bytes(), True)
         link[].release(flight[])
         link[].user_count -= 1
@@ -63,7 +63,7 @@ struct StreamWire(Movable):
     def has_ended(self) -> Bool:
         """Tells whether the server has ended its direction, so that nothing
         more comes than what is here."""
-        return self._flight[].has_ended and len(self._flight[].content) == 0
+        return self._flight[].has_ended() and len(self._flight[].content) == 0
 
     def take_headers(mut self) -> HeaderMap:
         var headers = HeaderMap()
@@ -84,7 +84,7 @@ struct StreamWire(Movable):
                 self._link[].take_content(self._flight[], count)
                 self._link[].flush()
                 return count
-            if self._flight[].has_ended:
+            if self._flight[].has_ended():
                 return 0
             if self._flight[].failure:
                 ref failure = self._flight[].failure.value()
@@ -184,7 +184,7 @@ def _await_room(mut link: Http2Link, deadline: Deadline) raises WsError:
     while True:
         if link.failure:
             raise WsError(link.failure.value().copy())
-        if link.is_closing:
+        if link.is_closing():
             raise _closing_error()
         ref state = link.session.state
         if state.has_settings:

@@ -17,7 +17,12 @@ from flare.http.client.exchange import (
     decode_piece,
     take_piece,
 )
-from flare.http.client.http2_flight import Http2Flight, StreamFate
+from flare.http.client.http2_flight import (
+    Http2Flight,
+    StreamAnswer,
+    StreamFate,
+    StreamUse,
+)
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.link_hold import LinkHold
 from flare.http.client.prepared_request import PreparedRequest
@@ -138,7 +143,7 @@ struct Http2Exchange(Movable):
         config: ClientConfig,
     ) raises ClientError -> Bool:
         ref link = self.link[]
-        if link.is_closing:
+        if link.is_closing():
             raise _closing_error(link)
         var is_doubtful = link.awaits_pong() and not request.may_be_twice()
         if link.room() == 0 or is_doubtful:
@@ -160,9 +165,8 @@ struct Http2Exchange(Movable):
         if not self.flight:
             raise _closing_error(link)
         # What one thread does not take must not hold back the others.
-        self.flight.held()[].is_lent = (
-            request.content_use.is_lent() or self.is_shared()
-        )
+        if request.content_use.is_lent() or self.is_shared():
+            self.flight.held()[].use = StreamUse.LENT
         if self._place and link.is_full():
             link.wake_waiting()
         attempt.outgoing.sent_count = 1
@@ -209,16 +213,16 @@ struct Http2Exchange(Movable):
             attempt.sends_first
             and attempt.wants_write()
             and not flight.failure
-            and not flight.has_ended
+            and not flight.has_ended()
         )
         if len(flight.content) > 0 and not sends_first:
             return Step.CONTENT
         # What has come before it is the caller's.
         if flight.failure:
             raise flight.failure.value().copy()
-        if flight.has_ended:
+        if flight.has_ended():
             return Step.END
-        if flight.has_continue and attempt.is_asking():
+        if flight.answer == StreamAnswer.CONTINUE and attempt.is_asking():
             attempt.note(RequestEvent.CONTINUE)
         if attempt.wants_write():
             return self._send(attempt)
@@ -254,7 +258,7 @@ struct Http2Exchange(Movable):
             ref flight = self.flight.held()[]
             _take_head(flight, builder)
             var content_length = flight.content_length
-            var has_content = len(flight.content) > 0 or not flight.has_ended
+            var has_content = len(flight.content) > 0 or not flight.has_ended()
             deinit(hold^)
             # Without the lock: hooks of the program run.
             self._choose_use(
@@ -364,11 +368,15 @@ struct Http2Exchange(Movable):
         if self.flight:
             ref flight = self.flight.held()[]
             fate = StreamFate.BEGUN if flight.has_answer() else flight.fate
-        elif not link.is_closing or not link.session.state.has_settings:
+        elif not link.is_closing() or not link.session.state.has_settings:
             # It was not the connection that failed, or a server that has never
             # begun to speak HTTP/2, which is not asked again.
             return StreamFate.OPEN
-        if fate == StreamFate.UNTOUCHED and link.is_closing and link.has_served:
+        if (
+            fate == StreamFate.UNTOUCHED
+            and link.is_closing()
+            and link.has_served
+        ):
             return StreamFate.LEFT_BEHIND
         return fate
 
@@ -389,7 +397,7 @@ struct Http2Exchange(Movable):
             if not link.is_in_use():
                 link.forget_buffers()
             ref place = self._place.value()[]
-            place.is_closing = link.is_closing
+            place.is_closing = link.is_closing()
             place.seat_count = link.seat_count()
             hold.crowd().leave(self.owner)
         deinit(hold^)
@@ -415,7 +423,7 @@ struct Http2Exchange(Movable):
             if self.flight:
                 goes_on = self.flight.value()[].has_news
             else:
-                goes_on = link.is_closing
+                goes_on = link.is_closing()
         deinit(hold^)
         return goes_on
 
@@ -483,7 +491,7 @@ struct Http2Exchange(Movable):
             return True
         if self.flight:
             return self.flight.value()[].has_news
-        return link.is_closing
+        return link.is_closing()
 
     def info(self) -> Optional[ArcPointer[ConnectionInfo]]:
         """Lends what is known of the connection."""

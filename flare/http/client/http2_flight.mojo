@@ -46,6 +46,68 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
         return StreamFate.RESET
 
 
+struct StreamAnswer(Equatable, TrivialRegisterPassable):
+    """How much of a response has come on a stream."""
+
+    var number: UInt8
+
+    comptime NONE = StreamAnswer(0)
+    """Nothing: it is not known if the server has begun with the request."""
+    comptime INTERIM = StreamAnswer(1)
+    """Interim responses, of which none asks for the content."""
+    comptime CONTINUE = StreamAnswer(2)
+    """The same, and 100 (Continue): the content of the request is wanted."""
+    comptime HEAD = StreamAnswer(3)
+    """The final head."""
+    comptime WHOLE = StreamAnswer(4)
+    """All of it."""
+
+    comptime COUNT = 5
+
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def note_interim(mut self, status: Int):
+        """An interim response has come; behind the final head there is none."""
+        if self.number >= Self.HEAD.number:
+            return
+        if status == CONTINUE:
+            self = Self.CONTINUE
+        elif self == Self.NONE:
+            self = Self.INTERIM
+
+    def note_head(mut self):
+        """The final head has come."""
+        if self.number < Self.HEAD.number:
+            self = Self.HEAD
+
+    def end(mut self):
+        """The stream has ended behind all of it."""
+        self = Self.WHOLE
+
+
+struct StreamUse(Equatable, TrivialRegisterPassable):
+    """What becomes of a response that comes on a stream."""
+
+    var number: UInt8
+
+    comptime KEPT = StreamUse(0)
+    """It is taken as it comes."""
+    comptime LENT = StreamUse(1)
+    """The caller reads the content when it likes: it does not hold back the
+    connection's other responses."""
+    comptime PASSED_ON = StreamUse(2)
+    """The same for who passes it on: its header fields are `kept`, as those of
+    interim ones are."""
+
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def is_lent(self) -> Bool:
+        """Tells whether content may stay here for as long as somebody likes."""
+        return self != Self.KEPT
+
+
 struct Http2Flight(Movable):
     """What has come on a stream and is not taken yet."""
 
@@ -56,28 +118,23 @@ struct Http2Flight(Movable):
     """The final response's status; 0 until it has come."""
     var headers: HeaderMap
     """The response's header fields."""
-    var is_passed_on: Bool
-    """True for who passes the response on: its header fields are `kept`, as
-    those of interim ones are."""
+    var use: StreamUse
+    """What becomes of the response."""
     var kept: KeptFields
-    """The response's header fields for such a one, in place of `headers`."""
+    """The header fields of a response that is passed on, in place of
+    `headers`."""
     var interim: List[InterimResponse]
     """Interim responses that nobody has taken yet."""
     var trailers: HeaderMap
     """The fields behind its content."""
     var content: Buffer
     """Content; what stays here keeps the stream's window shut."""
-    var is_lent: Bool
-    """True if the caller reads the content when it likes: it does not hold back
-    the connection's other responses."""
     var content_length: Int
     """How much was announced, in bytes; -1 if that is not known."""
     var interim_count: Int
     """How many interim responses have come."""
-    var has_continue: Bool
-    """True once the server has asked for the content."""
-    var has_ended: Bool
-    """True once the response is complete."""
+    var answer: StreamAnswer
+    """How much of the response has come."""
     var has_sent_end: Bool
     """True once all of the request is sent, or not wanted any more."""
     var has_news: Bool
@@ -96,16 +153,14 @@ struct Http2Flight(Movable):
         self.owner = owner
         self.status = 0
         self.headers = HeaderMap()
-        self.is_passed_on = False
+        self.use = StreamUse.KEPT
         self.kept = KeptFields()
         self.interim = []
         self.trailers = HeaderMap()
         self.content = Buffer(0)
-        self.is_lent = False
         self.content_length = -1
         self.interim_count = 0
-        self.has_continue = False
-        self.has_ended = False
+        self.answer = StreamAnswer.NONE
         self.has_sent_end = False
         self.has_news = False
         self.progress_ms = now_ms
@@ -120,14 +175,18 @@ struct Http2Flight(Movable):
     def note_interim(mut self, status: Int, var fields: KeptFields):
         """Takes note of an interim response."""
         self.interim_count += 1
-        self.has_continue |= status == CONTINUE
-        if self.is_passed_on:
+        self.answer.note_interim(status)
+        if self.use == StreamUse.PASSED_ON:
             self.interim.append(InterimResponse(status, fields^))
 
     def has_answer(self) -> Bool:
         """Tells whether anything of an answer has come: the server has begun
         with the request for sure."""
-        return self.status > 0 or self.interim_count > 0
+        return self.answer != StreamAnswer.NONE
+
+    def has_ended(self) -> Bool:
+        """Tells whether the response is complete."""
+        return self.answer == StreamAnswer.WHOLE
 
     def announced_len(self) -> Optional[Int]:
         """Tells how many bytes the content has by Content-Length; nothing if
@@ -139,7 +198,7 @@ struct Http2Flight(Movable):
     def fail(mut self, var error: ClientError, fate: StreamFate):
         """Ends it without a response, unless that is complete. The error's
         phase is set here; the fate is what is known of the request."""
-        if self.has_ended or self.failure:
+        if self.has_ended() or self.failure:
             return
         # What has begun to answer has not left the request untouched.
         self.fate = StreamFate.BEGUN if self.has_answer() else fate

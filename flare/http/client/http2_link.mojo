@@ -20,7 +20,13 @@ from flare.http.client.error import (
 from flare.http.client.http2_fields import Http2RequestFields
 from flare.http.client.kept_fields import KeptFields
 from flare.http.client.link_crowd import Crowd
-from flare.http.client.http2_flight import Http2Flight, StreamFate, reset_error
+from flare.http.client.link_end import LinkEnd
+from flare.http.client.http2_flight import (
+    Http2Flight,
+    StreamFate,
+    StreamUse,
+    reset_error,
+)
 from flare.http.client.http2_limits import client_limits
 from flare.http.client.pool import ClientConnection
 from flare.http.client.response import copy_fields
@@ -74,8 +80,8 @@ struct Http2Link(Movable):
     var session: Http2Session
     var fields: Http2RequestFields
     """The fields of the request that is about to be opened."""
-    var is_closing: Bool
-    """True if it takes no more requests; those under way may go on."""
+    var end: LinkEnd
+    """Whether it takes no more requests, and those under way go on."""
     var user_count: Int
     """How many requests have a part in it."""
     var has_served: Bool
@@ -89,9 +95,7 @@ struct Http2Link(Movable):
     var woken: List[Int]
     """The owners of requests that have news; the driver empties it."""
     var failure: Optional[ClientError]
-    """Why it is over."""
-    var is_silent: Bool
-    """True if that is because the server has not answered PING in time."""
+    """Why it has failed, if it has."""
     var crowd: Optional[Mutex[Crowd]]
     """The lock on all this while threads share it, set before they do. None if
     they never will."""
@@ -123,14 +127,13 @@ struct Http2Link(Movable):
         limits.stream_window = stream_window
         self.session = Http2Session(Http2Role.CLIENT, limits, now_ms)
         self.fields = Http2RequestFields()
-        self.is_closing = False
+        self.end = LinkEnd.OPEN
         self.user_count = 0
         self.has_served = False
         self.has_more = False
         self.reads_to_end = False
         self.woken = []
         self.failure = None
-        self.is_silent = False
         self.crowd = None
         self._input = Buffer(0)
         self._output = Buffer(0)
@@ -147,7 +150,7 @@ struct Http2Link(Movable):
     def __deinit__(deinit self):
         """Says goodbye, as far as the connection takes it at once, and closes
         (RFC 9113 section 6.8)."""
-        if not self.failure:
+        if not self.end.has_failed():
             self.session.end_drain(self._output)
             _ = self.connection[].transport.send(self._output.span())
             _ = self.connection[].transport.flush()
@@ -155,6 +158,10 @@ struct Http2Link(Movable):
     def fd(self) -> Int32:
         """Lends the descriptor, to wait for it."""
         return self.connection[].transport.fd()
+
+    def is_closing(self) -> Bool:
+        """Tells whether it takes no more requests; those under way may go on."""
+        return self.end != LinkEnd.OPEN
 
     def is_in_use(self) -> Bool:
         """Tells whether requests have a part in it: they are under way, or wait
@@ -168,7 +175,7 @@ struct Http2Link(Movable):
     def room(self) -> Int:
         """Tells how many more streams there may be now; until the server's
         SETTINGS have come, one."""
-        if self.is_closing:
+        if self.is_closing():
             return 0
         ref state = self.session.state
         var most = 1
@@ -282,7 +289,7 @@ struct Http2Link(Movable):
         self.leave(owner)
         var id = self.session.open_stream()
         if id == 0:
-            self.is_closing = True
+            self.end.close()
             return None
         if is_head or is_tunnel:
             ref table = self.session.state.table
@@ -324,7 +331,7 @@ struct Http2Link(Movable):
         for more."""
         flight.content.consume(count)
         ref state = self.session.state
-        if flight.is_lent:
+        if flight.use.is_lent():
             state.release(self._output, flight.stream_id, count)
         else:
             state.consume(self._output, flight.stream_id, count)
@@ -335,13 +342,13 @@ struct Http2Link(Movable):
             if self._flights[index][].stream_id == flight.stream_id:
                 _ = self._flights.pop(index)
                 break
-        var is_complete = flight.has_ended and flight.has_sent_end
+        var is_complete = flight.has_ended() and flight.has_sent_end
         if not is_complete and not flight.failure:
             self.session.state.reset(
                 self._output, flight.stream_id, ErrorCode.CANCEL
             )
             self._ping_if_silent(flight.progress_ms)
-        if len(flight.content) > 0 and not flight.is_lent:
+        if len(flight.content) > 0 and not flight.use.is_lent():
             self.session.state.owe(len(flight.content), self._output)
         self.wake_for_room()
 
@@ -361,7 +368,7 @@ struct Http2Link(Movable):
         """Looks what became of a connection that was idle; False if it is
         over, though octets stand before its end."""
         self._read(reads_to_end=True)
-        if self.is_closing:
+        if self.is_closing():
             self.flush()
             return False
         var silent_ms = coarse_monotonic_ms() - self._heard_ms
@@ -390,7 +397,7 @@ struct Http2Link(Movable):
         ever."""
         if self.has_more:
             return 0
-        if self.failure:
+        if self.end.has_failed():
             # Those who have a part in it have heard of it.
             return -1
         var now_ms = coarse_monotonic_ms()
@@ -410,9 +417,8 @@ struct Http2Link(Movable):
             return
         # The answer may be here, and nobody has looked for it.
         self.pump()
-        if self._ping_ms < 0 or self.failure:
+        if self._ping_ms < 0 or self.end.has_failed():
             return
-        self.is_silent = True
         self.fail(
             ClientError(
                 materialize[Phase.READ_HEAD](),
@@ -422,7 +428,8 @@ struct Http2Link(Movable):
                     self._ping_timeout_ms,
                     " ms; http2_ping_timeout_ms allows more",
                 ),
-            )
+            ),
+            is_silent=True,
         )
 
     def flush(mut self):
@@ -448,8 +455,8 @@ struct Http2Link(Movable):
     def _fail_write(mut self, number: Int):
         """Looks for what the server has said before it closed."""
         self._output.clear()
-        self.is_closing = True
-        if self.failure:
+        self.end.close()
+        if self.end.has_failed():
             return
         var error = self._failure_of(number, "write")
         self._read(reads_to_end=True)
@@ -471,7 +478,7 @@ struct Http2Link(Movable):
     def _read(mut self, reads_to_end: Bool):
         self.has_more = False
         for _ in range(_ROUND_COUNT_MAX):
-            if self.failure:
+            if self.end.has_failed():
                 return
             if len(self._input.spare()) < _ROOM_LEN_MIN:
                 self._input.reserve(_READ_LEN)
@@ -512,11 +519,11 @@ struct Http2Link(Movable):
             )
         )
 
-    def fail(mut self, error: ClientError):
+    def fail(mut self, error: ClientError, *, is_silent: Bool = False):
         """Ends the connection, and all its requests that are not complete."""
-        self.is_closing = True
-        if self.failure:
+        if self.end.has_failed():
             return
+        self.end.fail(is_silent)
         self.failure = error.copy()
         for index in range(len(self._flights)):
             var flight = self._flights[index]
@@ -586,14 +593,15 @@ struct Http2Link(Movable):
         if event.kind == EventKind.DATA:
             var octets = self.session.data(self._input)
             flight.content.append(octets)
-            if flight.is_lent:
+            if flight.use.is_lent():
                 # Its own window holds back what nobody reads.
                 self.session.state.owe(len(octets), self._output)
         elif event.kind == EventKind.TRAILERS:
             self._copy_fields(flight.trailers)
         else:
             self._note_head(flight)
-        flight.has_ended = flight.has_ended or event.ends
+        if event.ends:
+            flight.answer.end()
 
     def _copy_fields(self, mut headers: HeaderMap):
         # SAFETY: the section is not changed before they are copied.
@@ -611,9 +619,10 @@ struct Http2Link(Movable):
         ref section = self.session.section
         self.has_served = True
         if section.response_status >= 200:
+            flight.answer.note_head()
             flight.status = section.response_status
             flight.content_length = section.content_length
-            if flight.is_passed_on:
+            if flight.use == StreamUse.PASSED_ON:
                 flight.kept = self._kept_fields()
             else:
                 self._copy_fields(flight.headers)
@@ -655,7 +664,7 @@ struct Http2Link(Movable):
     def _take_goaway(mut self, event: Http2Event):
         """Ends the requests that the server has not begun with, and will not
         (section 6.8)."""
-        self.is_closing = True
+        self.end.close()
         self._goaway_code = event.code
         var fate = StreamFate.UNTOUCHED
         if event.code == ErrorCode.HTTP_1_1_REQUIRED:
@@ -688,7 +697,7 @@ struct Http2Link(Movable):
     def wake_for_room(mut self):
         """Wakes as many of those that wait as there are streams for."""
         var count = len(self._waiting)
-        if not self.is_closing and not self.wants_another():
+        if not self.is_closing() and not self.wants_another():
             count = min(count, self.room())
         for _ in range(count):
             self.woken.append(self._waiting.pop(0))

@@ -372,7 +372,7 @@ struct ConnectionClaim(Movable):
             # busy elsewhere, such as with what has come.
             _ = link[].wake_up()
         place.was_used = was_idle or link[].connection[].request_count > 0
-        place.is_closing = link[].is_closing
+        place.is_closing = link[].is_closing()
         deinit(hold^)
         if place.is_closing:
             self._connections.note_vain()

@@ -293,7 +293,7 @@ struct ClientState(Movable):
         for index in range(len(self.links)):
             ref link = self.links[index][]
             if (
-                not link.is_closing
+                not link.is_closing()
                 and link.wants_another() == is_full
                 and link.connection[].endpoint == endpoint
             ):
@@ -311,7 +311,7 @@ struct ClientState(Movable):
         for index in range(len(self.links)):
             ref link = self.links[index][]
             count += Int(
-                not link.is_closing and link.connection[].endpoint == endpoint
+                not link.is_closing() and link.connection[].endpoint == endpoint
             )
         for index in range(len(self._dials)):
             count += Int(self._dials[index].endpoint == endpoint)
@@ -351,7 +351,7 @@ struct ClientState(Movable):
             if self.links[index][].fd() == link[].fd():
                 _ = self.links.pop(index)
                 break
-        if link[].is_closing:
+        if link[].is_closing():
             return
         link[].forget_buffers()
         self._put(link[].connection[].endpoint.copy(), IdleConnection(link), -1)
@@ -403,7 +403,7 @@ struct ClientState(Movable):
         self.woken.extend(shared.woken.copy())
         shared.woken.clear()
         return not shared.failure and (
-            not shared.is_closing or shared.is_in_use()
+            not shared.is_closing() or shared.is_in_use()
         )
 
     def give_up_links(mut self, error: ClientError):

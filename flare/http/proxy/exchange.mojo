@@ -12,7 +12,11 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
-from flare.http.client.http2_flight import Http2Flight, StreamFate
+from flare.http.client.http2_flight import (
+    Http2Flight,
+    StreamAnswer,
+    StreamFate,
+)
 from flare.http.exchange.http1_request import reason_of
 from flare.http.exchange.request_phase import (
     RequestEvent,
@@ -411,7 +415,7 @@ def _open(e: ArcPointer[Exchange]):
     var is_tunnel = side.handshake.__bool__()
     if is_tunnel and not _may_tunnel(e):
         return
-    if link.is_closing:
+    if link.is_closing():
         return _again(e)
     if upstream[].knows_streams_max() and link.room() == 0:
         if upstream[].streams_max() > 0:
@@ -648,7 +652,7 @@ def _on_stream(e: ArcPointer[Exchange]):
         return _fail(e, Outcome.BAD_RESPONSE, String(error))
     if flight[].failure:
         return _on_failure(e, flight)
-    if flight[].has_continue:
+    if flight[].answer == StreamAnswer.CONTINUE:
         x._move(RequestEvent.CONTINUE)
     if x.phase.is_sending():
         _send(e)
@@ -692,7 +696,7 @@ def _respond(e: ArcPointer[Exchange]) raises:
         return _open_tunnel(e)
     if is_stream and not head.has_content:
         var flight = x.request.flight()
-        if not flight[].has_ended:
+        if not flight[].has_ended():
             return _await_end(e, flight)
     if _is_retried(e, head.status):
         return

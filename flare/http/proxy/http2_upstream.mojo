@@ -17,6 +17,7 @@ from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError
 from flare.http.client.http2_link import Http2Link, STREAM_COUNT_MAX
+from flare.http.client.link_end import LinkEnd
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.proxy.upstream_link import (
     LinkUser,
@@ -124,14 +125,16 @@ struct Http2Upstream(LinkUser):
 
     def is_silent(self) -> Bool:
         """Tells whether it is over since PING was not answered."""
-        return self.http2.__bool__() and self.http2.held()[].is_silent
+        return self.http2.__bool__() and (
+            self.http2.held()[].end == LinkEnd.SILENT
+        )
 
     def is_usable(self) -> Bool:
         """Tells whether requests may join: not once it is over, too old, or
         takes no more."""
         if self.http2:
             return not (
-                self.http2.held()[].is_closing
+                self.http2.held()[].is_closing()
                 or self._link.held()[].is_older_than(self._age_max_ms)
             )
         return self.is_opening()

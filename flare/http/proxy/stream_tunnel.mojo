@@ -121,7 +121,7 @@ struct _StreamEnd(StreamUser, TunnelSide):
         """Ends the stream: in good order if the upstream has ended its direction
         and takes all that is left, else by a reset."""
         var stream = self.stream.take()
-        var has_ended = stream.flight.held()[].has_ended
+        var has_ended = stream.flight.held()[].has_ended()
         var sent_len = 0
         while has_ended and not stream.has_sent_end():
             var count = send_piece(stream, unsent.after(sent_len), ends=True)

@@ -215,9 +215,9 @@ struct UpstreamRequest(Movable):
         upstream."""
         if self.http2:
             var flight = self.flight()
-            if flight[].has_ended:
+            if flight[].has_ended():
                 out.extend(flight[].content.span())
-            return flight[].has_ended
+            return flight[].has_ended()
         ref parser = self.http1.parser.held()[]
         while True:
             var progress = parser.advance(limits)

@@ -4,7 +4,7 @@ goes with it."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.error import ClientError
-from flare.http.client.http2_flight import Http2Flight
+from flare.http.client.http2_flight import Http2Flight, StreamUse
 from flare.http.exchange.http2_request import Http2Request
 from flare.http.exchange.request_stream import RequestStream
 from flare.http.h1.serialiser import RequestStart
@@ -62,8 +62,7 @@ struct UpstreamStream(Movable, RequestStream):
         self.flight = link.open(self.number, is_head, ends, is_tunnel=is_tunnel)
         if not self.flight:
             return False
-        self.flight.held()[].is_lent = True
-        self.flight.held()[].is_passed_on = True
+        self.flight.held()[].use = StreamUse.PASSED_ON
         return True
 
     def is_congested(mut self) -> Bool:
@@ -115,7 +114,7 @@ struct UpstreamStream(Movable, RequestStream):
                 # What has come goes to the client first.
                 return Poll.READY
             raise Error(flight.failure.held().reason)
-        return Poll.DONE if flight.has_ended else Poll.PENDING
+        return Poll.DONE if flight.has_ended() else Poll.PENDING
 
     def give_back(deinit self):
         """Gives the part back, its stream complete or not."""
