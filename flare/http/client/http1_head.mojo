@@ -4,7 +4,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.redirect import drop_credentials
+from flare.http.client.redirect import RequestOrigin, drop_credentials
 from flare.http.client.response import url_without_credentials
 from flare.http.client.sent_fields import sent_host
 from flare.http.h1.serialiser import RequestStart, write_request_head
@@ -64,7 +64,7 @@ def _write(
     var start = RequestStart(
         StringSpan(request.method), target, host, request.minor_version
     )
-    if request.has_left_origin:
+    if request.origin != RequestOrigin.OWN:
         # The client's own credentials were for where the request began.
         var defaults = config.headers.copy()
         drop_credentials(defaults)

@@ -22,6 +22,7 @@ from flare.http.client.proxy import (
     user_of,
 )
 from flare.http.client.redirect import (
+    RequestOrigin,
     drop_content_fields,
     drop_credentials,
     has_location,
@@ -123,9 +124,8 @@ struct PreparedRequest(Movable):
     """What becomes of the final response's content."""
     var cancel: Optional[CancelToken]
     """Ends it from outside."""
-    var has_left_origin: Bool
-    """True once a redirection has led to another origin."""
-    var _was_tls: Bool
+    var origin: RequestOrigin
+    """Where redirections have led it."""
     var _max_redirects: Int
     var is_repeatable: Bool
     """True if it may be repeated whatever its method."""
@@ -166,8 +166,7 @@ struct PreparedRequest(Movable):
         )
         self.cookie = String()
         self.content_use = ContentUse.KEEP
-        self.has_left_origin = False
-        self._was_tls = False
+        self.origin = RequestOrigin.OWN
         self.cancel = request.cancel
         self.is_repeatable = request.is_repeatable
         self.extras = extras_of(request, config)
@@ -463,7 +462,7 @@ struct PreparedRequest(Movable):
             )
         if not next.has_same_origin(self.url):
             drop_credentials(self.headers)
-            self.has_left_origin = True
+            self.origin.leave(over_tls=self.endpoint.is_tls)
             self._log_in(next, config)
         self.redirect_count += 1
         self.endpoint = Endpoint.of(next)
@@ -472,9 +471,9 @@ struct PreparedRequest(Movable):
 
     def _log_in(mut self, next: Url, config: ClientConfig) raises ClientError:
         """Takes the login that the next host itself has in a netrc file."""
-        # Who answers without TLS may send the request on to take a password.
-        self._was_tls |= self.endpoint.is_tls
-        if self._was_tls and next.protocol() == "http:":
+        if not self.origin.may_log_in(
+            over_tls=not (next.protocol() == "http:")
+        ):
             return
         var login = config.netrc.find_for(next, takes_default=False)
         if login:

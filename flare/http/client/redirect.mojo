@@ -14,6 +14,37 @@ comptime _CONTENT_FIELDS = StaticString(
 )
 
 
+struct RequestOrigin(Equatable, TrivialRegisterPassable):
+    """Where redirections have led a request, and what it may be given there."""
+
+    var _number: UInt8
+
+    comptime OWN = RequestOrigin(0)
+    """Where it began: it has its credentials."""
+    comptime OTHER = RequestOrigin(1)
+    """Elsewhere: the credentials it began with are gone."""
+    comptime OTHER_BEHIND_TLS = RequestOrigin(2)
+    """The same, and it was asked over TLS on the way."""
+
+    comptime COUNT = 3
+
+    def __init__(out self, number: UInt8):
+        self._number = number
+
+    def leave(mut self, over_tls: Bool):
+        """It goes to another origin, from one that was asked `over_tls` or
+        not."""
+        if over_tls or self == Self.OTHER_BEHIND_TLS:
+            self = Self.OTHER_BEHIND_TLS
+        else:
+            self = Self.OTHER
+
+    def may_log_in(self, over_tls: Bool) -> Bool:
+        """Tells whether it may have a login that is known of the next origin:
+        who answers without TLS may send a request on to take a password."""
+        return over_tls or self != Self.OTHER_BEHIND_TLS
+
+
 def is_redirect(status: Status) -> Bool:
     """Tells whether a status leads elsewhere by itself: 301, 302, 303, 307 and
     308 do.

@@ -5,7 +5,7 @@ from flare.bytes.ascii import equals_ignore_case, hex_text
 from flare.bytes.hash import sha256
 from flare.http.client.config import ClientConfig
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.redirect import is_credential
+from flare.http.client.redirect import RequestOrigin, is_credential
 from flare.http.message.header_map import HeaderError, HeaderMap
 
 
@@ -27,7 +27,7 @@ def leaves_out(
     request, as that has its own, or must not have it."""
     if len(request.headers) > 0 and name in request.headers:
         return True
-    if request.has_left_origin and is_credential(name):
+    if request.origin != RequestOrigin.OWN and is_credential(name):
         # They were for where the request began.
         return True
     return config.drops_codings(request.headers) and equals_ignore_case(

@@ -125,7 +125,7 @@ def test_what_the_client_adds_may_be_left_out() raises:
     config.headers.set("User-Agent", "other")
     var call = _call(ClientRequest("GET", "https://a.test/"), config)
     assert_true("|authorization=secret" in _sent(call, config))
-    call.has_left_origin = True
+    call.origin.leave(over_tls=True)
     assert_equal(_sent(call, config), "GET https a.test / |user-agent=other")
     var request = ClientRequest("GET", "https://a.test/")
     request.set_header("user-agent", "own")

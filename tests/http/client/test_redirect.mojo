@@ -3,6 +3,7 @@
 
 from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.client.redirect import (
+    RequestOrigin,
     drop_content_fields,
     drop_credentials,
     has_location,
@@ -14,6 +15,39 @@ from flare.http.client.redirect import (
 from flare.http.message.header_map import HeaderMap
 from flare.url.url import Url
 from tests.support.assertions import assert_equal, assert_false, assert_true
+
+
+@fieldwise_init
+struct _OriginRow(Copyable):
+    """What leaving for another origin makes of where a request is, and whether
+    a login goes with it without TLS."""
+
+    var before: RequestOrigin
+    var without_tls: RequestOrigin
+    var with_tls: RequestOrigin
+    var may_log_in: Bool
+
+
+def test_every_origin_with_every_event() raises:
+    # RFC 9110 section 15.4: what is for one origin is not for another. A login
+    # that was for a server behind TLS may not be taken by one without.
+    comptime O = RequestOrigin
+    var rows: List[_OriginRow] = [
+        _OriginRow(O.OWN, O.OTHER, O.OTHER_BEHIND_TLS, True),
+        _OriginRow(O.OTHER, O.OTHER, O.OTHER_BEHIND_TLS, True),
+        _OriginRow(
+            O.OTHER_BEHIND_TLS, O.OTHER_BEHIND_TLS, O.OTHER_BEHIND_TLS, False
+        ),
+    ]
+    assert_equal(len(rows), O.COUNT)
+    for row in rows:
+        for over_tls in [False, True]:
+            var origin = row.before
+            origin.leave(over_tls)
+            var wanted = row.with_tls if over_tls else row.without_tls
+            assert_true(origin == wanted, "it goes to another origin")
+        assert_true(row.before.may_log_in(over_tls=True))
+        assert_equal(row.before.may_log_in(over_tls=False), row.may_log_in)
 
 
 @fieldwise_init
