@@ -1,5 +1,6 @@
 """Whether one upstream works: what its answers tell, what checks tell, and its circuit; without clock and socket."""
 
+from flare.http.proxy.circuit import Circuit, CircuitState
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.outcome import Outcome
 
@@ -58,9 +59,7 @@ struct MemberHealth(Copyable, Movable):
     # without one.
     var _ejections_in_row: Int
     var _calm_since_ms: Int
-    # The circuit: open until then, and whether one request tries.
-    var _open_until_ms: Int
-    var _has_trial: Bool
+    var _circuit: Circuit
     # Active checks.
     var _is_down: Bool
     var _good_checks: Int
@@ -81,8 +80,7 @@ struct MemberHealth(Copyable, Movable):
         self._ejected_until_ms = _NEVER
         self._ejections_in_row = 0
         self._calm_since_ms = now_ms
-        self._open_until_ms = _NEVER
-        self._has_trial = False
+        self._circuit = Circuit()
         self._is_down = False
         self._good_checks = 0
         self._bad_checks = 0
@@ -115,9 +113,7 @@ struct MemberHealth(Copyable, Movable):
     def circuit_admits(self, now_ms: Int) -> Bool:
         """Tells whether the circuit lets a request pass: it is closed, or
         half-open and nobody tries yet."""
-        if self._open_until_ms == _NEVER:
-            return True
-        return now_ms >= self._open_until_ms and not self._has_trial
+        return self._circuit.admits(now_ms)
 
     def next_change_ms(self, now_ms: Int) -> Int:
         """Tells when time alone may have it asked again: the end of its
@@ -126,17 +122,14 @@ struct MemberHealth(Copyable, Movable):
         var next_ms = NO_CHANGE_MS
         if self.is_ejected(now_ms):
             next_ms = self._ejected_until_ms
-        if self._open_until_ms > now_ms:
-            next_ms = min(next_ms, self._open_until_ms)
+        if self._circuit.is_open_at(now_ms):
+            next_ms = min(next_ms, self._circuit.until_ms)
         return next_ms
 
     def begin_request(mut self) -> Bool:
         """Notes that a request goes there. Returns True if it is the one that
         tries whether a circuit may close."""
-        if self._open_until_ms == _NEVER:
-            return False
-        self._has_trial = True
-        return True
+        return self._circuit.begin()
 
     def state(self, now_ms: Int) -> MemberState:
         """Names its state, the worst that holds, but for draining."""
@@ -144,7 +137,7 @@ struct MemberHealth(Copyable, Movable):
             return MemberState.DOWN
         if self.is_ejected(now_ms):
             return MemberState.EJECTED
-        if self._open_until_ms != _NEVER:
+        if self._circuit.state != CircuitState.CLOSED:
             return MemberState.OPEN
         return MemberState.UP
 
@@ -157,9 +150,9 @@ struct MemberHealth(Copyable, Movable):
     ) -> Bool:
         """Learns from a request's end, and whether it deserves to be ejected;
         `is_trial` is what `begin_request` has told."""
-        if is_trial:
-            self._has_trial = False
         if outcome == Outcome.CANCELLED:
+            if is_trial:
+                self._circuit.give_up()
             return False
         # What has ended meanwhile ends first, be there a choice between or not.
         _ = self.is_well(now_ms)
@@ -169,16 +162,16 @@ struct MemberHealth(Copyable, Movable):
             self._failures_in_row = 0
             # Only a trial closes a circuit: others may be from before.
             if is_trial:
-                self._open_until_ms = _NEVER
+                self._circuit.close()
             return False
         self._failures_in_row += 1
         self._window_failures += 1
         if is_trial or (
             config.failures_to_open > 0
-            and self._open_until_ms == _NEVER
+            and self._circuit.state == CircuitState.CLOSED
             and self._failures_in_row >= config.failures_to_open
         ):
-            self._open_until_ms = now_ms + config.open_ms
+            self._circuit.open(now_ms + config.open_ms)
         return self._deserves_ejection(config)
 
     def _turn_window(mut self, config: GroupConfig, now_ms: Int):
@@ -249,8 +242,7 @@ struct MemberHealth(Copyable, Movable):
             if self._is_down and self._good_checks >= config.healthy_after:
                 self._is_down = False
                 self._ejected_until_ms = _NEVER
-                self._open_until_ms = _NEVER
-                self._has_trial = False
+                self._circuit.close()
                 self._begin_anew(now_ms)
             return
         self._good_checks = 0
