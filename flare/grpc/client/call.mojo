@@ -13,6 +13,7 @@ from flare.grpc.client.call_options import (
     AnyCredentials,
     GrpcCallOptions,
 )
+from flare.grpc.client.call_phase import CallPhase
 from flare.grpc.client.call_response import CallResponse
 from flare.grpc.client.channel_core import (
     CONNECT_USER_AGENT,
@@ -83,23 +84,20 @@ struct ChannelCall(Movable):
     var _options: GrpcCallOptions
     var _max_send_len: Int
     var _max_receive_len: Int
-    var _waits_for_ready: Bool
     var _deadline: Deadline
+    # How long to wait for a server that cannot be reached, if at all.
+    var _ready_deadline: Optional[Deadline]
     var _turn: RetryTurn
     var _request: Optional[OpenRequest]
-    # True once the head of the attempt was taken.
-    var _has_head: Bool
-    # What was sent, with prefixes, for the next attempt.
-    var _kept: Buffer
-    # True while that is all of it.
-    var _is_kept: Bool
+    var _phase: CallPhase
+    # What was sent, with prefixes, for the next attempt; None if it is not all
+    # there.
+    var _kept: Optional[Buffer]
     var _has_finished: Bool
     var _address: Int
     # How many addresses in turn could not be reached.
     var _miss_count: Int
-    var _ready_deadline: Deadline
     var _room: List[UInt8]
-    var _has_told_end: Bool
 
     def __init__(
         out self,
@@ -134,7 +132,7 @@ struct ChannelCall(Movable):
         var own_ms = NO_TIMEOUT_MS
         if kind == GrpcKind.UNARY:
             own_ms = config.timeout_ms
-        self._waits_for_ready = False
+        var waits_for_ready = False
         self._turn = RetryTurn(None)
         var found = config.service.find(path)
         if found >= 0:
@@ -152,16 +150,16 @@ struct ChannelCall(Movable):
                 self._max_receive_len = min(
                     self._max_receive_len, method.max_receive_len
                 )
-            self._waits_for_ready = method.wait_for_ready.or_else(False)
+            waits_for_ready = method.wait_for_ready.or_else(False)
             self._turn = RetryTurn(method.retries.copy())
         if timeout_ms < NO_TIMEOUT_MS:
             timeout_ms = own_ms
         self._deadline = Deadline(timeout_ms)
-        if options.wait_for_ready:
-            self._waits_for_ready = options.wait_for_ready.value()
-        self._ready_deadline = self._deadline
-        if timeout_ms < 0:
-            self._ready_deadline = Deadline(READY_TIMEOUT_MS)
+        self._ready_deadline = None
+        if options.wait_for_ready.or_else(waits_for_ready):
+            self._ready_deadline = self._deadline
+            if timeout_ms < 0:
+                self._ready_deadline = Deadline(READY_TIMEOUT_MS)
         self.response = CallResponse(
             has_one_message=not kind.gives_stream(),
             length_max=self._max_receive_len,
@@ -171,14 +169,12 @@ struct ChannelCall(Movable):
         self._kind = kind
         self._options = options^
         self._request = None
-        self._has_head = False
+        self._phase = CallPhase.IDLE
         self._kept = Buffer(0)
-        self._is_kept = True
         self._has_finished = False
         self._address = core[].first_address()
         self._miss_count = 0
         self._room = []
-        self._has_told_end = False
         self._core = core
 
     def __deinit__(deinit self):
@@ -262,18 +258,17 @@ struct ChannelCall(Movable):
     def _keep(mut self, octets: Span[UInt8, _]):
         """Keeps what is sent for another attempt: before anything was written in
         any case, since an address may not be reached."""
-        if not self._is_kept or self.response.is_committed:
+        if not self._kept or self.response.is_committed:
             return
-        self._kept.append(octets)
+        self._kept.held().append(octets)
 
     def _note_written(mut self):
         """Drops what no other attempt needs any more."""
         var keeps = Bool(self._turn.policy) and (
-            len(self._kept) <= REPLAY_LEN_MAX
+            len(_octets_of(self._kept)) <= REPLAY_LEN_MAX
         )
         if self.response.is_committed or not keeps:
-            self._is_kept = False
-            self._kept = Buffer(0)
+            self._kept = None
 
     def _is_going_on(mut self) -> Bool:
         """Looks what has become of a call of which the server wants no more."""
@@ -284,11 +279,7 @@ struct ChannelCall(Movable):
             # A head with a status: the rest is its end.
             self._read()
         # Another attempt has sent all there is.
-        return (
-            not self.response.status
-            and not self._has_head
-            and not self._has_told_end
-        )
+        return not self.response.status and self._phase == CallPhase.SENT
 
     # Attempts.
 
@@ -312,10 +303,10 @@ struct ChannelCall(Movable):
             # It goes with the head, when the response is waited for.
             return True
         var wants_more: Bool
-        if len(self._kept) == 0 and not self._has_finished:
+        if len(_octets_of(self._kept)) == 0 and not self._has_finished:
             return True
         wants_more = self._request.value().write(
-            self._kept.span(), ends=self._has_finished
+            _octets_of(self._kept), ends=self._has_finished
         )
         if wants_more:
             self._note_written()
@@ -334,7 +325,6 @@ struct ChannelCall(Movable):
                 )
             )
             return False
-        self._has_head = False
         try:
             var credentials = self._credentials()
             self._open(credentials)
@@ -391,6 +381,7 @@ struct ChannelCall(Movable):
             raise GrpcStatus(GrpcCode.INTERNAL, String(error))
         try:
             self._request = core.client.open_request(request^, raw=True)
+            self._phase.begin()
         except error:
             raise status_of(error, is_late=False)
 
@@ -400,7 +391,7 @@ struct ChannelCall(Movable):
         if self._kind.takes_stream():
             return ClientRequest("POST", url^)
         if self._protocol.is_framed():
-            return ClientRequest("POST", url^, _body(self._kept.span()))
+            return ClientRequest("POST", url^, _body(_octets_of(self._kept)))
         if self._may_get:
             var query = write_query(
                 self._plain_message(), self._protocol.codec(), self._coding()
@@ -416,7 +407,7 @@ struct ChannelCall(Movable):
         """Lends the one message without its prefix."""
         # SAFETY: the buffer is this call's own, which is the origin.
         var kept = rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
-            self._kept.span()
+            _octets_of(self._kept)
         )
         # None was sent if the call was read at once.
         return kept.after(min(PREFIX_LEN, len(kept)))
@@ -424,8 +415,9 @@ struct ChannelCall(Movable):
     def _coding(self) -> MessageCoding:
         """Tells how messages are compressed; the one without a prefix may not
         be."""
+        var kept = _octets_of(self._kept)
         var is_plain = not self._protocol.is_framed() and (
-            len(self._kept) == 0 or self._kept.span().at(0) == 0
+            len(kept) == 0 or kept.at(0) == 0
         )
         return MessageCoding.IDENTITY if is_plain else self._options.coding
 
@@ -483,7 +475,7 @@ struct ChannelCall(Movable):
 
     def _plan(mut self, status: GrpcStatus, unreached: Bool) -> Bool:
         """Decides whether the call begins anew, and waits until then."""
-        if self.response.is_committed or not self._is_kept:
+        if self.response.is_committed or not self._kept:
             return False
         if status.code == GrpcCode.CANCELLED and self._is_cancelled():
             return False
@@ -515,14 +507,14 @@ struct ChannelCall(Movable):
         self._address = (self._address + 1) % count
         if self._miss_count % count != 0:
             return True
-        if not self._waits_for_ready:
+        if not self._ready_deadline:
             return False
         var pause_ms = _READY_PAUSE_MS
         for _ in range(min(self._miss_count // count - 1, 10)):
             pause_ms = min(2 * pause_ms, _READY_PAUSE_MS_MAX)
         # Half of it at least, so that many clients do not come at once.
         pause_ms -= Int(random_word() >> 1) % (pause_ms // 2 + 1)
-        var left_ms = self._ready_deadline.left_ms()
+        var left_ms = self._ready_deadline.held().left_ms()
         if left_ms == 0:
             return False
         self._pause(min(pause_ms, left_ms))
@@ -646,20 +638,20 @@ struct ChannelCall(Movable):
         """Waits for the next of what the server says."""
         if not self._request and not self._begin():
             return
-        if not self._has_head:
+        if self._phase == CallPhase.SENT:
             self._take_head()
         else:
             self._read()
 
     def _take_head(mut self):
-        if self._has_head or not self._request:
+        if self._phase != CallPhase.SENT:
             return
         try:
             self._request.value().wait_for_head()
         except error:
             _ = self._recover(error)
             return
-        self._has_head = True
+        self._phase.take_head()
         if self._miss_count > 0:
             self._core[].note_reached(self._address)
         ref request = self._request.value()
@@ -701,16 +693,27 @@ struct ChannelCall(Movable):
     def _note_end(mut self):
         """Tells what bounds repetitions of a success, once, and lets go of the
         request."""
-        if self._has_told_end:
+        if self._phase == CallPhase.OVER:
             return
-        self._has_told_end = True
         self._drop_request()
+        self._phase.end()
         if self.response.status.value().is_ok():
             self._core[].throttle.note_success()
 
     def _drop_request(mut self):
+        self._phase.end_attempt()
         if self._request:
             self._core[].client.take_back(self._request.take())
+
+
+def _octets_of(
+    ref kept: Optional[Buffer],
+) -> Span[UInt8, ImmOrigin(origin_of(kept))]:
+    """Lends what is kept for another attempt."""
+    if not kept:
+        return Span[UInt8, ImmOrigin(origin_of(kept))]()
+    # SAFETY: the buffer is the argument's own, which is the origin.
+    return rebind[Span[UInt8, ImmOrigin(origin_of(kept))]](kept.held().span())
 
 
 def _body(octets: Span[UInt8, _]) -> RequestBody:

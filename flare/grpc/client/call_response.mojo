@@ -33,6 +33,40 @@ comptime NEVER_AGAIN = -2
 comptime _OK = 200
 
 
+struct ContentForm(Equatable, TrivialRegisterPassable):
+    """What the content of a response is, and how much of it has to be there."""
+
+    var number: UInt8
+
+    comptime MESSAGES = ContentForm(0)
+    """Messages with prefixes: each is found as soon as it is there."""
+    comptime MESSAGE = ContentForm(1)
+    """One message, which is found when all of it is there."""
+    comptime ERROR = ContentForm(2)
+    """An error of Connect, likewise."""
+    comptime WHOLE = ContentForm(3)
+    """One message, all of which is there."""
+
+    comptime COUNT = 4
+
+    def __init__(out self, number: UInt8):
+        self.number = number
+
+    def note_error(mut self):
+        """The head says that the call has failed, and why is in the content."""
+        if self == Self.MESSAGE:
+            self = Self.ERROR
+
+    def end(mut self):
+        """All of the content is there."""
+        if self == Self.MESSAGE:
+            self = Self.WHOLE
+
+    def waits_for_end(self) -> Bool:
+        """Tells whether nothing can be made of it before all is there."""
+        return self == Self.MESSAGE or self == Self.ERROR
+
+
 struct CallResponse(Movable):
     """A call as its client hears of it, without any I/O.
 
@@ -61,12 +95,9 @@ struct CallResponse(Movable):
     # What a head says, of the whole response if nothing follows; or the frame
     # that ends the content, which the reader has found then.
     var _said: Optional[GrpcStatus]
-    # The status of HTTP, where content without prefixes tells of an error.
+    var _form: ContentForm
+    # The status of HTTP, where the content is an error.
     var _error_status: Int
-    # Whether the message is all of the content, which is not there yet.
-    var _waits_for_all: Bool
-    # Whether all of that content is there.
-    var _has_all: Bool
 
     def __init__(
         out self,
@@ -94,9 +125,10 @@ struct CallResponse(Movable):
         )
         self._wanted_count = 1 if has_one_message else -1
         self._said = None
+        self._form = (
+            ContentForm.MESSAGES if protocol.is_framed() else ContentForm.MESSAGE
+        )
         self._error_status = 0
-        self._waits_for_all = not protocol.is_framed()
-        self._has_all = False
 
     @no_inline
     def __deinit__(deinit self):
@@ -134,7 +166,7 @@ struct CallResponse(Movable):
             self.is_committed = True
         elif not self._take_plain_head(http_status, content_type):
             return
-        if self._error_status == 0 and (
+        if self._form != ContentForm.ERROR and (
             http_status != _OK
             or not is_answer(content_type.as_bytes(), self._protocol)
         ):
@@ -159,6 +191,7 @@ struct CallResponse(Movable):
         if not type or type.held() != CallProtocol.CONNECT_JSON:
             self.fail(_not_answered(http_status, content_type, self._protocol))
             return False
+        self._form.note_error()
         self._error_status = http_status
         self._reader.length_max = max(self._reader.length_max, END_LEN_MAX)
         return True
@@ -189,7 +222,7 @@ struct CallResponse(Movable):
         if self._said and len(octets) > 0 and not self._goes_on_behind_status():
             return
         self._reader.receive(octets)
-        if not self._waits_for_all:
+        if not self._form.waits_for_end():
             return
         var length = self._reader.waiting_len() - PREFIX_LEN
         if length > self._reader.length_max:
@@ -222,11 +255,11 @@ struct CallResponse(Movable):
             True if it is there. False if more has to come, or there is a
             status.
         """
-        if self.status or self._waits_for_all:
+        if self.status or self._form.waits_for_end():
             return False
         try:
             if not self._reader.next():
-                if self._has_all or self._reader.has_end:
+                if self._form == ContentForm.WHOLE or self._reader.has_end:
                     self._note_no_message()
                 return False
         except error:
@@ -245,7 +278,7 @@ struct CallResponse(Movable):
 
     def _note_no_message(mut self) raises GrpcStatus:
         """Takes note of the end of the messages."""
-        if self._has_all:
+        if self._form == ContentForm.WHOLE:
             self._end(GrpcStatus())
         elif not self._said:
             self._read_end()
@@ -318,9 +351,8 @@ struct CallResponse(Movable):
             and self._reader.waiting_len() > PREFIX_LEN
         )
         set_prefix(self._reader.room(), 0, UInt8(1) if is_packed else UInt8(0))
-        if self._error_status == 0:
-            self._waits_for_all = False
-            self._has_all = True
+        self._form.end()
+        if self._form == ContentForm.WHOLE:
             return
         var otherwise = GrpcCode.from_http_status(self._error_status)
         try:

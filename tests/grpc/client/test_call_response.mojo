@@ -5,6 +5,7 @@ from flare.grpc.client.call_response import (
     NEVER_AGAIN,
     NO_PUSHBACK,
     CallResponse,
+    ContentForm,
     is_answer,
     read_pushback,
 )
@@ -77,6 +78,36 @@ def _events(
     if response.is_committed:
         text.write(" committed")
     return text
+
+
+@fieldwise_init
+struct _FormRow(Copyable):
+    var before: ContentForm
+    var failed: ContentForm
+    """Behind a head that says that the call has failed."""
+    var ended: ContentForm
+    var waits_for_end: Bool
+
+
+def test_every_form_with_every_event() raises:
+    # "Unary-Response" of Connect: what the content is, the status of HTTP says,
+    # and one message has no length but that of all content.
+    comptime F = ContentForm
+    var rows: List[_FormRow] = [
+        _FormRow(F.MESSAGES, F.MESSAGES, F.MESSAGES, False),
+        _FormRow(F.MESSAGE, F.ERROR, F.WHOLE, True),
+        _FormRow(F.ERROR, F.ERROR, F.ERROR, True),
+        _FormRow(F.WHOLE, F.WHOLE, F.WHOLE, False),
+    ]
+    assert_equal(len(rows), F.COUNT)
+    for row in rows:
+        var form = row.before
+        form.note_error()
+        assert_true(form == row.failed, "the call has failed")
+        form = row.before
+        form.end()
+        assert_true(form == row.ended, "all content is there")
+        assert_equal(row.before.waits_for_end(), row.waits_for_end)
 
 
 @fieldwise_init
