@@ -11,6 +11,7 @@ from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.pipeline import Pipeline
 from flare.redis.subscriber import RedisSubscriber
+from flare.sys.backoff import Backoff
 from flare.sys.clock import coarse_monotonic_ms, monotonic_ms
 from flare.sys.log import log_line
 from flare.sys.mutex import Condvar, Mutex
@@ -26,7 +27,7 @@ comptime _TIMEOUT_MS = 2_000
 comptime _CONNECT_TIMEOUT_MS = 1_000
 comptime _BATCH_COUNT = 256
 comptime _READ_COUNT = 128
-comptime _PAUSE_MIN_MS = 50
+comptime _PAUSE_MIN_MS = 100
 comptime _PAUSE_MAX_MS = 1_000
 
 
@@ -258,9 +259,7 @@ struct RedisBackplane(Backplane):
                 # The subscriber counts for itself when it is back.
                 self._outbox.lock()[].gaps_count += Int(self._history > 0)
                 _tell(error)
-            var wait_ms = min(
-                _PAUSE_MIN_MS << min(reader[].failures, 8), _PAUSE_MAX_MS
-            )
+            var wait_ms = _pause_ms(reader[].failures)
             pause(min(wait_ms, timeout_ms))
 
     def _wait_for_entries(
@@ -424,7 +423,7 @@ struct _Writer(Task):
             self._outbox.lock()[].failed()
             if self._history == 0:
                 self._outbox.lock()[].doubt()
-            var wait_ms = min(_PAUSE_MIN_MS << min(failures, 8), _PAUSE_MAX_MS)
+            var wait_ms = _pause_ms(failures)
             pause(wait_ms)
 
     def _next_batch(self, mut pipe: Pipeline) -> Int:
@@ -514,3 +513,7 @@ def _tell(error: RedisError):
         .add(error)
         .end()
     )
+
+
+def _pause_ms(failure_count: Int) -> Int:
+    return Backoff(_PAUSE_MIN_MS, _PAUSE_MAX_MS).longest_ms(failure_count)

@@ -13,7 +13,6 @@ from flare.redis.core.command import RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.hash_slot import key_slot
 from flare.redis.core.reply import RedisReply, Reply, ReplyKind
-from flare.redis.core.retry import Backoff
 from flare.redis.core.value import RedisValue
 from flare.redis.pipeline import Pipeline
 from flare.redis.pool import PooledRedis, RedisPool, RedisPoolConfig
@@ -27,3 +26,4 @@ from flare.redis.streams import (
     StreamPosition,
 )
 from flare.redis.subscriber import RedisMessage, RedisSubscriber
+from flare.sys.backoff import Backoff

@@ -4,7 +4,7 @@ from flare.bytes.text import Text
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.parser import ReplyLimits
 from flare.redis.core.reply import read_integer
-from flare.redis.core.retry import Backoff
+from flare.sys.backoff import Backoff
 from flare.tls.config import TlsConfig
 from flare.url.percent import percent_decode
 from flare.url.url import Url

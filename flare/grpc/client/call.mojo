@@ -40,6 +40,7 @@ from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.protobuf.json_settings import ProtobufJson
+from flare.sys.backoff import Backoff
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline
 from flare.sys.poll import POLL_READ, pause, wait_for
 from flare.sys.random import random_word
@@ -509,11 +510,8 @@ struct ChannelCall(Movable):
             return True
         if not self._ready_deadline:
             return False
-        var pause_ms = _READY_PAUSE_MS
-        for _ in range(min(self._miss_count // count - 1, 10)):
-            pause_ms = min(2 * pause_ms, _READY_PAUSE_MS_MAX)
-        # Half of it at least, so that many clients do not come at once.
-        pause_ms -= Int(random_word() >> 1) % (pause_ms // 2 + 1)
+        var backoff = Backoff(_READY_PAUSE_MS, _READY_PAUSE_MS_MAX)
+        var pause_ms = backoff.wait_ms(self._miss_count // count, random_word())
         var left_ms = self._ready_deadline.held().left_ms()
         if left_ms == 0:
             return False

@@ -22,8 +22,9 @@ from flare.http.client.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.response import ContentUse, url_without_credentials
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
-from flare.sys.clock import monotonic_ns
+from flare.sys.backoff import Backoff
 from flare.sys.poll import pause
+from flare.sys.random import random_word
 
 comptime EVENT_IDLE_MS = 60_000
 """Longest silence of a stream of events unless it is said otherwise, in
@@ -43,6 +44,9 @@ server asks for more."""
 
 comptime EVENT_ASKED_MAX_MS = 600_000
 """Longest wait that a server may ask for, in milliseconds."""
+
+comptime _DOUBLING_COUNT_MAX = 8
+# So that one who asks for short waits is not made to wait for long.
 
 comptime EVENT_STREAM = StaticString("text/event-stream")
 """Media type of server-sent events."""
@@ -188,11 +192,11 @@ struct EventSource(Movable):
             )
         # No sooner than the server wants, and a random part more.
         var longest = max(EVENT_RETRY_MAX_MS, self._retry_ms)
-        var base = min(
-            self._retry_ms << min(max(self._failure_count - 1, 0), 8), longest
+        var backoff = Backoff(
+            self._retry_ms, min(self._retry_ms << _DOUBLING_COUNT_MAX, longest)
         )
-        var random = (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32
-        var more = Int(random % UInt64(base // 2 + 1))
+        var base = backoff.longest_ms(self._failure_count)
+        var more = Int(random_word() % UInt64(base // 2 + 1))
         pause(base + more)
 
     def _connect(mut self) raises ClientError:

@@ -26,15 +26,17 @@ from flare.http.client.open_response import (
 from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.response import ContentUse
-from flare.http.client.retry import backoff_ms, is_transient
+from flare.http.client.retry import is_transient
 from flare.http.conditional.conditional import EntityTag
 from flare.http.conditional.range import ContentRange
 from flare.http.message.date import parse_http_date
 from flare.http.message.header_map import HeaderMap
-from flare.sys.clock import monotonic_ns, unix_seconds
+from flare.sys.backoff import Backoff
+from flare.sys.clock import unix_seconds
 from flare.sys.errno import EAGAIN, EEXIST, OsError
 from flare.sys.file import File, NewFile, PathKind, folder_of, give_name
 from flare.sys.poll import pause
+from flare.sys.random import random_word
 from flare.url.url import Url
 from std.os import remove
 
@@ -220,12 +222,8 @@ struct FileDownload(Movable):
 
     def _pause(self, attempt: Int):
         var config = self._opener.config()
-        var pause_ms = backoff_ms(
-            attempt,
-            config.retry_base_ms,
-            config.retry_max_ms,
-            (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32,
-        )
+        var backoff = Backoff(config.retry_base_ms, config.retry_max_ms)
+        var pause_ms = backoff.wait_ms(attempt, random_word())
         pause(pause_ms)
 
     def _attempt[

@@ -7,14 +7,15 @@ from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.retry import backoff_ms, end_of
+from flare.http.client.retry import end_of
 from flare.http.exchange.retry_rules import (
     AttemptEnd,
     RetryDecision,
     RetryRules,
     decide_retry,
 )
-from flare.sys.clock import monotonic_ns
+from flare.sys.backoff import Backoff
+from flare.sys.random import random_word
 
 comptime REFUSAL_COUNT_MAX = 2
 """Most repetitions of a request with which servers do not begin, unless a policy
@@ -116,13 +117,7 @@ def _pause_ms(
 ) -> Int:
     """Decides how long to wait before a repetition; `_NO` if the request would
     be over before."""
-    var pause_ms = backoff_ms(
-        number, config.retry_base_ms, config.retry_max_ms, _random_bits()
-    )
+    var backoff = Backoff(config.retry_base_ms, config.retry_max_ms)
+    var pause_ms = backoff.wait_ms(number, random_word())
     var left_ms = request.timeouts.total.left_ms()
     return _NO if left_ms >= 0 and pause_ms >= left_ms else pause_ms
-
-
-def _random_bits() -> UInt64:
-    """Makes bits that differ from call to call, for jitter and no secrets."""
-    return (UInt64(monotonic_ns()) * 0x9E3779B97F4A7C15) >> 32

@@ -1,4 +1,4 @@
-"""What has come of an attempt that failed, and how long to wait before another."""
+"""What has come of an attempt that failed."""
 
 from flare.http.client.error import (
     ClientError,
@@ -10,9 +10,6 @@ from flare.http.client.http2_flight import StreamFate
 from flare.http.exchange.retry_rules import AttemptEnd
 from flare.net.error import Timeout
 from flare.tls.error import ClosedEarly
-
-comptime BACKOFF_SHIFT_MAX = 16
-"""Most doublings of a backoff; more would be days."""
 
 
 def end_of(
@@ -57,17 +54,3 @@ def is_transient(phase: Phase) -> Bool:
         or phase == Phase.WRITE
         or phase == Phase.READ_HEAD
     )
-
-
-def backoff_ms(attempt: Int, base_ms: Int, max_ms: Int, random: UInt64) -> Int:
-    """Decides how many milliseconds to wait before a repetition, the first of
-    which is 1: from half of the doubled wait up to all of it. The longest
-    waits, before the first and of all, are in milliseconds, too.
-
-    The wait doubles with each attempt, and half of it is random ("equal
-    jitter"), so that clients that failed together do not return together.
-    """
-    var shift = min(max(attempt - 1, 0), BACKOFF_SHIFT_MAX)
-    var longest = min(max(base_ms, 0) << shift, max(max_ms, 0))
-    var half = longest // 2
-    return half + Int(random % UInt64(longest - half + 1))

@@ -2,7 +2,6 @@
 """
 
 from flare.bytes.checked import *
-from flare.http.client.retry import BACKOFF_SHIFT_MAX
 from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.exchange.retry_rules import (
     AttemptEnd,
@@ -14,6 +13,7 @@ from flare.http.exchange.retry_rules import (
 from flare.http.message.date import parse_retry_after
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
+from flare.sys.backoff import Backoff
 from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.random import fill_random
 from std.atomic import Atomic
@@ -202,18 +202,6 @@ struct RetryPolicy(Copyable, Movable):
         return self.budget.problem()
 
 
-def full_jitter_ms(
-    retry: Int, base_ms: Int, max_ms: Int, random: UInt64
-) -> Int:
-    """Decides how many milliseconds to wait before a repetition, the first of
-    which is 1: from 0 up to the wait that has doubled with each one. The
-    longest waits, before the first and of all, are in milliseconds, too."""
-    var shift = min(max(retry - 1, 0), BACKOFF_SHIFT_MAX)
-    # What is longer than the longest stays so, and is not shifted away.
-    var longest = min(min(max(base_ms, 0), max_ms) << shift, max_ms)
-    return Int(random % UInt64(longest + 1))
-
-
 @fieldwise_init
 struct RetryEnd(Equatable, TrivialRegisterPassable):
     """Why a request was not sent again."""
@@ -338,11 +326,11 @@ struct RetryPlan(Movable):
         var decision = decide_retry(attempt, self.rules())
         if not decision.is_again():
             return self._ends(self._reason(decision, attempt))
-        var pause_ms = least_ms + full_jitter_ms(
-            self.attempt_count,
-            self.policy.base_pause_ms,
-            self.policy.max_pause_ms,
-            self.policy.jitter.next(),
+        var backoff = Backoff(
+            self.policy.base_pause_ms, self.policy.max_pause_ms
+        )
+        var pause_ms = least_ms + backoff.spread_ms(
+            self.attempt_count, self.policy.jitter.next()
         )
         if at_once:
             pause_ms = 0

@@ -1,6 +1,7 @@
 """When a worker process is started again, and how many there are."""
 
 from flare.runtime.worker_count import WORKER_COUNT_MAX
+from flare.sys.backoff import Backoff
 
 
 @fieldwise_init
@@ -28,14 +29,8 @@ struct RestartPolicy(Copyable, Movable):
         Returns:
             Between half of the wait and all of it.
         """
-        var delay = self.delay_first_ms
-        for _ in range(1, crash_count):
-            if delay >= self.delay_max_ms:
-                break
-            delay *= 2
-        delay = min(delay, self.delay_max_ms)
-        var half = delay // 2
-        return delay - Int(random % UInt64(half + 1))
+        var backoff = Backoff(self.delay_first_ms, self.delay_max_ms)
+        return backoff.wait_ms(crash_count, random)
 
 
 struct RestartBudget(Movable):

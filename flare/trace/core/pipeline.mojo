@@ -8,11 +8,13 @@ each worker process has its own.
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.message.body import Erased, destroy, erase
-from flare.sys.clock import Deadline, monotonic_ms, monotonic_ns
+from flare.sys.backoff import Backoff
+from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.sys.memory_map import ProcessWord
 from flare.sys.mutex import Condvar, Mutex
+from flare.sys.random import random_word
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
 from flare.trace.core.ids import IdSource
@@ -22,7 +24,8 @@ from std.memory import ArcPointer
 comptime TELL_INTERVAL_MS = 60_000
 """Least time between two lines of the log about dropped spans."""
 
-comptime _BACKOFF_COUNT_MAX = 5
+comptime _DOUBLING_COUNT_MAX = 4
+# Of pauses between attempts of an export.
 
 
 struct BatchConfig(ImplicitlyCopyable):
@@ -323,7 +326,7 @@ struct _ExportLoop[E: SpanExporter](Task):
                 failure_count += 1
                 var pause_ms = max(
                     result.retry_after_ms,
-                    _backoff_ms(shared.config.backoff_ms, failure_count),
+                    _pause_ms(shared.config.backoff_ms, failure_count),
                 )
                 if pause_ms < shared.left_ms(deadline):
                     shared.pause(pause_ms)
@@ -333,11 +336,9 @@ struct _ExportLoop[E: SpanExporter](Task):
             )
 
 
-def _backoff_ms(base_ms: Int, failure_count: Int) -> Int:
-    """Computes a pause, half of it by chance, so that programs which lost a
-    collector together do not come back together."""
-    var most_ms = base_ms << (min(failure_count, _BACKOFF_COUNT_MAX) - 1)
-    return most_ms // 2 + monotonic_ns() // 1_000 % (most_ms // 2 + 1)
+def _pause_ms(first_ms: Int, failure_count: Int) -> Int:
+    var backoff = Backoff(first_ms, first_ms << _DOUBLING_COUNT_MAX)
+    return backoff.wait_ms(failure_count, random_word())
 
 
 def _start[E: SpanExporter](shared: ArcPointer[_Shared]) raises:

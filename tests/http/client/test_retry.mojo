@@ -9,7 +9,7 @@ from flare.http.client.error import (
     TlsFailed,
 )
 from flare.http.client.http2_flight import StreamFate
-from flare.http.client.retry import backoff_ms, end_of, is_transient
+from flare.http.client.retry import end_of, is_transient
 from flare.http.exchange.retry_rules import AttemptEnd
 from flare.net.error import NetworkErrorKind, Timeout
 from flare.tls.error import CertificateExpired, ClosedEarly
@@ -183,14 +183,3 @@ def test_what_has_come_of_an_attempt() raises:
         distrusted.tls_kind = row[0]
         var end = end_of(distrusted, has_response=False, fate=StreamFate.OPEN)
         assert_equal(Int(end.number), Int(row[1].number))
-
-
-def test_backoff_doubles_up_to_its_bound() raises:
-    var expected = [100, 200, 400, 800, 1000, 1000]
-    for attempt in range(1, 7):
-        var longest = expected[attempt - 1]
-        for random in range(0, 3_000, 7):
-            var pause = backoff_ms(attempt, 100, 1_000, UInt64(random))
-            assert_true(pause >= longest // 2 and pause <= longest)
-    assert_equal(backoff_ms(1_000, 0, 1_000, 5), 0)
-    assert_true(backoff_ms(1_000, 100, 1 << 40, 0) > 0)

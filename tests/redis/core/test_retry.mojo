@@ -1,8 +1,8 @@
 """What is repeated, and after how long."""
 
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.core.retry import Backoff, may_repeat
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from flare.redis.core.retry import may_repeat
+from tests.support.assertions import assert_false, assert_true
 
 
 def _error(kind: RedisErrorKind) -> RedisError:
@@ -39,21 +39,6 @@ def test_what_would_only_fail_again() raises:
         RedisErrorKind.NO_PERMISSION,
     ]:
         assert_false(may_repeat(_error(kind), True), kind.name)
-
-
-def test_waits_double_up_to_the_longest() raises:
-    var backoff = Backoff(50, 2_000)
-    var longest: List[Int] = [50, 100, 200, 400, 800, 1_600, 2_000, 2_000]
-    for index in range(len(longest)):
-        var seen_min = Int.MAX
-        var seen_max = 0
-        for random in range(4_000):
-            var wait_ms = backoff.wait_ms(index + 1, UInt64(random))
-            seen_min = min(seen_min, wait_ms)
-            seen_max = max(seen_max, wait_ms)
-        assert_equal(seen_min, longest[index] // 2)
-        assert_equal(seen_max, longest[index])
-    assert_equal(Backoff(0, 0).wait_ms(1_000_000, 7), 0)
 
 
 def test_whether_it_may_have_run() raises:
