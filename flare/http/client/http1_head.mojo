@@ -4,9 +4,12 @@ from flare.bytes.buffer import Buffer
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.redirect import RequestOrigin, drop_credentials
 from flare.http.client.response import url_without_credentials
-from flare.http.client.sent_fields import sent_host
+from flare.http.client.sent_fields import (
+    leaves_out,
+    sent_host,
+    takes_all,
+)
 from flare.http.h1.serialiser import RequestStart, write_request_head
 from flare.http.message.header_map import HeaderMap
 
@@ -64,18 +67,14 @@ def _write(
     var start = RequestStart(
         StringSpan(request.method), target, host, request.minor_version
     )
-    if request.origin != RequestOrigin.OWN:
-        # The client's own credentials were for where the request began.
-        var defaults = config.headers.copy()
-        drop_credentials(defaults)
-        if config.drops_codings(headers):
-            _ = defaults.remove("accept-encoding")
-        write_request_head(out, start, headers, defaults, request.framing())
-    elif config.drops_codings(headers):
-        var defaults = config.headers.copy()
-        _ = defaults.remove("accept-encoding")
-        write_request_head(out, start, headers, defaults, request.framing())
-    else:
+    if takes_all(request, config):
         write_request_head(
             out, start, headers, config.headers, request.framing()
         )
+        return
+    var defaults = config.headers.copy()
+    for index in range(len(config.headers)):
+        var name = config.headers.name(index)
+        if leaves_out(name, request, config):
+            _ = defaults.remove(name)
+    write_request_head(out, start, headers, defaults, request.framing())

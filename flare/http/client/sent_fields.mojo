@@ -35,6 +35,14 @@ def leaves_out(
     )
 
 
+def takes_all(request: PreparedRequest, config: ClientConfig) -> Bool:
+    """Tells whether all fields of the client's configuration go with a request,
+    but for those that it has itself."""
+    return request.origin == RequestOrigin.OWN and not config.drops_codings(
+        request.headers
+    )
+
+
 def sent_fields(
     request: PreparedRequest, config: ClientConfig
 ) raises HeaderError -> HeaderMap:
