@@ -1,5 +1,6 @@
 """How many workers a machine, an affinity mask and a CPU quota allow."""
 
+from flare.bytes.digits import read_digits
 from flare.sys.process import usable_cpus
 
 comptime WORKER_COUNT_MAX = 256
@@ -112,15 +113,7 @@ def quota_of(quota: StringSpan, period: StringSpan) -> CpuQuota:
 
 def _number(text: StringSpan) -> Int:
     """Reads decimal digits with white space around them; -1 for all else."""
-    var digits = text.strip()
-    if digits.byte_length() == 0 or digits.byte_length() > _MAX_DIGITS:
-        return -1
-    var number = 0
-    for octet in digits.as_bytes():
-        if octet < UInt8(ord("0")) or octet > UInt8(ord("9")):
-            return -1
-        number = number * 10 + Int(octet) - ord("0")
-    return number
+    return read_digits(text.strip().as_bytes(), _MAX_DIGITS)
 
 
 def group_path(text: StringSpan, controller: StringSpan) -> String:

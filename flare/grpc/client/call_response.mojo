@@ -1,6 +1,7 @@
 """What a server says on a call: metadata, messages, and how it ended."""
 
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 from flare.grpc.core.coding import MessageCoding, parse_coding
 from flare.grpc.core.connect import TRAILER_PREFIX, read_end, read_error
 from flare.grpc.core.message_reader import (
@@ -433,14 +434,8 @@ def read_pushback(fields: HeaderMap) -> Int:
         return NO_PUSHBACK
     var digits = text.value().as_bytes()
     # Nine digits are eleven days.
-    if len(digits) == 0 or len(digits) > 9:
-        return NEVER_AGAIN
-    var number = 0
-    for digit in digits:
-        if digit < 48 or digit > 57:
-            return NEVER_AGAIN
-        number = number * 10 + Int(digit) - 48
-    return number
+    var number = read_digits(digits, 9)
+    return number if number >= 0 else NEVER_AGAIN
 
 
 def _no_status() -> GrpcStatus:

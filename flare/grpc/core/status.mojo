@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import hex_digit_value
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.grpc.core.metadata import MetadataError
 from flare.http.message.fields import Fields
@@ -411,14 +412,8 @@ def parse_code(text: Span[UInt8, _]) -> GrpcCode:
     Returns:
         The code; `UNKNOWN` if it is no number, or one without a name.
     """
-    if len(text) == 0 or len(text) > 2:
-        return GrpcCode.UNKNOWN
-    var number = 0
-    for octet in text:
-        if octet < 48 or octet > 57:
-            return GrpcCode.UNKNOWN
-        number = number * 10 + Int(octet) - 48
-    if len(text) == 2 and text.at(0) == 48:
+    var number = read_digits(text, 2)
+    if number < 0 or (len(text) == 2 and number < 10):
         return GrpcCode.UNKNOWN
     return GrpcCode.from_number(number)
 

@@ -1,6 +1,7 @@
 """`grpc-timeout` and `Connect-Timeout-Ms`: how long a caller is going to wait."""
 
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 
 comptime TIMEOUT_FIELD = StaticString("grpc-timeout")
 """The field's name."""
@@ -27,11 +28,9 @@ def parse_timeout(text: Span[UInt8, _]) -> Optional[Int]:
     var unit_ns = _unit_ns(text.at(len(text) - 1))
     if unit_ns == 0:
         return None
-    var number = 0
-    for octet in text.before(len(text) - 1):
-        if octet < 48 or octet > 57:
-            return None
-        number = number * 10 + Int(octet) - 48
+    var number = read_digits(text.before(len(text) - 1), TIMEOUT_DIGITS_MAX)
+    if number < 0:
+        return None
     if number > Int.MAX // unit_ns:
         return Int.MAX
     return number * unit_ns
@@ -47,13 +46,9 @@ def parse_milliseconds(text: Span[UInt8, _]) -> Optional[Int]:
     Returns:
         Nanoseconds; nothing if the text is not one to ten digits.
     """
-    if len(text) == 0 or len(text) > MILLISECONDS_DIGITS_MAX:
+    var number = read_digits(text, MILLISECONDS_DIGITS_MAX)
+    if number < 0:
         return None
-    var number = 0
-    for octet in text:
-        if octet < 48 or octet > 57:
-            return None
-        number = number * 10 + Int(octet) - 48
     return number * 1_000_000
 
 

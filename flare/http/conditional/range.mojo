@@ -5,6 +5,7 @@ from flare.bytes.ascii import (
     hex_text,
     trim_whitespace,
 )
+from flare.bytes.digits import read_saturated
 from flare.http.message.fields import ListElements
 
 comptime RANGE_COUNT_MAX = 64
@@ -272,15 +273,8 @@ def _parse_position(octets: Span[UInt8, _]) -> Int:
     var digits = trim_whitespace(octets.as_imm())
     if len(digits) == 0:
         return _ABSENT
-    var position = 0
-    for digit in digits:
-        if digit < 48 or digit > 57:
-            return _MALFORMED
-        if position < _POSITION_MAX // 10 - 1:
-            position = position * 10 + Int(digit) - 48
-        else:
-            position = _POSITION_MAX
-    return position
+    var position = read_saturated(digits, _POSITION_MAX)
+    return position if position >= 0 else _MALFORMED
 
 
 struct ByterangesLayout(Copyable, Movable):

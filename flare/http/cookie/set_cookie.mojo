@@ -1,6 +1,7 @@
 """The Set-Cookie field as clients read it."""
 
 from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
+from flare.bytes.digits import read_saturated
 from flare.http.message.cookie import (
     ATTRIBUTE_LEN_MAX,
     COOKIE_LEN_MAX,
@@ -113,14 +114,9 @@ def _parse_max_age(octets: Span[UInt8, _]) -> Optional[Int]:
     """Reads seconds (RFC 6265 section 5.2.2); a huge number is cut."""
     var is_negative = len(octets) > 0 and octets[0] == 45
     var start = 1 if is_negative else 0
-    if start == len(octets):
+    var seconds = read_saturated(octets[start:], _MAX_AGE_MAX)
+    if seconds < 0:
         return None
-    var seconds = 0
-    for index in range(start, len(octets)):
-        var octet = octets[index]
-        if octet < 48 or octet > 57:
-            return None
-        seconds = min(seconds * 10 + Int(octet - 48), _MAX_AGE_MAX)
     return -seconds if is_negative else seconds
 
 

@@ -3,6 +3,7 @@ no clock."""
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 from flare.http.message.fields import ListElements
 from flare.http.message.header_map import HeaderMap
 
@@ -66,14 +67,10 @@ def _timeout_ms(parameter: Span[UInt8, _]) -> Int:
         parameter[0:start], _TIMEOUT.as_bytes()
     ):
         return -1
-    var seconds = 0
-    for octet in parameter[
-        start : min(len(parameter), start + _TIMEOUT_DIGITS_MAX)
-    ]:
-        if octet < 48 or octet > 57:
-            return -1
-        seconds = seconds * 10 + Int(octet) - 48
-    return seconds * 1_000
+    # What is longer is long enough without the rest.
+    var end = min(len(parameter), start + _TIMEOUT_DIGITS_MAX)
+    var seconds = read_digits(parameter[start:end], _TIMEOUT_DIGITS_MAX)
+    return seconds * 1_000 if seconds >= 0 else -1
 
 
 struct _Idle[C: Movable & Deinitable](Movable):

@@ -9,6 +9,10 @@ from flare.bytes.buffer import TerminatedInput
 from flare.bytes.checked import *
 from flare.bytes.scan import CASE_BITS_32, CASE_BITS_64, TCHAR, word32, word64
 from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.message.content_length import (
+    CONTENT_LENGTH_DIGITS_MAX,
+    read_content_length,
+)
 from flare.http.message.fields import FieldLine, ListElements
 from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
 from std.sys.intrinsics import likely, unlikely
@@ -35,12 +39,6 @@ comptime IS_IRREGULAR: UInt32 = 256
 """Something of the kind was read."""
 comptime ASKS_FOR_TUNNEL: UInt32 = 512
 """The method is CONNECT."""
-
-comptime CONTENT_LENGTH_DIGITS_MAX = 18
-"""Most digits accepted in a Content-Length (RFC 9110 section 8.6).
-
-The RFC sets no limit. Nineteen digits can overflow a signed 64-bit count.
-"""
 
 comptime NOTED_IN_TRAILER = 0
 """Fields of a trailer have no say in the framing (RFC 9110 section 6.5.1)."""
@@ -297,18 +295,22 @@ def _is_single(value: Span[UInt8, _]) -> Bool:
 def _parse_length(
     value: Span[UInt8, _], offset: Int
 ) raises RemoteProtocolError -> Int:
-    """Reads a Content-Length (RFC 9110 section 8.6)."""
-    if len(value) == 0 or len(value) > CONTENT_LENGTH_DIGITS_MAX:
-        raise RemoteProtocolError(materialize[Rule.LENGTH_VALUE](), offset)
-    var length = 0
-    for index in range(len(value)):
-        var digit = Int(value.at(index)) - 48
-        if digit < 0 or digit > 9:
-            raise RemoteProtocolError(
-                materialize[Rule.LENGTH_VALUE](), offset + index
-            )
-        length = length * 10 + digit
+    var length = read_content_length(value)
+    if unlikely(length < 0):
+        raise RemoteProtocolError(
+            materialize[Rule.LENGTH_VALUE](), offset + _bad_digit(value)
+        )
     return length
+
+
+def _bad_digit(value: Span[UInt8, _]) -> Int:
+    """Finds what is no digit in a length that is none; 0 if it is its length."""
+    if len(value) > CONTENT_LENGTH_DIGITS_MAX:
+        return 0
+    for index in range(len(value)):
+        if value.at(index) < 48 or value.at(index) > 57:
+            return index
+    return 0
 
 
 comptime _REGISTERED = StaticString("gzip x-gzip deflate compress x-compress")

@@ -6,9 +6,9 @@ from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR
 from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.framing import (
-    CONTENT_LENGTH_DIGITS_MAX,
     SWITCHING_PROTOCOLS,
 )
+from flare.http.message.content_length import read_content_length
 from flare.http.message.date import append_imf_fixdate
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.fields import ListElements
@@ -221,14 +221,7 @@ def announced_len(headers: HeaderMap) -> Int:
     if index < 0 or headers.find("content-length", index + 1) >= 0:
         return 0
     var digits = headers.value(index).as_bytes()
-    if len(digits) > CONTENT_LENGTH_DIGITS_MAX:
-        return 0
-    var length = 0
-    for octet in digits:
-        if octet < 48 or octet > 57:
-            return 0
-        length = length * 10 + Int(octet) - 48
-    return length
+    return max(read_content_length(digits), 0)
 
 
 @no_inline

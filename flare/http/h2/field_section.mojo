@@ -19,6 +19,7 @@ from flare.http.h2.hpack_table import (
     is_visible,
 )
 from flare.http.h2.priority import Priority
+from flare.http.message.content_length import read_content_length
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import METHOD_LEN_MAX, Method
 from flare.http.message.request import RequestLine, Version
@@ -27,10 +28,6 @@ from flare.http.message.target import (
     split_target,
 )
 from std.sys.intrinsics import likely, unlikely
-
-comptime _LENGTH_DIGITS_MAX = 18
-# Any number of them fits into 63 bits.
-
 
 comptime WANTS_UPGRADE = 101
 """`Http2FieldSection.status` of a request that asks for WebSocket (RFC 8441)."""
@@ -257,21 +254,10 @@ struct Http2FieldSection(Movable):
 
     def _note_length(mut self, line: FieldLine):
         """Reads content-length (RFC 9110 section 8.6)."""
-        var digits = self._value(line)
-        var is_good = (
-            self.content_length < 0
-            and len(digits) > 0
-            and len(digits) <= _LENGTH_DIGITS_MAX
-        )
-        var number = 0
-        for octet in digits:
-            is_good = is_good and octet >= 48 and octet <= 57
-            if not is_good:
-                break
-            number = number * 10 + Int(octet) - 48
-        if not is_good:
+        var length = read_content_length(self._value(line))
+        if length < 0 or self.content_length >= 0:
             self._break(Http2Rule.CONTENT_LENGTH)
-        self.content_length = number
+        self.content_length = max(length, 0)
 
     @no_inline
     def _join_cookies(mut self):

@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits, read_saturated
 
 comptime IMF_FIXDATE_LEN = 29
 """Length of an IMF-fixdate in bytes (RFC 9110 section 5.6.7)."""
@@ -164,15 +165,13 @@ def parse_retry_after(text: Span[UInt8, _], now_s: Int) -> Int:
     Source: RFC 9110 section 10.2.3: seconds, or a date. A date that is over
     means now; so long a delay that nobody waits for it is the longest one.
     """
-    var seconds = 0
-    for octet in text:
-        if octet < 48 or octet > 57:
-            var date = parse_http_date(text, now_s)
-            if not date:
-                return -1
-            return min(max(date.value() - now_s, 0), _DELAY_S_MAX)
-        seconds = min(seconds * 10 + Int(octet) - 48, _DELAY_S_MAX)
-    return seconds if len(text) > 0 else -1
+    var seconds = read_saturated(text, _DELAY_S_MAX)
+    if seconds >= 0:
+        return seconds
+    var date = parse_http_date(text, now_s)
+    if not date:
+        return -1
+    return min(max(date.value() - now_s, 0), _DELAY_S_MAX)
 
 
 def _parse_imf_fixdate(text: Span[UInt8, _]) -> Optional[Int]:
@@ -263,12 +262,7 @@ def _second_of_day(text: Span[UInt8, _]) -> Int:
 
 
 def _number(digits: Span[UInt8, _]) -> Int:
-    var number = 0
-    for digit in digits:
-        if digit < 48 or digit > 57:
-            return -1
-        number = number * 10 + Int(digit) - 48
-    return number
+    return read_digits(digits, len(digits))
 
 
 def _index_of(names: StaticString, name: Span[UInt8, _]) -> Int:

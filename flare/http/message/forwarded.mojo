@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 from flare.bytes.scan import OctetClass, TCHAR
 from flare.http.message.request import Request
 from flare.net.ip import IpAddr
@@ -166,14 +167,8 @@ def _with_port(of: IpAddr, text: Span[UInt8, _]) -> Optional[SocketAddr]:
         return None
     if text[1] == 95:
         return SocketAddr(ip, 0) if _is_hidden(text[1:]) else None
-    if len(text) > 6:
-        return None
-    var port = 0
-    for octet in text[1:]:
-        if octet < 48 or octet > 57:
-            return None
-        port = port * 10 + Int(octet) - 48
-    if port > 65_535:
+    var port = read_digits(text[1:], 5)
+    if port < 0 or port > 65_535:
         return None
     return SocketAddr(ip, UInt16(port))
 

@@ -1,6 +1,7 @@
 """Sums of figures that several processes tell as Prometheus text; pure."""
 
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 
 comptime _MICRO = 1_000_000
 comptime _MICRO_DIGITS = 6
@@ -196,14 +197,7 @@ struct _Figure(Copyable, Movable):
 
 def _digits(octets: Span[UInt8, _]) -> Int:
     """Reads digits; -1 if there are none, or too many, or others."""
-    if len(octets) == 0 or len(octets) > _WHOLE_DIGITS_MAX:
-        return -1
-    var number = 0
-    for octet in octets:
-        if octet < UInt8(ord("0")) or octet > UInt8(ord("9")):
-            return -1
-        number = number * 10 + Int(octet) - ord("0")
-    return number
+    return read_digits(octets, _WHOLE_DIGITS_MAX)
 
 
 def _name_of(key: String) -> String:

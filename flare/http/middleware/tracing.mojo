@@ -1,6 +1,7 @@
 """A span for each request, by W3C Trace Context and OpenTelemetry's names."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.digits import read_digits
 from flare.http.message.body import (
     Body,
     BodyStream,
@@ -194,10 +195,7 @@ def _set_server(mut data: SpanData, host: StringSpan):
     # A port has up to five digits; a Host was checked when it was parsed.
     var digit_count = len(octets) - colon - 1
     if octets[colon] == 58 and digit_count > 0 and digit_count <= 5:
-        var port = 0
-        for octet in octets[colon + 1 :]:
-            port = port * 10 + Int(octet - 48)
-        data.attributes.set("server.port", port)
+        data.attributes.set("server.port", read_digits(octets[colon + 1 :], 5))
         name = StringSpan(unsafe_from_utf8=octets[:colon])
     data.attributes.set("server.address", String(name))
 

@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 from flare.http.message.fields import Fields, ListElements
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
@@ -467,13 +468,11 @@ def _forwards_left(req: Request) raises ForwardingError -> Int:
     if index < 0:
         return -1
     var value = req.headers.value_bytes(index)
-    var count = 0
-    for octet in value:
-        if octet < 48 or octet > 57 or len(value) > _FORWARDS_DIGITS_MAX:
-            raise ForwardingError(
-                _BAD_REQUEST, "Max-Forwards is not a number of at most 9 digits"
-            )
-        count = count * 10 + Int(octet) - 48
+    var count = read_digits(value, _FORWARDS_DIGITS_MAX)
+    if count < 0 and len(value) > 0:
+        raise ForwardingError(
+            _BAD_REQUEST, "Max-Forwards is not a number of at most 9 digits"
+        )
     if len(value) == 0 or req.headers.find("max-forwards", index + 1) >= 0:
         raise ForwardingError(
             _BAD_REQUEST, "Max-Forwards is empty, or there twice"

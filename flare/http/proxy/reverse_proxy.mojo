@@ -35,6 +35,7 @@ from flare.http.proxy.upstreams import Upstreams
 from flare.http.handler.failure import refusal
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.handler.later import deferred_call, later
+from flare.http.message.content_length import read_content_length
 from flare.sys.random import fill_random
 from flare.trace.core.propagation import current_span, set_trace_fields
 from flare.trace.core.span import TraceSpan
@@ -44,8 +45,6 @@ from std.memory import ArcPointer, OwnedPointer
 comptime _TIMEOUT_MS = 86_400_000
 # For no wait of the proxy: each has a time of its own, behind which the upstream
 # is judged and the client told.
-
-comptime _LENGTH_DIGITS_MAX = 18
 
 
 struct ReverseProxy(Copyable, Handler):
@@ -241,15 +240,7 @@ def _announced_len(req: Request) -> Int:
     var index = req.headers.find("content-length")
     if index < 0:
         return -1
-    var length = 0
-    var digits = req.headers.value_bytes(index)
-    if len(digits) > _LENGTH_DIGITS_MAX:
-        return -1
-    for digit in digits:
-        if digit < 48 or digit > 57:
-            return -1
-        length = length * 10 + Int(digit) - 48
-    return length
+    return read_content_length(req.headers.value_bytes(index))
 
 
 def _add_connection_fields(

@@ -1,6 +1,7 @@
 """Signed text: what a client keeps for us and cannot change."""
 
 from flare.bytes.base64 import base64url_decode, base64url_encode
+from flare.bytes.digits import read_digits
 from flare.bytes.hash import (
     HmacSha256,
     SHA256_LEN,
@@ -229,14 +230,10 @@ def _text_of(
     var dot = 0
     while dot < len(payload) and payload[dot] != _DOT:
         dot += 1
-    var digits = len(payload) - dot - 1
-    if digits < 1 or digits > _TIME_DIGITS_MAX:
+    var digits = payload[min(dot + 1, len(payload)) :]
+    var signed_s = read_digits(digits, _TIME_DIGITS_MAX)
+    if signed_s < 0:
         return None
-    var signed_s = 0
-    for index in range(dot + 1, len(payload)):
-        if payload[index] < 48 or payload[index] > 57:
-            return None
-        signed_s = signed_s * 10 + Int(payload[index]) - 48
     if now_s - signed_s > max_age_s:
         return None
     var octets = base64url_decode(payload[:dot])

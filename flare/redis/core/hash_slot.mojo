@@ -1,6 +1,7 @@
 """Hash slots of a cluster: which key is in which, and which node has it."""
 
 from flare.bytes.checked import *
+from flare.bytes.digits import read_digits
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
 from std.builtin.globals import global_constant
@@ -107,14 +108,9 @@ def _find(octets: Span[UInt8, _], octet: UInt8, start: Int) -> Int:
 
 def _number(octets: Span[UInt8, _], start: Int, end: Int) -> Int:
     """Reads a small number; -1 if there is none."""
-    if start >= end or end - start > 5:
+    if start >= end:
         return -1
-    var number = 0
-    for index in range(start, end):
-        if octets[index] - 48 > 9:
-            return -1
-        number = number * 10 + Int(octets[index] - 48)
-    return number
+    return read_digits(octets[start:end], 5)
 
 
 struct SlotMap(Movable):

@@ -6,6 +6,7 @@ and RFC 8246 (immutable).
 
 from flare.bytes.ascii import ascii_lower, trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.digits import read_saturated
 from flare.bytes.scan import TCHAR
 from flare.bytes.text import Text
 from flare.http.message.fields import Fields
@@ -338,13 +339,9 @@ struct _Directives(Movable):
 def parse_delta_seconds(octets: Span[UInt8, _]) -> Optional[Int]:
     """Reads a number of seconds, at most `DELTA_SECONDS_MAX` (RFC 9111 section
     1.2.2); nothing if the text is none."""
-    if len(octets) == 0:
+    var seconds = read_saturated(octets, DELTA_SECONDS_MAX)
+    if seconds < 0:
         return None
-    var seconds = 0
-    for octet in octets:
-        if octet < 48 or octet > 57:
-            return None
-        seconds = min(seconds * 10 + Int(octet) - 48, DELTA_SECONDS_MAX)
     return seconds
 
 

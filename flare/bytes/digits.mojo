@@ -1,0 +1,47 @@
+"""Whole numbers in decimal digits, without a sign."""
+
+from flare.bytes.checked import *
+
+
+@always_inline
+def read_digits(octets: Span[UInt8, _], digits_max: Int) -> Int:
+    """Reads a number that is all of the octets.
+
+    Args:
+        digits_max: Most of them, 18 or fewer.
+
+    Returns:
+        The number; -1 if there is no octet, there are more than that, or one of
+        them is no digit.
+    """
+    if len(octets) == 0 or len(octets) > digits_max:
+        return -1
+    var number = 0
+    for octet in octets:
+        if octet < 48 or octet > 57:
+            return -1
+        number = number * 10 + Int(octet) - 48
+    return number
+
+
+def read_saturated(octets: Span[UInt8, _], most: Int) -> Int:
+    """Reads a number of any length that is all of the octets.
+
+    Args:
+        most: What is read in place of all that is more, up to 1 << 62.
+
+    Returns:
+        The number; -1 if there is no octet, or one of them is no digit.
+    """
+    if len(octets) == 0:
+        return -1
+    var number = 0
+    for octet in octets:
+        if octet < 48 or octet > 57:
+            return -1
+        # Ten times what is longer would be more than an `Int` can say.
+        if number > most // 10:
+            number = most
+        else:
+            number = min(number * 10 + Int(octet) - 48, most)
+    return number

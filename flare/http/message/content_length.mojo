@@ -1,0 +1,20 @@
+"""The Content-Length field (RFC 9110 section 8.6)."""
+
+from flare.bytes.digits import read_digits
+
+comptime CONTENT_LENGTH_DIGITS_MAX = 18
+"""Most digits accepted in a Content-Length (RFC 9110 section 8.6).
+
+The RFC sets no limit. Nineteen digits can overflow a signed 64-bit count.
+"""
+
+
+@always_inline
+def read_content_length(value: Span[UInt8, _]) -> Int:
+    """Reads what one Content-Length says: digits alone.
+
+    Returns:
+        Bytes; -1 if it is no length, or has more than
+        `CONTENT_LENGTH_DIGITS_MAX` digits.
+    """
+    return read_digits(value, CONTENT_LENGTH_DIGITS_MAX)
