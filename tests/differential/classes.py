@@ -400,6 +400,8 @@ PROTOBUF_CLASSES = [
              "a float; Python's `json` reads an integer", rb"-0"),
     protobuf(TEXTS, "integers with a point or an exponent", "take / refuse:Value_out_of_range", MAPPING, FLARE,
              "a whole number whose digits count; Python's float rounds it", rb"[.eE]"),
+    protobuf(TEXTS, "integers beyond 2^53 with a point or an exponent", "differ:octets", MAPPING, FLARE,
+             "no digit of a whole number is lost; Python's float has fifteen", rb"\d(\.?\d){15,}(\.0|[eE])"),
     protobuf(TEXTS, "a name twice in what is left out", "take / refuse:duplicate_key.*", "8259 4", BOTH,
              "names that are not known are passed over with all within, where the caller wants that", rb"^[a-z]"),
     protobuf(TEXTS, "half a surrogate pair in what is left out", "refuse:9:a_string.*" + TAKES, "8259 8.2", BOTH,

@@ -43,6 +43,13 @@ def test_class_is_found_by_difference_judge_and_input() -> None:
     assert classes.find("json", "Node", "take / end", upgrade) is None
 
 
+def test_digits_that_a_float_loses_are_a_class() -> None:
+    # 97125740331020660, of which Python's float makes ...656.
+    for text in (b'I"9712574033102066e1"', b"I9007199254740993.0"):
+        assert classes.find("protobuf-json", "Python", "differ:octets", text), text
+    assert classes.find("protobuf-json", "Python", "differ:octets", b'I"12e1"') is None
+
+
 ONE_TO_ONE, TWO_TO_TWO = "f2030408011001", "f2030408021002"
 A_TEXT, B_TEXT = "e2020161", "e2020162"
 
