@@ -15,12 +15,20 @@ from flare.http.h2.connection_state import (
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.priority import AbuseLimits
 from flare.http.h2.session import Http2Session
+from flare.http.h2.stream import StreamContent
 from flare.sys.errno import EAGAIN
 from tests.simulate.actor import Asking
 from tests.simulate.kernel import Kernel, NOBODY
-from tests.simulate.requests import Asked, AskedKind, choose_asked, content_of
-from tests.simulate.requests import may_fail
+from tests.simulate.requests import (
+    Asked,
+    AskedKind,
+    choose_asked,
+    content_of,
+    may_fail,
+)
 from tests.simulate.seat import Seat
+from tests.simulate.stream_talk import StreamTalk, TalkManner, choose_talk
+from tests.simulate.ws_talk import WsTold
 from tests.support.h2_fields import add_field
 
 comptime _READ_LEN = 4_096
@@ -69,6 +77,7 @@ struct _Stream(Movable):
     var was_reset: Bool
     # By the server, before it was complete.
     var is_cancelled: Bool
+    var talk: Optional[StreamTalk]
 
     def __init__(out self, asked: Asked):
         self.asked = asked.copy()
@@ -84,9 +93,16 @@ struct _Stream(Movable):
         self.has_ended = False
         self.was_reset = False
         self.is_cancelled = False
+        self.talk = None
 
     def is_over(self) -> Bool:
         return self.has_ended or self.was_reset or self.is_cancelled
+
+    def may_be_ended(self) -> Bool:
+        """Tells whether the server may end it before all is answered."""
+        if self.talk and self.talk.value().manner != TalkManner.POLITE:
+            return True
+        return self.asked.may_break_off()
 
 
 struct Http2Client(Asking):
@@ -101,6 +117,8 @@ struct Http2Client(Asking):
     var _streams: List[_Stream]
     var _input: Buffer
     var _outbox: Buffer
+    var _room: Int
+    # The largest window that the server has given to the connection.
 
     def __init__(out self, mut kernel: Kernel, first_id: Int, asked_max: Int):
         ref dice = kernel.dice
@@ -121,9 +139,16 @@ struct Http2Client(Asking):
             )
             # `Expect` is the other client's.
             asked.expects_continue = False
-            self._streams.append(_Stream(asked))
+            var talks = dice.one_in(4)
+            if talks:
+                asked = choose_talk(dice, first_id + index)
+            var stream = _Stream(asked)
+            if talks:
+                stream.talk = StreamTalk(kernel, asked, limits.stream_window)
+            self._streams.append(stream^)
         self._input = Buffer(0)
         self._outbox = Buffer(0)
+        self._room = 0
 
     # What others ask.
 
@@ -143,13 +168,21 @@ struct Http2Client(Asking):
         return False
 
     def request_count(self) -> Int:
-        return len(self._streams)
+        var count = len(self._streams)
+        for index in range(len(self._streams)):
+            ref talk = self._streams.at(index).talk
+            if talk:
+                count += len(talk.value().words.expected)
+        return count
 
     def answered_count(self) -> Int:
         var count = 0
         for index in range(len(self._streams)):
-            if self._streams.at(index).has_ended:
+            ref stream = self._streams.at(index)
+            if stream.has_ended:
                 count += 1
+            if stream.talk:
+                count += stream.talk.value().words.answered_count
         return count
 
     def is_content(self) -> Bool:
@@ -164,6 +197,28 @@ struct Http2Client(Asking):
             if self._streams.at(index).asked.id == id:
                 return self._streams.at(index).asked.copy()
         return None
+
+    def compare(mut self, told: WsTold, connection_window: Int):
+        """Looks at what the handler was told of conversations that have ended as
+        they should, and for room that was given back twice."""
+        if self._room > connection_window:
+            self._seat.problem = String(
+                "a window of ", connection_window, " was ", self._room
+            )
+        if not self.is_judged():
+            return
+        for index in range(len(self._streams)):
+            ref stream = self._streams.at(index)
+            if not stream.talk or stream.is_cancelled:
+                continue
+            ref talk = stream.talk.value()
+            if (
+                not stream.asked.is_proxied()
+                and talk.manner == TalkManner.POLITE
+            ):
+                talk.words.compare(told, stream.asked.id)
+                if self._seat.problem.byte_length() == 0:
+                    self._seat.problem = talk.words.problem.copy()
 
     # What it does.
 
@@ -180,12 +235,20 @@ struct Http2Client(Asking):
             return
         self._begin_streams(kernel)
         self._upload(kernel)
+        self._speak(kernel)
         self._give_back(kernel)
         self._flush(kernel)
         if self._seat.problem.byte_length() > 0:
             self._seat.leave(kernel, is_reset=True)
         elif self.is_content() and len(self._outbox) == 0:
-            self._seat.leave(kernel, is_reset=False)
+            if self._has_room_back() or not self.is_judged():
+                self._seat.leave(kernel, is_reset=False)
+
+    def _has_room_back(self) -> Bool:
+        """Tells whether the connection's window is open again: of what is over, no
+        more is kept back than half of it, which the server gives back together.
+        """
+        return self._session.state.send_window * 2 >= self._room
 
     def _is_rude_now(mut self, mut kernel: Kernel) -> Bool:
         var is_reset = self.manner == Http2Manner.RESETS
@@ -212,21 +275,37 @@ struct Http2Client(Asking):
                 return
             ref stream = self._streams.at(index)
             stream.id = id
-            var is_upload = stream.asked.kind == AskedKind.UPLOAD
-            stream.has_sent_end = not is_upload
-            var path = stream.asked.path()
-            self._session.begin_block()
-            add_field(self._session, ":method", "POST" if is_upload else "GET")
-            add_field(self._session, ":scheme", "http")
-            add_field(self._session, ":path", path)
-            add_field(self._session, ":authority", "simulated")
-            self._session.end_block(self._outbox, id, not is_upload)
+            stream.has_sent_end = (
+                stream.asked.kind != AskedKind.UPLOAD and not stream.talk
+            )
+            self._write_head(index)
+
+    def _write_head(mut self, index: Int):
+        ref stream = self._streams.at(index)
+        var method = "POST" if stream.asked.kind == AskedKind.UPLOAD else "GET"
+        if stream.talk:
+            if not self._session.state.remote.enable_connect_protocol:
+                self._seat.problem = "no extended CONNECT (RFC 8441 section 3)"
+            method = "CONNECT"
+            ref table = self._session.state.table
+            table.at(table.find(stream.id)).expects = StreamContent.TUNNEL
+        self._session.begin_block()
+        add_field(self._session, ":method", method)
+        add_field(self._session, ":scheme", "http")
+        add_field(self._session, ":path", stream.asked.path())
+        add_field(self._session, ":authority", "simulated")
+        if stream.talk:
+            add_field(self._session, ":protocol", "websocket")
+            add_field(self._session, "sec-websocket-version", "13")
+        self._session.end_block(self._outbox, stream.id, stream.has_sent_end)
 
     def _upload(mut self, mut kernel: Kernel):
         """Sends content as far as the windows allow, or less."""
         for index in range(len(self._streams)):
             ref stream = self._streams.at(index)
             if stream.id == 0 or stream.has_sent_end or stream.is_over():
+                continue
+            if stream.talk:
                 continue
             var room = self._session.sendable_len(stream.id)
             if room < 0:
@@ -235,10 +314,9 @@ struct Http2Client(Asking):
             var sendable = left
             if self.manner == Http2Manner.STALLS:
                 sendable -= 1
-            var count = max(min(sendable, room), 0)
-            if count > 1 and kernel.dice.one_in(2):
-                count = kernel.dice.between(1, count)
-                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
+            var count = self._seat.portion(
+                kernel, sendable, room, _PAUSE_NS_MAX
+            )
             if count == 0 and left > 0:
                 continue
             self._write_content(index, count)
@@ -255,6 +333,68 @@ struct Http2Client(Asking):
             stream.has_sent_end,
         )
 
+    def _speak(mut self, mut kernel: Kernel):
+        """Goes on with conversations, as far as the windows allow, or less."""
+        for index in range(len(self._streams)):
+            ref stream = self._streams.at(index)
+            if not stream.talk or stream.id == 0 or stream.has_sent_end:
+                continue
+            if stream.was_reset or stream.is_cancelled:
+                continue
+            ref talk = stream.talk.value()
+            if stream.has_ended:
+                # Nobody hears more.
+                stream.has_sent_end = True
+                self._session.write_data(
+                    self._outbox, stream.id, "".as_bytes(), True
+                )
+                # There is room for another one.
+                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
+                continue
+            if talk.leaves_ns <= kernel.now_ns:
+                self._cancel(kernel, index)
+                continue
+            self._seat.next_ns = min(self._seat.next_ns, talk.leaves_ns)
+            if not talk.is_open:
+                continue
+            while len(talk.words.outbox) == 0:
+                if not talk.goes_on(kernel):
+                    break
+            if talk.words.resume_ns > kernel.now_ns:
+                self._seat.next_ns = min(
+                    self._seat.next_ns, talk.words.resume_ns
+                )
+            self._send_words(kernel, index)
+
+    def _send_words(mut self, mut kernel: Kernel, index: Int):
+        ref stream = self._streams.at(index)
+        ref talk = stream.talk.value()
+        var left = len(talk.words.outbox)
+        var count = self._seat.portion(
+            kernel, left, self._session.sendable_len(stream.id), _PAUSE_NS_MAX
+        )
+        stream.has_sent_end = count == left and talk.ends(kernel.dice)
+        if count == 0 and not stream.has_sent_end:
+            return
+        self._session.write_data(
+            self._outbox,
+            stream.id,
+            talk.words.outbox.span()[:count],
+            stream.has_sent_end,
+        )
+        talk.words.outbox.consume(count)
+        # There may be more to say.
+        self._seat.wake_later(kernel, _PAUSE_NS_MAX)
+
+    def _cancel(mut self, mut kernel: Kernel, index: Int):
+        """Resets a stream, so that there is room for another one."""
+        ref stream = self._streams.at(index)
+        self._session.state.reset(self._outbox, stream.id, ErrorCode.CANCEL)
+        self._session.state.owe(stream.held_len, self._outbox)
+        stream.held_len = 0
+        stream.is_cancelled = True
+        self._seat.wake_later(kernel, _PAUSE_NS_MAX)
+
     def _give_back(mut self, mut kernel: Kernel):
         """Gives room back for what was received, now or later; cancels."""
         for index in range(len(self._streams)):
@@ -265,23 +405,20 @@ struct Http2Client(Asking):
                 and not stream.is_over()
                 and kernel.dice.one_in(20)
             ):
-                self._session.state.reset(
-                    self._outbox, stream.id, ErrorCode.CANCEL
-                )
-                self._session.state.owe(stream.held_len, self._outbox)
-                stream.held_len = 0
-                stream.is_cancelled = True
-                # There is room for another one.
-                self._seat.wake_later(kernel, _PAUSE_NS_MAX)
+                self._cancel(kernel, index)
                 continue
             if stream.held_len == 0 or self.manner == Http2Manner.KEEPS_SHUT:
                 continue
             if kernel.dice.one_in(3):
                 self._seat.wake_later(kernel, _PAUSE_NS_MAX)
                 continue
-            self._session.state.consume(
-                self._outbox, stream.id, stream.held_len
-            )
+            if stream.talk and stream.talk.value().is_deaf():
+                # Others must not wait for it.
+                self._session.state.owe(stream.held_len, self._outbox)
+            else:
+                self._session.state.consume(
+                    self._outbox, stream.id, stream.held_len
+                )
             stream.held_len = 0
 
     def _flush(mut self, mut kernel: Kernel):
@@ -312,7 +449,7 @@ struct Http2Client(Asking):
                 self._on_end(kernel)
                 return
             try:
-                self._take_events()
+                self._take_events(kernel)
             except error:
                 # Who is so slow that its preface does not come in time is
                 # answered by HTTP/1.1.
@@ -338,6 +475,14 @@ struct Http2Client(Asking):
                 " answers; ",
                 self._story(),
             )
+        elif self.is_judged() and not self._has_room_back():
+            self._seat.problem = String(
+                "of a window of ",
+                self._room,
+                " only ",
+                self._session.state.send_window,
+                " came back",
+            )
         self._seat.leave(kernel, is_reset=False)
 
     def _story(self) -> String:
@@ -357,12 +502,20 @@ struct Http2Client(Asking):
                     stream.uploaded_len,
                     ", end " if stream.has_sent_end else "",
                 )
+            if stream.talk:
+                text += String(
+                    ", manner ",
+                    stream.talk.value().manner._number,
+                    ", ",
+                    stream.talk.value().words.story(),
+                )
             text += ";"
         return text^
 
-    def _take_events(mut self) raises:
+    def _take_events(mut self, mut kernel: Kernel) raises:
         while True:
             var event = self._session.next_event(self._input, self._outbox, 0)
+            self._room = max(self._room, self._session.state.send_window)
             if event.kind == EventKind.NEEDS_OCTETS:
                 return
             if event.kind == EventKind.GOAWAY:
@@ -374,16 +527,35 @@ struct Http2Client(Asking):
                 continue
             for index in range(len(self._streams)):
                 if self._streams.at(index).id == event.stream_id:
-                    self._note(index, event)
+                    self._note(kernel, index, event)
 
-    def _note(mut self, index: Int, event: Http2Event):
+    def _note(mut self, mut kernel: Kernel, index: Int, event: Http2Event):
         ref stream = self._streams.at(index)
         if event.kind == EventKind.DATA:
             var octets = self._session.data(self._input)
-            stream.received.extend(octets)
             stream.held_len += len(octets)
+            if stream.talk and stream.talk.value().is_open:
+                ref talk = stream.talk.value()
+                talk.words.reader.inbox.append(octets)
+                talk.words.judging = talk.judging(self.is_judged())
+                talk.words.take_messages(kernel.dice)
+                if talk.words.problem.byte_length() > 0:
+                    self._seat.problem = String(
+                        stream.asked.path(),
+                        ", manner ",
+                        talk.manner._number,
+                        ", ",
+                        talk.words.story(),
+                        ": ",
+                        talk.words.problem,
+                    )
+            else:
+                stream.received.extend(octets)
         elif event.kind == EventKind.HEADERS:
             stream.status = self._session.section.response_status
+            if stream.talk and stream.status == 200:
+                # RFC 8441 section 5.
+                stream.talk.value().open(kernel)
         elif event.kind == EventKind.RESET:
             self._note_reset(index, event.code)
             return
@@ -404,7 +576,7 @@ struct Http2Client(Asking):
         ):
             # What was cancelled may still be with its handler.
             return
-        if self.is_judged() and not stream.asked.may_break_off():
+        if self.is_judged() and not stream.may_be_ended():
             self._seat.problem = String(
                 "the server reset ", stream.asked.path(), ": ", code
             )
@@ -412,7 +584,9 @@ struct Http2Client(Asking):
     def _judge(mut self, index: Int):
         """Compares a response that is complete with what was asked for."""
         ref stream = self._streams.at(index)
-        if stream.status == 200:
+        if stream.status == 200 and stream.talk:
+            self._judge_talk(index)
+        elif stream.status == 200:
             if stream.received != stream.asked.answer():
                 self._seat.problem = "a wrong answer to " + stream.asked.path()
         elif self.is_judged() and not (
@@ -420,4 +594,18 @@ struct Http2Client(Asking):
         ):
             self._seat.problem = String(
                 "status ", stream.status, " for ", stream.asked.path()
+            )
+
+    def _judge_talk(mut self, index: Int):
+        """Looks at a conversation whose stream the server has ended."""
+        ref stream = self._streams.at(index)
+        ref talk = stream.talk.value()
+        if not self.is_judged() or stream.asked.is_proxied():
+            return
+        if talk.manner == TalkManner.IS_BARE and talk.has_turned:
+            if not talk.words.was_closed:
+                self._seat.problem = "ended without a close frame"
+        elif talk.manner == TalkManner.POLITE and not talk.words.is_content():
+            self._seat.problem = String(
+                stream.asked.path(), " ended: ", talk.words.story()
             )

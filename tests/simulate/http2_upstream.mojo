@@ -12,12 +12,14 @@ from flare.http.h2.connection_state import (
     Http2Role,
 )
 from flare.http.h2.error import ErrorCode
+from flare.http.h2.field_section import WANTS_UPGRADE
 from flare.http.h2.session import Http2Session
 from flare.sys.errno import EAGAIN
 from tests.simulate.actor import Answering
 from tests.simulate.kernel import Kernel
 from tests.simulate.requests import answer_of, id_of
 from tests.simulate.seat import Seat
+from tests.simulate.ws_host import WsHost
 from tests.support.h2_fields import add_field
 
 comptime _READ_LEN = 8_192
@@ -72,6 +74,10 @@ struct _Stream(Movable):
     """True if the head of the response is sent."""
     var breaks_at: Int
     """How much of the answer is sent before it breaks off; -1 if it does not."""
+    var talk: Optional[WsHost]
+    """What comes behind an extended CONNECT (RFC 8441)."""
+    var outbox: Buffer
+    """What it is to be told."""
     var is_over: Bool
 
     def __init__(out self, id: Int, var line: String):
@@ -85,6 +91,8 @@ struct _Stream(Movable):
         self.sent_len = 0
         self.has_head = False
         self.breaks_at = -1
+        self.talk = None
+        self.outbox = Buffer(0)
         self.is_over = False
 
 
@@ -122,6 +130,7 @@ struct Http2Upstream(Answering):
         self._outbox = Buffer(0)
         self._goes_ns = kernel.now_ns + dice.below(300_000_000)
         self._leaves = False
+        self._session.state.local.enable_connect_protocol = True
         self._session.begin(self._outbox)
 
     def seat(self) -> Seat:
@@ -194,14 +203,23 @@ struct Http2Upstream(Answering):
             and kernel.dice.one_in(2)
         ):
             stream.status = 503
+        elif self._session.section.status == WANTS_UPGRADE:
+            stream.status = 200
+            var breaks_off = self._breaks_off() and kernel.dice.one_in(2)
+            stream.talk = WsHost(
+                kernel.dice.below(4) if breaks_off else Int.MAX
+            )
         self._streams.append(stream^)
 
     def _note(mut self, index: Int, event: Http2Event):
         ref stream = self._streams.at(index)
         if event.kind == EventKind.DATA:
             var octets = self._session.data(self._input)
-            stream.content.extend(octets)
             stream.held_len += len(octets)
+            if stream.talk:
+                stream.talk.value().reader.inbox.append(octets)
+            else:
+                stream.content.extend(octets)
         elif event.kind == EventKind.RESET:
             stream.is_over = True
             self._session.state.owe(stream.held_len, self._outbox)
@@ -252,7 +270,10 @@ struct Http2Upstream(Answering):
                 self._decide(kernel, index)
             if not self._streams.at(index).has_head:
                 self._write_head(kernel, index)
-            self._write_content(kernel, index)
+            if self._streams.at(index).talk:
+                self._talk(kernel, index)
+            else:
+                self._write_content(kernel, index)
             if self._leaves:
                 return
 
@@ -261,13 +282,15 @@ struct Http2Upstream(Answering):
         ref stream = self._streams.at(index)
         stream.status = 200
         stream.answer = answer_of(stream.line, stream.content)
-        var breaks_off = (
+        if self._breaks_off() and kernel.dice.one_in(3):
+            stream.breaks_at = kernel.dice.below(len(stream.answer) + 1)
+
+    def _breaks_off(self) -> Bool:
+        return (
             self.manner == Http2UpstreamManner.BREAKS_OFF
             or self.manner == Http2UpstreamManner.RESETS
             or self.manner == Http2UpstreamManner.ENDS_STREAMS
         )
-        if breaks_off and kernel.dice.one_in(3):
-            stream.breaks_at = kernel.dice.below(len(stream.answer) + 1)
 
     def _write_head(mut self, mut kernel: Kernel, index: Int):
         ref stream = self._streams.at(index)
@@ -277,21 +300,42 @@ struct Http2Upstream(Answering):
         var status = stream.status
         self._session.begin_block()
         self._session.encoder.add_status(self._session.fields, status)
-        if kernel.dice.one_in(2):
+        if not stream.talk and kernel.dice.one_in(2):
             add_field(self._session, "content-length", String(length))
         self._session.end_block(self._outbox, id, False)
 
+    def _talk(mut self, mut kernel: Kernel, index: Int):
+        """Answers what is said over WebSocket, as far as windows allow, or less;
+        ends the stream behind the last word, or when the client has."""
+        ref stream = self._streams.at(index)
+        ref talk = stream.talk.value()
+        talk.answer(stream.outbox, kernel.dice)
+        self._seat.problem = talk.reader.problem
+        var left = len(stream.outbox)
+        var count = self._seat.portion(
+            kernel, left, self._session.sendable_len(stream.id), _PAUSE_NS_MAX
+        )
+        var breaks_off = talk.breaks_off()
+        var ends = count == left and not breaks_off
+        ends &= talk.is_over or stream.is_whole
+        if count == 0 and not ends and not (breaks_off and left == 0):
+            return
+        self._session.write_data(
+            self._outbox, stream.id, stream.outbox.span()[:count], ends
+        )
+        stream.outbox.consume(count)
+        if ends or (breaks_off and count == left):
+            self._end_stream(index, is_complete=ends)
+
     def _write_content(mut self, mut kernel: Kernel, index: Int):
         ref stream = self._streams.at(index)
-        var room = self._session.sendable_len(stream.id)
         var end = len(stream.answer)
         if stream.breaks_at >= 0:
             end = stream.breaks_at
         var left = end - stream.sent_len
-        var count = max(min(left, room), 0)
-        if count > 1 and kernel.dice.one_in(2):
-            count = kernel.dice.between(1, count)
-            self._seat.wake_later(kernel, _PAUSE_NS_MAX)
+        var count = self._seat.portion(
+            kernel, left, self._session.sendable_len(stream.id), _PAUSE_NS_MAX
+        )
         if count == 0 and left > 0:
             return
         var is_last = count == left and stream.breaks_at < 0
@@ -302,16 +346,20 @@ struct Http2Upstream(Answering):
             is_last,
         )
         stream.sent_len += count
-        if count < left:
-            return
+        if count == left:
+            self._end_stream(index, is_complete=is_last)
+
+    def _end_stream(mut self, index: Int, *, is_complete: Bool):
+        """Lets go of a stream of which all is sent, or of which no more is."""
+        ref stream = self._streams.at(index)
         stream.is_over = True
-        if not is_last and self.manner != Http2UpstreamManner.ENDS_STREAMS:
+        if not is_complete and self.manner != Http2UpstreamManner.ENDS_STREAMS:
             self._leaves = True
-        elif not is_last:
+        elif not is_complete:
             self._session.state.reset(
                 self._outbox, stream.id, ErrorCode.INTERNAL_ERROR
             )
-        elif not stream.is_whole:
+        elif not stream.is_whole and not stream.talk:
             # The rest is not wanted (RFC 9113 section 8.1).
             self._session.state.reset(
                 self._outbox, stream.id, ErrorCode.NO_ERROR

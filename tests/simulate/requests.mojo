@@ -16,6 +16,8 @@ struct AskedKind(Equatable, TrivialRegisterPassable):
     """Content that a source makes in pieces."""
     comptime UPLOAD = AskedKind(2)
     """A sum of content that the client sends."""
+    comptime TALK = AskedKind(3)
+    """A conversation of WebSocket."""
 
 
 @fieldwise_init
@@ -84,6 +86,8 @@ struct Asked(Copyable):
             return String(start, "/content/", self.id, "/", self.length)
         if self.kind == AskedKind.STREAM:
             return String(start, "/stream/", self.id, "/", self.length)
+        if self.kind == AskedKind.TALK:
+            return String(start, "/ws/", self.id)
         return String(start, "/upload/", self.id)
 
     def answer(self) -> List[UInt8]:

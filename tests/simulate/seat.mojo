@@ -78,6 +78,17 @@ struct Seat(Copyable):
                 return False
         return True
 
+    def portion(
+        mut self, mut kernel: Kernel, left: Int, room: Int, pause_ns_max: Int
+    ) -> Int:
+        """Tells how much of what is left is sent now: what there is room for, or
+        less, and the rest soon."""
+        var count = max(min(left, room), 0)
+        if count > 1 and kernel.dice.one_in(2):
+            count = kernel.dice.between(1, count)
+            self.wake_later(kernel, pause_ns_max)
+        return count
+
     def leave(mut self, mut kernel: Kernel, *, is_reset: Bool):
         """Ends its connection, and does nothing more."""
         if is_reset:

@@ -36,7 +36,6 @@ from tests.simulate.requests import content_of, upload_answer
 from flare.ws import WsHandler, WsIncoming, WsSender
 from std.memory import ArcPointer
 from tests.simulate.world import World
-from tests.simulate.ws_client import WsTold
 from tests.simulate.ws_frames import (
     BINARY,
     BYE_CODE,
@@ -45,6 +44,7 @@ from tests.simulate.ws_frames import (
     says_bye,
     ws_answers,
 )
+from tests.simulate.ws_talk import WsTold
 
 
 struct _Pieces(BodySource):
@@ -231,6 +231,7 @@ def serve(mut world: World) raises:
         ),
     )
     var config = _config_of(world.kernel.dice)
+    world.connection_window = config.http2_limits.connection_window_size
     var server = HttpServer.bind(SocketAddr.localhost(80), config^)
     world.stop = server.shutdown_handle()
     server.serve(router^)

@@ -9,22 +9,8 @@ from tests.simulate.kernel import Kernel
 from tests.simulate.message_reader import MessageReader, ReadMessage
 from tests.simulate.requests import answer_of, id_of, write_chunks
 from tests.simulate.seat import Seat
-from tests.simulate.ws_frames import (
-    BYE_CODE,
-    BYE_REASON,
-    CLOSE,
-    PING,
-    PONG,
-    SAMPLE_ACCEPT,
-    SAMPLE_KEY,
-    WsMessage,
-    WsReader,
-    close_payload,
-    says_bye,
-    write_frame,
-    write_message,
-    ws_answers,
-)
+from tests.simulate.ws_frames import accept_of
+from tests.simulate.ws_host import WsHost
 
 comptime _READ_LEN = 8_192
 
@@ -63,10 +49,8 @@ struct Upstream(Answering):
     var _outbox: Buffer
     var _left_count: Int
     # How many requests it still answers as it should.
-    var _talk: Optional[WsReader]
+    var _talk: Optional[WsHost]
     # What comes behind an opening handshake of WebSocket.
-    var _has_closed: Bool
-    # Whether it has sent a close frame of its own accord.
     var _is_told: Bool
     # Whether the head at hand was taken note of.
 
@@ -83,7 +67,6 @@ struct Upstream(Answering):
         self._outbox = Buffer(0)
         self._left_count = dice.below(4)
         self._talk = None
-        self._has_closed = False
         self._is_told = False
 
     def seat(self) -> Seat:
@@ -151,14 +134,17 @@ struct Upstream(Answering):
         """Writes the answer to a request that is complete."""
         if self._left_count < 0 or self.manner == UpstreamManner.IS_SILENT:
             return
-        if request.websocket == SAMPLE_KEY:
+        if request.websocket.byte_length() > 0:
             self._outbox.write_string(
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
                 "Connection: Upgrade\r\nSec-WebSocket-Accept: "
             )
-            self._outbox.write_string(SAMPLE_ACCEPT)
+            self._outbox.write_string(accept_of(request.websocket))
             self._outbox.write_string("\r\n\r\n")
-            self._talk = WsReader(is_masked=True)
+            self._talk = WsHost(
+                Int.MAX if self.manner
+                == UpstreamManner.POLITE else self._left_count
+            )
             return
         var content = answer_of(request.start, request.content)
         var head = String("HTTP/1.1 200 OK\r\n")
@@ -193,41 +179,12 @@ struct Upstream(Answering):
     def _take_messages(mut self, mut kernel: Kernel):
         """Answers what is said over WebSocket."""
         ref talk = self._talk.value()
-        talk.inbox.append(self._reader.inbox.span())
+        talk.reader.inbox.append(self._reader.inbox.span())
         self._reader.inbox.clear()
-        while self._left_count >= 0:
-            var read = talk.next()
-            if not read:
-                self._seat.problem = talk.problem
-                return
-            ref message = read.value()
-            if message.opcode == CLOSE:
-                if not self._has_closed:
-                    write_frame(self._outbox, CLOSE, message.payload, 0)
-                self._left_count = -1
-            elif self._has_closed or message.opcode == PONG:
-                continue
-            elif message.opcode == PING:
-                write_frame(self._outbox, PONG, message.payload, 0)
-            elif says_bye(message.opcode, message.payload):
-                self._has_closed = True
-                var payload = close_payload(BYE_CODE, BYE_REASON)
-                write_frame(self._outbox, CLOSE, payload, 0)
-            else:
-                self._say(message, kernel)
-
-    def _say(mut self, message: WsMessage, mut kernel: Kernel):
-        """Answers a message; or ends the connection, where it is so."""
-        if self.manner != UpstreamManner.POLITE:
-            self._left_count -= 1
-        for answer in ws_answers(message.opcode, message.payload):
-            write_message(
-                self._outbox,
-                answer,
-                kernel.dice,
-                is_masked=False,
-                behind_first=Span(List[UInt8]()),
-            )
+        talk.answer(self._outbox, kernel.dice)
+        self._seat.problem = talk.reader.problem
+        if talk.is_over:
+            self._left_count = -1
 
     def _send(mut self, mut kernel: Kernel):
         var is_sent = self._seat.send(kernel, self._outbox, _PAUSE_NS_MAX)

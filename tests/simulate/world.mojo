@@ -15,7 +15,8 @@ from tests.simulate.kernel import (
 )
 from tests.simulate.requests import Asked, AskedKind
 from tests.simulate.upstream import Upstream
-from tests.simulate.ws_client import WsClient, WsTold
+from tests.simulate.ws_client import WsClient
+from tests.simulate.ws_talk import WsTold
 from std.bit import pop_count
 from std.memory import ArcPointer
 from std.os import abort
@@ -67,6 +68,8 @@ struct World(Movable):
     # How often upstreams were asked, by id.
     var problem: String
     """What went wrong first; empty if nothing did."""
+    var connection_window: Int
+    """How much a client of HTTP/2 may have sent that was not taken, in bytes."""
     var stop: Optional[ShutdownHandle]
     var round_count: Int
     var _seed: UInt64
@@ -89,6 +92,7 @@ struct World(Movable):
         self.http2_upstreams = []
         self._counts = {}
         self.problem = String()
+        self.connection_window = 0
         self.stop = None
         self.round_count = 0
         self._seed = seed
@@ -305,6 +309,13 @@ struct World(Movable):
             ref problem = self.ws_clients.at(index).seat().problem
             if problem.byte_length() > 0:
                 self.fail("client of WebSocket: " + problem)
+        for index in range(len(self.http2_clients)):
+            self.http2_clients.at(index).compare(
+                self.ws_told[], self.connection_window
+            )
+            ref problem = self.http2_clients.at(index).seat().problem
+            if problem.byte_length() > 0:
+                self.fail("client of HTTP/2: " + problem)
         if self.ws_told[].open_count != self.ws_told[].close_count:
             self.fail("not each WebSocket that began has ended once")
         if self.kernel.open_count > 0:

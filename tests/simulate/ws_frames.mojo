@@ -18,6 +18,11 @@ comptime SAMPLE_KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 comptime SAMPLE_ACCEPT = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 """What answers that key (RFC 6455 section 1.3)."""
 
+comptime _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+comptime _BASE64 = StaticString(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+)
+
 comptime BYE_CODE = 4_001
 comptime BYE_REASON = "bye"
 
@@ -36,6 +41,75 @@ struct WsMessage(Copyable):
 
     def is_same(self, other: Self) -> Bool:
         return self.opcode == other.opcode and self.payload == other.payload
+
+
+def accept_of(key: StringSpan) -> String:
+    """Answers a key (section 4.2.2): its SHA-1 with the GUID behind it, in base64."""
+    var digest = _sha1(String(key, _GUID).as_bytes())
+    # So that 20 octets are seven groups of three.
+    digest.append(0)
+    var text = String()
+    for start in range(0, len(digest), 3):
+        var group = Int(digest[start]) << 16 | Int(digest[start + 1]) << 8
+        group |= Int(digest[start + 2])
+        for shift in range(18, -1, -6):
+            var place = (group >> shift) & 63
+            text += _BASE64[byte = place : place + 1]
+    return String(text[byte=:27], "=")
+
+
+def _sha1(octets: Span[UInt8, _]) -> List[UInt8]:
+    """Makes the digest of octets (RFC 3174 section 6.1)."""
+    var padded = List(octets)
+    padded.append(128)
+    while len(padded) % 64 != 56:
+        padded.append(0)
+    for shift in range(56, -1, -8):
+        padded.append(UInt8((len(octets) * 8 >> shift) & 255))
+    var state: List[UInt32] = [
+        0x67452301,
+        0xEFCDAB89,
+        0x98BADCFE,
+        0x10325476,
+        0xC3D2E1F0,
+    ]
+    for start in range(0, len(padded), 64):
+        var words = List[UInt32]()
+        for at in range(start, start + 64, 4):
+            var word = UInt32(0)
+            for index in range(4):
+                word = word << 8 | UInt32(padded[at + index])
+            words.append(word)
+        for at in range(16, 80):
+            var mixed = words[at - 3] ^ words[at - 8] ^ words[at - 14]
+            words.append(_rotated(mixed ^ words[at - 16], 1))
+        var kept = state.copy()
+        for at in range(80):
+            var sum = _rotated(state[0], 5) + state[4] + words[at]
+            sum += _of_round(at // 20, state[1], state[2], state[3])
+            state = [sum, state[0], _rotated(state[1], 30), state[2], state[3]]
+        for index in range(5):
+            state[index] += kept[index]
+    var digest = List[UInt8]()
+    for word in state:
+        for shift in range(24, -1, -8):
+            digest.append(UInt8((word >> UInt32(shift)) & 255))
+    return digest^
+
+
+def _rotated(word: UInt32, count: UInt32) -> UInt32:
+    return word << count | word >> (32 - count)
+
+
+def _of_round(round: Int, b: UInt32, c: UInt32, d: UInt32) -> UInt32:
+    """Gives what differs by twenty steps: f and K (section 5)."""
+    if round == 0:
+        return (b & c | ~b & d) + 0x5A827999
+    if round == 1:
+        return (b ^ c ^ d) + 0x6ED9EBA1
+    if round == 2:
+        return (b & c | b & d | c & d) + 0x8F1BBCDC
+    return (b ^ c ^ d) + 0xCA62C1D6
 
 
 def close_payload(code: Int, reason: StringSpan = "") -> List[UInt8]:
