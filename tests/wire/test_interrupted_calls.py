@@ -45,6 +45,8 @@ def test_what_a_signal_ends_is_called_again(program, tmp_path):
         timeout=60,
     )
     assert result.stdout.splitlines() == [
+        "paused True",
+        f"opened {len('poll openat ')}",
         "length 4",
         "read 3 49",
         "sent 4",
@@ -59,6 +61,7 @@ def test_what_a_signal_ends_is_called_again(program, tmp_path):
     assert sorted(told.read_text().split()) == [
         "fsync",
         "ftruncate",
+        "openat",
         "poll",
         "pread",
         "pwritev2",

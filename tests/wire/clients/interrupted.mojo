@@ -1,6 +1,7 @@
 """Makes each call that a signal may end once, and prints what came of it; the folder
 for its file is the argument."""
 
+from flare.sys.clock import monotonic_ms
 from flare.sys.descriptor import Descriptor, Pipe, write_from
 from flare.sys.descriptor_passing import (
     SocketPair,
@@ -9,11 +10,13 @@ from flare.sys.descriptor_passing import (
 )
 from flare.sys.file import File, send_file
 from flare.sys.log import log_line
+from flare.sys.poll import pause
 from flare.sys.socket import receive
 from std.sys import argv
 
 
 def _print_file(name: StringSpan) raises:
+    print("opened", File.open(String(name, "/interrupted")).status().size)
     var file = File.temporary(name)
     file.append("0123456789".as_bytes())
     file.truncate(4)
@@ -53,7 +56,14 @@ def _print_passed() raises:
     _ = there^
 
 
+def _print_pause():
+    var begun_ms = monotonic_ms()
+    pause(30)
+    print("paused", monotonic_ms() - begun_ms >= 30)
+
+
 def main() raises:
+    _print_pause()
     _print_file(argv()[1])
     _print_passed()
     log_line("a line")
