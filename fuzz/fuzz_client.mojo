@@ -5,7 +5,7 @@ from flare.http.client.attempt import Attempt, Step
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
 from flare.http.client.exchange import apply_step, begin_attempt
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest, parse_request_url
 from flare.http.client.response import ResponseBuilder

@@ -8,7 +8,7 @@ from flare.http.client.error import ClientError
 from flare.http.client.http2_exchange import Http2Exchange
 from flare.http.client.http2_limits import CONNECTION_WINDOW_LEN
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest, parse_request_url
 from flare.http.client.response import ResponseBuilder

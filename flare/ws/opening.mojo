@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
 from flare.http.client.timeout_policy import shorter
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import BadUrl, ClientError, Phase

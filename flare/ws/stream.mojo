@@ -13,7 +13,7 @@ from flare.http.client.error import (
 )
 from flare.http.client.http2_flight import Http2Flight, StreamFate
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import Deadline

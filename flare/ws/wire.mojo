@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.client.error import Phase
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EINTR, OsError
 from flare.sys.poll import (

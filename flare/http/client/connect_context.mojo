@@ -5,7 +5,7 @@ from flare.http.client.addresses import HostAddresses
 from flare.http.client.challenges import Challenges
 from flare.http.client.common_tls import CommonTls
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.proxy import Proxy
 from flare.http.h1.field_section import HeadLimits
 from flare.tls.config import TlsConfig

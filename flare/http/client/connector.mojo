@@ -20,7 +20,7 @@ from flare.http.client.connect_context import ConnectContext
 from flare.http.client.digest import DigestTurn
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.exchange_facts import ConnectionInfo, ConnectTimes
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.proxy import Proxy, ProxyScheme
 from flare.http.client.socks import (

@@ -1,7 +1,7 @@
 """What is on its way to a server: a slow one takes octets long before the connection
 takes more."""
 
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.sys.clock import coarse_monotonic_ms
 
 

@@ -28,7 +28,7 @@ from flare.http.client.http2_flight import (
     reset_error,
 )
 from flare.http.client.http2_limits import client_limits
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.http.client.response import copy_fields
 from flare.http.h1.response_parser import INTERIM_COUNT_MAX
 from flare.http.h2.connection_state import (

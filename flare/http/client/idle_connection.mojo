@@ -1,7 +1,7 @@
 """A connection of either version of HTTP that waits for a request."""
 
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.http.client.shared_pool import Lendable
 from std.memory import ArcPointer, OwnedPointer
 

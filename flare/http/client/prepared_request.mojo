@@ -14,7 +14,7 @@ from flare.http.client.error import (
     TooManyRedirects,
 )
 from flare.http.client.hooks import OutgoingAttempt
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.client.proxy import (
     Proxy,
     choose_proxy,

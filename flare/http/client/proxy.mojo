@@ -3,7 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.auth import BasicAuth, Credentials
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.client.socks import socks_login
 from flare.net.ip import IpAddr, IpNetwork
 from flare.tls.config import TlsConfig

@@ -11,7 +11,7 @@ from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.link_crowd import NOBODY
 from flare.http.client.link_hold import LinkHold
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.client.shared_pool import (
     ConnectionLimits,
     Grant,

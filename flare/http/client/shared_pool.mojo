@@ -1,7 +1,7 @@
 """Which request gets which connection of a client that threads share: pure
 bookkeeping, with no socket, no clock and no lock."""
 
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 
 comptime HTTP1_COUNT_MAX = 64

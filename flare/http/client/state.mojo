@@ -10,7 +10,7 @@ from flare.http.client.error import ClientError, Phase
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.link_crowd import Crowd
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.client.shared_connections import (

@@ -16,7 +16,7 @@ from flare.http.client.http2_exchange import Http2Exchange
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.repetition import plan_repetition
 from flare.http.client.response import (

@@ -7,7 +7,7 @@ from flare.http.client.config import (
     WHILE_PROGRESSING,
 )
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.http.exchange.request_phase import CONTINUE_TIMEOUT_MS, RequestEvent
 from flare.net.error import Timeout
 from flare.sys.clock import NO_TIMEOUT_MS, Deadline

@@ -10,7 +10,7 @@ from flare.http.client.error import (
     Phase,
     ProxyRefused,
 )
-from flare.http.client.pool import ClientConnection, Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.proxy import Proxy
 from flare.http.client.response import copy_fields
 from flare.http.h1.field_section import HeadLimits

@@ -13,7 +13,7 @@ from flare.bytes.padding import Padding
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.http.message.body import (
     Erased,
     counted,

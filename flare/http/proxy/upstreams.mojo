@@ -1,7 +1,7 @@
 """The upstreams of a reverse proxy, which all workers share and a program may change."""
 
 from flare.bytes.checked import *
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.looked_up_names import (

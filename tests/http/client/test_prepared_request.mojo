@@ -18,7 +18,7 @@ from flare.http.client.request import (
 from flare.http.client.response import ClientResponse
 from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.client.error import (
     BadRequest,
     BadUrl,

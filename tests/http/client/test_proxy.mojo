@@ -1,7 +1,7 @@
 """Proxies and their exceptions."""
 
 from flare.http.client.auth import DigestAuth
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.client.error import Phase
 from flare.http.client.proxy import (
     NoProxy,

@@ -2,7 +2,7 @@
 
 from flare.http.client.attempt import Attempt, Step
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.pool import ClientConnection
+from flare.http.client.connection import ClientConnection
 from flare.http.client.transport import Transport
 from flare.http.exchange.supply import Supply
 from flare.http.h1.field_section import HeadLimits

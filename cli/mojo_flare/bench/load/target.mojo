@@ -2,7 +2,7 @@
 
 from flare.dns import resolve
 from flare.http.client.connect_context import ConnectContext
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
 from flare.net import SocketAddr

@@ -1,7 +1,7 @@
 """Where connections of a client lead."""
 
 from flare.http.client.config import ClientConfig
-from flare.http.client.pool import Endpoint
+from flare.http.client.connection import Endpoint
 from flare.http.exchange.idle_pool import IdlePool, PoolLimits
 from tests.support.assertions import assert_equal
 
