@@ -3,6 +3,7 @@
 
 from flare.bytes.checked import *
 from flare.http.h2.priority import Priority
+from std.memory import unsafe_memmove
 
 
 struct StreamState(Equatable, TrivialRegisterPassable):
@@ -286,8 +287,12 @@ def _find(streams: Span[Http2Stream, _], id: Int) -> Int:
 
 @no_inline
 def _drop(mut streams: List[Http2Stream], index: Int):
+    # SAFETY: the index is one of the list's, and what moves are plain values.
     var last = len(streams) - 1
-    for place in range(index, last):
-        var moved = streams.at(place + 1)
-        streams.at(place) = moved
+    var place = (
+        streams.unsafe_ptr()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_offset(index)
+    )
+    unsafe_memmove(dest=place, src=place.unsafe_offset(1), count=last - index)
     streams.shrink(last)
