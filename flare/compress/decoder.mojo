@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.sys.brotli import BrotliDecoder
 from flare.sys.zlib import (
@@ -303,7 +304,7 @@ def decompress(
     var output = Buffer()
     decoder.receive(octets, output)
     decoder.finish()
-    return List[UInt8](output.span())
+    return list_of(output.span())
 
 
 def _may_start_zlib(first: UInt8) -> Bool:

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.compress.decoder import PIECE_LEN
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.sys.brotli import (
@@ -213,7 +214,7 @@ def compress(
     var output = Buffer()
     encoder.receive(octets, output)
     encoder.finish(output)
-    return List[UInt8](output.span())
+    return list_of(output.span())
 
 
 def _checked_level(format: Format, level: Int) raises CompressError -> Int:

@@ -5,6 +5,7 @@
 # flare/protobuf/message.mojo.
 
 from flare.bytes.buffer import unsafe_lend
+from flare.bytes.copy import list_of
 from flare.bytes.scan import load32, load64
 from flare.bytes.utf8 import is_valid_utf8
 from flare.protobuf.error import (
@@ -376,7 +377,7 @@ struct _Reader(Movable):
             store_octets(
                 field,
                 message,
-                List[UInt8](Span(self._span(self._at, self._at + length))),
+                list_of(Span(self._span(self._at, self._at + length))),
             )
             self._at += length
         else:

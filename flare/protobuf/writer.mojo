@@ -4,6 +4,7 @@
 # them here. `_mend_length` moves octets within what the buffer holds.
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.copy import list_of
 from flare.bytes.utf8 import is_valid_utf8
 from flare.protobuf.error import (
     ProtobufError,
@@ -58,7 +59,7 @@ def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
     """
     var buffer = Buffer(256)
     encode_into(message, buffer)
-    return List[UInt8](buffer.span())
+    return list_of(buffer.span())
 
 
 def encode_into[
@@ -95,7 +96,7 @@ def encode_place(
         table,
         Writing(ProtobufLimits.DEFAULT.depth_max, _write_entry),
     )
-    return List[UInt8](buffer.span())
+    return list_of(buffer.span())
 
 
 @fieldwise_init

@@ -1,5 +1,6 @@
 """Commands with typed answers, for all that speak to one server or a cluster."""
 
+from flare.bytes.copy import list_of
 from flare.redis.core.any_command import append_command, check_name
 from flare.redis.core.command import Command, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
@@ -251,9 +252,7 @@ trait RedisCommands(Deinitable, Movable):
         if reply.is_null():
             return None
         var octets = reply.octets()
-        var copy = List[UInt8](capacity=len(octets))
-        copy.extend(octets)
-        return copy^
+        return list_of(octets)
 
     def set(mut self, key: StringSpan, value: StringSpan) raises RedisError:
         """Writes a value, which does not expire (SET).

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
+from flare.bytes.copy import list_of
 from flare.http.client.request import ClientRequest, request_url
 from flare.http.client.response import ClientResponse
 from flare.http.client.verbs import RequestMethods
@@ -232,10 +233,10 @@ def whole_body(body: Body) raises -> Body:
     while len(content) <= WHOLE_LEN_MAX:
         var supply = stream[].fill(content)
         if supply == Poll.DONE:
-            return Body(List[UInt8](content.span()))
+            return Body(list_of(content.span()))
         if supply == Poll.PENDING:
             if stream[].is_endless():
-                return Body(List[UInt8](content.span()))
+                return Body(list_of(content.span()))
             if not call.wait():
                 raise Error(
                     "the content's source had nothing for ",

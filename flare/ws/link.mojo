@@ -1,6 +1,7 @@
 """A connection and its core: what a client does with calls that wait."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.copy import list_of
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
 from flare.sys.random import fill_random
@@ -90,7 +91,7 @@ struct WsLink(Movable):
         """Takes the payload that `await_progress` told of, so that a long one
         is not kept until the next one comes.
         """
-        var payload = List[UInt8](self.core.payload(self._input))
+        var payload = list_of(self.core.payload(self._input))
         self.core.receiver[].let_go(self._input)
         return payload^
 

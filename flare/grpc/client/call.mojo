@@ -8,6 +8,7 @@ when it begins anew.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.grpc.client.call_options import (
     CHANNELS_OWN,
     AnyCredentials,
@@ -715,4 +716,4 @@ def _octets_of(
 
 
 def _body(octets: Span[UInt8, _]) -> RequestBody:
-    return RequestBody(List[UInt8](octets))
+    return RequestBody(list_of(octets))

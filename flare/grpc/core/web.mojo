@@ -4,6 +4,7 @@ from flare.bytes.ascii import trim_whitespace
 from flare.bytes.base64 import base64_decode, base64_encode
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.message.header_map import HeaderMap
 
@@ -44,9 +45,7 @@ def read_trailers(octets: Span[UInt8, _]) raises GrpcStatus -> HeaderMap:
     return fields^
 
 
-def _read_line(
-    line: Span[UInt8, _], mut fields: HeaderMap
-) raises GrpcStatus:
+def _read_line(line: Span[UInt8, _], mut fields: HeaderMap) raises GrpcStatus:
     var length = len(line)
     if length > 0 and line.at(length - 1) == 13:
         length -= 1
@@ -109,7 +108,7 @@ struct TextDecoder(Movable):
                 return False
             out.append(octets.held())
             start = end
-        var rest = List[UInt8](Span(self._digits).after(whole))
+        var rest = list_of(Span(self._digits).after(whole))
         self._digits = rest^
         return True
 

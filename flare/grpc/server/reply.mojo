@@ -3,6 +3,7 @@ every head has, as each protocol writes them."""
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.bytes.text import Text
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.connect import (
@@ -48,7 +49,7 @@ def status_alone(
     else:
         var end = Buffer()
         append_end(protocol, status, trailers, end)
-        response.body = Body(List[UInt8](end.span()))
+        response.body = Body(list_of(end.span()))
     return response^
 
 
@@ -83,7 +84,7 @@ def _error(
     write_error(status, json)
     var response = Response(
         http_status,
-        List[UInt8](json.span()),
+        list_of(json.span()),
         content_type="application/json",
     )
     _add_metadata(response.headers, headers)
@@ -211,7 +212,7 @@ def unary_response(
     else:
         swap(content, message)
     append_end(protocol, GrpcStatus(), call.trailers, content)
-    response.body = Body(List[UInt8](content.span()))
+    response.body = Body(list_of(content.span()))
     return response^
 
 
@@ -225,7 +226,7 @@ def _add_plain(
         add_vary(response.headers, "accept-encoding")
     call.headers.append_to(response.headers)
     append_metadata(response.headers, call.trailers, TRAILER_PREFIX)
-    response.body = Body(List[UInt8](message.after(PREFIX_LEN)))
+    response.body = Body(list_of(message.after(PREFIX_LEN)))
 
 
 @no_inline

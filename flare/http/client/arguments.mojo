@@ -1,6 +1,7 @@
 """What the keyword arguments of a request take: headers, params, json, form and
 data, each from whatever a program has at hand."""
 
+from flare.bytes.copy import list_of
 from flare.http.client.multipart import MultipartForm
 from flare.http.client.request import RequestBody
 from flare.http.message.body import Body
@@ -233,7 +234,7 @@ struct DataContent(Copyable, Defaultable, Movable):
         Args:
             octets: The octets.
         """
-        self.body = RequestBody(Body(List[UInt8](octets)), String(OCTET_STREAM))
+        self.body = RequestBody(Body(list_of(octets)), String(OCTET_STREAM))
 
     @implicit
     def __init__(out self, var text: String):

@@ -1,6 +1,7 @@
 """Requests that may be repeated: the first answer is given again."""
 
 from flare.bytes.base64 import base64url_encode
+from flare.bytes.copy import list_of
 from flare.bytes.hash import Sha256
 from flare.bytes.text import Text
 from flare.http.message.body import Body
@@ -406,7 +407,7 @@ def read_answer(octets: Span[UInt8, _]) raises -> Response:
             response.status = code
             is_first = False
         elif len(line) == 0:
-            response.body = Body(List[UInt8](octets[start:]))
+            response.body = Body(list_of(octets[start:]))
             return response^
         else:
             var colon = 0

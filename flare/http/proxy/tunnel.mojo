@@ -4,6 +4,7 @@ protocol (RFC 9110 section 7.8), such as WebSocket: nobody looks at them."""
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
 from flare.http.h1.response_parser import ResponseParser
@@ -263,9 +264,7 @@ def begin_tunnel(
     from now on: the body of the response with 101. `first` is what the upstream
     has sent already; the tunnel ends when nothing moves for `idle_timeout_ms`.
     """
-    var octets = List[UInt8](capacity=len(first))
-    octets.extend(first)
-    var end = ArcPointer(_LinkEnd(link, loop, octets^))
+    var end = ArcPointer(_LinkEnd(link, loop, list_of(first)))
     link[].set_deadline(-1)
     link[].lend(end)
     return Body.conversing(Tunnel(end, idle_timeout_ms))

@@ -1,6 +1,7 @@
 """Signed text: what a client keeps for us and cannot change."""
 
 from flare.bytes.base64 import base64url_decode, base64url_encode
+from flare.bytes.copy import list_of
 from flare.bytes.digits import read_digits
 from flare.bytes.hash import (
     HmacSha256,
@@ -91,9 +92,7 @@ struct SigningKeys(Copyable, Movable):
             var octets = keys[index].as_bytes()
             if len(octets) < SIGNING_KEY_LEN_MIN:
                 raise SigningKeyError(index, len(octets))
-            var key = List[UInt8](capacity=len(octets))
-            key.extend(octets)
-            self._keys.append(key^)
+            self._keys.append(list_of(octets))
         if len(self._keys) == 0:
             raise SigningKeyError(-1, 0)
 

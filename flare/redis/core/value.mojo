@@ -1,5 +1,6 @@
 """A value that was copied out of a reply."""
 
+from flare.bytes.copy import list_of
 from flare.bytes.utf8 import is_valid_utf8
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
@@ -25,8 +26,7 @@ struct RedisValue(Copyable, Movable):
             RedisError: If it is an error, or no value.
         """
         var octets = reply.octets()
-        self.octets = List[UInt8](capacity=len(octets))
-        self.octets.extend(octets)
+        self.octets = list_of(octets)
 
     def text(self) raises RedisError -> String:
         """Copies the value as text.

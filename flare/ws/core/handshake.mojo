@@ -4,6 +4,7 @@ from flare.bytes.ascii import equals_ignore_case, write_escaped
 from flare.bytes.base64 import base64_decode, base64_encode
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.bytes.scan import TCHAR
 from flare.bytes.hash import sha1
 from flare.http.message.fields import Fields, ListElements
@@ -309,7 +310,7 @@ def accept_value(key: Span[UInt8, _]) -> String:
 
     Source: RFC 6455 section 4.2.2.
     """
-    var text = List[UInt8](key)
+    var text = list_of(key)
     text.extend(_GUID.as_bytes())
     var digest = sha1(Span(text))
     return base64_encode(Span(digest))

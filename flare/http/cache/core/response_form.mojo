@@ -11,6 +11,7 @@ it counts is there.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.bytes.utf8 import is_valid_utf8
 from flare.http.cache.core.cache_control import DELTA_SECONDS_MAX
 from flare.http.cache.core.policy import CachePolicy
@@ -27,7 +28,9 @@ comptime VARY_LEN_MAX = 1_024
 bytes."""
 
 
-def write_stored(key: StringSpan, response: StoredResponse) raises -> List[UInt8]:
+def write_stored(
+    key: StringSpan, response: StoredResponse
+) raises -> List[UInt8]:
     """Writes what `read_stored` reads. Raises if the Vary is longer than
     `VARY_LEN_MAX`, or a field is no UTF-8."""
     if response.vary.names().byte_length() > VARY_LEN_MAX:
@@ -108,7 +111,7 @@ def _read(
     var response = StoredResponse(
         status,
         headers^,
-        Body(List[UInt8](content)),
+        Body(list_of(content)),
         selecting.lend(),
         policy=policy,
         # A clock that is ahead must not make it younger than new.

@@ -1,0 +1,22 @@
+"""Octets in a list of their own."""
+
+from flare.bytes.copy import list_of
+from tests.support.assertions import assert_equal
+from tests.support.guard_page import GuardedBytes
+
+
+def test_all_octets_are_copied_and_none_behind_them_is_read() raises:
+    for length in range(0, 300):
+        var octets = List[UInt8](capacity=length)
+        for index in range(length):
+            octets.append(UInt8(index * 7 & 255))
+        var guarded = GuardedBytes(octets)
+        var copy = list_of(guarded.span())
+        assert_equal(copy, octets)
+
+
+def test_a_copy_is_its_own() raises:
+    var octets: List[UInt8] = [1, 2, 3]
+    var copy = list_of(octets)
+    octets[0] = 9
+    assert_equal(copy, [UInt8(1), UInt8(2), UInt8(3)])
