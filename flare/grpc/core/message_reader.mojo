@@ -140,9 +140,7 @@ def _refused(error: CompressError) -> GrpcStatus:
         or error.kind == CompressErrorKind.NO_MEMORY
     ):
         return GrpcStatus(GrpcCode.UNAVAILABLE, note=String(error))
-    return GrpcStatus(
-        GrpcCode.INTERNAL, String("compressed message: ", error)
-    )
+    return GrpcStatus(GrpcCode.INTERNAL, String("compressed message: ", error))
 
 
 struct MessageReader(Movable):
@@ -171,6 +169,9 @@ struct MessageReader(Movable):
     var has_end: Bool
     """True once `next` has found that frame: `message` lends what it says."""
     var _octets: Buffer
+    # What comes behind `_octets`, so that what is received need not be copied to
+    # the rest of what came before: see `_has`.
+    var _next: Buffer
     # What the message at the head takes of `_octets`, once it was given out.
     var _taken_len: Int
     var _plain: Buffer
@@ -196,6 +197,7 @@ struct MessageReader(Movable):
         self.end_flag = end_flag
         self.has_end = False
         self._octets = Buffer()
+        self._next = Buffer()
         self._taken_len = 0
         self._plain = Buffer()
         self._is_plain = False
@@ -206,16 +208,20 @@ struct MessageReader(Movable):
         Args:
             octets: Any piece of the stream.
         """
-        self._octets.append(octets)
+        if len(self._next) == 0:
+            self._octets.append(octets)
+        else:
+            self._next.append(octets)
 
-    def room(mut self) -> ref[self._octets] Buffer:
+    def room(mut self) -> ref[self._next] Buffer:
         """Lends the buffer that octets are appended to, for what writes into
         one; ends what `message` has lent.
 
         Returns:
-            The buffer; nothing but what follows may be done to it.
+            The buffer; nothing but what follows may be done to it. It is empty
+            once `next` has found that more octets have to come.
         """
-        return self._octets
+        return self._next
 
     def next(mut self) raises GrpcStatus -> Bool:
         """Goes to the next message.
@@ -232,7 +238,7 @@ struct MessageReader(Movable):
                 return False
             self._octets.consume(self._taken_len)
             self._taken_len = 0
-        if len(self._octets) < PREFIX_LEN:
+        if not self._has(PREFIX_LEN):
             return False
         var prefix = read_prefix(self._octets.span())
         var length_max = self.length_max
@@ -244,11 +250,9 @@ struct MessageReader(Movable):
                 prefix.flag &= 1
                 length_max = max(length_max, END_LEN_MAX)
         check_prefix(prefix, self.coding, length_max)
-        if len(self._octets) < PREFIX_LEN + prefix.length:
+        if not self._has(PREFIX_LEN + prefix.length):
             # Octets come a frame at a time: the room is made once.
-            self._octets.reserve(
-                PREFIX_LEN + prefix.length - len(self._octets)
-            )
+            self._octets.reserve(PREFIX_LEN + prefix.length - len(self._octets))
             return False
         self._taken_len = PREFIX_LEN + prefix.length
         self._is_plain = prefix.flag == 1
@@ -264,6 +268,25 @@ struct MessageReader(Movable):
             return False
         self.message_count += 1
         return True
+
+    @always_inline
+    def _has(mut self, count: Int) -> Bool:
+        """Tells whether `_octets` begins with so many octets, once what has come
+        behind it was put there."""
+        if len(self._octets) < count and len(self._next) > 0:
+            self._join(count)
+        return len(self._octets) >= count
+
+    @no_inline
+    def _join(mut self, count: Int):
+        """Has `_octets` begin with so many octets, or all that are here."""
+        if len(self._octets) == 0:
+            swap(self._octets, self._next)
+            return
+        # The rest of a message: what is behind its end stays where it is.
+        var moved = min(count - len(self._octets), len(self._next))
+        self._octets.append(self._next.span().before(moved))
+        self._next.consume(moved)
 
     def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
         """Lends the message that `next` has found, or what ends the stream.
@@ -289,7 +312,7 @@ struct MessageReader(Movable):
         Returns:
             Octets, prefixes too; without the message that is lent.
         """
-        return len(self._octets) - self._taken_len
+        return len(self._octets) - self._taken_len + len(self._next)
 
     def finish(self) raises GrpcStatus:
         """Says that there are no more octets, behind the last message.

@@ -158,6 +158,8 @@ struct OpenCall(BodySource):
         if self._has_replies():
             if self.call.protocol().is_text():
                 append_text(self.call.out.span(), out)
+            elif len(out) == 0:
+                swap(self.call.out, out)
             else:
                 out.append(self.call.out.span())
             self.call.out.clear()

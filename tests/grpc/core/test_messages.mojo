@@ -25,13 +25,17 @@ def _stream(coding: MessageCoding) raises -> List[UInt8]:
 
 
 def _events(
-    octets: Span[UInt8, _], coding: MessageCoding, piece_len: Int
+    octets: Span[UInt8, _],
+    coding: MessageCoding,
+    piece_len: Int,
+    room_turn: Int = 0,
 ) -> String:
-    """Lists what a reader says of a stream in pieces."""
+    """Lists what a reader says of a stream in pieces, of which each `room_turn`th
+    is put into its room, if that is not 0."""
     var reader = MessageReader(coding, _BOUND)
     var text = String()
     try:
-        _feed(reader, octets, piece_len, text)
+        _feed(reader, octets, piece_len, room_turn, text)
     except status:
         text.write("!", status.code.name(), " ", status.message)
     return text
@@ -41,12 +45,18 @@ def _feed(
     mut reader: MessageReader,
     octets: Span[UInt8, _],
     piece_len: Int,
+    room_turn: Int,
     mut text: String,
 ) raises GrpcStatus:
+    var count = 0
     for start in range(0, len(octets), piece_len):
         var end = min(start + piece_len, len(octets))
         var guarded = _guarded(octets[start:end])
-        reader.receive(guarded.span())
+        count += 1
+        if room_turn > 0 and count % room_turn == 0:
+            reader.room().append(guarded.span())
+        else:
+            reader.receive(guarded.span())
         while reader.next():
             text.write(StringSpan(unsafe_from_utf8=reader.message()), "|")
     reader.finish()
@@ -62,7 +72,10 @@ def test_any_pieces_are_the_same_messages() raises:
         var whole = _events(octets, coding, len(octets))
         assert_equal(whole, String("one||", "a" * 900, "|end|"))
         for piece_len in range(1, 40):
-            assert_equal(_events(octets, coding, piece_len), whole)
+            for room_turn in range(4):
+                assert_equal(
+                    _events(octets, coding, piece_len, room_turn), whole
+                )
     assert_true(
         len(_stream(MessageCoding.GZIP))
         < len(_stream(MessageCoding.IDENTITY)) // 2,
@@ -103,9 +116,7 @@ def test_what_is_refused() raises:
             "!RESOURCE_EXHAUSTED message of 1001 bytes",
         ),
         _Bad("cut prefix", [0, 0, 0], PLAIN, "!INTERNAL the stream ends 3"),
-        _Bad(
-            "cut message", [0, 0, 0, 0, 2, 9], PLAIN, "!INTERNAL the stream"
-        ),
+        _Bad("cut message", [0, 0, 0, 0, 2, 9], PLAIN, "!INTERNAL the stream"),
         _Bad(
             "no gzip",
             [1, 0, 0, 0, 2, 9, 9],
@@ -199,9 +210,7 @@ def test_frames_that_end_a_stream() raises:
 
 def test_an_end_that_is_compressed() raises:
     var out = Buffer()
-    append_message(
-        "{}".as_bytes(), out, MessageCoding.GZIP, always=True
-    )
+    append_message("{}".as_bytes(), out, MessageCoding.GZIP, always=True)
     assert_equal(out.span()[0], 1, "compressed, though it gets longer")
     var octets = List[UInt8](out.span())
     octets[0] = 3
@@ -243,6 +252,24 @@ def test_what_is_too_long_to_send() raises:
         assert_equal(len(out), 7, "taken out again")
         return
     raise Error("it was sent")
+
+
+def test_what_comes_in_both_ways_stays_in_order() raises:
+    var octets = _stream(MessageCoding.IDENTITY)
+    var all = Span(octets)
+    for first in range(len(octets)):
+        var reader = MessageReader(MessageCoding.IDENTITY, _BOUND)
+        reader.receive(all[:first])
+        reader.room().append(all[first : len(octets) - 1])
+        # Behind what is in the room, which nobody has looked at.
+        reader.receive(all[len(octets) - 1 :])
+        assert_equal(reader.waiting_len(), len(octets))
+        var text = String()
+        while reader.next():
+            text.write(StringSpan(unsafe_from_utf8=reader.message()), "|")
+        assert_equal(text, String("one||", "a" * 900, "|end|"))
+        assert_equal(len(reader.room()), 0)
+        assert_equal(reader.waiting_len(), 0)
 
 
 def test_a_message_is_lent_until_the_next() raises:

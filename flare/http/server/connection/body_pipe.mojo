@@ -189,8 +189,12 @@ struct _Shared(Copyable):
         """Takes what is there without a wait; True at the end."""
         var window = self.window.lock()
         failure = window[].failure.copy()
-        out.append(window[].waiting.span())
-        window[].taken_len = len(window[].waiting)
+        if len(out) == 0:
+            swap(out, window[].waiting)
+            window[].taken_len = out.capacity()
+        else:
+            out.append(window[].waiting.span())
+            window[].taken_len = len(window[].waiting)
         window[].waiting.clear()
         var rings = window[].owes_ring
         window[].owes_ring = False

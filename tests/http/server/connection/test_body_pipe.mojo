@@ -1,5 +1,6 @@
 """The window of content between two threads, and the count of its memory."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.message.body_reader import BodyError
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.body import StreamWaker, WakeTarget
@@ -79,6 +80,33 @@ def test_content_comes_in_order_and_ends() raises:
     assert_equal(_read(outlet, 10), "")
     assert_equal(outlet.trailers()["sum"], "1")
     assert_equal(rings[].count.load(), 0, "nobody was waited for")
+
+
+def test_what_has_arrived_is_taken_in_order_without_a_wait() raises:
+    var rings = ArcPointer(_Rings())
+    var pipe = BodyPipe(waits_to_be_asked=False)
+    var outlet = _outlet(pipe, rings)
+    var out = Buffer()
+    var failure = Optional[BodyError](None)
+    assert_true(pipe.put("abc".as_bytes(), rings=True))
+    assert_false(outlet.take(out, failure))
+    assert_equal(rings[].count.load(), 1)
+    assert_equal(pipe.waiting_len(), 0)
+    # Behind what the reader still has, and to a reader that has nothing.
+    assert_true(pipe.put("def".as_bytes(), rings=True))
+    assert_false(outlet.take(out, failure))
+    assert_equal(String(from_utf8_lossy=out.span()), "abcdef")
+    out.clear()
+    assert_false(outlet.take(out, failure))
+    assert_equal(len(out), 0)
+    assert_true(pipe.put("ghi".as_bytes()))
+    pipe.end(HeaderMap())
+    assert_true(outlet.take(out, failure))
+    assert_equal(String(from_utf8_lossy=out.span()), "ghi")
+    assert_equal(rings[].count.load(), 2)
+    # The memory of what was taken counts until more is.
+    assert_true(pipe.held_len() >= out.capacity())
+    _ = outlet^
 
 
 def test_full_window_pauses_until_something_is_taken() raises:
