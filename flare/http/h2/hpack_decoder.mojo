@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.http.h2.error import Http2Error, Http2Rule
 from flare.http.h2.hpack_table import (
     COPIED_LEN,
@@ -43,6 +44,8 @@ struct HpackField(TrivialRegisterPassable):
 struct HpackDecoder(Movable):
     """What decodes the field blocks of one direction of a connection."""
 
+    # Passed by its address, not by its fields.
+    var _padding: Padding[200]
     var table: HpackTable
     """The dynamic table."""
     var _position: Int
@@ -50,6 +53,7 @@ struct HpackDecoder(Movable):
 
     def __init__(out self):
         """Makes a decoder with an empty table of `TABLE_LEN_MAX`."""
+        self._padding = {}
         self.table = HpackTable()
         self._position = 0
         self._may_resize = True

@@ -1,0 +1,67 @@
+"""Fields of a program's messages as HTTP/2 sends them (RFC 9113 section 8.2)."""
+
+from flare.bytes.buffer import Buffer
+from flare.http.h2.connection_state import Http2Limits, Http2Role
+from flare.http.h2.hpack_decoder import HpackDecoder
+from flare.http.h2.message_fields import add_fields
+from flare.http.h2.session import Http2Session
+from flare.http.message.header_map import HeaderMap
+from tests.support.assertions import assert_equal
+
+
+def _sent(headers: HeaderMap) raises -> String:
+    """Lists the fields that are sent of a map, each in a line."""
+    var session = Http2Session(Http2Role.SERVER, Http2Limits(), 0)
+    var name = Buffer(0)
+    session.begin_block()
+    add_fields(session, headers, name)
+    var decoder = HpackDecoder()
+    decoder.begin()
+    var octets = Buffer(0)
+    var text = String()
+    while True:
+        octets.clear()
+        var field = decoder.next(session.fields.span(), octets)
+        if not field.is_there:
+            return text
+        var line = field.line
+        var value = line.value_offset()
+        text += String(from_utf8=octets.span()[: line.name_len()])
+        text += ": "
+        text += String(
+            from_utf8=octets.span()[value : value + line.value_len()]
+        )
+        text += "\n"
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var rule: StaticString
+    var name: StaticString
+    var sent: StaticString
+
+
+def test_which_fields_are_sent_and_how() raises:
+    var rows: List[_Row] = [
+        _Row("9113-8.2.1 names are in lower case", "X-Sum", "x-sum: V\n"),
+        _Row("9113-8.2.1 one that is, stays", "x-sum", "x-sum: V\n"),
+        _Row("9113-8.2.1 the last letter counts", "x-suM", "x-sum: V\n"),
+        _Row("9113-8.2.1 so does the first", "Xsum", "xsum: V\n"),
+        _Row("9113-8.2.1 others have no case", "x_1-2", "x_1-2: V\n"),
+        _Row("9113-8.2.2 no field of a connection", "Connection", ""),
+        _Row("9113-8.2.2 in either case", "connection", ""),
+        _Row("9113-8.2.2 nor others of its kind", "keep-alive", ""),
+        _Row("9113-8.1.1 the length has its own place", "content-length", ""),
+    ]
+    for row in rows:
+        var headers = HeaderMap()
+        headers.append(row.name, "V")
+        assert_equal(_sent(headers), row.sent, row.rule)
+
+
+def test_fields_are_sent_in_order() raises:
+    var headers = HeaderMap()
+    headers.append("b", "1")
+    headers.append("A", "2")
+    headers.append("b", "3")
+    assert_equal(_sent(headers), "b: 1\na: 2\nb: 3\n")
