@@ -179,7 +179,7 @@ def _fields_of(session: Http2Session) -> String:
     """Writes pseudo-header fields as `:number:value`, in the order of their
     numbers, then the others."""
     var word = String()
-    ref section = session.section
+    ref section = session.section[]
     for kind in range(1, 7):
         var value = section.pseudo(UInt8(kind))
         if len(value) > 0:

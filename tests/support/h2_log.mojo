@@ -133,7 +133,7 @@ struct Http2Log(Movable):
             self.text.write(" P")
 
     def _write_fields(mut self):
-        ref section = self.session.section
+        ref section = self.session.section[]
         for kind in range(1, 7):
             var value = section.pseudo(UInt8(kind))
             if len(value) > 0:

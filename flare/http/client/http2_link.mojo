@@ -606,17 +606,17 @@ struct Http2Link(Movable):
     def _copy_fields(self, mut headers: HeaderMap):
         # SAFETY: the section is not changed before they are copied.
         copy_fields(
-            self.session.section.unsafe_fields[ImmUntrackedOrigin](), headers
+            self.session.section[].unsafe_fields[ImmUntrackedOrigin](), headers
         )
 
     def _kept_fields(self) -> KeptFields:
         # SAFETY: as in `_copy_fields`.
         return KeptFields(
-            self.session.section.unsafe_fields[ImmUntrackedOrigin]()
+            self.session.section[].unsafe_fields[ImmUntrackedOrigin]()
         )
 
     def _note_head(mut self, mut flight: Http2Flight):
-        ref section = self.session.section
+        ref section = self.session.section[]
         self.has_served = True
         if section.response_status >= 200:
             flight.answer.note_head()
@@ -653,7 +653,7 @@ struct Http2Link(Movable):
                     materialize[Phase.READ_HEAD](),
                     Http2Error(rule, flight.stream_id),
                     # A section that is cut has kept all that it may have.
-                    has_all_fields=self.session.section.__len__()
+                    has_all_fields=self.session.section[].__len__()
                     >= limits.field_count_max,
                 ),
                 StreamFate.RESET,

@@ -61,6 +61,7 @@ from flare.http.h2.settings import (
     setting_value,
 )
 from flare.http.h2.stream import StreamContent, StreamEvent, StreamState
+from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
 comptime FIELD_BLOCK_LEN_MAX = 40_000
@@ -94,8 +95,8 @@ struct Http2Session(Movable):
 
     var state: ConnectionState
     """Streams, settings and windows."""
-    var section: Http2FieldSection
-    """The fields that came last."""
+    var section: OwnedPointer[Http2FieldSection]
+    """The fields that came last; in a box, since who keeps them takes it."""
     var encoder: HpackEncoder
     """What encodes our fields."""
     var foreign_count: Int
@@ -123,7 +124,7 @@ struct Http2Session(Movable):
             now_ms: The time now.
         """
         self.state = ConnectionState(role, limits, now_ms)
-        self.section = Http2FieldSection()
+        self.section = OwnedPointer(Http2FieldSection())
         self.encoder = HpackEncoder()
         self.foreign_count = 0
         self.frame_count = 0
@@ -407,7 +408,7 @@ struct Http2Session(Movable):
     ) raises Http2Error -> Http2Event:
         """Decodes a field block, whatever becomes of its stream: the table has
         to know of it."""
-        self.section.decode(self._decoder, block, self.state.limits.section)
+        self.section[].decode(self._decoder, block, self.state.limits.section)
         var index = self.state.table.find(id)
         if unlikely(index < 0):
             self.state.check_begun(id)
@@ -424,9 +425,9 @@ struct Http2Session(Movable):
         if self.state.role.is_server:
             self.state.table.at(index).move[StreamEvent.HEADERS_RECEIVED]()
             self._check_count(id)
-            self.section.check_request(self.state.limits.section, id)
+            self.section[].check_request(self.state.limits.section, id)
             if unlikely(
-                self.section.is_extended_connect()
+                self.section[].is_extended_connect()
                 and not self.state.local.enable_connect_protocol
             ):
                 # Only who announced it knows the field (RFC 8441 section 4).
@@ -434,7 +435,7 @@ struct Http2Session(Movable):
         else:
             # A stream of ours may be in the table before its HEADERS are sent.
             _ = self.state.find(id)
-            self.section.check_response(id)
+            self.section[].check_response(id)
         return self._take_head(index, ends, now_ms)
 
     def _check_count(self, id: Int) raises Http2Error:
@@ -449,7 +450,7 @@ struct Http2Session(Movable):
         ref stream = self.state.table.at(index)
         var id = stream.id
         if not self.state.role.is_server:
-            var status = self.section.response_status
+            var status = self.section[].response_status
             if status < 200:
                 if ends:
                     raise Http2Error(Http2Rule.INFORMATIONAL, id)
@@ -460,12 +461,12 @@ struct Http2Session(Movable):
             if stream.expects == StreamContent.TUNNEL:
                 # It opens the tunnel, whatever its content-length says (RFC
                 # 9110 section 9.3.6).
-                self.section.content_length = -1
+                self.section[].content_length = -1
         stream.has_head = True
         if stream.expects != StreamContent.NONE:
-            stream.missing_len = self.section.content_length
-        if self.section.has_priority():
-            stream.priority = self.section.priority()
+            stream.missing_len = self.section[].content_length
+        if self.section[].has_priority():
+            stream.priority = self.section[].priority()
         if unlikely(len(self.state.early_priorities) > 0):
             stream.priority = self.state.priority_of(id, stream.priority)
         if ends:
@@ -483,7 +484,7 @@ struct Http2Session(Movable):
             raise Http2Error(Http2Rule.TUNNEL, id)
         if not ends:
             raise Http2Error(Http2Rule.TRAILERS, id)
-        self.section.check_trailers(id)
+        self.section[].check_trailers(id)
         if stream.missing_len > 0:
             raise Http2Error(Http2Rule.CONTENT_LENGTH, id)
         self.state.end_received(index)

@@ -58,7 +58,7 @@ def answer_request(
     mut state: WorkerState,
 ):
     """Takes a request whose header section has come."""
-    ref section = link.session.section
+    ref section = link.session.section[]
     var id = event.stream_id
     if unlikely(section.status == WANTS_UPGRADE):
         _answer_later(connection, link, event, state)
@@ -75,22 +75,23 @@ def answer_request(
         _answer_later(connection, link, event, state)
         return
     state.params[].clear()
+    ref asked = link.session.section[]
     # SAFETY: the loan ends with the call of the handler, and nothing is decoded
     # meanwhile.
     comptime o = ImmUntrackedOrigin
     var response = _call(
         Request[o](
-            section.unsafe_request_line[o](),
-            section.unsafe_fields[o](),
-            section.unsafe_nothing[o](),
-            Fields(section.unsafe_nothing[o](), Span[FieldLine, o](), True),
+            asked.unsafe_request_line[o](),
+            asked.unsafe_fields[o](),
+            asked.unsafe_nothing[o](),
+            Fields(asked.unsafe_nothing[o](), Span[FieldLine, o](), True),
             peer=connection.peer,
             params=state.params_pointer(),
             tls=connection.tls_peer,
         ),
         state,
     )
-    var is_head = section.method == Method.HEAD
+    var is_head = asked.method == Method.HEAD
     begin_response(connection, link, id, response^, is_head, state)
 
 
@@ -152,7 +153,7 @@ def _answer_later(
         task[].request = OwnedPointer(ReceivedRequest())
     ref request = task[].request.held()[]
     swap(request.section, link.session.section)
-    ref head = request.section
+    ref head = request.section[]
     task[].call.is_head = head.method == Method.HEAD
     var is_tunnel = head.status == WANTS_UPGRADE
     var is_whole = event.ends or is_tunnel
@@ -444,7 +445,7 @@ def on_request_end(
         var trailers = HeaderMap()
         if has_trailers:
             trailers = owned_fields(
-                link.session.section.unsafe_fields[ImmUntrackedOrigin]()
+                link.session.section[].unsafe_fields[ImmUntrackedOrigin]()
             )
         task.call.pipe.held().end(trailers^)
         if task.has_response():
@@ -454,7 +455,7 @@ def on_request_end(
         return
     if has_trailers and task.request:
         var box = OwnedPointer(Http2FieldSection())
-        swap(box[], link.session.section)
+        swap(box, link.session.section)
         task.request.held()[].trailers = box^
     if task.phase != StreamPhase.CLIENT:
         return

@@ -76,10 +76,15 @@ def begin_response(
     var framing = ResponseFraming(is_head, True, 1)
     var content_len = len(response.body)
     var has_content = sends_content(response, framing)
+    var whole_len = 0
     if unlikely(response.body.is_stream()):
         var stream = response.body.stream()
         var known = stream[].length
         content_len = known.held() if known else LENGTH_UNKNOWN
+        whole_len = len(stream[].whole())
+        # One that has announced another length fails as any other.
+        if known.or_else(whole_len) != whole_len:
+            whole_len = 0
         # Some clients take the last octet of content for the end.
         if "trailer" in response.headers:
             content_len = LENGTH_UNKNOWN
@@ -110,17 +115,13 @@ def begin_response(
         link.times.total.sent_len += content_len
         _end_unread(link, id, state)
         return
-    if response.body.is_stream() and not connection.request.pending:
-        var stream = response.body.stream()
-        var whole_len = len(stream[].whole())
-        # One that has announced another length fails as any other.
-        if (
-            whole_len > 0
-            and whole_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
-            and stream[].length.or_else(whole_len) == whole_len
-        ):
-            _send_whole(connection, link, id, response, state)
-            return
+    if (
+        whole_len > 0
+        and whole_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
+        and not connection.request.pending
+    ):
+        _send_whole(connection, link, id, response, state)
+        return
     _begin_content(connection, link, id, response, state)
 
 

@@ -24,12 +24,12 @@ from std.memory import OwnedPointer
 struct ReceivedRequest(Movable):
     """A request that waits, for content or for a thread."""
 
-    var section: Http2FieldSection
+    var section: OwnedPointer[Http2FieldSection]
     var content: Buffer
     var trailers: Optional[OwnedPointer[Http2FieldSection]]
 
     def __init__(out self):
-        self.section = Http2FieldSection()
+        self.section = OwnedPointer(Http2FieldSection())
         self.content = Buffer(0)
         self.trailers = None
 
@@ -52,8 +52,8 @@ struct ReceivedRequest(Movable):
         if self.trailers:
             trailers = self.trailers.held()[].unsafe_fields[o]()
         return Request[o](
-            self.section.unsafe_request_line[o](),
-            self.section.unsafe_fields[o](),
+            self.section[].unsafe_request_line[o](),
+            self.section[].unsafe_fields[o](),
             content,
             trailers,
             peer=peer,
@@ -201,6 +201,9 @@ struct StreamTask(Movable):
         """Makes it the task of another stream, as if it were new; what it has
         allocated stays."""
         self.id = id
+        # Without a response it is as new.
+        if self.has_response():
+            self.body = OutgoingBody()
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
         self.call = RequestCall()
@@ -212,7 +215,6 @@ struct StreamTask(Movable):
             ref request = self.request.held()[]
             request.content.clear()
             request.trailers = None
-        self.body = OutgoingBody()
         self.piece.clear()
         self.unheard.clear()
         self.pace = StreamPace(0, NEVER_MS, 0, 0)
