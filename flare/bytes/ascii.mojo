@@ -12,6 +12,14 @@ def ascii_lower(octet: UInt8) -> UInt8:
     return octet | 0x20 if octet >= 65 and octet <= 90 else octet
 
 
+def is_lower(octets: Span[UInt8, _]) -> Bool:
+    """Tells whether no octet is an ASCII capital."""
+    for octet in octets:
+        if octet >= 65 and octet <= 90:
+            return False
+    return True
+
+
 def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     """Compares octets without regard to the case of ASCII letters."""
     # SAFETY: the index stays below the length that both share.

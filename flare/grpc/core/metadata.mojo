@@ -1,6 +1,11 @@
 """Metadata: what a caller and a server say beside messages."""
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import (
+    ascii_lower,
+    equals_ignore_case,
+    is_lower,
+    trim_whitespace,
+)
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.grpc.core.binary import decode_binary, encode_binary
@@ -249,7 +254,7 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
     def _take(mut self, name: StringSpan, value: StringSpan):
         try:
             # A parser has let it through.
-            if _is_lower(name.as_bytes()):
+            if is_lower(name.as_bytes()):
                 self._fields.unsafe_append_judged(name, value)
             else:
                 self._fields.unsafe_append_judged(_lower(name), value)
@@ -378,13 +383,6 @@ def _is_text(value: Span[UInt8, _]) -> Bool:
     if len(value) == 0:
         return True
     return value.at(0) != 32 and value.at(len(value) - 1) != 32
-
-
-def _is_lower(name: Span[UInt8, _]) -> Bool:
-    for octet in name:
-        if octet >= 65 and octet <= 90:
-            return False
-    return True
 
 
 @no_inline

@@ -9,6 +9,7 @@ from flare.http.h2.hpack_table import (
     STATIC_COUNT,
     STATIC_LINES,
     TABLE_LEN_MAX,
+    name_mark,
     static_octets,
 )
 from flare.http.h2.huffman import huffman_encode, huffman_len
@@ -78,11 +79,28 @@ def _line_starts() -> Array[UInt8, _NOT_KEPT_COUNT + 1]:
 # Where each line of `_NOT_KEPT` starts, and where the last one ends.
 comptime _NOT_KEPT_STARTS = _line_starts()
 
+
+def _make_marks() -> UInt64:
+    var text = _NOT_KEPT.as_bytes()
+    var starts = _line_starts()
+    var marks = UInt64(0)
+    for index in range(_NOT_KEPT_COUNT):
+        marks |= name_mark(
+            text[Int(starts[index]) : Int(starts[index + 1]) - 3]
+        )
+    return marks
+
+
+# The bits of all names of `_NOT_KEPT`: a name without one is none of them.
+comptime _NOT_KEPT_MARKS = _make_marks()
+
 comptime _SLOT_COUNT = 64
 
 
 def indexing_of(name: Span[UInt8, _]) -> Indexing:
     """Decides what is kept of a field, by its name in lower case."""
+    if len(name) == 0 or name_mark(name) & _NOT_KEPT_MARKS == 0:
+        return Indexing.KEPT
     var text = _NOT_KEPT.as_bytes()
     ref starts = global_constant[_NOT_KEPT_STARTS]()
     for index in range(_NOT_KEPT_COUNT):

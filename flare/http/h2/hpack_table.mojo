@@ -160,8 +160,10 @@ comptime _KINDS = StaticString(
 )
 
 
-def _mark(name: Span[UInt8, _]) -> UInt64:
-    """Gives one of 64 bits, by the length and the first octet of a name."""
+@always_inline
+def name_mark(name: Span[UInt8, _]) -> UInt64:
+    """Gives one of 64 bits, by the length and the first octet of a name that is
+    not empty."""
     return UInt64(1) << UInt64((len(name) + Int(name.at(0))) & 63)
 
 
@@ -203,7 +205,7 @@ def _make_marks() -> UInt64:
     var marks = UInt64(0)
     var rows = _KindRows()
     while rows.next():
-        marks |= _mark(rows.name())
+        marks |= name_mark(rows.name())
     return marks
 
 
@@ -216,7 +218,7 @@ def kind_of(name: Span[UInt8, _]) -> UInt8:
     """Tells what a field is to HTTP/2: one of `FieldKind`."""
     if len(name) == 0:
         return FieldKind.OTHER
-    if _mark(name) & _MARKS != 0:
+    if name_mark(name) & _MARKS != 0:
         var rows = _KindRows()
         while rows.next():
             if same_octets(rows.name(), name):

@@ -1,6 +1,6 @@
 """The header section of a response as HTTP/2 sends it (RFC 9113 section 8.2)."""
 
-from flare.bytes.ascii import ascii_lower
+from flare.bytes.ascii import ascii_lower, is_lower
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.h2.hpack_encoder import Indexing, indexing_of
@@ -51,15 +51,22 @@ def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):
     connections. `name` is room for names in lower case."""
     var first = 1 if headers.content_type().byte_length() > 0 else 0
     for index in range(first, len(headers)):
-        name.clear()
-        for octet in headers.name(index).as_bytes():
-            name.append_octet(ascii_lower(octet))
-        var kind = kind_of(name.span())
-        if kind == FieldKind.OF_CONNECTION or kind == FieldKind.CONTENT_LENGTH:
+        var value = headers.value(index).as_bytes()
+        var own = headers.name(index).as_bytes()
+        if is_lower(own):
+            _add_field(session, own, value)
             continue
-        session.encoder.add(
-            session.fields,
-            name.span(),
-            headers.value(index).as_bytes(),
-            indexing_of(name.span()),
-        )
+        name.clear()
+        for octet in own:
+            name.append_octet(ascii_lower(octet))
+        _add_field(session, name.span(), value)
+
+
+@always_inline
+def _add_field(
+    mut session: Http2Session, name: Span[UInt8, _], value: Span[UInt8, _]
+):
+    var kind = kind_of(name)
+    if kind == FieldKind.OF_CONNECTION or kind == FieldKind.CONTENT_LENGTH:
+        return
+    session.encoder.add(session.fields, name, value, indexing_of(name))
