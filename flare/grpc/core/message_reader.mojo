@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.compress.decoder import Decoder
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.grpc.core.coding import MessageCoding
@@ -158,6 +159,8 @@ struct MessageReader(Movable):
     `next` goes no further then.
     """
 
+    # Passed by its address, not by its fields.
+    var _padding: Padding[128]
     var coding: MessageCoding
     """What `grpc-encoding` says of the messages."""
     var length_max: Int
@@ -191,6 +194,7 @@ struct MessageReader(Movable):
             length_max: Longest message that is read, in bytes.
             end_flag: The flag of the frame that ends the stream; 0 for none.
         """
+        self._padding = {}
         self.coding = coding
         self.length_max = length_max
         self.message_count = 0

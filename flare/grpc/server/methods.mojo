@@ -3,6 +3,7 @@
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
+from flare.bytes.scan import load64
 from flare.bytes.text import Text
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
@@ -265,10 +266,20 @@ struct MethodTable(Movable, Sized):
 def _hash(path: Span[UInt8, _]) -> Int:
     """Mixes the length and the last octets, in which paths differ; who knows it
     can have a few compared that are there, and add none."""
-    var mixed = UInt64(len(path))
-    for index in range(max(0, len(path) - 8), len(path)):
-        mixed = (mixed ^ UInt64(path.at(index))) * 0x100_0000_01B3
-    return Int(mixed >> 40)
+    var length = len(path)
+    var word = UInt64(0)
+    if length >= 8:
+        # SAFETY: the last eight octets lie within.
+        word = load64(
+            path.unsafe_ptr()
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin](),
+            length - 8,
+        )
+    else:
+        for octet in path:
+            word = word << 8 | UInt64(octet)
+    return Int(((word ^ UInt64(length)) * 0x9E37_79B9_7F4A_7C15) >> 40)
 
 
 def _compare(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:

@@ -160,6 +160,8 @@ struct OpenCall(BodySource):
                 append_text(self.call.out.span(), out)
             elif len(out) == 0:
                 swap(self.call.out, out)
+                # As much may follow.
+                self.call.out.reserve(len(out))
             else:
                 out.append(self.call.out.span())
             self.call.out.clear()

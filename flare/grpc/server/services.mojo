@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.padding import Padding
 from flare.grpc.core.codec import MessageCodec
 from flare.grpc.core.coding import (
     ACCEPTED_CODINGS,
@@ -105,6 +106,8 @@ struct GrpcServices(Handler, HoldsHandler):
 
     comptime Inner = AnyHandler
     """The inner handler's type."""
+    # Passed by its address, not by its fields.
+    var _padding: Padding[128]
     var handler: AnyHandler
     """What answers requests that are not gRPC."""
     var config: GrpcConfig
@@ -138,6 +141,7 @@ struct GrpcServices(Handler, HoldsHandler):
             beside: What answers requests that are not gRPC, such as a router.
             config: Bounds of messages.
         """
+        self._padding = {}
         self.handler = beside^
         self.config = config
         self._methods = OwnedPointer(MethodTable())
