@@ -2,8 +2,9 @@
 
 A target that fails leaves the guilty input under fuzz/crashes/NAME/, and the
 output says how to replay it. `make test` runs the same with a fixed seed. With
---guided, inputs that reach a branch for the first time are changed further; that
-needs Linux on x86-64, `cc` and `objdump`.
+--guided, inputs that reach a branch for the first time are changed further, and kept
+under build/fuzz/found/NAME, where the next guided run begins; that needs Linux on
+x86-64, `cc` and `objdump`.
 """
 
 import argparse
@@ -88,7 +89,8 @@ def guide(source: Path) -> tuple[list[str], dict[str, str]]:
     path, count = branches_of(program.stat().st_ino, program)
     hits = FOLDER / f"{source.stem}.hits"
     hits.write_bytes(bytes((count + 7) // 8 * 8 + 8))
-    return ["--hits", str(hits)], {
+    found = FOLDER / "found" / engine_name(source)
+    return ["--hits", str(hits), "--found", str(found)], {
         "LD_PRELOAD": str(traps(FOLDER)),
         "COVERAGE_ADDRESSES": str(path),
         "COVERAGE_HITS": str(hits),

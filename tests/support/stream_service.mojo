@@ -8,6 +8,7 @@ from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender
+from tests.support.served_connection import x_text
 
 comptime _PIECE_LEN = 700
 
@@ -34,8 +35,7 @@ struct Pieces(BodySource):
             return Poll.PENDING
         var count = min(self.left_len, _PIECE_LEN)
         self.left_len -= count
-        for _ in range(count):
-            out.append_octet(120)
+        out.append(List[UInt8](length=count, fill=120))
         return Poll.DONE if self.left_len == 0 else Poll.READY
 
 
@@ -67,8 +67,8 @@ struct StreamService(Handler):
         var parts = String(req.path).split("/")
         var length = Int(parts[len(parts) - 1])
         if req.path.startswith("/pieces/"):
-            return ok_stream(Pieces(length), "text/plain")
-        return ok(String("x") * length)
+            return ok_stream(Pieces(max(length, 0)), "text/plain")
+        return ok(x_text(length))
 
     def policy_for(self, req: Request) -> RequestPolicy:
         return RequestPolicy(
