@@ -113,7 +113,9 @@ struct WsSession(UpgradedProtocol):
             if box[].core.state.may_send():
                 write_frame(out, FrameHeader(Opcode.PING, 0), "".as_bytes())
                 self._pinged_ms = now_ms
-        return _what_follows(box[], self._close_end_ms, self._config[])
+        return _what_follows(
+            box[], len(out) > 0, self._close_end_ms, self._config[]
+        )
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Lets the handler answer what has come, or the beginning of it.
@@ -155,7 +157,9 @@ struct WsSession(UpgradedProtocol):
         self._close(CloseCode.GOING_AWAY, "the server stops".as_bytes())
         var box = self._box.lock()
         box[].take(out)
-        var supply = _what_follows(box[], self._close_end_ms, self._config[])
+        var supply = _what_follows(
+            box[], len(out) > 0, self._close_end_ms, self._config[]
+        )
         deinit(box^)
         if now_ms >= self._close_end_ms:
             return Poll.DONE
@@ -225,7 +229,10 @@ struct WsSession(UpgradedProtocol):
         var supply = Poll.DONE
         if likely(not failed):
             supply = _what_follows(
-                box[], session._close_end_ms, session._config[]
+                box[],
+                len(out_at[]) > 0,
+                session._close_end_ms,
+                session._config[],
             )
         var is_cut = box[].is_cut
         deinit(box^)
@@ -308,15 +315,18 @@ struct WsSession(UpgradedProtocol):
 
 @always_inline
 def _what_follows(
-    box: WsOutbox, mut close_end_ms: Int, config: WsConfig
+    box: WsOutbox, has_output: Bool, mut close_end_ms: Int, config: WsConfig
 ) -> Poll:
     """Tells what follows; begins the time for the end of a connection that is
-    being closed."""
+    being closed, when the client has taken all up to the close frame: one that is
+    slow to take what comes before has its time all the same."""
     var state = box.core.state
     if not state.may_send():
         if not state.may_receive():
             return Poll.DONE
         if close_end_ms == _NEVER_MS:
+            if has_output:
+                return Poll.READY
             close_end_ms = coarse_monotonic_ms() + config.close_timeout_ms
     return Poll.READY if box.wants_word() else Poll.PENDING
 

@@ -434,7 +434,21 @@ def test_a_close_frame_without_answer_runs_out() raises:
     config.close_timeout_ms = 0
     var scene = Scene(config^)
     _ = scene.hear(said(Opcode.TEXT, "close"))
+    # The client has it now.
+    assert_equal(scene.fill(), "")
     assert_equal(scene.fill(), "|")
+
+
+def test_who_takes_a_close_frame_late_has_its_time_to_answer() raises:
+    """RFC 6455 section 7.1.1: after both have sent and received one."""
+    var config = WsConfig()
+    config.close_timeout_ms = 0
+    var scene = Scene(config^)
+    _ = scene.hear(said(Opcode.TEXT, "close"))
+    # What is asked for now was not there before: the client has taken all.
+    assert_equal(scene.fill(), "")
+    assert_equal(scene.hear(said_close(4000, "")), "|")
+    assert_equal(scene^.ended(), "4000 ;")
 
 
 def test_a_client_that_is_behind_is_cut_off() raises:
