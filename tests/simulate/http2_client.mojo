@@ -209,7 +209,8 @@ struct Http2Client(Asking):
             return
         for index in range(len(self._streams)):
             ref stream = self._streams.at(index)
-            if not stream.talk or stream.is_cancelled:
+            if not stream.talk or not stream.has_ended:
+                # Who cancels may have some refused, too.
                 continue
             ref talk = stream.talk.value()
             if (
@@ -374,6 +375,8 @@ struct Http2Client(Asking):
             kernel, left, self._session.sendable_len(stream.id), _PAUSE_NS_MAX
         )
         stream.has_sent_end = count == left and talk.ends(kernel.dice)
+        if stream.has_sent_end:
+            talk.ended_ns = kernel.now_ns
         if count == 0 and not stream.has_sent_end:
             return
         self._session.write_data(
@@ -557,11 +560,24 @@ struct Http2Client(Asking):
                 # RFC 8441 section 5.
                 stream.talk.value().open(kernel)
         elif event.kind == EventKind.RESET:
+            self._judge_time(index, kernel.now_ns)
             self._note_reset(index, event.code)
             return
         if event.ends:
-            stream.has_ended = True
+            self._judge_time(index, kernel.now_ns)
+            self._streams.at(index).has_ended = True
             self._judge(index)
+
+    def _judge_time(mut self, index: Int, now_ns: Int):
+        """Looks at how long a conversation has gone on without its client."""
+        ref stream = self._streams.at(index)
+        if (
+            stream.talk
+            and stream.talk.value().waited_too_long(now_ns)
+            and self.is_judged()
+            and not stream.asked.is_proxied()
+        ):
+            self._seat.problem = "a stream goes on whose client has ended"
 
     def _note_reset(mut self, index: Int, code: ErrorCode):
         ref stream = self._streams.at(index)

@@ -8,6 +8,9 @@ from tests.simulate.kernel import Kernel
 from tests.simulate.requests import Asked, AskedKind, Way
 from tests.simulate.ws_talk import Judging, WsTalk, write_bare
 
+comptime _END_NS_MAX = 20_000_000_000
+# Before it would ask by a ping whether anybody is there.
+
 comptime _ROUND_COUNT = 200
 # How many windows of a stream a message may take.
 
@@ -48,6 +51,8 @@ struct StreamTalk(Movable):
     """When it resets its stream: what it has changed, or does not read, may be
     something that nobody ends."""
     var is_open: Bool
+    var ended_ns: Int
+    """When it has ended its side of the stream."""
 
     def __init__(out self, mut kernel: Kernel, asked: Asked, window: Int):
         ref dice = kernel.dice
@@ -68,6 +73,7 @@ struct StreamTalk(Movable):
         self.turn_step = dice.below(self.words.step_count())
         self.leaves_ns = Int.MAX
         self.is_open = False
+        self.ended_ns = Int.MAX
         if self.manner == TalkManner.SPEAKS_ILL:
             ref octets = self.words.step(self.turn_step)
             spoil(octets, dice.below(len(octets)), dice)
@@ -109,6 +115,11 @@ struct StreamTalk(Movable):
 
     def is_deaf(self) -> Bool:
         return self.has_turned and self.manner == TalkManner.IS_DEAF
+
+    def waited_too_long(self, now_ns: Int) -> Bool:
+        """Tells whether the server has gone on though this side has ended: without
+        a close frame, as a connection that is closed (RFC 8441 section 5)."""
+        return self.ended_ns < now_ns - _END_NS_MAX
 
     def ends(self, mut dice: Dice) -> Bool:
         """Tells whether it ends its side of the stream when all is sent that it
