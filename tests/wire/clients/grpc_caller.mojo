@@ -19,7 +19,7 @@ from flare.http.client import CancelToken
 from flare.json import JsonValue, JsonWriter, parse
 from flare.protobuf import StringValue
 from flare.sys.mutex import Mutex
-from flare.sys.poll import PollEntry, poll_descriptors
+from flare.sys.poll import pause
 from flare.sys.thread import Task, Thread
 from flare.tls.config import TlsConfig
 
@@ -52,8 +52,7 @@ struct Ender(Task):
     var after_ms: Int
 
     def run(mut self) raises:
-        var nobody = List[PollEntry]()
-        _ = poll_descriptors(Span(nobody), self.after_ms)
+        pause(self.after_ms)
         self.token.cancel()
 
 
