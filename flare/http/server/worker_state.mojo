@@ -25,6 +25,7 @@ from flare.http.server.connection.phase import (
 from flare.http.server.connection.send_order import SendOrder
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
+from flare.http.server.earned_time import earned_ms
 from flare.http.server.errors import report_crash
 from flare.http.server.response_lengths import ResponseLengths
 from flare.http.server.slow_handlers import SlowHandlers
@@ -268,10 +269,10 @@ struct WorkerState(Movable):
     def body_time_ms(self, received_len: Int) -> Int:
         """Tells how long a client may take for content, of which so much has
         come: `body_timeout_ms`, and what `min_body_rate` adds."""
-        var timeout_ms = self.config.body_timeout_ms
-        if self.config.min_body_rate > 0:
-            timeout_ms += received_len * 1_000 // self.config.min_body_rate
-        return timeout_ms
+        ref config = self.config
+        return config.body_timeout_ms + earned_ms(
+            received_len, config.min_body_rate
+        )
 
     def ask_claims(mut self):
         """Asks the handler whether it may read content while it arrives, or

@@ -32,6 +32,7 @@ from flare.http.server.connection.sides import (
     RequestRow,
 )
 from flare.http.server.connection.tls import TlsLink
+from flare.http.server.earned_time import earned_ms
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
@@ -70,13 +71,11 @@ struct WritePace(ImplicitlyCopyable):
         """Turns what was taken since the last call into milliseconds, rounded
         down; what is lost by that counts next time. A rate, in octets a second,
         of 0 gives no time."""
-        if rate == 0:
-            return 0
-        var fresh = self.taken_len(queued_len) - self._counted_len
-        var earned_ms = fresh * 1_000 // rate
+        var fresh_len = self.taken_len(queued_len) - self._counted_len
+        var fresh_ms = earned_ms(fresh_len, rate)
         # Rounded up: time is not earned twice for one octet.
-        self._counted_len += (earned_ms * rate + 999) // 1_000
-        return earned_ms
+        self._counted_len += (fresh_ms * rate + 999) // 1_000
+        return fresh_ms
 
 
 struct PendingWrite(Movable):

@@ -43,6 +43,7 @@ from flare.http.server.connection.transport import (
 )
 from flare.http.server.connection.wait_budget import WAIT_FACTOR
 from flare.http.server.connection.write import write_pending
+from flare.http.server.earned_time import prolonged_end_ms
 from flare.http.server.worker_state import (
     FLUSH_LEN,
     READ_COUNT_MAX,
@@ -388,10 +389,11 @@ def _prolong(
     ref config = state.config
     ref pace = connection.request.pending.held()[].pace
     var queued_len = connection.socket.undelivered_len()
-    var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
-    link.times.write_end_ms = min(
-        link.times.write_end_ms + earned_ms,
-        state.now_ms + config.write_timeout_ms,
+    link.times.write_end_ms = prolonged_end_ms(
+        link.times.write_end_ms,
+        pace.earn_ms(queued_len, config.min_send_rate),
+        config.write_timeout_ms,
+        state.now_ms,
     )
     if link.times.write_end_ms > state.now_ms:
         return True

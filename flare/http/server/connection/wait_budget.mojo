@@ -1,6 +1,7 @@
 """How long a client of HTTP/2 may keep content waiting, over all its streams."""
 
 from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.earned_time import earned_ms, prolonged_end_ms
 
 comptime WAIT_FACTOR = 4
 """The total is this many times `write_timeout_ms`: a client may let several
@@ -77,11 +78,11 @@ struct WaitBudget(Movable):
         its system does not have it yet; a rate, in octets a second, of 0 gives
         no time."""
         var taken_len = max(self.sent_len - unsent_len, self._counted_len)
-        var earned_ms = 0
-        if rate > 0:
-            earned_ms = (taken_len - self._counted_len) * 1_000 // rate
-        self._counted_len = taken_len
-        self.end_ms = min(
-            self.end_ms + earned_ms, now_ms + WAIT_FACTOR * write_timeout_ms
+        self.end_ms = prolonged_end_ms(
+            self.end_ms,
+            earned_ms(taken_len - self._counted_len, rate),
+            WAIT_FACTOR * write_timeout_ms,
+            now_ms,
         )
+        self._counted_len = taken_len
         return self.end_ms > now_ms

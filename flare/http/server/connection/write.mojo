@@ -20,6 +20,7 @@ from flare.http.server.connection.phase import (
 )
 from flare.http.server.connection.sides import Backlog, ClientSide
 from flare.http.server.connection.transport import tls_write_pending
+from flare.http.server.earned_time import prolonged_end_ms
 from flare.http.server.worker_state import WorkerState
 from flare.net.socket_addr import SocketAddr
 from flare.sys.errno import EAGAIN, EINTR
@@ -246,10 +247,11 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
     ref config = state.config
     ref pace = connection.request.pending.held()[].pace
     var queued_len = connection.socket.undelivered_len()
-    var earned_ms = pace.earn_ms(queued_len, config.min_send_rate)
-    connection.deadline_ms = min(
-        connection.deadline_ms + earned_ms,
-        state.now_ms + config.write_timeout_ms,
+    connection.deadline_ms = prolonged_end_ms(
+        connection.deadline_ms,
+        pace.earn_ms(queued_len, config.min_send_rate),
+        config.write_timeout_ms,
+        state.now_ms,
     )
     if connection.deadline_ms > state.now_ms:
         connection.request.pending.held()[].write_end_ms = (
