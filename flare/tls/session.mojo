@@ -40,6 +40,27 @@ comptime SessionExplainer = def(mut SslSession, String, Bool) thin -> TlsError
 program without one has nothing of it in its build."""
 
 
+@fieldwise_init
+struct SessionPhase(Equatable, TrivialRegisterPassable):
+    """How far the peer's side of a session has come."""
+
+    var _number: UInt8
+
+    comptime NEW = SessionPhase(0)
+    """Nothing has come yet."""
+    comptime HANDSHAKE = SessionPhase(1)
+    """The handshake goes on."""
+    comptime OPEN = SessionPhase(2)
+    """The handshake is complete; records may come."""
+    comptime PEER_DONE = SessionPhase(3)
+    """The peer has said that nothing follows."""
+
+    @always_inline
+    def is_established(self) -> Bool:
+        """Tells whether the handshake is complete."""
+        return self._number >= Self.OPEN._number
+
+
 struct TlsSession(Movable):
     """One side of a TLS connection, on memory alone.
 
@@ -55,9 +76,7 @@ struct TlsSession(Movable):
     var _offer: List[UInt8]
     var _shows_identity: Bool
     var _explainer: SessionExplainer
-    var _is_begun: Bool
-    var _is_established: Bool
-    var _is_peer_done: Bool
+    var _phase: SessionPhase
     var _is_closed: Bool
     var _failure: Optional[TlsError]
     var _has_alert: Bool
@@ -85,9 +104,7 @@ struct TlsSession(Movable):
         self._offer = offer^
         self._shows_identity = shows_identity
         self._explainer = explainer
-        self._is_begun = False
-        self._is_established = False
-        self._is_peer_done = False
+        self._phase = SessionPhase.NEW
         self._is_closed = False
         self._failure = None
         self._has_alert = False
@@ -128,11 +145,11 @@ struct TlsSession(Movable):
         Raises:
             TlsError: If it has failed. Send the output all the same.
         """
-        if self._is_established:
+        if self.is_established():
             return True
         self._check_failure()
-        if not self._is_begun and len(input) > 0:
-            self._is_begun = True
+        if self._phase == SessionPhase.NEW and len(input) > 0:
+            self._phase = SessionPhase.HANDSHAKE
             self._refuse_text(input.span().at(0))
         var step = self._ssl.handshake(input.span())
         input.consume(step.consumed_count)
@@ -142,11 +159,11 @@ struct TlsSession(Movable):
         elif step.status == STEP_CLOSED:
             self._fail(self._closed_early("the peer ended the handshake"))
         elif step.status == STEP_DONE:
-            self._is_established = True
+            self._phase = SessionPhase.OPEN
             self._check_protocol()
         self._drain(output)
         self._check_failure()
-        return self._is_established
+        return self.is_established()
 
     def read(
         mut self,
@@ -172,10 +189,10 @@ struct TlsSession(Movable):
                 If that is so with octets in the room, the next call raises,
                 and `is_broken` tells of it before.
         """
-        if not self._is_established and not self.advance(input, output):
+        if not self.is_established() and not self.advance(input, output):
             return 0
         self._check_failure()
-        if self._is_peer_done:
+        if self.is_peer_done():
             # What follows the close is not read (RFC 8446 section 6.1).
             input.clear()
             return 0
@@ -187,7 +204,7 @@ struct TlsSession(Movable):
             self._has_alert = self._ssl.output_len() > 0
             self._fail(self._explain())
         elif step.status == STEP_CLOSED:
-            self._is_peer_done = True
+            self._phase = SessionPhase.PEER_DONE
         if self._ssl.output_len() > 0:
             self._drain(output)
         if step.count == 0:
@@ -207,7 +224,7 @@ struct TlsSession(Movable):
             TlsError: If the handshake is not complete, the session is closed
                 or broken.
         """
-        if not self._is_established or self._is_closed:
+        if not self.is_established() or self._is_closed:
             raise TlsError(
                 materialize[OutOfOrder](),
                 self._peer,
@@ -229,7 +246,7 @@ struct TlsSession(Movable):
         Args:
             output: Gets what is to be sent to the peer.
         """
-        if self._is_established and not self._is_closed and not self._failure:
+        if self.is_established() and not self._is_closed and not self._failure:
             self._ssl.close()
             self._drain(output)
         self._is_closed = True
@@ -242,12 +259,12 @@ struct TlsSession(Movable):
                 something may be missing, cut off by the peer or by somebody on
                 the way.
         """
-        if self._is_peer_done:
+        if self.is_peer_done():
             return
         self._check_failure()
         self._fail(
             self._closed_early(
-                "the connection ended without a notice (close_notify)" if self._is_established else "the connection ended during the handshake"
+                "the connection ended without a notice (close_notify)" if self.is_established() else "the connection ended during the handshake"
             )
         )
         self._check_failure()
@@ -290,7 +307,7 @@ struct TlsSession(Movable):
         # Behind the handshake there is one thing left that this alert of a
         # server of TLS 1.2 can be about.
         if (
-            self._is_established
+            self.is_established()
             and not self._choices
             and (
                 error.kind == NoSharedCipher
@@ -327,7 +344,7 @@ struct TlsSession(Movable):
         Returns:
             True once plaintext can be written.
         """
-        return self._is_established
+        return self._phase.is_established()
 
     def is_peer_done(self) -> Bool:
         """Tells whether the peer has said that nothing follows.
@@ -335,7 +352,7 @@ struct TlsSession(Movable):
         Returns:
             True after its close_notify.
         """
-        return self._is_peer_done
+        return self._phase == SessionPhase.PEER_DONE
 
     def is_broken(self) -> Bool:
         """Tells whether a record or an alert has ended the session at once.
@@ -430,7 +447,7 @@ struct TlsSession(Movable):
         Returns:
             The ticket; empty if there is none.
         """
-        if not self._is_established or self._failure:
+        if not self.is_established() or self._failure:
             return []
         return take_ticket(self._ssl)
 
@@ -446,6 +463,6 @@ struct TlsSession(Movable):
         Returns:
             False if that is none; the handshake then is a full one.
         """
-        if self._is_established or len(ticket) == 0:
+        if self.is_established() or len(ticket) == 0:
             return False
         return resume(self._ssl, ticket)

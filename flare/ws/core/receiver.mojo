@@ -61,6 +61,34 @@ comptime _IN_MESSAGE = UInt8(2)
 comptime _IN_CONTROL = UInt8(3)
 
 
+@fieldwise_init
+struct ReceivePhase(Equatable, TrivialRegisterPassable):
+    """What comes next of what the peer sends."""
+
+    var _number: UInt8
+
+    comptime HEADER = ReceivePhase(0)
+    """A frame's header, or the rest of one."""
+    comptime PAYLOAD = ReceivePhase(1)
+    """What is missing of a frame's payload."""
+    comptime OVER = ReceivePhase(2)
+    """Nothing that counts: the peer has closed, or broken a rule."""
+
+
+@fieldwise_init
+struct MessageState(Equatable, TrivialRegisterPassable):
+    """Which message is being received; control frames may come within it."""
+
+    var _number: UInt8
+
+    comptime NONE = MessageState(0)
+    """The next frame of data begins one."""
+    comptime PLAIN = MessageState(1)
+    """One that is not compressed."""
+    comptime COMPRESSED = MessageState(2)
+    """One that is (RFC 7692 section 6)."""
+
+
 struct FrameReceiver(Movable):
     """What the peer sends, parsed as it arrives.
 
@@ -81,7 +109,7 @@ struct FrameReceiver(Movable):
     var _inflater: Optional[MessageInflater]
     # The frame that is being received.
     var _frame: FrameHeader
-    var _is_in_payload: Bool
+    var _phase: ReceivePhase
     var _seen_len: Int
     var _frame_offset: Int
     # The part of a header that has arrived.
@@ -90,8 +118,7 @@ struct FrameReceiver(Movable):
     # The message that is being received.
     var _message: Buffer
     var _message_opcode: Opcode
-    var _is_in_message: Bool
-    var _is_compressed: Bool
+    var _message_state: MessageState
     # How much of it was given out, frame by frame; -1 for none of it.
     var _given_len: Int
     var _text: Utf8Checker
@@ -99,7 +126,6 @@ struct FrameReceiver(Movable):
     # What was told last.
     var _place: UInt8
     var _drop_len: Int
-    var _is_over: Bool
 
     def __init__(
         out self,
@@ -114,21 +140,19 @@ struct FrameReceiver(Movable):
         self._role = role
         self._inflater = inflater^
         self._frame = FrameHeader(Opcode.TEXT, 0)
-        self._is_in_payload = False
+        self._phase = ReceivePhase.HEADER
         self._seen_len = 0
         self._frame_offset = 0
         self._header = Array[UInt8, FRAME_HEADER_LEN_MAX](uninitialized=True)
         self._header_len = 0
         self._message = Buffer()
         self._message_opcode = Opcode.TEXT
-        self._is_in_message = False
-        self._is_compressed = False
+        self._message_state = MessageState.NONE
         self._given_len = -1
         self._text = Utf8Checker()
         self._control = Buffer()
         self._place = _NOWHERE
         self._drop_len = 0
-        self._is_over = False
 
     def advance(
         mut self, mut input: Buffer, by_frame: Bool = False
@@ -143,8 +167,8 @@ struct FrameReceiver(Movable):
         more can be received.
         """
         self.let_go(input)
-        while not self._is_over:
-            if not self._is_in_payload:
+        while self._phase != ReceivePhase.OVER:
+            if self._phase == ReceivePhase.HEADER:
                 if not self._take_header(input):
                     return WsProgress.NEEDS_OCTETS
                 self._begin_frame()
@@ -153,7 +177,10 @@ struct FrameReceiver(Movable):
                 progress = self._take_control(input)
             else:
                 progress = self._take_data(input, by_frame)
-            if progress != WsProgress.NEEDS_OCTETS or self._is_in_payload:
+            if (
+                progress != WsProgress.NEEDS_OCTETS
+                or self._phase == ReceivePhase.PAYLOAD
+            ):
                 return progress
         # Nothing that follows a close frame counts (RFC 6455 section 5.5.1).
         input.clear()
@@ -186,7 +213,7 @@ struct FrameReceiver(Movable):
     def stop(mut self):
         """Lets nothing of what follows count: the peer broke a rule, or the
         connection has ended."""
-        self._is_over = True
+        self._phase = ReceivePhase.OVER
 
     def held_len(self) -> Int:
         """Counts what is kept of a message that is not complete."""
@@ -216,7 +243,7 @@ struct FrameReceiver(Movable):
     def _expectation(self) -> FrameExpectation:
         return FrameExpectation(
             self._role == Role.SERVER,
-            self._is_in_message,
+            self._message_state != MessageState.NONE,
             Bool(self._inflater),
             self.limits.frame_len_max,
         )
@@ -262,18 +289,22 @@ struct FrameReceiver(Movable):
 
     @always_inline
     def _begin_frame(mut self) raises WsProtocolError:
-        self._is_in_payload = True
+        self._phase = ReceivePhase.PAYLOAD
         self._seen_len = 0
         if self._frame.opcode.is_control():
             return
-        if not self._is_in_message:
-            self._is_in_message = True
+        if self._message_state == MessageState.NONE:
+            self._message_state = MessageState.PLAIN
+            if self._frame.is_compressed:
+                self._message_state = MessageState.COMPRESSED
             self._message_opcode = self._frame.opcode
-            self._is_compressed = self._frame.is_compressed
             self._given_len = -1
             self._text = Utf8Checker()
         var room = self._message_len_max() - len(self._message)
-        if not self._is_compressed and self._frame.payload_len > room:
+        if (
+            self._message_state == MessageState.PLAIN
+            and self._frame.payload_len > room
+        ):
             raise self._broken(materialize[WsRule.MESSAGE_LEN](), 1)
 
     @always_inline
@@ -296,7 +327,7 @@ struct FrameReceiver(Movable):
         self._seen_len += count
         if self._seen_len < self._frame.payload_len:
             return False
-        self._is_in_payload = False
+        self._phase = ReceivePhase.HEADER
         self._frame_offset += self._frame.header_len + self._frame.payload_len
         return True
 
@@ -316,7 +347,7 @@ struct FrameReceiver(Movable):
             return WsProgress.PING
         if self._frame.opcode == Opcode.PONG:
             return WsProgress.PONG
-        self._is_over = True
+        self._phase = ReceivePhase.OVER
         return WsProgress.CLOSE
 
     def _check_close(mut self) raises WsProtocolError:
@@ -335,7 +366,7 @@ struct FrameReceiver(Movable):
     ) raises WsProtocolError -> WsProgress:
         var piece = self._take_piece(input)
         var count = len(piece)
-        if unlikely(self._is_compressed):
+        if unlikely(self._message_state == MessageState.COMPRESSED):
             self._inflate(piece, count)
             input.consume(count)
             return self._end_data(count, by_frame)
@@ -362,8 +393,9 @@ struct FrameReceiver(Movable):
         """Decides what to tell behind a piece."""
         if not self._end_piece(count):
             return WsProgress.NEEDS_OCTETS
+        var is_plain = self._message_state == MessageState.PLAIN
         if self._frame.is_final:
-            self._is_in_message = False
+            self._message_state = MessageState.NONE
             if self._message_opcode == Opcode.TEXT:
                 if unlikely(not self._text.is_complete()):
                     raise WsProtocolError(
@@ -375,7 +407,7 @@ struct FrameReceiver(Movable):
         if self._given_len >= 0:
             self.opcode = Opcode.CONTINUATION
         var given_len = max(self._given_len, 0) + len(self._message)
-        if len(self._message) == 0 and not self._is_compressed:
+        if len(self._message) == 0 and is_plain:
             given_len += count
         self._given_len = given_len
         self.is_final = self._frame.is_final
