@@ -98,6 +98,15 @@ def build(
     )
 
 
+def interface_options() -> tuple[str, ...]:
+    """Where modules that are checked, and not built, find the library: its interface
+    where there are objects, else its sources."""
+    sources = ("-I", str(ROOT))
+    if sys.platform != "linux":
+        return sources
+    return ("-I", str(flare_object().include), *sources)
+
+
 @contextmanager
 def alone(output: Path) -> Iterator[None]:
     """Keeps other processes from making the same file meanwhile."""
