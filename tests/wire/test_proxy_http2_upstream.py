@@ -1,6 +1,7 @@
 """ReverseProxy to upstreams that speak HTTP/2, frame by frame: RFC 9113 sections 5
 to 8, RFC 8297."""
 
+import re
 import socket
 import ssl
 import threading
@@ -42,21 +43,29 @@ class Upstream(Http2Peer):
         super().answer(stream, content, ("content-length", str(len(content))), *fields)
 
 
+def serve_h2(handle, *pairs):
+    """Makes of what an upstream does with its side of a connection what a server does
+    with a connection."""
+
+    def run(connection) -> None:
+        peer = Upstream(connection)
+        peer.begin(*pairs)
+        handle(peer)
+
+    return run
+
+
 @pytest.fixture
 def proxied_h2(start):
     """Starts an upstream of HTTP/2 without TLS, and a proxy that knows; gives both."""
     upstreams = []
 
-    def launch(handle, *pairs, **config):
-        def run(connection) -> None:
-            peer = Upstream(connection)
-            peer.begin(*pairs)
-            handle(peer)
-
-        upstream = RawServer(run)
+    def launch(handle, *pairs, others=(), **config):
+        upstream = RawServer(serve_h2(handle, *pairs))
         upstreams.append(upstream)
         options = {"http2_prior_knowledge": 1, **config}
-        return upstream, start("proxy_server", upstream=upstream.url, **options)
+        urls = ",".join([upstream.url, *others])
+        return upstream, start("proxy_server", upstream=urls, **options)
 
     yield launch
     for upstream in upstreams:
@@ -239,22 +248,42 @@ def test_content_that_comes_late_is_sent_again(start, certs, is_chunked, way):
     assert got == [b"hello", b"hellohello"]
 
 
-def test_an_upstream_that_refuses_for_ever(proxied_h2):
-    count = 0
+class Refusing:
+    """An upstream that has not begun with any request, as it says."""
 
-    def handle(peer: Upstream) -> None:
-        nonlocal count
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, peer: Upstream) -> None:
         while True:
             stream = peer.request()
             # Counted before the proxy can give up and answer.
-            count += 1
+            self.count += 1
             peer.reset(stream, REFUSED_STREAM)
 
-    _, server = proxied_h2(handle)
+
+def test_an_upstream_that_refuses_for_ever(proxied_h2):
+    refusing = Refusing()
+    _, server = proxied_h2(refusing)
     response = ask(server, POST)
     assert response.status == 502
     assert response.fields["proxy-status"] == "flare; error=connection_terminated"
-    assert 3 <= count <= 30, server.stderr()
+    # Once, five times more, and as often in each of three attempts.
+    assert refusing.count == 18, server.stderr()
+
+
+def test_what_one_upstream_refuses_for_ever_goes_to_another(proxied_h2):
+    """RFC 9113 section 8.7: it may be repeated, whatever its method is."""
+    refusing = Refusing()
+    other = RawServer(serve_h2(lambda peer: answering_all(peer)))
+    _, server = proxied_h2(refusing, others=[other.url])
+    for _ in range(4):
+        response = ask(server, POST)
+        assert (response.status, response.body) == (200, b"ok")
+    assert refusing.count > 0 and refusing.count % 6 == 0
+    figures = ask(server, b"GET /figures HTTP/1.1\r\nHost: x\r\n\r\n").body.decode()
+    assert re.search(r'outcome="refused".* [1-9]', figures), figures
+    other.close()
 
 
 def test_goaway_ends_a_connection_for_new_requests(proxied_h2):

@@ -91,6 +91,30 @@ struct EndedAttempt(TrivialRegisterPassable):
     var count: Int
     """How many attempts there were, this one included."""
 
+    def may_have_acted(self) -> Bool:
+        """Tells whether another attempt may act a second time, where that is not
+        the same as once: what has never left, or what the server says it has
+        not begun with, may be sent in any case."""
+        return (
+            self.was_sent
+            and not self.end.is_untouched()
+            and not self.may_be_twice
+        )
+
+    def goes_anew(self) -> Bool:
+        """Tells whether the request is sent once more at once, on another
+        connection, and that counts nowhere: what has failed says nothing of the
+        server."""
+        if self.may_have_acted() or not self.is_kept:
+            return False
+        if self.end == AttemptEnd.LOST:
+            # It has waited too long (RFC 9112 section 9.3).
+            return self.was_reused
+        return (
+            self.end == AttemptEnd.LEFT_BEHIND
+            or self.end == AttemptEnd.NEEDS_HTTP_1_1
+        )
+
 
 @fieldwise_init
 struct RetryRules(TrivialRegisterPassable):
@@ -183,9 +207,7 @@ comptime _NAMES: Array[StaticString, DECISION_COUNT] = [
 def decide_retry(attempt: EndedAttempt, rules: RetryRules) -> RetryDecision:
     """Decides whether a request may be sent once more, but for budget and time.
 
-    Source: RFC 9110 section 9.2.2. What has never left, or what the server says
-    it has not begun with, may be sent in any case; what may have been acted on
-    only if acting twice is the same as once.
+    Source: RFC 9110 section 9.2.2.
     """
     var end = attempt.end
     if end == AttemptEnd.ANSWERED or end == AttemptEnd.CANCELLED:
@@ -194,15 +216,11 @@ def decide_retry(attempt: EndedAttempt, rules: RetryRules) -> RetryDecision:
         return RetryDecision.BEGUN
     if end == AttemptEnd.HOPELESS:
         return RetryDecision.FAILURE
-    var may_be_acted_on = attempt.was_sent and not end.is_untouched()
-    if may_be_acted_on and not attempt.may_be_twice:
+    if attempt.may_have_acted():
         return RetryDecision.NOT_IDEMPOTENT
     if not attempt.is_kept:
         return RetryDecision.CONTENT_IS_GONE
-    if end == AttemptEnd.LEFT_BEHIND or end == AttemptEnd.NEEDS_HTTP_1_1:
-        return RetryDecision.ANEW
-    if end == AttemptEnd.LOST and attempt.was_reused:
-        # It has waited too long (RFC 9112 section 9.3).
+    if attempt.goes_anew():
         return RetryDecision.ANEW
     if not rules.covers(end):
         if end == AttemptEnd.SILENT:

@@ -24,6 +24,7 @@ from flare.http.exchange.request_phase import (
     STATUS_MAX,
     phase_after,
 )
+from flare.http.exchange.retry_rules import AttemptEnd, EndedAttempt
 from flare.http.exchange.supply import Supply
 from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseProgress
@@ -84,11 +85,13 @@ comptime _BAD_REQUEST = 400
 comptime _FIELDS_TOO_LARGE = 431
 
 comptime _AGAIN_COUNT_MAX = 5
-# How often a request goes again that an upstream has left untouched (RFC 9113
-# section 8.7), before that counts as a failure.
+# How often a request goes to the same upstream once more, before that counts as a
+# failure: it has left it untouched (RFC 9113 section 8.7), or its connections end.
 
 comptime _AGAIN_PAUSE_MS = 10
 # The pause before the second time; the next one is twice as long.
+
+comptime _TAKES_NO_MORE = "its connections take no more requests"
 
 
 struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
@@ -226,6 +229,17 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
         if self.phase == RequestPhase.SENDING and before != self.phase:
             # The upstream had all that was there, and has something to take.
             self.request.progress_ms = self.loop[].now_ms
+
+    def _is_lost(self, was_sent: Bool) -> EndedAttempt:
+        """Tells what is known of the attempt at hand if its connection ends."""
+        return EndedAttempt(
+            AttemptEnd.LOST,
+            was_sent=was_sent,
+            may_be_twice=self.place.is_idempotent(),
+            is_kept=self.request.supply().is_kept(),
+            was_reused=self.request.was_reused,
+            count=0,
+        )
 
     def _wake(mut self):
         """Lets the client's connection look for content of the response."""
@@ -416,7 +430,7 @@ def _open(e: ArcPointer[Exchange]):
     if is_tunnel and not _may_tunnel(e):
         return
     if link.is_closing():
-        return _again(e)
+        return _again(e, Outcome.RESET, _TAKES_NO_MORE)
     if upstream[].knows_streams_max() and link.room() == 0:
         if upstream[].streams_max() > 0:
             return _start_anew(e, 0)
@@ -443,7 +457,7 @@ def _open(e: ArcPointer[Exchange]):
         ends=side.request.is_empty() and not is_tunnel,
         is_tunnel=is_tunnel,
     ):
-        return _again(e)
+        return _again(e, Outcome.RESET, _TAKES_NO_MORE)
     x.request.was_reused = upstream[].request_count > 0
     upstream[].request_count += 1
     x._move(RequestEvent.OPEN)
@@ -479,14 +493,13 @@ def _may_tunnel(e: ArcPointer[Exchange]) -> Bool:
     return False
 
 
-def _again(e: ArcPointer[Exchange]):
-    """Begins anew with a request that the upstream has left untouched."""
+def _again(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
+    """Begins anew at the same upstream, in a moment; if that was too often, the
+    attempt has failed by what happened last."""
     ref side = e[].request.http2.held()[]
     side.again_count += 1
     if side.again_count > _AGAIN_COUNT_MAX:
-        return _fail(
-            e, Outcome.RESET, String("it has left the request untouched")
-        )
+        return _fail(e, outcome, reason)
     var pause_ms = 0
     if side.again_count > 1:
         pause_ms = _AGAIN_PAUSE_MS << (side.again_count - 2)
@@ -662,24 +675,22 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     """Looks what is known of a request that will not be answered."""
     ref x = e[]
     var fate = flight[].fate
+    ref failure = flight[].failure.held()
     var is_kept = x.request.supply().is_kept()
     if fate == StreamFate.UNTOUCHED and is_kept:
-        return _again(e)
+        return _again(e, Outcome.REFUSED, failure.reason)
     if fate == StreamFate.NEEDS_HTTP_1_1 and is_kept:
         if not x.request.http2.held()[].handshake:
             x.worker[].http2.note_http1(x.place.member)
         return _go_plain(e)
-    var is_silent = (
-        x.request.http2.held()[].stream.held().upstream[].is_silent()
-    )
-    if fate == StreamFate.OPEN and x.request.was_reused:
-        # That a connection ends which was there says nothing of the upstream.
-        if is_kept and x.place.is_idempotent():
-            return _again(e)
-        if not is_silent:
-            _ = x.place.report(Outcome.CANCELLED)
-    ref failure = flight[].failure.held()
-    _fail(e, outcome_of_failure(failure, is_silent), failure.reason)
+    ref stream = x.request.http2.held()[].stream.held()
+    var is_silent = stream.upstream[].is_silent()
+    var outcome = outcome_of_failure(failure, is_silent)
+    # That a connection ends which was there says nothing of the upstream.
+    var was_there = fate == StreamFate.OPEN and x.request.was_reused
+    if was_there and x._is_lost(was_sent=True).goes_anew():
+        return _again(e, outcome, failure.reason)
+    _fail(e, outcome, failure.reason, counts=is_silent or not was_there)
 
 
 def _respond(e: ArcPointer[Exchange]) raises:
@@ -902,39 +913,48 @@ def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
 
 def _start_elsewhere(e: ArcPointer[Exchange]):
     """Begins another attempt, at the upstream that was chosen for it."""
+    ref x = e[]
     _give_back(e)
-    e[]._head_time = HeadTime()
+    if x.request.http2:
+        x.request.http2.held()[].again_count = 0
+    x._head_time = HeadTime()
     _write_upstreams_host(e)
     _start(e)
 
 
-def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
+def _fail(
+    e: ArcPointer[Exchange],
+    outcome: Outcome,
+    reason: String,
+    *,
+    counts: Bool = True,
+):
     """Sends the request again if that is safe, or answers in place of the
-    upstream."""
+    upstream; the failure is the upstream's if it `counts`."""
     ref x = e[]
     if x.phase == RequestPhase.OVER:
         return
+    var is_http1 = not x.request.http2
     # What is late has been sent, if not on the connection at hand.
     var was_sent = x.request.may_have_been_sent() or (
         outcome == Outcome.HEAD_TIMEOUT
     )
     # That a connection ends which was idle says nothing of the upstream.
-    var was_stale = (
-        not x.request.http2
+    var was_idle = (
+        is_http1
         and x.request.was_reused
         and outcome == Outcome.RESET
         and not x.request.http1.has_response()
     )
-    _give_back(e)
+    # Nor does an answer of HTTP/2 to what the client alone has wished for.
+    var is_strange = is_http1 and was_sent and x.place.may_lack(x.upgrade)
     var is_kept = x.request.supply().is_kept()
-    if was_stale and is_kept and (x.place.is_idempotent() or not was_sent):
+    var goes_anew = was_idle and x._is_lost(was_sent).goes_anew()
+    _give_back(e)
+    if goes_anew:
         x._move(RequestEvent.BEGIN)
         return _connect(e, trusts_idle=False)
-    # Nor does an answer of HTTP/2 to what the client alone has wished for.
-    var is_strange = (
-        not x.request.http2 and was_sent and x.place.may_lack(x.upgrade)
-    )
-    var is_own = not was_stale and not is_strange
+    var is_own = counts and not was_idle and not is_strange
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
     var decision = x.place.goes_again(
         outcome, was_sent=was_sent, content_is_kept=is_kept

@@ -44,6 +44,9 @@ struct Outcome(Equatable, TrivialRegisterPassable):
     """The upstream's name has no address. Nothing was sent."""
     comptime DNS_TIMEOUT = Outcome(15)
     """There was no address in time. Nothing was sent."""
+    comptime REFUSED = Outcome(16)
+    """The upstream said again and again that it has not begun with the request
+    (RFC 9113 section 8.7)."""
 
     @always_inline
     def __init__(out self, code: UInt8, status: UInt16 = 0):
@@ -152,7 +155,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         return self == Self.CONTENT_FAILED or self == Self.CONTENT_TIMEOUT
 
 
-comptime OUTCOME_COUNT = 16
+comptime OUTCOME_COUNT = 17
 
 
 @fieldwise_init
@@ -253,6 +256,13 @@ def _rarer_names(code: UInt8) -> _Names:
             504,
             "dns_timeout",
             "the upstream's name had no address in time",
+        )
+    if code == Outcome.REFUSED.code:
+        return _Names(
+            "refused",
+            502,
+            "connection_terminated",
+            "the upstream has left the request untouched",
         )
     return _names_without_failure(code)
 

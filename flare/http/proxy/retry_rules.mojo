@@ -65,6 +65,8 @@ def _end_of(
         return AttemptEnd.BEGUN
     if outcome == Outcome.RESET:
         return AttemptEnd.LOST
+    if outcome == Outcome.REFUSED:
+        return AttemptEnd.UNTOUCHED
     if outcome == Outcome.BAD_RESPONSE:
         return AttemptEnd.SPOILED
     if outcome.is_timeout() and was_sent:

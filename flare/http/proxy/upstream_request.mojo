@@ -36,7 +36,7 @@ struct StreamSide(Movable):
     var stream: Optional[UpstreamStream]
     """Its part in a connection."""
     var again_count: Int
-    """How often an upstream has left it untouched."""
+    """How often it has gone to the same upstream once more."""
 
     def __init__(
         out self,

@@ -235,6 +235,8 @@ def test_each_outcome_with_all_facts() raises:
         _Ends(Outcome.TLS_FAILED, "AAAmcccm"),
         _Ends(Outcome.DNS_FAILED, "AAAmcccm"),
         _Ends(Outcome.DNS_TIMEOUT, "AAtmcccm"),
+        # RFC 9113 section 8.7: not begun with, so that acting twice cannot be.
+        _Ends(Outcome.REFUSED, "AAAAcccc"),
     ]
     var config = quiet_config()
     config.retried_statuses = [503]
