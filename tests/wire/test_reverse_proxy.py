@@ -1,6 +1,7 @@
 """ReverseProxy over HTTP/1.1: what reaches the upstream, what comes back, and
 when; RFC 9110 sections 7.6, 8.6, 10.1.1 and 15.2, RFC 9112 section 6."""
 
+import socket
 import threading
 import time
 
@@ -276,6 +277,30 @@ def test_interim_responses_have_no_framing(proxied):
         data = read_to(client.sock, b"\r\n\r\nok")
     first = data.split(b"\r\n\r\n")[0].lower()
     assert b"content-length" not in first and b"transfer-encoding" not in first
+
+
+def test_who_has_little_room_for_interim_responses_gets_the_answer(proxied):
+    """RFC 9110 section 15.2: what was said before belongs to the same answer."""
+    interim = b"HTTP/1.1 103 Early Hints\r\nLink: </%s>\r\n\r\n" % (b"a" * 60_000)
+    has_read = threading.Event()
+
+    def handle(connection) -> None:
+        connection.head()
+        connection.send(interim)
+        assert has_read.wait(10)
+        connection.send(OK)
+        connection.head()
+
+    _, server = proxied(handle)
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+        sock.settimeout(10)
+        sock.connect(("127.0.0.1", server.port))
+        sock.sendall(GET)
+        data = sock.recv(1)
+        has_read.set()
+        data += read_to(sock, b"\r\n\r\nok")
+    assert data.startswith(b"HTTP/1.1 103 ") and b"HTTP/1.1 200 OK\r\n" in data
 
 
 @pytest.mark.parametrize("status", [b"100 Continue", b"103 Early Hints"])

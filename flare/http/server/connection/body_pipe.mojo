@@ -60,6 +60,10 @@ thread, before the client has to have sent `min_body_rate`, in milliseconds.
 A client that is not connected any more, or waits on purpose, is told apart from
 a slow one within that time."""
 
+comptime NOBODY_WAITS = StaticString("nobody waits for the response any more")
+"""Why a handler's reads of content fail whose client has gone, or was answered
+otherwise."""
+
 comptime _WAIT_MS = 500
 # The worker ends every wait, but for that of a client that is too slow.
 
@@ -161,12 +165,13 @@ struct _Shared(Copyable):
 
     def finish(self, var trailers: HeaderMap, var failure: Optional[BodyError]):
         var window = self.window.lock()
-        if not window[].is_complete and not window[].failure:
-            window[].trailers = trailers^
-            window[].is_complete = not failure.__bool__()
-            window[].failure = failure^
-            if window[].failure:
-                window[].waiting = Buffer(0)
+        if window[].is_complete or window[].failure:
+            return
+        window[].trailers = trailers^
+        window[].is_complete = not failure.__bool__()
+        window[].failure = failure^
+        if window[].failure:
+            window[].waiting = Buffer(0)
         if window[].bell:
             window[].bell.held().ring()
         self.changed.notify_one()
@@ -242,8 +247,9 @@ struct _Shared(Copyable):
         pace.add(0, (monotonic_ns() - began_ns) // 1_000_000)
 
 
-struct BodyPipe(Copyable, Movable):
-    """The worker's side of a window."""
+struct BodyPipe(Movable):
+    """The worker's side of a window. When it goes, and no end was said, reads
+    fail: whatever has ended the request, nobody waits for what does not come."""
 
     var _shared: _Shared
 
@@ -254,8 +260,8 @@ struct BodyPipe(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
+        """Has reads fail, unless the content is complete or has failed."""
+        self._shared.finish(HeaderMap(), BodyError(503, String(NOBODY_WAITS)))
 
     def put(self, octets: Span[UInt8, _], *, rings: Bool = False) -> Bool:
         """Adds content; False if the window is full: the reader rings when it

@@ -9,6 +9,7 @@ from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body
 from flare.http.message.request import TlsPeer
 from flare.http.server.connection.http2_link import Http2Link
+from flare.http.server.connection.body_pipe import NOBODY_WAITS
 from flare.http.server.connection.phase import (
     CHECKS_PHASES,
     Event,
@@ -21,7 +22,6 @@ from flare.http.server.connection.phase import (
 )
 from flare.http.server.connection.request_call import (
     Intake,
-    NOBODY_WAITS,
     RequestCall,
     TurnClock,
 )

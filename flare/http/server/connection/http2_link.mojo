@@ -6,9 +6,9 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
+from flare.http.server.connection.body_pipe import NOBODY_WAITS
 from flare.http.server.connection.link_times import LinkTimes
 from flare.http.server.connection.phase import NEVER_MS
-from flare.http.server.connection.request_call import NOBODY_WAITS
 from flare.http.server.connection.sides import Shutdown
 from flare.http.server.connection.stream_task import (
     StreamPhase,

@@ -29,7 +29,11 @@ from flare.http.server.connection.request_body import (
 )
 from flare.http.server.connection.sides import Backlog, ClientSide, Ending
 from flare.http.server.connection.transport import deliver
-from flare.http.server.connection.write import await_pending, note_end
+from flare.http.server.connection.write import (
+    await_pending,
+    note_end,
+    write_pending,
+)
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job
 from flare.http.server.request_jobs import RequestJobs
@@ -74,8 +78,8 @@ def offload(
         var timeout_ms = connection.request.call.policy.timeout_ms
         connection.begin[Event.OFFLOADED](state.now_ms, timeout_ms)
         if pipe:
-            start_content(connection, box[], pipe.held(), state.now_ms)
-        return _submit(connection, token, box^, pipe^, jobs, state)
+            start_content(connection, box[], pipe.take(), state.now_ms)
+        return _submit(connection, token, box^, jobs, state)
     return _answer_busy(connection, box^, is_late, state)
 
 
@@ -101,7 +105,6 @@ def _submit(
     mut connection: Connection,
     token: UInt64,
     var box: OwnedPointer[RequestParser],
-    var pipe: Optional[BodyPipe],
     mut jobs: RequestJobs,
     mut state: WorkerState,
 ) -> NextAction:
@@ -118,14 +121,14 @@ def _submit(
     job[].box = box^
     if connection.tls:
         job[].tls = connection.tls.held()[].peer
-    if pipe:
-        job[].outlet = pipe.held().outlet(
+    job[].is_late = request.content.__bool__()
+    if job[].is_late:
+        job[].outlet = request.call.pipe.held().outlet(
             state.wake_queue.waker_for(token), jobs.threads.pace()
         )
     else:
-        swap(job[].charge, connection.request.call.charge)
-    swap(job[].memo, connection.request.call.memo)
-    job[].is_late = connection.request.content.__bool__()
+        swap(job[].charge, request.call.charge)
+    swap(job[].memo, request.call.memo)
     jobs.submit(job^, defers=defers)
     var action = NextAction.WAIT
     if connection.request.content:
@@ -172,9 +175,10 @@ def on_job_done(
     connection.request.call.job = None
     if job.charge:
         swap(connection.request.call.charge, job.charge)
-    if connection.request.pending:
-        # The client has not even taken what it was told before the answer.
-        return NextAction.CLOSE
+    if unlikely(connection.request.pending.__bool__()):
+        # What it was told before the answer, as far as it had room for it.
+        if not write_pending(connection, state) or connection.request.pending:
+            return NextAction.CLOSE
     state.params[].record.copy_from(job.params.record)
     swap(connection.request.call.memo, job.memo)
     var box = job.box.take()

@@ -82,7 +82,7 @@ def owes_continue(parser: RequestParser) -> Bool:
 def start_content(
     mut connection: Connection,
     mut parser: RequestParser,
-    pipe: BodyPipe,
+    var pipe: BodyPipe,
     now_ms: Int,
 ):
     """Begins to take content while a handler, whose turn it is first, reads it.
@@ -92,7 +92,7 @@ def start_content(
     request.content = OwnedPointer(
         StreamedContent(parser.detach_body(), is_held_back, now_ms)
     )
-    request.call.pipe = pipe.copy()
+    request.call.pipe = pipe^
     request.call.intake = Intake.HELD_BACK if is_held_back else Intake.ARRIVING
 
 

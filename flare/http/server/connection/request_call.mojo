@@ -10,9 +10,6 @@ from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
 from std.memory import ArcPointer, OwnedPointer
 
 
-comptime NOBODY_WAITS = StaticString("nobody waits for the response any more")
-"""Why a handler's reads of content fail whose client has gone, or was answered
-otherwise."""
 comptime ANSWERED = StaticString("the handler has answered")
 """Why they fail behind its own answer."""
 comptime BROKEN_OFF = StaticString("the client broke it off")

@@ -129,15 +129,15 @@ def test_full_window_pauses_until_something_is_taken() raises:
 struct _Prompt(WakeTarget):
     """Gives all of the content, or fails, before the bell has rung out."""
 
-    var pipe: BodyPipe
+    var pipe: ArcPointer[BodyPipe]
     var fails: Bool
 
     def wake(self, token: UInt64):
-        _ = self.pipe.put("all".as_bytes())
+        _ = self.pipe[].put("all".as_bytes())
         if self.fails:
-            self.pipe.fail(BodyError(400, "gone"))
+            self.pipe[].fail(BodyError(400, "gone"))
         else:
-            self.pipe.end(HeaderMap())
+            self.pipe[].end(HeaderMap())
 
 
 def test_what_nobody_reads_any_more_is_dropped() raises:
@@ -160,14 +160,14 @@ def test_what_nobody_reads_any_more_is_dropped() raises:
 
 
 def test_what_comes_while_the_bell_rings_is_not_lost() raises:
-    var pipe = BodyPipe(waits_to_be_asked=True)
-    var outlet = pipe.outlet(
+    var pipe = ArcPointer(BodyPipe(waits_to_be_asked=True))
+    var outlet = pipe[].outlet(
         StreamWaker(_Prompt(pipe.copy(), False), 7), _pace(0)
     )
     assert_equal(_read(outlet, 10), "all")
     assert_equal(_read(outlet, 10), "")
-    pipe = BodyPipe(waits_to_be_asked=True)
-    outlet = pipe.outlet(StreamWaker(_Prompt(pipe.copy(), True), 7), _pace(0))
+    pipe = ArcPointer(BodyPipe(waits_to_be_asked=True))
+    outlet = pipe[].outlet(StreamWaker(_Prompt(pipe.copy(), True), 7), _pace(0))
     with assert_raises(contains="gone"):
         _ = _read(outlet, 10)
 
@@ -188,6 +188,24 @@ def test_failure_drops_what_waits_and_is_raised_each_time() raises:
             status = error.status
         assert_equal(status, 413)
     assert_true(outlet.failure().__bool__())
+
+
+def test_reads_fail_when_the_worker_has_dropped_the_request() raises:
+    """Whatever has ended it: a reset, a source that fails, the connection."""
+    var rings = ArcPointer(_Rings())
+    for is_complete in [False, True]:
+        var pipe = BodyPipe(waits_to_be_asked=False)
+        var outlet = _outlet(pipe, rings)
+        _ = pipe.put("abc".as_bytes())
+        if is_complete:
+            pipe.end(HeaderMap())
+        deinit(pipe^)
+        if is_complete:
+            assert_equal(_read(outlet, 10), "abc")
+            assert_equal(_read(outlet, 10), "")
+        else:
+            with assert_raises(contains="nobody waits"):
+                _ = _read(outlet, 10)
 
 
 def test_what_is_complete_does_not_fail() raises:
@@ -229,7 +247,7 @@ def test_two_threads() raises:
     var rings = ArcPointer(_Rings())
     var pipe = BodyPipe(waits_to_be_asked=True)
     var outlet = _outlet(pipe, rings)
-    var thread = Thread(_Feeder(pipe.copy(), rings, COUNT))
+    var thread = Thread(_Feeder(pipe^, rings, COUNT))
     var room = List[UInt8](length=7_777, fill=0)
     var offset = 0
     while True:

@@ -113,7 +113,7 @@ def test_who_gives_up_tells_the_reader() raises:
     )
     var flag = ArcPointer(CancelFlag())
     var call = RequestCall()
-    call.pipe = pipe.copy()
+    call.pipe = pipe^
     call.job = flag.copy()
     assert_false(flag[].is_set())
     call.cancel(503, "nobody waits")
