@@ -57,9 +57,15 @@ struct OriginTable(Movable, Sized):
         for item in self._origins.values():
             times.append(item.heard_ms)
         sort(Span(times))
-        var limit_ms = times[len(times) // 2]
+        var left_count = len(times) // 2
+        var limit_ms = times[left_count]
+        for time_ms in times:
+            # Those of the last millisecond go only as far as needed.
+            left_count -= Int(time_ms < limit_ms)
         var kept = Dict[UInt64, _Origin]()
         for item in self._origins.items():
-            if item.value.heard_ms > limit_ms:
+            var is_oldest = item.value.heard_ms == limit_ms and left_count > 0
+            left_count -= Int(is_oldest)
+            if item.value.heard_ms >= limit_ms and not is_oldest:
                 kept[item.key] = item.value.copy()
         self._origins = kept^

@@ -2,7 +2,7 @@
 
 from flare.bytes.copy import list_of
 from flare.redis.core.any_command import append_command, check_name
-from flare.redis.core.command import Command, RedisArg, key_place
+from flare.redis.core.command import Command, KeyPlace, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.core.value import RedisValue, value_or_none
@@ -93,15 +93,13 @@ trait RedisCommands(Deinitable, Movable):
         check_name(name)
         ref room = self._next()
         room.begin_any(name.as_bytes(), len(arguments))
-        var place = key_place(name)
+        var place = KeyPlace(key_place(name))
         for index in range(len(arguments)):
             ref text = arguments[index].text
-            if index == place:
+            if place.is_key(index, text.as_bytes()):
                 room.key(text)
             else:
                 room.add(text)
-            if place == -2 and (text == "STREAMS" or text == "streams"):
-                place = index + 1
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
 
     def command[

@@ -110,11 +110,9 @@ struct RedisConnection(Movable):
             if not self._tls:
                 _let_wait(self._socket, config.timeout_ms)
         except error:
-            self.close()
             # Nothing that its caller wants has left.
-            var failure = error.copy()
+            var failure = self._failed(error)
             failure.was_sent = False
-            failure.server = self.name
             if (
                 failure.kind == RedisErrorKind.ANSWER_LOST
                 or failure.kind == RedisErrorKind.TIMEOUT
@@ -206,10 +204,7 @@ struct RedisConnection(Movable):
         try:
             self._exchange(command, timeout_ms)
         except error:
-            self.close()
-            var failure = error.copy()
-            failure.server = self.name
-            raise failure^
+            raise self._failed(error)
 
     def start(mut self, command: Command) raises RedisError:
         """Sends at least one command; `finish` receives the replies. Other
@@ -221,10 +216,7 @@ struct RedisConnection(Movable):
             self._parser.begin(command.count)
             self._send(command.octets.span(), self._timeout_ms)
         except error:
-            self.close()
-            var failure = error.copy()
-            failure.server = self.name
-            raise failure^
+            raise self._failed(error)
 
     def finish(mut self) raises RedisError:
         """Receives the replies of what `start` sent, within the usual time
@@ -234,10 +226,7 @@ struct RedisConnection(Movable):
                 self._receive_until(self._used_ms, self._timeout_ms)
             self._lent_len = self._parser.length()
         except error:
-            self.close()
-            var failure = error.copy()
-            failure.server = self.name
-            raise failure^
+            raise self._failed(error)
 
     @always_inline
     def first(self) -> Reply[ImmUntrackedOrigin]:
@@ -289,10 +278,7 @@ struct RedisConnection(Movable):
             self._lent_len = self._parser.length()
             return True
         except error:
-            self.close()
-            var failure = error.copy()
-            failure.server = self.name
-            raise failure^
+            raise self._failed(error)
 
     def send_only(mut self, octets: Span[UInt8, _]) raises RedisError:
         """Sends commands whose answers come as pushes. If the connection fails,
@@ -300,8 +286,15 @@ struct RedisConnection(Movable):
         try:
             self._send(octets, self._timeout_ms)
         except error:
-            self.close()
-            raise error.copy()
+            raise self._failed(error)
+
+    @no_inline
+    def _failed(mut self, error: RedisError) -> RedisError:
+        """Closes the connection, and says which server it was to."""
+        self.close()
+        var failure = error.copy()
+        failure.server = self.name
+        return failure^
 
     @always_inline
     def _drop_lent(mut self):

@@ -1,7 +1,7 @@
 """Several commands that are sent together."""
 
 from flare.redis.core.any_command import GivenKey, append_command
-from flare.redis.core.command import Command, RedisArg, key_place
+from flare.redis.core.command import Command, RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
 
@@ -56,12 +56,8 @@ struct Pipeline(Movable, Sized):
             arguments: Its arguments: texts, octets or numbers.
         """
         self.commands.begin_any(name.as_bytes(), len(arguments))
-        var place = key_place(name)
         for index in range(len(arguments)):
-            if index == place:
-                self.commands.key(arguments[index].text)
-            else:
-                self.commands.add(arguments[index].text)
+            self.commands.add(arguments[index].text)
 
     def command(
         mut self,

@@ -36,3 +36,15 @@ def test_who_is_silent_is_forgotten_first() raises:
     assert_equal(table.last(1 << 40), 3 * ORIGIN_COUNT_MAX)
     assert_false(table.note(UInt64(3 * ORIGIN_COUNT_MAX - 1), 1, 0))
     assert_equal(table.last(0), 0)
+
+
+def test_half_is_kept_of_those_heard_at_once() raises:
+    """As when a reader catches up with what others have said meanwhile."""
+    for late in [0, 1, ORIGIN_COUNT_MAX // 4, ORIGIN_COUNT_MAX - 1]:
+        var table = OriginTable()
+        for origin in range(ORIGIN_COUNT_MAX):
+            assert_true(table.note(UInt64(origin), 1, Int(origin >= late)))
+        assert_true(table.note(1 << 40, 1, 1))
+        assert_equal(len(table), ORIGIN_COUNT_MAX // 2 + 1)
+        assert_equal(table.last(0), 0)
+        assert_equal(table.last(ORIGIN_COUNT_MAX - 1), 1)

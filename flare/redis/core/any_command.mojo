@@ -1,11 +1,9 @@
 """Commands whose name and arguments are known when they are sent."""
 
 from flare.bytes.checked import *
-from flare.redis.core.command import Command, RedisArg, key_place
+from flare.redis.core.command import Command, KeyPlace, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
 
-comptime _BEHIND_STREAMS = -2
-# What `key_place` says of commands with the word STREAMS.
 comptime _SPACE = UInt8(0x20)
 
 
@@ -62,7 +60,7 @@ def _begin(
     name: StringSpan,
     argument_count: Int,
     key_index: Optional[Int],
-) raises RedisError -> Int:
+) raises RedisError -> KeyPlace:
     """Begins a command that makes sense, and tells where its key is."""
     check_name(name)
     if key_index and not -1 <= key_index.value() < argument_count:
@@ -79,28 +77,16 @@ def _begin(
             ),
         )
     room.begin_any(name.as_bytes(), argument_count)
-    return key_index.value() if key_index else key_place(name)
+    return KeyPlace(key_index.value() if key_index else key_place(name))
 
 
 def _append(
-    mut room: Command, mut place: Int, index: Int, octets: Span[UInt8, _]
+    mut room: Command, mut place: KeyPlace, index: Int, octets: Span[UInt8, _]
 ):
-    if index == place:
+    if place.is_key(index, octets):
         room.key(octets)
-        return
-    room.add(octets)
-    if place == _BEHIND_STREAMS and _is_streams(octets):
-        place = index + 1
-
-
-def _is_streams(octets: Span[UInt8, _]) -> Bool:
-    comptime word = StaticString("streams")
-    if len(octets) != word.byte_length():
-        return False
-    for index in range(len(octets)):
-        if octets.at(index) | 0x20 != word.as_bytes()[index]:
-            return False
-    return True
+    else:
+        room.add(octets)
 
 
 def check_name(name: StringSpan) raises RedisError:

@@ -1,5 +1,6 @@
 """Commands as a server reads them: arrays of texts (RESP2 and RESP3)."""
 
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from std.sys.intrinsics import likely
 
@@ -261,10 +262,33 @@ def is_read(name: Span[UInt8, _]) -> Bool:
     return word in _READS
 
 
+comptime BEHIND_STREAMS = -2
+"""What `key_place` says of commands with the word STREAMS."""
+
+
+@fieldwise_init
+struct KeyPlace(TrivialRegisterPassable):
+    """Which argument of a command is its key, asked of each in order."""
+
+    var index: Int
+    """As `key_place` counts."""
+
+    def is_key(mut self, index: Int, argument: Span[UInt8, _]) -> Bool:
+        """Tells whether it is this argument; the one behind STREAMS, in any
+        case, may be called so, too."""
+        if index == self.index:
+            return True
+        if self.index == BEHIND_STREAMS and equals_ignore_case(
+            argument, "streams".as_bytes()
+        ):
+            self.index = index + 1
+        return False
+
+
 def key_place(name: StringSpan) -> Int:
     """Tells which argument of a command, its name in any case, is its first
-    key, from 0; -1 if there is none, and -2 if the word before the keys is
-    `STREAMS`."""
+    key, from 0; -1 if there is none, and `BEHIND_STREAMS` if the word before the
+    keys is `STREAMS`."""
     comptime without = StaticString(
         " PING ECHO TIME INFO ROLE COMMAND DBSIZE FLUSHDB FLUSHALL KEYS SCAN"
         " RANDOMKEY PUBLISH SCRIPT CLUSTER CONFIG CLIENT ACL HELLO AUTH SELECT"
@@ -282,7 +306,7 @@ def key_place(name: StringSpan) -> Int:
     if name == "EVAL_RO" or name == "EVALSHA_RO" or name == "FCALL_RO":
         return 2
     if name == "XREAD" or name == "XREADGROUP":
-        return -2
+        return BEHIND_STREAMS
     if name == "OBJECT" or name == "XGROUP" or name == "XINFO":
         return 1
     if name == "BITOP":

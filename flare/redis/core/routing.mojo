@@ -2,16 +2,15 @@
 nodes in the order of the commands."""
 
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.redis.core.any_command import GivenKey
-from flare.redis.core.command import is_read, key_place
+from flare.redis.core.command import KeyPlace, is_read, key_place
 from flare.redis.core.error import OWN_ERROR_MARK, RedisError, RedisErrorKind
 from flare.redis.core.hash_slot import key_slot
 from flare.redis.core.reply import Reply, ReplyKind, ReplyNode
 
 comptime _KEPT_LEN_MAX = 1 << 20
 # Octets of replies whose memory is kept for the next pipeline.
-comptime _BEHIND_STREAMS = -2
-# What `key_place` says of commands with the word STREAMS.
 comptime _WORD_LEN_MAX = 32
 # Longer than any command.
 
@@ -50,26 +49,22 @@ def route_commands(
         var is_given = given_count < len(given) and (
             given[given_count].command == len(routed)
         )
-        var place = _key_index(name)
+        var place = KeyPlace(_key_index(name))
         if is_given:
-            place = given[given_count].index
+            place = KeyPlace(given[given_count].index)
             given_count += 1
         var has_count = not is_given and _has_count(name)
         var key = _Range(-1, -1)
-        var is_wanted = place >= 0
+        var has_keys = True
         for index in range(count - 1):
             var argument = reader.bulk(octets)
-            if place == _BEHIND_STREAMS:
-                is_wanted = is_wanted and key.start < 0
-                if is_wanted:
-                    key = argument
-                is_wanted = _upper(octets, argument) == "STREAMS"
-            elif index == place:
+            var text = octets.between(argument.start, argument.end)
+            if place.is_key(index, text):
                 key = argument
-            elif index == place - 1 and is_wanted and has_count:
-                # No keys: what follows is an argument.
-                is_wanted = not (_upper(octets, argument) == "0")
-        if key.start < 0 or (place >= 0 and not is_wanted):
+            elif has_count and index == place.index - 1:
+                # With none what follows is an argument.
+                has_keys = not same_octets(text, "0".as_bytes())
+        if key.start < 0 or not has_keys:
             raise _unroutable(name, len(routed) + 1)
         var slot = key_slot(octets.between(key.start, key.end))
         var is_repeatable = is_read(name.as_bytes())
@@ -189,8 +184,7 @@ struct GatheredReplies(Movable):
         self._nodes = []
 
     def begin(mut self, count: Int):
-        """Forgets the replies of before, and expects those to `count` commands.
-        """
+        """Forgets the replies of before, and expects those to `count` commands."""
         if self._octets.capacity() > _KEPT_LEN_MAX:
             self._octets = []
             self._came = []

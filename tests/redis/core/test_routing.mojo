@@ -52,6 +52,7 @@ def test_keys_that_are_not_the_first_argument() raises:
         ["ZUNION", "1", "foo", "x", ""],
         ["XREAD", "COUNT", "1", "streams", "foo"],
         ["XREAD", "STREAMS", "foo", "STREAMS", "0"],
+        ["XREAD", "StreamS", "foo", "0", ""],
         ["BLMPOP", "0", "1", "foo", "LEFT"],
     ]
     for row in rows:
