@@ -8,7 +8,8 @@
         ^-- any attempt that is made anew              any of them, at last --> OVER
 
 A response that begins before all of the request is sent does not end that: both go
-on, unless the server wants no more of it.
+on, unless the server wants no more of it. One that comes in place of 100 is all that
+there will be, as it is behind a request whose sending has broken off.
 """
 
 from flare.bytes.checked import *

@@ -52,9 +52,6 @@ from flare.http.server.worker_state import (
 from flare.sys.errno import EAGAIN, EINTR
 from std.sys.intrinsics import likely, unlikely
 
-# Reads of one round, so that others have their turn.
-
-
 comptime _SEND_COUNT_MAX = 4
 # Portions of `FLUSH_LEN` of content that are sent in one round.
 

@@ -49,9 +49,6 @@ from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
-# Reads of one round when the end of the stream is looked for; a client that
-# sends faster than we read would else have the worker for itself.
-
 
 @no_inline
 def on_readable(

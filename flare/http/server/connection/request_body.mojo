@@ -64,8 +64,6 @@ comptime DRAINED_LEN_MAX = 256 * 1024
 """Most content that is read and dropped behind a handler that did not read it
 to the end, so that the connection may go on, in bytes."""
 
-# Reads of one round, so that others have their turn.
-
 comptime _READ_LEN = 65_536
 
 

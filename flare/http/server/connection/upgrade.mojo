@@ -17,8 +17,6 @@ from flare.http.server.worker_state import READ_COUNT_MAX, WorkerState
 from flare.sys.errno import EAGAIN, EINTR
 from std.sys.intrinsics import likely, unlikely
 
-# Reads of one round, so that others have their turn.
-
 
 @no_inline
 def read_upgraded(
