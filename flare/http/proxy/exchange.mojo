@@ -1002,18 +1002,9 @@ struct _Content(BodySource):
             raise Error(self._failure)
         if self._exchange[].phase == RequestPhase.OVER:
             return Poll.DONE
+        var poll: Poll
         try:
-            var poll = _pull(self._exchange, out)
-            if poll != Poll.PENDING or len(out) > 0:
-                self._last_ms = coarse_monotonic_ms()
-            elif self._left_ms() <= 0:
-                self._break_off(Outcome.CONTENT_TIMEOUT)
-                raise Error(
-                    "the upstream has sent nothing for ",
-                    self._silence_ms(),
-                    " ms",
-                )
-            return poll
+            poll = _pull(self._exchange, out)
         except error:
             self._break_off(Outcome.CONTENT_FAILED)
             if len(out) == 0:
@@ -1021,6 +1012,14 @@ struct _Content(BodySource):
             # What has come goes to the client before it ends.
             self._failure = String(error)
             return Poll.READY
+        if poll != Poll.PENDING or len(out) > 0:
+            self._last_ms = coarse_monotonic_ms()
+        elif self._left_ms() <= 0:
+            self._break_off(Outcome.CONTENT_TIMEOUT)
+            raise Error(
+                "the upstream has sent nothing for ", self._silence_ms(), " ms"
+            )
+        return poll
 
     def _break_off(self, outcome: Outcome):
         self._exchange[].place.note_broken(outcome)

@@ -10,6 +10,7 @@ which is taken out was open a moment ago.
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
+from flare.http.client.batch import interest_of
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError, Phase
@@ -30,7 +31,6 @@ from flare.runtime.worker_loop import (
 )
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN
-from flare.sys.poll import POLL_WRITE, PollEntry
 from std.memory import ArcPointer, OwnedPointer
 
 
@@ -110,8 +110,6 @@ struct UpstreamLink(LoopTask, OctetStream):
     var may_have_more: Bool
     """True if the end of the stream may stand behind the octets, so that a
     short read does not mean that all was read."""
-    var request_count: Int
-    """How many requests it has carried, the present one included."""
     var opened_ms: Int
     var _loop: ArcPointer[WorkerLoop]
     var _context: ArcPointer[ConnectContext]
@@ -131,7 +129,6 @@ struct UpstreamLink(LoopTask, OctetStream):
         self.connection = None
         self.is_readable = False
         self.may_have_more = False
-        self.request_count = 0
         self.opened_ms = 0
         self._loop = loop.copy()
         self._context = context.copy()
@@ -174,7 +171,6 @@ struct UpstreamLink(LoopTask, OctetStream):
     def lend[U: LinkUser](mut self, user: ArcPointer[U]):
         """Gives the connection to a user, who gives it back with `release`."""
         self.release()
-        self.request_count += 1
         self._user = _AnyUser(
             erase_counted(user.copy()),
             _on_open[U],
@@ -355,17 +351,11 @@ def _watch_connector(link: ArcPointer[UpstreamLink]):
         if entry.number < 0:
             continue
         try:
-            link[]._loop[].watch(entry.number, link[]._token, _interest(entry))
+            link[]._loop[].watch(
+                entry.number, link[]._token, interest_of(entry)
+            )
             link[]._watched.append(entry.number)
         except:
             # Its time will say so.
             pass
     link[].set_deadline(connector.wait_ms())
-
-
-def _interest(entry: PollEntry) -> Interest:
-    if entry.wanted == POLL_WRITE:
-        return Interest.WRITE
-    if (entry.wanted & POLL_WRITE) != 0:
-        return Interest.READ | Interest.WRITE
-    return Interest.READ

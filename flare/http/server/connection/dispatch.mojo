@@ -506,7 +506,7 @@ def answer_overload(mut connection: Connection, mut state: WorkerState):
     )
 
 
-comptime _FULL = "the server holds too much unfinished content"
+comptime CONTENT_FULL = "the server holds too much unfinished content"
 
 
 @no_inline
@@ -519,7 +519,7 @@ def answer_full(
     it is the last answer."""
     var is_head = parser.head.method == Method.HEAD
     var request = _request_so_far(parser, connection, state)
-    _answer_last(connection, state, request, 503, _FULL, is_head)
+    _answer_last(connection, state, request, 503, CONTENT_FULL, is_head)
 
 
 @no_inline
@@ -527,7 +527,12 @@ def answer_content_full(mut connection: Connection, mut state: WorkerState):
     """Puts the same into the output for a request that a handler has already."""
     var request = _request_of_peer(connection, state)
     _answer_last(
-        connection, state, request, 503, _FULL, connection.request.call.is_head
+        connection,
+        state,
+        request,
+        503,
+        CONTENT_FULL,
+        connection.request.call.is_head,
     )
 
 

@@ -31,6 +31,7 @@ from flare.http.server.connection.connection import (
     StreamedContent,
 )
 from flare.http.server.connection.dispatch import (
+    CONTENT_FULL,
     answer_content_error,
     answer_content_full,
 )
@@ -133,9 +134,7 @@ def _refuse_streamed(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
-    connection.request.call.end_content(
-        503, "the server holds too much unfinished content"
-    )
+    connection.request.call.end_content(503, CONTENT_FULL)
     if connection.request.pending:
         return NextAction.CLOSE
     answer_content_full(connection, state)
