@@ -1,6 +1,11 @@
 """The functions of brotli that flare calls, and the streams that they work on."""
 
-from flare.sys.dynamic_library import DynamicLibrary, LibraryError
+from flare.sys.dynamic_library import (
+    DynamicLibrary,
+    LibraryError,
+    LibraryFunctions,
+    functions_of,
+)
 from flare.sys.platform import IS_MACOS
 from flare.sys.zlib import CodecStatus, CodecStep
 from std.sys import size_of
@@ -32,28 +37,62 @@ comptime _I_PIPPPPP = def(Int, Int32, Int, Int, Int, Int, Int) thin abi(
 ) -> Int32
 
 
-def brotli_decoder_names() -> List[String]:
-    """Lists the file names of the decoder for the platform, best first."""
-    comptime if IS_MACOS:
-        return [
-            "libbrotlidec.1.dylib",
-            "/opt/homebrew/lib/libbrotlidec.1.dylib",
-            "/usr/local/lib/libbrotlidec.1.dylib",
-        ]
-    else:
-        return ["libbrotlidec.so.1"]
+struct BrotliDecoderFunctions(LibraryFunctions):
+    comptime KEY: StaticString = "flare.sys.brotli.decoder"
+
+    var create: _P_PPP
+    var decompress: _I_PPPPPP
+    var error_code: _I_P
+    var destroy: _V_P
+
+    @staticmethod
+    def names() -> List[String]:
+        comptime if IS_MACOS:
+            return [
+                "libbrotlidec.1.dylib",
+                "/opt/homebrew/lib/libbrotlidec.1.dylib",
+                "/usr/local/lib/libbrotlidec.1.dylib",
+            ]
+        else:
+            return ["libbrotlidec.so.1"]
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        self.create = library.symbol[_P_PPP]("BrotliDecoderCreateInstance")
+        self.decompress = library.symbol[_I_PPPPPP](
+            "BrotliDecoderDecompressStream"
+        )
+        self.error_code = library.symbol[_I_P]("BrotliDecoderGetErrorCode")
+        self.destroy = library.symbol[_V_P]("BrotliDecoderDestroyInstance")
 
 
-def brotli_encoder_names() -> List[String]:
-    """Lists the file names of the encoder for the platform, best first."""
-    comptime if IS_MACOS:
-        return [
-            "libbrotlienc.1.dylib",
-            "/opt/homebrew/lib/libbrotlienc.1.dylib",
-            "/usr/local/lib/libbrotlienc.1.dylib",
-        ]
-    else:
-        return ["libbrotlienc.so.1"]
+struct BrotliEncoderFunctions(LibraryFunctions):
+    comptime KEY: StaticString = "flare.sys.brotli.encoder"
+
+    var create: _P_PPP
+    var set: _I_PIU
+    var compress: _I_PIPPPPP
+    var is_finished: _I_P
+    var destroy: _V_P
+
+    @staticmethod
+    def names() -> List[String]:
+        comptime if IS_MACOS:
+            return [
+                "libbrotlienc.1.dylib",
+                "/opt/homebrew/lib/libbrotlienc.1.dylib",
+                "/usr/local/lib/libbrotlienc.1.dylib",
+            ]
+        else:
+            return ["libbrotlienc.so.1"]
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        self.create = library.symbol[_P_PPP]("BrotliEncoderCreateInstance")
+        self.set = library.symbol[_I_PIU]("BrotliEncoderSetParameter")
+        self.compress = library.symbol[_I_PIPPPPP](
+            "BrotliEncoderCompressStream"
+        )
+        self.is_finished = library.symbol[_I_P]("BrotliEncoderIsFinished")
+        self.destroy = library.symbol[_V_P]("BrotliEncoderDestroyInstance")
 
 
 struct _Places(Movable):
@@ -93,35 +132,19 @@ struct BrotliDecoder(Movable):
 
     var _state: Int
     var _places: _Places
-    var _decompress: _I_PPPPPP
-    var _error_code: _I_P
-    var _destroy: _V_P
-    # Keeps the library, hence the three above, in the process.
-    var _library: DynamicLibrary
+    var _functions: BrotliDecoderFunctions
 
-    def __init__(
-        out self, names: List[String] = brotli_decoder_names()
-    ) raises LibraryError:
+    def __init__(out self) raises LibraryError:
         """Starts a stream. Raises if the library is missing or has no memory."""
-        self._library = DynamicLibrary(names)
+        self._functions = functions_of[BrotliDecoderFunctions]()
         self._places = _Places()
-        self._decompress = self._library.symbol[_I_PPPPPP](
-            "BrotliDecoderDecompressStream"
-        )
-        self._error_code = self._library.symbol[_I_P](
-            "BrotliDecoderGetErrorCode"
-        )
-        self._destroy = self._library.symbol[_V_P](
-            "BrotliDecoderDestroyInstance"
-        )
-        var create = self._library.symbol[_P_PPP]("BrotliDecoderCreateInstance")
-        self._state = create(0, 0, 0)
+        self._state = self._functions.create(0, 0, 0)
         if self._state == 0:
             raise LibraryError("brotli", "the decoder has no memory")
 
     def __deinit__(deinit self):
         """Gives the library its memory back."""
-        self._destroy(self._state)
+        self._functions.destroy(self._state)
 
     def step(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
@@ -129,7 +152,7 @@ struct BrotliDecoder(Movable):
         """Decompresses into room that is not empty. If it is full afterwards
         there may be more."""
         self._places.offer(input, room)
-        var result = self._decompress(
+        var result = self._functions.decompress(
             self._state,
             self._places.address(0),
             self._places.address(1),
@@ -141,7 +164,7 @@ struct BrotliDecoder(Movable):
         if result == _DECODER_SUCCESS:
             status = CodecStatus.ENDED
         elif result != _DECODER_NEEDS_INPUT and result != _DECODER_NEEDS_ROOM:
-            var code = self._error_code(self._state)
+            var code = self._functions.error_code(self._state)
             var of_memory = (
                 code <= _ERROR_ALLOC_FIRST and code >= _ERROR_ALLOC_LAST
             )
@@ -154,38 +177,23 @@ struct BrotliEncoder(Movable):
 
     var _state: Int
     var _places: _Places
-    var _compress: _I_PIPPPPP
-    var _is_finished: _I_P
-    var _destroy: _V_P
-    # Keeps the library, hence the three above, in the process.
-    var _library: DynamicLibrary
+    var _functions: BrotliEncoderFunctions
 
-    def __init__(
-        out self, quality: Int, names: List[String] = brotli_encoder_names()
-    ) raises LibraryError:
+    def __init__(out self, quality: Int) raises LibraryError:
         """Starts a stream of a quality of 0 (quickest) to 11 (smallest). Raises
         if the library is missing or has no memory."""
-        self._library = DynamicLibrary(names)
+        self._functions = functions_of[BrotliEncoderFunctions]()
         self._places = _Places()
-        self._compress = self._library.symbol[_I_PIPPPPP](
-            "BrotliEncoderCompressStream"
-        )
-        self._is_finished = self._library.symbol[_I_P](
-            "BrotliEncoderIsFinished"
-        )
-        self._destroy = self._library.symbol[_V_P](
-            "BrotliEncoderDestroyInstance"
-        )
-        var create = self._library.symbol[_P_PPP]("BrotliEncoderCreateInstance")
-        var set = self._library.symbol[_I_PIU]("BrotliEncoderSetParameter")
-        self._state = create(0, 0, 0)
+        self._state = self._functions.create(0, 0, 0)
         if self._state == 0:
             raise LibraryError("brotli", "the encoder has no memory")
-        _ = set(self._state, _PARAMETER_QUALITY, UInt32(quality))
+        _ = self._functions.set(
+            self._state, _PARAMETER_QUALITY, UInt32(quality)
+        )
 
     def __deinit__(deinit self):
         """Gives the library its memory back."""
-        self._destroy(self._state)
+        self._functions.destroy(self._state)
 
     def step(
         mut self,
@@ -197,7 +205,7 @@ struct BrotliEncoder(Movable):
         there may be more. The operation is `PROCESS`, `FLUSH` or `FINISH`; the
         latter two until the input is taken and the room is not full."""
         self._places.offer(input, room)
-        var result = self._compress(
+        var result = self._functions.compress(
             self._state,
             operation,
             self._places.address(0),
@@ -209,6 +217,6 @@ struct BrotliEncoder(Movable):
         var status = CodecStatus.GOES_ON
         if result == 0:
             status = CodecStatus.NO_MEMORY
-        elif self._is_finished(self._state) != 0:
+        elif self._functions.is_finished(self._state) != 0:
             status = CodecStatus.ENDED
         return self._places.step(status, len(input), len(room))

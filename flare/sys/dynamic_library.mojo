@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from std.ffi import RTLD, OwnedDLHandle
+from std.ffi import RTLD, OwnedDLHandle, _Global
 
 
 @fieldwise_init
@@ -60,3 +60,41 @@ struct DynamicLibrary(Movable):
             )
         var address = Int(found.held())
         return Pointer(to=address).unsafe_bitcast[F]()[]
+
+
+trait LibraryFunctions(TrivialRegisterPassable):
+    """Functions of one library, as addresses, which are good for good: a library
+    that was loaded stays in the process."""
+
+    comptime KEY: StaticString
+    """The name of the process's own."""
+
+    @staticmethod
+    def names() -> List[String]:
+        """Lists the file names for the platform, best first."""
+        ...
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        """Finds them all; raises if one is missing."""
+        ...
+
+
+def functions_of[F: LibraryFunctions]() raises LibraryError -> F:
+    """Gives the functions of a library, which are looked for once a process:
+    some are wanted for each message. Where they are missing it is tried again
+    each time, and raises."""
+    try:
+        var found = _Global[F.KEY, _look_up[F]].get_or_create_ptr()
+        if found[]:
+            return found[].value()
+    except:
+        # The runtime has no memory for a word of its own.
+        pass
+    return F(DynamicLibrary(F.names()))
+
+
+def _look_up[F: LibraryFunctions]() -> Optional[F]:
+    try:
+        return F(DynamicLibrary(F.names()))
+    except:
+        return None

@@ -1,7 +1,12 @@
 """The functions of zlib that flare calls, and the streams that they work on."""
 
 from flare.bytes.text import Text
-from flare.sys.dynamic_library import DynamicLibrary, LibraryError
+from flare.sys.dynamic_library import (
+    DynamicLibrary,
+    LibraryError,
+    LibraryFunctions,
+    functions_of,
+)
 from flare.sys.platform import IS_MACOS
 from std.memory import OwnedPointer
 from std.sys import size_of
@@ -45,8 +50,53 @@ comptime _I_PPP = def(Int, Int, Int) thin abi("C") -> Int32
 comptime _P_0 = def() thin abi("C") -> Int
 
 
-def zlib_names() -> List[String]:
-    """Lists the file names of zlib for the platform, best first."""
+struct InflateFunctions(LibraryFunctions):
+    comptime KEY: StaticString = "flare.sys.zlib.inflate"
+
+    var version: _P_0
+    var start: _I_PIPI
+    var inflate: _I_PI
+    var reset: _I_PI
+    var window: _I_PPP
+    var set_window: _I_PPI
+    var end: _I_P
+
+    @staticmethod
+    def names() -> List[String]:
+        return _names()
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        self.version = library.symbol[_P_0]("zlibVersion")
+        self.start = library.symbol[_I_PIPI]("inflateInit2_")
+        self.inflate = library.symbol[_I_PI]("inflate")
+        self.reset = library.symbol[_I_PI]("inflateReset2")
+        self.window = library.symbol[_I_PPP]("inflateGetDictionary")
+        self.set_window = library.symbol[_I_PPI]("inflateSetDictionary")
+        self.end = library.symbol[_I_P]("inflateEnd")
+
+
+struct DeflateFunctions(LibraryFunctions):
+    comptime KEY: StaticString = "flare.sys.zlib.deflate"
+
+    var version: _P_0
+    var start: _I_PIIIIIPI
+    var deflate: _I_PI
+    var reset: _I_P
+    var end: _I_P
+
+    @staticmethod
+    def names() -> List[String]:
+        return _names()
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        self.version = library.symbol[_P_0]("zlibVersion")
+        self.start = library.symbol[_I_PIIIIIPI]("deflateInit2_")
+        self.deflate = library.symbol[_I_PI]("deflate")
+        self.reset = library.symbol[_I_P]("deflateReset")
+        self.end = library.symbol[_I_P]("deflateEnd")
+
+
+def _names() -> List[String]:
     comptime if IS_MACOS:
         return ["libz.1.dylib", "/usr/lib/libz.1.dylib"]
     else:
@@ -123,33 +173,18 @@ def _step(
 struct InflateStream(Movable):
 
     var _stream: OwnedPointer[_Stream]
-    var _inflate: _I_PI
-    var _reset: _I_PI
-    var _window: _I_PPP
-    var _set_window: _I_PPI
-    var _end: _I_P
-    # Keeps the library, hence the five above, in the process.
-    var _library: DynamicLibrary
+    var _functions: InflateFunctions
 
-    def __init__(
-        out self, window_bits: Int, names: List[String] = zlib_names()
-    ) raises LibraryError:
+    def __init__(out self, window_bits: Int) raises LibraryError:
         """Starts a stream: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`; -8
         to -15 for a bare stream with a window of that power of two. Raises if
         the library is missing or has no memory."""
-        self._library = DynamicLibrary(names)
+        self._functions = functions_of[InflateFunctions]()
         self._stream = OwnedPointer(_Stream())
-        self._inflate = self._library.symbol[_I_PI]("inflate")
-        self._reset = self._library.symbol[_I_PI]("inflateReset2")
-        self._window = self._library.symbol[_I_PPP]("inflateGetDictionary")
-        self._set_window = self._library.symbol[_I_PPI]("inflateSetDictionary")
-        self._end = self._library.symbol[_I_P]("inflateEnd")
-        var version = self._library.symbol[_P_0]("zlibVersion")
-        var start = self._library.symbol[_I_PIPI]("inflateInit2_")
-        var result = start(
+        var result = self._functions.start(
             Int(self._stream.ptr()),
             Int32(window_bits),
-            version(),
+            self._functions.version(),
             Int32(size_of[_Stream]()),
         )
         if result != _OK:
@@ -162,7 +197,7 @@ struct InflateStream(Movable):
         """Gives the library its memory back."""
         # The stream has to outlive the call, which knows only its address.
         var stream = self._stream^
-        _ = self._end(Int(stream.ptr()))
+        _ = self._functions.end(Int(stream.ptr()))
         _ = stream^
 
     def step(
@@ -171,12 +206,12 @@ struct InflateStream(Movable):
         """Decompresses into room that is not empty. If it is full afterwards
         there may be more."""
         var offered = self._stream[].offer(input, room)
-        var result = self._inflate(Int(self._stream.ptr()), NO_FLUSH)
+        var result = self._functions.inflate(Int(self._stream.ptr()), NO_FLUSH)
         return _step(self._stream[], offered, result)
 
     def restart(mut self, window_bits: Int):
         """Begins another stream, with the bits as when this was made."""
-        _ = self._reset(Int(self._stream.ptr()), Int32(window_bits))
+        _ = self._functions.reset(Int(self._stream.ptr()), Int32(window_bits))
 
     def is_between_blocks(self) -> Bool:
         """Tells whether the octets so far make whole blocks."""
@@ -190,17 +225,19 @@ struct InflateStream(Movable):
         # docs/mojo-notes.md.
         var window = List[UInt8](length=_WINDOW_LEN_MAX, fill=0)
         var length = OwnedPointer(UInt32(0))
-        var result = self._window(
+        var result = self._functions.window(
             Int(self._stream.ptr()),
             Int(window.unsafe_ptr()),
             Int(length.ptr()),
         )
         if result != _OK:
             return False
-        result = self._reset(Int(self._stream.ptr()), Int32(window_bits))
+        result = self._functions.reset(
+            Int(self._stream.ptr()), Int32(window_bits)
+        )
         if result != _OK:
             return False
-        result = self._set_window(
+        result = self._functions.set_window(
             Int(self._stream.ptr()), Int(window.unsafe_ptr()), length[]
         )
         _ = window^
@@ -210,38 +247,28 @@ struct InflateStream(Movable):
 struct DeflateStream(Movable):
 
     var _stream: OwnedPointer[_Stream]
-    var _deflate: _I_PI
-    var _reset: _I_P
-    var _end: _I_P
-    # Keeps the library, hence the three above, in the process.
-    var _library: DynamicLibrary
+    var _functions: DeflateFunctions
 
     def __init__(
         out self,
         window_bits: Int,
         level: Int,
-        names: List[String] = zlib_names(),
         memory_level: Int = 8,
     ) raises LibraryError:
         """Starts a stream: `ZLIB_WRAPPED`, `RAW_DEFLATE` or `GZIP_WRAPPED`. The
         level is 0 (stored) to 9 (smallest), that of memory 1 (least memory) to
         9 (best compression). Raises if the library is missing or has no memory.
         """
-        self._library = DynamicLibrary(names)
+        self._functions = functions_of[DeflateFunctions]()
         self._stream = OwnedPointer(_Stream())
-        self._deflate = self._library.symbol[_I_PI]("deflate")
-        self._reset = self._library.symbol[_I_P]("deflateReset")
-        self._end = self._library.symbol[_I_P]("deflateEnd")
-        var version = self._library.symbol[_P_0]("zlibVersion")
-        var start = self._library.symbol[_I_PIIIIIPI]("deflateInit2_")
-        var result = start(
+        var result = self._functions.start(
             Int(self._stream.ptr()),
             Int32(level),
             _DEFLATED,
             Int32(window_bits),
             Int32(memory_level),
             _DEFAULT_STRATEGY,
-            version(),
+            self._functions.version(),
             Int32(size_of[_Stream]()),
         )
         if result != _OK:
@@ -254,7 +281,7 @@ struct DeflateStream(Movable):
         """Gives the library its memory back."""
         # The stream has to outlive the call, which knows only its address.
         var stream = self._stream^
-        _ = self._end(Int(stream.ptr()))
+        _ = self._functions.end(Int(stream.ptr()))
         _ = stream^
 
     def step(
@@ -266,12 +293,12 @@ struct DeflateStream(Movable):
         """Compresses into room that is not empty, with `NO_FLUSH`, `SYNC_FLUSH`
         or `FINISH`. If it is full afterwards there may be more."""
         var offered = self._stream[].offer(input, room)
-        var result = self._deflate(Int(self._stream.ptr()), flush)
+        var result = self._functions.deflate(Int(self._stream.ptr()), flush)
         return _step(self._stream[], offered, result)
 
     def restart(mut self):
         """Begins another stream with the same settings."""
-        _ = self._reset(Int(self._stream.ptr()))
+        _ = self._functions.reset(Int(self._stream.ptr()))
 
 
 @fieldwise_init

@@ -1,6 +1,11 @@
 """The functions of zstd that flare calls, and the streams that they work on."""
 
-from flare.sys.dynamic_library import DynamicLibrary, LibraryError
+from flare.sys.dynamic_library import (
+    DynamicLibrary,
+    LibraryError,
+    LibraryFunctions,
+    functions_of,
+)
 from flare.sys.platform import IS_MACOS
 from flare.sys.zlib import CodecStatus, CodecStep
 from std.sys import size_of
@@ -32,8 +37,51 @@ comptime _P_PPP = def(Int, Int, Int) thin abi("C") -> Int
 comptime _P_PPPI = def(Int, Int, Int, Int32) thin abi("C") -> Int
 
 
-def zstd_names() -> List[String]:
-    """Lists the file names of zstd for the platform, best first."""
+struct ZstdDecoderFunctions(LibraryFunctions):
+    comptime KEY: StaticString = "flare.sys.zstd.decoder"
+
+    var create: _P_0
+    var set: _P_PII
+    var decompress: _P_PPP
+    var is_error: _I_P
+    var error_code: _I_P
+    var free: _P_P
+
+    @staticmethod
+    def names() -> List[String]:
+        return _names()
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        self.create = library.symbol[_P_0]("ZSTD_createDCtx")
+        self.set = library.symbol[_P_PII]("ZSTD_DCtx_setParameter")
+        self.decompress = library.symbol[_P_PPP]("ZSTD_decompressStream")
+        self.is_error = library.symbol[_I_P]("ZSTD_isError")
+        self.error_code = library.symbol[_I_P]("ZSTD_getErrorCode")
+        self.free = library.symbol[_P_P]("ZSTD_freeDCtx")
+
+
+struct ZstdEncoderFunctions(LibraryFunctions):
+    comptime KEY: StaticString = "flare.sys.zstd.encoder"
+
+    var create: _P_0
+    var set: _P_PII
+    var compress: _P_PPPI
+    var is_error: _I_P
+    var free: _P_P
+
+    @staticmethod
+    def names() -> List[String]:
+        return _names()
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        self.create = library.symbol[_P_0]("ZSTD_createCCtx")
+        self.set = library.symbol[_P_PII]("ZSTD_CCtx_setParameter")
+        self.compress = library.symbol[_P_PPPI]("ZSTD_compressStream2")
+        self.is_error = library.symbol[_I_P]("ZSTD_isError")
+        self.free = library.symbol[_P_P]("ZSTD_freeCCtx")
+
+
+def _names() -> List[String]:
     comptime if IS_MACOS:
         return [
             "libzstd.1.dylib",
@@ -83,39 +131,26 @@ struct ZstdDecoder(Movable):
 
     var _state: Int
     var _places: _Places
-    var _decompress: _P_PPP
-    var _is_error: _I_P
-    var _error_code: _I_P
-    var _free: _P_P
-    # Keeps the library, hence the four above, in the process.
-    var _library: DynamicLibrary
+    var _functions: ZstdDecoderFunctions
 
-    def __init__(
-        out self, names: List[String] = zstd_names()
-    ) raises LibraryError:
+    def __init__(out self) raises LibraryError:
         """Starts a stream. Raises if the library is missing, too old or has no
         memory."""
-        self._library = DynamicLibrary(names)
+        self._functions = functions_of[ZstdDecoderFunctions]()
         self._places = _Places()
-        self._decompress = self._library.symbol[_P_PPP]("ZSTD_decompressStream")
-        self._is_error = self._library.symbol[_I_P]("ZSTD_isError")
-        self._error_code = self._library.symbol[_I_P]("ZSTD_getErrorCode")
-        self._free = self._library.symbol[_P_P]("ZSTD_freeDCtx")
-        var set = self._library.symbol[_P_PII]("ZSTD_DCtx_setParameter")
-        var create = self._library.symbol[_P_0]("ZSTD_createDCtx")
-        self._state = create()
+        self._state = self._functions.create()
         if self._state == 0:
             raise LibraryError("zstd", "the decoder has no memory")
-        var result = set(
+        var result = self._functions.set(
             self._state, _WINDOW_LOG_MAX_OF_DECODER, WINDOW_LOG_MAX
         )
-        if self._is_error(result) != 0:
-            _ = self._free(self._state)
+        if self._functions.is_error(result) != 0:
+            _ = self._functions.free(self._state)
             raise LibraryError("zstd", "the window cannot be bounded")
 
     def __deinit__(deinit self):
         """Gives the library its memory back."""
-        _ = self._free(self._state)
+        _ = self._functions.free(self._state)
 
     def step(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
@@ -123,14 +158,14 @@ struct ZstdDecoder(Movable):
         """Decompresses into room that is not empty, and says `ENDED` behind a
         frame. If the room is full afterwards there may be more."""
         self._places.offer(input, room)
-        var result = self._decompress(
+        var result = self._functions.decompress(
             self._state, self._places.room(), self._places.input()
         )
         var status = CodecStatus.GOES_ON
         if result == 0:
             status = CodecStatus.ENDED
-        elif self._is_error(result) != 0:
-            var code = self._error_code(result)
+        elif self._functions.is_error(result) != 0:
+            var code = self._functions.error_code(result)
             status = CodecStatus.CORRUPT
             if code == _ERROR_MEMORY:
                 status = CodecStatus.NO_MEMORY
@@ -146,34 +181,24 @@ struct ZstdEncoder(Movable):
 
     var _state: Int
     var _places: _Places
-    var _compress: _P_PPPI
-    var _is_error: _I_P
-    var _free: _P_P
-    # Keeps the library, hence the three above, in the process.
-    var _library: DynamicLibrary
+    var _functions: ZstdEncoderFunctions
 
-    def __init__(
-        out self, level: Int, names: List[String] = zstd_names()
-    ) raises LibraryError:
+    def __init__(out self, level: Int) raises LibraryError:
         """Starts a frame of a level of 1 (quickest) to 19 (smallest). Raises if
         the library is missing, too old or has no memory."""
-        self._library = DynamicLibrary(names)
+        self._functions = functions_of[ZstdEncoderFunctions]()
         self._places = _Places()
-        self._compress = self._library.symbol[_P_PPPI]("ZSTD_compressStream2")
-        self._is_error = self._library.symbol[_I_P]("ZSTD_isError")
-        self._free = self._library.symbol[_P_P]("ZSTD_freeCCtx")
-        var set = self._library.symbol[_P_PII]("ZSTD_CCtx_setParameter")
-        var create = self._library.symbol[_P_0]("ZSTD_createCCtx")
-        self._state = create()
+        self._state = self._functions.create()
         if self._state == 0:
             raise LibraryError("zstd", "the encoder has no memory")
-        if self._is_error(set(self._state, _LEVEL, Int32(level))) != 0:
-            _ = self._free(self._state)
+        var result = self._functions.set(self._state, _LEVEL, Int32(level))
+        if self._functions.is_error(result) != 0:
+            _ = self._functions.free(self._state)
             raise LibraryError("zstd", "the level cannot be set")
 
     def __deinit__(deinit self):
         """Gives the library its memory back."""
-        _ = self._free(self._state)
+        _ = self._functions.free(self._state)
 
     def step(
         mut self,
@@ -185,11 +210,11 @@ struct ZstdEncoder(Movable):
         there may be more. The operation is `CONTINUE`, `FLUSH` or `END`; the
         latter two until the input is taken and the room is not full."""
         self._places.offer(input, room)
-        var result = self._compress(
+        var result = self._functions.compress(
             self._state, self._places.room(), self._places.input(), operation
         )
         var status = CodecStatus.GOES_ON
-        if self._is_error(result) != 0:
+        if self._functions.is_error(result) != 0:
             status = CodecStatus.NO_MEMORY
         elif operation == END and result == 0:
             status = CodecStatus.ENDED

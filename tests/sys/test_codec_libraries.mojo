@@ -1,38 +1,63 @@
 """Compression libraries that are missing."""
 
-from flare.sys.brotli import BrotliDecoder, BrotliEncoder
-from flare.sys.dynamic_library import LibraryError
-from flare.sys.zlib import DeflateStream, GZIP_WRAPPED, InflateStream
+from flare.sys.brotli import BrotliDecoderFunctions, BrotliEncoderFunctions
+from flare.sys.dynamic_library import (
+    DynamicLibrary,
+    LibraryError,
+    LibraryFunctions,
+    functions_of,
+)
+from flare.sys.zlib import DeflateFunctions, InflateFunctions
+from flare.sys.zstd import ZstdDecoderFunctions, ZstdEncoderFunctions
 from tests.support.assertions import assert_true
 
 
-def _open(which: Int, names: List[String]) raises LibraryError:
-    if which == 0:
-        _ = InflateStream(GZIP_WRAPPED, names)
-    elif which == 1:
-        _ = DeflateStream(GZIP_WRAPPED, 6, names)
-    elif which == 2:
-        _ = BrotliDecoder(names)
-    else:
-        _ = BrotliEncoder(5, names)
+def _look_up[F: LibraryFunctions](names: List[String]) -> String:
+    """Gives what is said of libraries of these names."""
+    try:
+        _ = F(DynamicLibrary(names))
+    except error:
+        return String(error)
+    return String()
 
 
 def test_a_missing_library_is_named() raises:
-    for which in range(4):
-        var message = String()
-        try:
-            _open(which, ["libno-such-thing.so.1"])
-        except error:
-            message = String(error)
-        assert_true("libno-such-thing.so.1" in message, message)
+    var message = _look_up[InflateFunctions](["libno-such-thing.so.1"])
+    assert_true("libno-such-thing.so.1" in message, message)
 
 
 def test_another_library_lacks_the_functions() raises:
     # The C library is there on every machine, and is none of these.
-    for which in range(4):
+    var names: List[String] = ["libc.so.6", "libSystem.B.dylib"]
+    for message in [
+        _look_up[InflateFunctions](names),
+        _look_up[DeflateFunctions](names),
+        _look_up[BrotliDecoderFunctions](names),
+        _look_up[BrotliEncoderFunctions](names),
+        _look_up[ZstdDecoderFunctions](names),
+        _look_up[ZstdEncoderFunctions](names),
+    ]:
+        assert_true("it has no" in message, message)
+
+
+struct _Absent(LibraryFunctions):
+    comptime KEY: StaticString = "tests.sys.absent"
+
+    var address: def() thin abi("C") -> Int
+
+    @staticmethod
+    def names() -> List[String]:
+        return ["libabsent.so.1"]
+
+    def __init__(out self, library: DynamicLibrary) raises LibraryError:
+        self.address = library.symbol[def() thin abi("C") -> Int]("absent")
+
+
+def test_what_is_missing_is_said_each_time() raises:
+    for _ in range(2):
         var message = String()
         try:
-            _open(which, ["libc.so.6", "libSystem.B.dylib"])
+            _ = functions_of[_Absent]()
         except error:
             message = String(error)
-        assert_true("it has no" in message, message)
+        assert_true("libabsent.so.1" in message, message)

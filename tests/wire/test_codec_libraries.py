@@ -1,0 +1,68 @@
+"""Functions of compression libraries are looked for once a process, not for each
+message that has a coding."""
+
+import gzip
+import re
+import sys
+
+import pytest
+from conftest import Server
+from raw_server import Fetcher, RawServer, answering
+from test_client_hostile import sized
+from test_zstd import LONG, coding_of, frame_of
+from wire_programs import built
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the linker of glibc says what it looks for"
+)
+# "hello", by the brotli of Debian.
+BROTLI = bytes.fromhex("0b028068656c6c6f03")
+# Others are looked for when the library's own code first gets to them.
+LOOKED_UP = re.compile(r"symbol=((?:zlib|inflate|deflate|Brotli|ZSTD_)\w*);")
+CODINGS = ["gzip", "br", "zstd"]
+
+
+@pytest.fixture
+def looked_up(monkeypatch, tmp_path):
+    """Lists the functions of these libraries that a program has looked for."""
+    monkeypatch.setenv("LD_DEBUG", "symbols")
+    monkeypatch.setenv("LD_DEBUG_OUTPUT", str(tmp_path / "linker"))
+    return lambda pid: LOOKED_UP.findall((tmp_path / f"linker.{pid}").read_text())
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_response_looks_for_nothing(looked_up, coding):
+    server = Server(built("app_server"), ["1"])
+    assert coding_of(server, coding)[0] == coding
+    first = looked_up(server.process.pid)
+    assert first
+    for _ in range(3):
+        assert coding_of(server, coding)[0] == coding
+    assert looked_up(server.process.pid)[len(first) :] == []
+    server.stop()
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_reading_a_response_looks_for_nothing(looked_up, coding):
+    coded, plain = {
+        "gzip": lambda: (gzip.compress(LONG), LONG),
+        "br": lambda: (BROTLI, b"hello"),
+        "zstd": lambda: (frame_of(LONG), LONG),
+    }[coding]()
+    content = sized(coded, f"Content-Encoding: {coding}\r\n".encode())
+    server = RawServer(answering(lambda head, _: content))
+    fetcher = Fetcher(built("fetcher", "clients"))
+    fetcher.client()
+
+    def read() -> list[str]:
+        answer = fetcher.get(server.url)
+        assert answer["body"] == plain.decode(), answer
+        return looked_up(fetcher.process.pid)
+
+    first = read()
+    assert first
+    for _ in range(3):
+        last = read()
+    assert last[len(first) :] == []
+    server.close()
+    assert fetcher.close() == 0
