@@ -136,9 +136,12 @@ def ws_answers(opcode: Int, payload: Span[UInt8, _]) -> List[WsMessage]:
         try:
             if len(parts) < 4:
                 raise Error("an octet was changed")
+            var count, length = Int(parts[1]), Int(parts[3])
+            if count < 0 or length < 0:
+                raise Error("a digit has become a minus")
             var answers = List[WsMessage]()
-            for index in range(Int(parts[1])):
-                var content = content_of(Int(parts[2]) + index, Int(parts[3]))
+            for index in range(count):
+                var content = content_of(Int(parts[2]) + index, length)
                 answers.append(WsMessage(TEXT, content^))
             return answers^
         except error:
