@@ -8,8 +8,10 @@ from flare.sys.dynamic_library import (
     functions_of,
 )
 from flare.sys.platform import IS_MACOS
+from std.ffi import _Global
 from std.memory import OwnedPointer
 from std.sys import size_of
+from std.utils import BlockingScopedLock, BlockingSpinLock
 
 
 comptime ZLIB_WRAPPED = 15
@@ -35,6 +37,8 @@ comptime _DEFLATED: Int32 = 8
 comptime _DEFAULT_STRATEGY: Int32 = 0
 # The longest window, which is the longest dictionary.
 comptime _WINDOW_LEN_MAX = 32_768
+# How many streams are kept for those who compress next; 270 KiB each.
+comptime _IDLE_COUNT_MAX = 4
 # zlib counts in unsigned int.
 comptime _PIECE_LEN_MAX = 1 << 30
 
@@ -244,10 +248,82 @@ struct InflateStream(Movable):
         return result == _OK
 
 
+@fieldwise_init
+struct _DeflateSettings(Equatable, TrivialRegisterPassable):
+    var window_bits: Int
+    var level: Int
+    var memory_level: Int
+
+
+@fieldwise_init
+struct _IdleStream(Movable):
+    var settings: _DeflateSettings
+    var stream: OwnedPointer[_Stream]
+
+    def into_stream(deinit self) -> OwnedPointer[_Stream]:
+        return self.stream^
+
+
+struct _IdleStreams(Movable):
+    """Streams of the process that have ended, to be begun anew. The C library
+    gives the memory of one back to the kernel when it is freed, and faults it in
+    again for the next, which took more time than to compress a short text."""
+
+    var lock: BlockingSpinLock
+    var streams: List[_IdleStream]
+
+    def __init__(out self):
+        self.lock = BlockingSpinLock()
+        self.streams = []
+
+    def take(
+        mut self, settings: _DeflateSettings
+    ) -> Optional[OwnedPointer[_Stream]]:
+        """Takes one of these settings out, if there is one."""
+        with BlockingScopedLock(self.lock):
+            for index in range(len(self.streams)):
+                if self.streams[index].settings == settings:
+                    return self.streams.pop(index).into_stream()
+        return None
+
+    def put(mut self, var stream: _IdleStream) -> Optional[_IdleStream]:
+        """Keeps one; gives the oldest if there are too many."""
+        with BlockingScopedLock(self.lock):
+            self.streams.append(stream^)
+            if len(self.streams) > _IDLE_COUNT_MAX:
+                return self.streams.pop(0)
+        return None
+
+
+def _no_streams() -> _IdleStreams:
+    return _IdleStreams()
+
+
+comptime _IDLE = _Global["flare.sys.zlib.idle", _no_streams]
+
+
+def _take_idle(settings: _DeflateSettings) -> Optional[OwnedPointer[_Stream]]:
+    try:
+        return _IDLE.get_or_create_ptr()[].take(settings)
+    except:
+        # The runtime has no memory for a word of its own.
+        return None
+
+
+def _put_idle(var stream: _IdleStream) -> Optional[_IdleStream]:
+    """Keeps a stream for others; gives what is to be ended in its place."""
+    try:
+        var idle = _IDLE.get_or_create_ptr()
+        return idle[].put(stream^)
+    except:
+        return stream^
+
+
 struct DeflateStream(Movable):
 
     var _stream: OwnedPointer[_Stream]
     var _functions: DeflateFunctions
+    var _settings: _DeflateSettings
 
     def __init__(
         out self,
@@ -260,6 +336,12 @@ struct DeflateStream(Movable):
         9 (best compression). Raises if the library is missing or has no memory.
         """
         self._functions = functions_of[DeflateFunctions]()
+        self._settings = _DeflateSettings(window_bits, level, memory_level)
+        var idle = _take_idle(self._settings)
+        if idle:
+            self._stream = idle.take()
+            _ = self._functions.reset(Int(self._stream.ptr()))
+            return
         self._stream = OwnedPointer(_Stream())
         var result = self._functions.start(
             Int(self._stream.ptr()),
@@ -278,11 +360,13 @@ struct DeflateStream(Movable):
             )
 
     def __deinit__(deinit self):
-        """Gives the library its memory back."""
-        # The stream has to outlive the call, which knows only its address.
-        var stream = self._stream^
-        _ = self._functions.end(Int(stream.ptr()))
-        _ = stream^
+        """Keeps the stream for others, or gives the library its memory back."""
+        var idle = _put_idle(_IdleStream(self._settings, self._stream^))
+        if idle:
+            # It has to outlive the call, which knows only its address.
+            var stream = idle.take().into_stream()
+            _ = self._functions.end(Int(stream.ptr()))
+            _ = stream^
 
     def step(
         mut self,

@@ -60,6 +60,32 @@ def test_the_writings_that_others_expect() raises:
     assert_true(deflate == compress("a".as_bytes(), Format.ZLIB))
 
 
+def test_a_whole_frame_says_its_length() raises:
+    """RFC 8878 section 3.1.1.1: with Single_Segment_flag a reader needs memory
+    for the content alone, and Frame_Content_Size of two octets is less 256."""
+    var frame = compress(Span(_sample())[:300], Format.ZSTD)
+    assert_equal(hex_of(Span(frame)[:7]), "28b52ffd602c00")
+
+
+def test_a_stream_has_nothing_of_the_one_before() raises:
+    # Streams of deflate are begun anew, also those that were left in the middle.
+    var octets = _sample()
+    var expected = List[List[UInt8]]()
+    for level in [1, 9]:
+        for format in _formats():
+            expected.append(compress(octets, format, level))
+    for _ in range(3):
+        var index = 0
+        for level in [1, 9]:
+            for format in _formats():
+                var output = Buffer()
+                var left = Encoder(format, level)
+                left.receive(Span(octets)[index:], output)
+                _ = left^
+                assert_true(compress(octets, format, level) == expected[index])
+                index += 1
+
+
 def test_pieces_make_the_same_content() raises:
     var octets = _sample()
     for format in _formats():

@@ -1,9 +1,10 @@
-"""Functions of compression libraries are looked for once a process, not for each
-message that has a coding."""
+"""Functions of compression libraries are looked for once a process, and memory for
+deflate is had from the kernel once, not for each message that has a coding."""
 
 import gzip
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import Server
@@ -15,6 +16,7 @@ from wire_programs import built
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the linker of glibc says what it looks for"
 )
+RESPONSE_COUNT = 200
 # "hello", by the brotli of Debian.
 BROTLI = bytes.fromhex("0b028068656c6c6f03")
 # Others are looked for when the library's own code first gets to them.
@@ -66,3 +68,21 @@ def test_reading_a_response_looks_for_nothing(looked_up, coding):
     assert last[len(first) :] == []
     server.close()
     assert fetcher.close() == 0
+
+
+def page_faults(pid: int) -> int:
+    behind_name = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1]
+    return int(behind_name.split()[7])
+
+
+@pytest.mark.unsanitized
+def test_a_response_takes_no_memory_of_the_kernel():
+    server = Server(built("app_server"), ["1"])
+    for _ in range(10):
+        assert coding_of(server, "gzip")[0] == "gzip"
+    before = page_faults(server.process.pid)
+    for _ in range(RESPONSE_COUNT):
+        coding_of(server, "gzip")
+    # A stream of deflate has 270 KiB; a fault brings 4.
+    assert page_faults(server.process.pid) - before < RESPONSE_COUNT
+    server.stop()
