@@ -1,7 +1,13 @@
 """What comes out of a decoder is bounded, in all and for each call."""
 
 from flare.bytes.buffer import Buffer
-from flare.compress import CompressErrorKind, Decoder, Format
+from flare.compress import (
+    CompressError,
+    CompressErrorKind,
+    Decoder,
+    Format,
+    compress,
+)
 from tests.support.assertions import assert_equal, assert_true
 from tests.vectors.hex_text import octets_of
 
@@ -58,6 +64,30 @@ def test_bombs_stop_at_the_limit() raises:
     assert_equal(_bomb(two, Format.GZIP, 40, 1000), -1)
     # A stream of nothing needs no room.
     assert_equal(_bomb(_GZIP_EMPTY, Format.GZIP, 0, 1), -1)
+
+
+def test_the_limit_is_the_same_however_it_is_cut() raises:
+    # Found by fuzzing: zlib takes 31 octets or 30 for the first 10, as it is cut.
+    var text = List[UInt8]()
+    for number in range(400):
+        text.append(UInt8(97 + (number * number + number // 7) % 20))
+    var octets = compress(text, Format.ZLIB)
+    for limit in [10, 107, 399]:
+        for step in range(1, len(octets) + 1):
+            var decoder = Decoder(Format.ZLIB, limit)
+            var output = Buffer()
+            var refused = Optional[CompressError]()
+            var given = 0
+            while given < len(octets) and not refused:
+                var start = given
+                given = min(given + step, len(octets))
+                try:
+                    decoder.receive(Span(octets)[start:given], output)
+                except error:
+                    refused = error.copy()
+            assert_true(refused.value().kind == CompressErrorKind.OUTPUT_LIMIT)
+            assert_true(refused.value().offset <= given)
+            assert_true(output.span() == Span(text)[:limit])
 
 
 def test_a_bounded_call_stops_and_goes_on() raises:
