@@ -259,6 +259,14 @@ struct _DeflateSettings(Equatable, TrivialRegisterPassable):
 struct _IdleStream(Movable):
     var settings: _DeflateSettings
     var stream: OwnedPointer[_Stream]
+    var end: _I_P
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        # The stream has to outlive the call, which knows only its address.
+        var stream = self.stream^
+        _ = self.end(Int(stream.ptr()))
+        _ = stream^
 
     def into_stream(deinit self) -> OwnedPointer[_Stream]:
         return self.stream^
@@ -311,12 +319,35 @@ def _take_idle(settings: _DeflateSettings) -> Optional[OwnedPointer[_Stream]]:
 
 
 def _put_idle(var stream: _IdleStream) -> Optional[_IdleStream]:
-    """Keeps a stream for others; gives what is to be ended in its place."""
+    """Keeps a stream for others; gives what goes in its place."""
     try:
         var idle = _IDLE.get_or_create_ptr()
         return idle[].put(stream^)
     except:
         return stream^
+
+
+def _new_kept_stream(
+    functions: DeflateFunctions, settings: _DeflateSettings
+) raises LibraryError -> OwnedPointer[_Stream]:
+    """Makes a stream that may be kept to the end of the process."""
+    var stream = OwnedPointer(_Stream())
+    var result = functions.start(
+        Int(stream.ptr()),
+        Int32(settings.level),
+        _DEFLATED,
+        Int32(settings.window_bits),
+        Int32(settings.memory_level),
+        _DEFAULT_STRATEGY,
+        functions.version(),
+        Int32(size_of[_Stream]()),
+    )
+    if result != _OK:
+        raise LibraryError(
+            "zlib",
+            Text().add("deflateInit2 failed with ").add(result).end(),
+        )
+    return stream^
 
 
 struct DeflateStream(Movable):
@@ -342,31 +373,13 @@ struct DeflateStream(Movable):
             self._stream = idle.take()
             _ = self._functions.reset(Int(self._stream.ptr()))
             return
-        self._stream = OwnedPointer(_Stream())
-        var result = self._functions.start(
-            Int(self._stream.ptr()),
-            Int32(level),
-            _DEFLATED,
-            Int32(window_bits),
-            Int32(memory_level),
-            _DEFAULT_STRATEGY,
-            self._functions.version(),
-            Int32(size_of[_Stream]()),
-        )
-        if result != _OK:
-            raise LibraryError(
-                "zlib",
-                Text().add("deflateInit2 failed with ").add(result).end(),
-            )
+        self._stream = _new_kept_stream(self._functions, self._settings)
 
     def __deinit__(deinit self):
         """Keeps the stream for others, or gives the library its memory back."""
-        var idle = _put_idle(_IdleStream(self._settings, self._stream^))
-        if idle:
-            # It has to outlive the call, which knows only its address.
-            var stream = idle.take().into_stream()
-            _ = self._functions.end(Int(stream.ptr()))
-            _ = stream^
+        _ = _put_idle(
+            _IdleStream(self._settings, self._stream^, self._functions.end)
+        )
 
     def step(
         mut self,

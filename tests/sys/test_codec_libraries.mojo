@@ -1,4 +1,4 @@
-"""Compression libraries that are missing."""
+"""Compression libraries that are missing, and what their streams keep."""
 
 from flare.sys.brotli import BrotliDecoderFunctions, BrotliEncoderFunctions
 from flare.sys.dynamic_library import (
@@ -7,7 +7,14 @@ from flare.sys.dynamic_library import (
     LibraryFunctions,
     functions_of,
 )
-from flare.sys.zlib import DeflateFunctions, InflateFunctions
+from flare.sys.process import resident_len
+from flare.sys.signal import process_id
+from flare.sys.zlib import (
+    DeflateFunctions,
+    DeflateStream,
+    InflateFunctions,
+    RAW_DEFLATE,
+)
 from flare.sys.zstd import ZstdDecoderFunctions, ZstdEncoderFunctions
 from tests.support.assertions import assert_true
 
@@ -61,3 +68,19 @@ def test_what_is_missing_is_said_each_time() raises:
         except error:
             message = String(error)
         assert_true("libabsent.so.1" in message, message)
+
+
+def _use_streams(level: Int) raises LibraryError:
+    var streams = List[DeflateStream]()
+    for _ in range(100):
+        streams.append(DeflateStream(RAW_DEFLATE, level))
+
+
+def test_few_streams_of_deflate_are_kept() raises:
+    _use_streams(1)
+    var before = resident_len(process_id())
+    # Those of another level are of no use to the next, so all would stay.
+    for level in range(2, 10):
+        _use_streams(level)
+    # 800 take 80 MiB and more.
+    assert_true(resident_len(process_id()) - before < 16 << 20)
