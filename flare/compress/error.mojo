@@ -36,7 +36,8 @@ struct CompressError(Copyable, Movable, Writable):
     var format: Format
     """The stream's format."""
     var offset: Int
-    """How many octets of the stream had been taken by then."""
+    """How many octets of the stream had been taken by then. A library reads
+    somewhat ahead of what comes out, and how far hangs on the cuts."""
     var output_len_max: Int
     """The caller's limit for decompressed octets; -1 if there was none."""
     var reason: String
