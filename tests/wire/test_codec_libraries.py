@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Server
 from raw_server import Fetcher, RawServer, answering
 from test_client_hostile import sized
-from test_zstd import LONG, coding_of, frame_of
+from test_zstd import LONG, app, coding_of, frame_of  # noqa: F401
 from wire_programs import built
 
 pytestmark = pytest.mark.skipif(
@@ -33,15 +32,13 @@ def looked_up(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_a_response_looks_for_nothing(looked_up, coding):
-    server = Server(built("app_server"), ["1"])
-    assert coding_of(server, coding)[0] == coding
-    first = looked_up(server.process.pid)
+def test_a_response_looks_for_nothing(looked_up, app, coding):  # noqa: F811
+    assert coding_of(app, coding)[0] == coding
+    first = looked_up(app.process.pid)
     assert first
     for _ in range(3):
-        assert coding_of(server, coding)[0] == coding
-    assert looked_up(server.process.pid)[len(first) :] == []
-    server.stop()
+        assert coding_of(app, coding)[0] == coding
+    assert looked_up(app.process.pid)[len(first) :] == []
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -76,13 +73,11 @@ def page_faults(pid: int) -> int:
 
 
 @pytest.mark.unsanitized
-def test_a_response_takes_no_memory_of_the_kernel():
-    server = Server(built("app_server"), ["1"])
+def test_a_response_takes_no_memory_of_the_kernel(app):  # noqa: F811
     for _ in range(10):
-        assert coding_of(server, "gzip")[0] == "gzip"
-    before = page_faults(server.process.pid)
+        assert coding_of(app, "gzip")[0] == "gzip"
+    before = page_faults(app.process.pid)
     for _ in range(RESPONSE_COUNT):
-        coding_of(server, "gzip")
+        coding_of(app, "gzip")
     # A stream of deflate has 270 KiB; a fault brings 4.
-    assert page_faults(server.process.pid) - before < RESPONSE_COUNT
-    server.stop()
+    assert page_faults(app.process.pid) - before < RESPONSE_COUNT
