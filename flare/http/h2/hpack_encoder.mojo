@@ -212,14 +212,16 @@ struct HpackEncoder(Movable):
         if likely(indexing == Indexing.KEPT):
             var slot = _hash(name, value)
             var number = Int(self._slots.at(slot)) - 1
-            if unlikely(number < 0 or not self._is_entry(number, name, value)):
+            var is_found = self._is_entry(number, name, value)
+            if unlikely(not is_found):
                 # Two fields of one slot would drive each other out of it: the
                 # older entry of two slots goes.
                 var first = number
                 number = Int(self._slots.at(slot ^ 1)) - 1
                 if first > number:
                     slot ^= 1
-            if likely(number >= 0 and self._is_entry(number, name, value)):
+                is_found = self._is_entry(number, name, value)
+            if likely(is_found):
                 var index = STATIC_COUNT + self._table.insert_count - number
                 append_integer[7](out, 0x80, index)
                 return
@@ -280,19 +282,11 @@ struct HpackEncoder(Movable):
         out.unsafe_base()[unsafe_offset=start] = UInt8(len(out) - start - 1)
 
     @always_inline
-    def entry_count(self) -> Int:
-        """Counts what was ever added to the table: while that stays the same, a
-        block that was encoded without adding to it says the same again.
-
-        Returns:
-            Entries.
-        """
-        return self._table.insert_count
-
-    @always_inline
     def _is_entry(
         self, number: Int, name: Span[UInt8, _], value: Span[UInt8, _]
     ) -> Bool:
+        """Tells whether a number, -1 for none, is that of an entry that has name
+        and value."""
         if not self._table.has(number):
             return False
         var line = self._table.line(number)
