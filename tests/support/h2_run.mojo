@@ -272,7 +272,7 @@ struct ModelRun(Movable):
                 raise Error("stream ", stream.id, " and its fate differ")
             if index < 0:
                 continue
-            ref other = state.table.streams[index]
+            ref other = state.table.at(index)
             var held = 0
             for place in range(0, len(self._held), 2):
                 if self._held[place] == stream.id:

@@ -251,11 +251,11 @@ struct ServedConnection(Movable):
             return ""
         ref link = self._connection.http2.value()[]
         ref session = link.session
-        if len(link.tasks) + len(session.state.table.streams) > 0:
+        if len(link.tasks) + len(session.state.table) > 0:
             return String(
                 len(link.tasks),
                 " tasks and ",
-                len(session.state.table.streams),
+                len(session.state.table),
                 " streams are left",
             )
         if session.foreign_count != 0:

@@ -256,7 +256,7 @@ struct ConnectionState(Movable):
         if index < 0:
             if self.is_idle(id):
                 raise Http2Error(Http2Rule.IDLE_STREAM, 0)
-        elif self.table.streams.at(index).state == StreamState.IDLE:
+        elif self.table.at(index).state == StreamState.IDLE:
             raise Http2Error(Http2Rule.IDLE_STREAM, 0)
         return index
 
@@ -283,7 +283,8 @@ struct ConnectionState(Movable):
         var less = self.local.initial_window_size - DEFAULT_WINDOW_LEN
         if less >= 0:
             return
-        for ref stream in self.table.streams:
+        for index in range(len(self.table)):
+            ref stream = self.table.at(index)
             if not self.is_own(stream.id):
                 stream.receive_window += less
                 stream.receive_window_max += less
@@ -311,7 +312,7 @@ struct ConnectionState(Movable):
                 self.early_priorities.at(count) = early
                 count += 1
         self.early_priorities.shrink(count)
-        if len(self.table.streams) + count >= self.limits.stream_count_max:
+        if len(self.table) + count >= self.limits.stream_count_max:
             raise Http2Error(Http2Rule.PRIORITY_UPDATE, 0)
         self.early_priorities.append((id << 8) | priority.packed())
 

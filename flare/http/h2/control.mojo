@@ -104,7 +104,7 @@ def take_goaway(
         raise Http2Error(Http2Rule.GOAWAY_GROWS, 0)
     state.has_peer_goaway = True
     state.peer_goaway_id = last
-    for index in range(len(state.table.streams) - 1, -1, -1):
+    for index in range(len(state.table) - 1, -1, -1):
         var id = state.table.at(index).id
         if state.is_own(id) and id > last:
             state.table.drop(index)
@@ -169,7 +169,8 @@ def take_settings(
         raise Http2Error(Http2Rule.ENABLE_PUSH, 0)
     var more = state.remote.initial_window_size - window_before
     if more != 0:
-        for ref stream in state.table.streams:
+        for index in range(len(state.table)):
+            ref stream = state.table.at(index)
             stream.send_window += more
             if stream.send_window > WINDOW_LEN_MAX:
                 raise Http2Error(Http2Rule.WINDOW_OVERFLOW, 0)

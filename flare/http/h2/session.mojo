@@ -440,7 +440,7 @@ struct Http2Session(Movable):
 
     def _check_count(self, id: Int) raises Http2Error:
         """Refuses a stream that is one too many."""
-        var count = len(self.state.table.streams) + self.foreign_count
+        var count = len(self.state.table) + self.foreign_count
         if count > self.state.limits.stream_count_max:
             raise Http2Error(Http2Rule.TOO_MANY_STREAMS, id)
 
@@ -499,8 +499,8 @@ struct Http2Session(Movable):
         """
         ref state = self.state
         var count = 0
-        for ref stream in state.table.streams:
-            if state.is_own(stream.id):
+        for index in range(len(state.table)):
+            if state.is_own(state.table.at(index).id):
                 count += 1
         if count >= state.remote.max_concurrent_streams:
             return 0

@@ -4,6 +4,7 @@
 from flare.bytes.checked import *
 from flare.http.h2.priority import Priority
 from std.memory import unsafe_memmove
+from std.sys.intrinsics import unlikely
 
 
 struct StreamState(Equatable, TrivialRegisterPassable):
@@ -182,34 +183,43 @@ comptime _RESET_COUNT_MAX = 1_024
 # any of them must not end the connection.
 
 
-struct StreamTable(Movable):
+struct StreamTable(Movable, Sized):
     """The streams of a connection that are not closed, and those that were reset
     here a short while ago: what was on its way to them is no fault of the peer.
     """
 
-    var streams: List[Http2Stream]
-    """Open or half-closed ones, by their numbers."""
+    # Open or half-closed ones, by their numbers, from `_first` on: most streams
+    # end in the order in which they began, and nothing moves for those.
+    var _streams: List[Http2Stream]
+    var _first: Int
     var _resets: List[Int]
     # How much content may still come of each of them, in bytes.
     var _rooms: List[Int]
     var _next_reset: Int
 
     def __init__(out self):
-        self.streams = []
+        self._streams = []
+        self._first = 0
         self._resets = []
         self._rooms = []
         self._next_reset = 0
 
     @always_inline
+    def __len__(self) -> Int:
+        """Counts the streams that are not closed."""
+        return len(self._streams) - self._first
+
+    @always_inline
     def find(self, id: Int) -> Int:
         """Finds the index of a stream, good until one is added or dropped, or
         -1."""
-        return _find(Span(self.streams), id)
+        return _find(Span(self._streams), self._first, id)
 
     @always_inline
-    def at(ref self, index: Int) -> ref[self.streams[0]] Http2Stream:
-        """Lends the stream that `find` gave."""
-        return self.streams.at(index)
+    def at(ref self, index: Int) -> ref[self._streams[0]] Http2Stream:
+        """Lends the stream that `find` gave, or one of the first `len(self)`
+        from 0 on."""
+        return self._streams.at(self._first + index)
 
     @always_inline
     def add(mut self, stream: Http2Stream) -> Int:
@@ -217,17 +227,22 @@ struct StreamTable(Movable):
         others, which is so of all that one side begins (RFC 9113 section
         5.1.1)."""
         debug_assert(
-            len(self.streams) == 0
-            or self.streams.at(len(self.streams) - 1).id < stream.id,
+            len(self) == 0 or self.at(len(self) - 1).id < stream.id,
             "a stream begins behind one with a higher number",
         )
-        self.streams.append(stream)
-        return len(self.streams) - 1
+        if unlikely(2 * self._first > len(self._streams)):
+            _drop(self._streams, 0, self._first)
+            self._first = 0
+        self._streams.append(stream)
+        return len(self) - 1
 
     @always_inline
     def drop(mut self, index: Int):
         """Forgets a closed stream that `find` gave."""
-        _drop(self.streams, index)
+        if index == 0 and len(self) > 1:
+            self._first += 1
+        else:
+            _drop(self._streams, self._first + index, 1)
 
     def note_reset(mut self, id: Int, room: Int):
         """Remembers a stream that was reset here, and of which so much content
@@ -261,23 +276,25 @@ struct StreamTable(Movable):
 
 
 @no_inline
-def _find(streams: Span[Http2Stream, _], id: Int) -> Int:
+def _find(streams: Span[Http2Stream, _], first: Int, id: Int) -> Int:
+    """Finds the index, counted from the first, of a stream of a table."""
     # SAFETY: indices stay below the number of streams.
     var end = len(streams)
+    if end == first:
+        return -1
     # Often it is the last one.
-    if end > 0 and streams.unsafe_get(end - 1).id == id:
-        return end - 1
-    if end > 0:
-        # Numbers of one side go up by two, and often none is gone between.
-        var place = (id - streams.unsafe_get(0).id) >> 1
-        if place >= 0 and place < end and streams.unsafe_get(place).id == id:
-            return place
-    var start = 0
+    if streams.unsafe_get(end - 1).id == id:
+        return end - 1 - first
+    # Numbers of one side go up by two, and often none is gone between.
+    var start = first
+    var place = first + ((id - streams.unsafe_get(first).id) >> 1)
+    if place >= first and place < end and streams.unsafe_get(place).id == id:
+        return place - first
     while start < end:
         var middle = (start + end) // 2
         var found = streams.unsafe_get(middle).id
         if found == id:
-            return middle
+            return middle - first
         if found < id:
             start = middle + 1
         else:
@@ -286,13 +303,16 @@ def _find(streams: Span[Http2Stream, _], id: Int) -> Int:
 
 
 @no_inline
-def _drop(mut streams: List[Http2Stream], index: Int):
-    # SAFETY: the index is one of the list's, and what moves are plain values.
-    var last = len(streams) - 1
+def _drop(mut streams: List[Http2Stream], index: Int, count: Int):
+    # SAFETY: so many from the index on are the list's, and what moves are plain
+    # values.
+    var length = len(streams) - count
     var place = (
         streams.unsafe_ptr()
         .unsafe_origin_cast[MutUntrackedOrigin]()
         .unsafe_offset(index)
     )
-    unsafe_memmove(dest=place, src=place.unsafe_offset(1), count=last - index)
-    streams.shrink(last)
+    unsafe_memmove(
+        dest=place, src=place.unsafe_offset(count), count=length - index
+    )
+    streams.shrink(length)

@@ -178,7 +178,7 @@ def test_what_we_may_send() raises:
     log.session.write_data(log.out, 1, Span(content)[0:100], False)
     assert_equal(log.session.sendable_len(1), 65_435)
     _feed(log, 4, 0, 0, "000400000000")
-    assert_equal(log.session.state.table.streams[0].send_window, -100)
+    assert_equal(log.session.state.table.at(0).send_window, -100)
     assert_equal(log.session.sendable_len(1), 0)
     _feed(log, 8, 0, 1, "00000064")
     assert_equal(log.session.sendable_len(1), 0)
@@ -208,7 +208,7 @@ def test_long_field_blocks_are_cut() raises:
         log.session.fields.append_octet(0x88)
     log.session.end_block(log.out, 1, True)
     assert_equal(log.told(), " 1@1 9@1 9@1")
-    assert_equal(len(log.session.state.table.streams), 0)
+    assert_equal(len(log.session.state.table), 0)
 
 
 def test_draining() raises:

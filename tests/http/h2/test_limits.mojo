@@ -95,7 +95,7 @@ def test_a_window_that_the_peer_does_not_know_yet() raises:
     _feed(log, 1, 4, 1, _POST)
     _feed(log, 0, 0, 1, "61" * 100)
     _feed(log, 4, 1, 0, "")
-    assert_equal(log.session.state.table.streams[0].receive_window, -90)
+    assert_equal(log.session.state.table.at(0).receive_window, -90)
     log.text = ""
     _feed(log, 0, 0, 1, "61" * 5)
     assert_equal(log.text, " R1:3")

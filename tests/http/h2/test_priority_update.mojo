@@ -32,7 +32,7 @@ def _server(stream_count_max: Int) raises -> Http2Log:
 
 def _urgency(log: Http2Log, id: Int) raises -> Int:
     ref table = log.session.state.table
-    return Int(table.streams[table.find(id)].priority.urgency)
+    return Int(table.at(table.find(id)).priority.urgency)
 
 
 def test_the_field_of_the_request_counts() raises:
@@ -48,10 +48,10 @@ def test_an_open_stream() raises:
     _feed(log, 1, 4, 1, _WITH_PRIORITY)
     _feed(log, 16, 0, 0, "00000001" + "753d322c69")
     ref table = log.session.state.table
-    assert_true(table.streams[table.find(1)].priority == Priority(2, True))
+    assert_true(table.at(table.find(1)).priority == Priority(2, True))
     # What it does not name has its default again.
     _feed(log, 16, 0, 0, "80000001")
-    assert_true(table.streams[table.find(1)].priority == Priority())
+    assert_true(table.at(table.find(1)).priority == Priority())
 
 
 def test_a_stream_that_has_not_begun() raises:

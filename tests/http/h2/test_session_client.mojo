@@ -235,7 +235,7 @@ def test_a_stream_without_its_headers_is_given_up() raises:
     var second = log.open()
     log.session.state.reset(log.out, second, ErrorCode.CANCEL)
     assert_equal(log.told(), " 1@3 3@3:8")
-    assert_equal(len(log.session.state.table.streams), 0)
+    assert_equal(len(log.session.state.table), 0)
 
 
 def test_large_sections_are_not_cut_silently() raises:

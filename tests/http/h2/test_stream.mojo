@@ -134,7 +134,7 @@ def test_a_table_and_a_list() raises:
             else:
                 resets.append(step)
                 table.note_reset(step, 0)
-            assert_equal(len(table.streams), len(open))
+            assert_equal(len(table), len(open))
             for id in range(1, 2 * step + 2, 2):
                 var index = table.find(id)
                 assert_equal(index >= 0, id in open)
