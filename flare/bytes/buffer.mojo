@@ -13,6 +13,7 @@ from flare.bytes.scan import (
     scan_target,
 )
 from flare.sys.memory.pages import release_pages
+from std.builtin.globals import global_constant
 from std.memory import (
     Allocation,
     Layout,
@@ -37,6 +38,35 @@ def _copy(destination: BytePtr, source: Pointer[UInt8, _], count: Int):
     llvm_intrinsic["llvm.memcpy", NoneType](destination, source, count, False)
 
 
+comptime _ZEROS = Array[UInt8, SCAN_SLACK](fill=0)
+
+
+@always_inline
+def _nothing() -> BytePtr:
+    """Lends the slack of a buffer without capacity, for reading alone."""
+    # SAFETY: constants stay; the callers never write there.
+    return (
+        global_constant[_ZEROS]()
+        .unsafe_ptr()
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+@no_inline
+def _free(base: BytePtr, capacity: Int):
+    """Frees what a buffer of so much capacity has allocated."""
+    if capacity >= _RELEASED_LEN_MIN:
+        release_pages(Int(base), capacity)
+    # SAFETY: `base` came from `alloc` with this very layout.
+    dealloc(
+        Allocation(
+            unsafe_owned_ptr=base,
+            layout=Layout[UInt8](count=capacity + SCAN_SLACK),
+        )
+    )
+
+
 struct Buffer(Movable, Sized, Writer):
     """Owned bytes with a head, a tail and slack behind.
 
@@ -46,22 +76,26 @@ struct Buffer(Movable, Sized, Writer):
     """
 
     # SAFETY: `_base` is owned by this struct, always holds
-    # `_capacity + SCAN_SLACK` bytes, and is released once, in `__deinit__`.
+    # `_capacity + SCAN_SLACK` bytes, and is released once, in `__deinit__`; with
+    # a capacity of 0 it is `_nothing`, which nobody owns or writes to.
     var _base: BytePtr
     var _capacity: Int
     var _head: Int
     var _tail: Int
 
     def __init__(out self, capacity: Int = 0):
-        """Allocates an empty buffer.
+        """Makes an empty buffer; one without capacity allocates nothing.
 
         Args:
             capacity: Bytes of content that fit without growing.
         """
-        # SAFETY: leaked here, released in `__deinit__` with the same layout.
-        self._base = alloc(
-            Layout[UInt8](count=capacity + SCAN_SLACK)
-        ).unsafe_leak()
+        if capacity == 0:
+            self._base = _nothing()
+        else:
+            # SAFETY: leaked here, released in `__deinit__` with the same layout.
+            self._base = alloc(
+                Layout[UInt8](count=capacity + SCAN_SLACK)
+            ).unsafe_leak()
         self._capacity = capacity
         self._head = 0
         self._tail = 0
@@ -69,15 +103,8 @@ struct Buffer(Movable, Sized, Writer):
     def __deinit__(deinit self):
         """Releases the memory; what is large goes back to the system at once,
         since the allocator would keep it resident."""
-        if self._capacity >= _RELEASED_LEN_MIN:
-            release_pages(Int(self._base), self._capacity)
-        # SAFETY: `_base` came from `alloc` with this very layout.
-        dealloc(
-            Allocation(
-                unsafe_owned_ptr=self._base,
-                layout=Layout[UInt8](count=self._capacity + SCAN_SLACK),
-            )
-        )
+        if self._capacity > 0:
+            _free(self._base, self._capacity)
 
     @always_inline
     def __len__(self) -> Int:
@@ -155,8 +182,9 @@ struct Buffer(Movable, Sized, Writer):
             The content, as parsers take it; good until the buffer changes.
         """
         # SAFETY: SCAN_SLACK bytes behind the capacity belong to the buffer,
-        # whose origin the input has.
-        self._base[unsafe_offset=self._tail] = 0
+        # whose origin the input has. Without capacity there are zeros.
+        if self._capacity > 0:
+            self._base[unsafe_offset=self._tail] = 0
         return TerminatedInput[origin_of(self)](
             unsafe_base=self.unsafe_base().unsafe_origin_cast[
                 origin_of(self)

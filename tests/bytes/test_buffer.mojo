@@ -25,6 +25,31 @@ def test_append_and_consume() raises:
     assert_equal(len(buffer), 0)
 
 
+def _check_empty(mut buffer: Buffer) raises:
+    assert_equal(len(buffer), 0)
+    assert_equal(buffer.capacity(), 0)
+    assert_equal(len(buffer.spare()), 0)
+    # No scan goes beyond what is not there.
+    assert_equal(buffer.terminate().scan_class[TCHAR](0), 0)
+
+
+def test_buffers_without_capacity_are_each_their_own() raises:
+    var first = Buffer()
+    var second = Buffer(0)
+    _check_empty(first)
+    _check_empty(second)
+    first.append("one".as_bytes())
+    assert_equal(len(second), 0)
+    second.append("two".as_bytes())
+    swap(first, second)
+    assert_equal(_text(first), "two")
+    assert_equal(_text(second), "one")
+    var third = Buffer()
+    swap(third, first)
+    _check_empty(first)
+    assert_equal(_text(third), "two")
+
+
 def test_room_and_commit() raises:
     var buffer = Buffer(8)
     var room = buffer.spare()
