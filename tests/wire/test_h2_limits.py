@@ -406,6 +406,27 @@ def test_max_buffered_bodies_size(start):
         assert client.post("/", b"x" * 100_000).status == 200
 
 
+def test_content_of_one_frame_is_not_counted(start):
+    """It lies in the worker's own buffer while it is answered (decision 0015)."""
+    config = {"max_body_size": 200_000, "max_buffered_bodies_size": 265_000}
+    server = small(start, **config, **limits(stream_window_size=200_000))
+    with H2Client(server) as client:
+        client.settle()
+        holder = client.request("/", "POST", ends=False)
+        for _ in range(11):
+            client.data(holder, bytes(16_000))
+        # Buffers grow by doubling: that one takes 256,000.
+        cut = client.request("/", "POST", ends=False)
+        client.data(cut, bytes(6_000))
+        client.data(cut, bytes(6_000))
+        assert client.answer(cut).status == 503
+        whole = client.request("/", "POST", ends=False)
+        client.data(whole, bytes(12_000), True)
+        assert len(client.answer(whole).body) == 12_000
+        client.data(holder, b"", True)
+        assert len(client.answer(holder).body) == 176_000
+
+
 def test_content_for_handlers_that_read_it_is_counted(start):
     """`max_buffered_bodies_size`, as over HTTP/1.1: whoever has the content."""
     config = {"max_body_size": 250_000, "max_buffered_bodies_size": 300_000}

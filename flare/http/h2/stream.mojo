@@ -285,11 +285,16 @@ def _find(streams: Span[Http2Stream, _], first: Int, id: Int) -> Int:
     # Often it is the last one.
     if streams.unsafe_get(end - 1).id == id:
         return end - 1 - first
-    # Numbers of one side go up by two, and often none is gone between.
+    # Numbers of one side go up by two, and often none is gone between: it is
+    # there or before.
     var start = first
     var place = first + ((id - streams.unsafe_get(first).id) >> 1)
-    if place >= first and place < end and streams.unsafe_get(place).id == id:
-        return place - first
+    if place < first:
+        return -1
+    if place < end:
+        if streams.unsafe_get(place).id == id:
+            return place - first
+        end = place
     while start < end:
         var middle = (start + end) // 2
         var found = streams.unsafe_get(middle).id

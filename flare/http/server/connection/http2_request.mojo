@@ -2,7 +2,7 @@
 their head alone, or on another thread.
 """
 
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.http.h1.error import Rule
 from flare.http.h2.connection_state import Http2Event
@@ -269,9 +269,10 @@ def _answer_task(
     mut state: WorkerState,
     *,
     by_head: Bool = False,
+    content: Optional[Span[UInt8, ImmUntrackedOrigin]] = None,
 ):
     """Lets the handler answer a request that is complete, or whose content it
-    does not need."""
+    does not need, with the content that was kept, or what is lent."""
     var task = link.tasks.pop(index)
     state.params[].clear()
     lend_memo(task[].call, state)
@@ -283,6 +284,8 @@ def _answer_task(
             connection.peer, state.params_pointer(), tls=connection.tls_peer
         )
     )
+    if content:
+        request.body = content.held()
     var response: Response
     if by_head:
         var note = HeadOnly()
@@ -373,6 +376,36 @@ def on_content(
         link.session.state.owe(len(content), state.out)
         _refuse_content(connection, link, index, 413, state)
         return
+    var is_only_piece = event.ends and task.received_len == len(content)
+    if (
+        is_only_piece
+        and task.phase == StreamPhase.CLIENT
+        and not task.call.policy.blocks
+        and not _park(link, index, state)
+    ):
+        # Its handler is called now: nothing is kept.
+        link.session.state.owe(len(content), state.out)
+        # SAFETY: the loan ends with the call of the handler, and the input does
+        # not change meanwhile.
+        var lent = unsafe_lend[ImmUntrackedOrigin](
+            content.unsafe_ptr(), len(content)
+        )
+        _answer_task(connection, link, index, state, content=lent)
+        return
+    _keep_content(connection, link, event, index, content, state)
+
+
+def _keep_content(
+    mut connection: Connection,
+    mut link: Http2Link,
+    event: Http2Event,
+    index: Int,
+    content: Span[UInt8, _],
+    mut state: WorkerState,
+):
+    """Keeps content for a handler that is called later, or hands it to one that
+    reads it."""
+    ref task = link.tasks.at(index)[]
     var held_len: Int
     if task.call.pipe:
         _ = task.call.pipe.held().put(content, rings=True)
