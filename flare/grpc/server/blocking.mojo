@@ -258,6 +258,12 @@ struct Blocking[C: BlockingCall](GrpcStream):
         self._talk = _new_talk[Self.C.Request, Self.C.Reply]()
         self._changed = _new_condvar()
 
+    def __deinit__(deinit self):
+        """Tells the code that nobody waits, however the call has ended: its thread
+        is for others, too."""
+        self._talk.lock()[].is_cancelled = True
+        self._changed.notify_one()
+
     def on_message(
         mut self,
         var request: Self.C.Request,

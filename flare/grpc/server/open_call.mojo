@@ -237,7 +237,8 @@ struct OpenCall(BodySource):
         """Gives the stream what there is for it, until it has replied enough."""
         try:
             self._take_requests()
-            while not self.call.status and len(self.call.out) < _PIECE_LEN:
+            # One reply waits here for its status, however long it is.
+            while not self.call.status and not self._is_behind():
                 var before_len = len(self.call.out)
                 self._stream.on_room(self.call)
                 if len(self.call.out) == before_len:

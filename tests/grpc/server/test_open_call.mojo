@@ -148,10 +148,12 @@ struct _Late(GrpcStream):
     comptime Reply = StringValue
     var turns: Int
     var fails: Bool
+    var reply: String
 
-    def __init__(out self, fails: Bool):
+    def __init__(out self, fails: Bool, var reply: String):
         self.turns = 0
         self.fails = fails
+        self.reply = reply^
 
     def on_message(
         mut self, var request: StringValue, mut replies: Replies[StringValue]
@@ -169,19 +171,21 @@ struct _Late(GrpcStream):
             return
         self.turns += 1
         if self.turns == 3:
-            replies.send(StringValue(value="late"))
+            replies.send(StringValue(value=self.reply))
         if self.turns == 5:
             if self.fails:
                 raise GrpcStatus(GrpcCode.ABORTED, "behind the reply")
             replies.end()
 
 
-def _open_late(fails: Bool, protocol: CallProtocol) raises -> OpenCall:
+def _open_late(
+    fails: Bool, protocol: CallProtocol, var reply: String = "late"
+) raises -> OpenCall:
     var octets = Buffer()
     append_message(encode(StringValue(value="one")), octets)
     var open = OpenCall(
         GrpcCall("/t/M", SocketAddr.localhost(1), protocol=protocol),
-        AnyStream(_Late(fails)),
+        AnyStream(_Late(fails, reply^)),
         MessageReader(),
         GrpcKind.CLIENT_STREAM,
         Interceptors(),
@@ -211,6 +215,22 @@ def test_one_reply_comes_later_and_waits_for_the_status() raises:
             assert_equal(len(out), 5 + 6)
         var trailers = stream[].trailers().fields()
         assert_equal(trailers["grpc-status"], "10" if fails else "0")
+
+
+def test_one_reply_waits_for_the_status_however_long_it_is() raises:
+    for length in [0, 32 * 1024 - 7, 32 * 1024, 100_000]:
+        var open = _open_late(False, CallProtocol.GRPC, String("x") * length)
+        var turns = 0
+        while not open.has_head():
+            turns += 1
+            assert_true(turns < 10, "it goes on and on")
+            open.go_on()
+        var response = open^.respond()
+        var stream = response.body.stream()
+        var out = Buffer()
+        assert_true(stream[].fill(out) == Poll.DONE)
+        assert_true(len(out) >= 5 + length)
+        assert_equal(stream[].trailers().fields()["grpc-status"], "0")
 
 
 def _type(text: StringSpan) -> CallProtocol:

@@ -1,0 +1,79 @@
+"""Code of a stream on a thread, and how it hears that its call is over."""
+
+from flare.bytes.buffer import Buffer
+from flare.grpc.core.kind import GrpcKind
+from flare.grpc.core.message_reader import MessageReader
+from flare.grpc.core.message_writer import append_message
+from flare.grpc.core.status import GrpcStatus
+from flare.grpc.server.blocking import Blocking, BlockingCall, Conversation
+from flare.grpc.server.call import GrpcCall
+from flare.grpc.server.call_threads import CallThreads
+from flare.grpc.server.interceptor import Interceptors
+from flare.grpc.server.open_call import OpenCall
+from flare.grpc.server.stream import AnyStream
+from flare.http.message.body import Poll
+from flare.net.socket_addr import SocketAddr
+from flare.protobuf.known import StringValue
+from flare.protobuf.writer import encode
+from flare.sys.clock import monotonic_ns
+from flare.sys.poll import pause
+from std.atomic import Atomic
+from std.memory import ArcPointer
+from tests.support.assertions import assert_equal, assert_true
+
+comptime Count = ArcPointer[Atomic[Int64]]
+comptime _WAIT_NS = 10_000_000_000
+
+
+@fieldwise_init
+struct _Reading(BlockingCall):
+    """Reads to the end, and counts itself as begun, and as told to stop."""
+
+    comptime Request = StringValue
+    comptime Reply = StringValue
+    var begun: Count
+    var told: Count
+
+    def run(
+        mut self, mut conversation: Conversation[StringValue, StringValue]
+    ) raises GrpcStatus:
+        _ = self.begun[].fetch_add(1)
+        try:
+            while conversation.read():
+                pass
+        except status:
+            _ = self.told[].fetch_add(1)
+            raise status.copy()
+
+
+def _await_one(count: Count) raises:
+    var end_ns = monotonic_ns() + _WAIT_NS
+    while count[].load() == 0:
+        assert_true(monotonic_ns() < end_ns, "nobody was told")
+        pause(1)
+    assert_equal(Int(count[].load()), 1)
+
+
+def test_the_thread_hears_of_a_call_that_its_requests_have_ended() raises:
+    """Else it waits for requests for ever, and is missing for other calls."""
+    var octets = Buffer()
+    for text in ["one", "too many"]:
+        append_message(encode(StringValue(value=text)), octets)
+    var begun = Count(Atomic[Int64](0))
+    var told = Count(Atomic[Int64](0))
+    var reader = MessageReader()
+    reader.receive(octets.span())
+    var open = OpenCall(
+        GrpcCall("/t/M", SocketAddr.localhost(1)),
+        AnyStream(Blocking(_Reading(begun, told))),
+        reader^,
+        GrpcKind.SERVER_STREAM,
+        Interceptors(),
+    )
+    open.call._threads = CallThreads(1)
+    var out = Buffer()
+    assert_true(open.fill(out) == Poll.DONE)
+    assert_equal(open.trailers().fields()["grpc-status"], "12")
+    _await_one(begun)
+    _ = open^
+    _await_one(told)
