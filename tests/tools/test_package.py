@@ -90,7 +90,8 @@ def test_all_that_is_loaded_at_run_time_is_named():
         path.relative_to(ROOT).as_posix(): path.read_text()
         for path in (ROOT / "flare").rglob("*.mojo")
     }
-    loading = {name for name, text in sources.items() if "DynamicLibrary(" in text}
+    loads = re.compile(r"DynamicLibrary\(|\(LibraryFunctions\):")
+    loading = {name for name, text in sources.items() if loads.search(text)}
     # It finds what `library.mojo` beside it has loaded.
     loading -= {"flare/sys/dynamic_library.mojo", "flare/sys/openssl/key_log.mojo"}
     assert loading == set(sbom.LOADED)
