@@ -188,8 +188,7 @@ def _answer_later(
         added.enter[StreamPhase.QUEUED]()
         return
     if is_whole:
-        if not _park(link, index, state):
-            _answer_task(connection, link, index, state)
+        _answer_or_park(connection, link, index, state)
         return
     _await_content(added, state)
     if added.call.intake == Intake.HELD_BACK:
@@ -381,7 +380,7 @@ def on_content(
         is_only_piece
         and task.phase == StreamPhase.CLIENT
         and not task.call.policy.blocks
-        and not _park(link, index, state)
+        and not _has_to_park(link, index, state)
     ):
         # Its handler is called now: nothing is kept.
         link.session.state.owe(len(content), state.out)
@@ -495,31 +494,50 @@ def on_request_end(
     if task.call.policy.blocks:
         task.enter[StreamPhase.QUEUED]()
         return
-    if not _park(link, index, state):
+    _answer_or_park(connection, link, index, state)
+
+
+def _answer_or_park(
+    mut connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    mut state: WorkerState,
+):
+    """Lets the handler answer a complete request, or that wait."""
+    if _has_to_park(link, index, state):
+        _park(link, index)
+    else:
         _answer_task(connection, link, index, state)
 
 
-def _park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
-    """Lets a complete request wait if it has to; what has no content to be sent
-    does not, unless a handler elsewhere makes it all the same."""
+def _has_to_park(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
+    """Tells whether a complete request has to wait for other responses; what has
+    no content to be sent does not, unless a handler elsewhere makes it all the
+    same."""
     ref task = link.tasks.at(index)[]
     if task.is_tunnel or (task.call.is_head and task.expected_len == 0):
         return False
-    if not has_to_wait(link, task.id, state):
-        return False
-    ref parked = link.tasks.at(index)[]
-    parked.enter[StreamPhase.PARKED]()
+    return has_to_wait(link, task.id, state)
+
+
+def _park(mut link: Http2Link, index: Int):
+    """Lets a complete request wait for other responses."""
+    ref task = link.tasks.at(index)[]
+    task.enter[StreamPhase.PARKED]()
     # All of it has come.
-    parked.pace.deadline_ms = NEVER_MS
+    task.pace.deadline_ms = NEVER_MS
     link.has_parked = True
-    return True
 
 
 def offload_task(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
     """Tells whether a request may be given to a handler elsewhere now; one that
     has to wait for other responses is parked."""
-    ref task = link.tasks.at(index)[]
-    return task.call.intake != Intake.WHOLE or not _park(link, index, state)
+    if link.tasks.at(index)[].call.intake != Intake.WHOLE:
+        return True
+    if not _has_to_park(link, index, state):
+        return True
+    _park(link, index)
+    return False
 
 
 def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
