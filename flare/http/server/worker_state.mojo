@@ -25,7 +25,7 @@ from flare.http.server.connection.phase import (
 from flare.http.server.connection.send_order import SendOrder
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
-from flare.http.server.earned_time import earned_ms
+from flare.http.server.earned_time import earned_ms, prolonged_end_ms
 from flare.http.server.errors import report_crash
 from flare.http.server.response_lengths import ResponseLengths
 from flare.http.server.slow_handlers import SlowHandlers
@@ -272,6 +272,13 @@ struct WorkerState(Movable):
         ref config = self.config
         return config.body_timeout_ms + earned_ms(
             received_len, config.min_body_rate
+        )
+
+    def write_end_ms(self, end_ms: Int, earned_ms: Int) -> Int:
+        """Puts off until when a client must have taken something, by what it has
+        earned; no more than `write_timeout_ms` from now."""
+        return prolonged_end_ms(
+            end_ms, earned_ms, self.config.write_timeout_ms, self.now_ms
         )
 
     def ask_claims(mut self):

@@ -43,7 +43,6 @@ from flare.http.server.connection.transport import (
 )
 from flare.http.server.connection.wait_budget import WAIT_FACTOR
 from flare.http.server.connection.write import write_pending
-from flare.http.server.earned_time import prolonged_end_ms
 from flare.http.server.worker_state import (
     FLUSH_LEN,
     READ_COUNT_MAX,
@@ -383,14 +382,11 @@ def _prolong(
     if not connection.request.pending:
         link.times.write_end_ms = NEVER_MS
         return True
-    ref config = state.config
     ref pace = connection.request.pending.held()[].pace
     var queued_len = connection.socket.undelivered_len()
-    link.times.write_end_ms = prolonged_end_ms(
+    link.times.write_end_ms = state.write_end_ms(
         link.times.write_end_ms,
-        pace.earn_ms(queued_len, config.min_send_rate),
-        config.write_timeout_ms,
-        state.now_ms,
+        pace.earn_ms(queued_len, state.config.min_send_rate),
     )
     if link.times.write_end_ms > state.now_ms:
         return True

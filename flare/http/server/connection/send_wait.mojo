@@ -5,7 +5,7 @@ from flare.http.h2.stream import StreamTable
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import StreamPhase, StreamTask
-from flare.http.server.earned_time import earned_ms, prolonged_end_ms
+from flare.http.server.earned_time import earned_ms
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import unlikely
 
@@ -115,10 +115,6 @@ def _await_window(mut task: StreamTask, state: WorkerState):
 def earned_end_ms(end_ms: Int, sent_len: Int, state: WorkerState) -> Int:
     """Puts off until when a client must open a window, by what it has let
     through since; no more than `write_timeout_ms` from now."""
-    ref config = state.config
-    return prolonged_end_ms(
-        end_ms,
-        earned_ms(sent_len, config.min_send_rate),
-        config.write_timeout_ms,
-        state.now_ms,
+    return state.write_end_ms(
+        end_ms, earned_ms(sent_len, state.config.min_send_rate)
     )

@@ -20,7 +20,6 @@ from flare.http.server.connection.phase import (
 )
 from flare.http.server.connection.sides import Backlog, ClientSide
 from flare.http.server.connection.transport import tls_write_pending
-from flare.http.server.earned_time import prolonged_end_ms
 from flare.http.server.worker_state import WorkerState
 from flare.net.socket_addr import SocketAddr
 from flare.sys.errno import EAGAIN, EINTR
@@ -244,14 +243,11 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
     by taking octets. False if there is none; that is logged."""
     if connection.request.pending.held()[].write_end_ms > state.now_ms:
         return not _is_stalled(connection, state)
-    ref config = state.config
     ref pace = connection.request.pending.held()[].pace
     var queued_len = connection.socket.undelivered_len()
-    connection.deadline_ms = prolonged_end_ms(
+    connection.deadline_ms = state.write_end_ms(
         connection.deadline_ms,
-        pace.earn_ms(queued_len, config.min_send_rate),
-        config.write_timeout_ms,
-        state.now_ms,
+        pace.earn_ms(queued_len, state.config.min_send_rate),
     )
     if connection.deadline_ms > state.now_ms:
         connection.request.pending.held()[].write_end_ms = (
