@@ -1,7 +1,11 @@
 """Commands with typed answers, for all that speak to one server or a cluster."""
 
 from flare.bytes.copy import list_of
-from flare.redis.core.any_command import append_command, check_name
+from flare.redis.core.any_command import (
+    append_argument,
+    append_command,
+    check_name,
+)
 from flare.redis.core.command import Command, KeyPlace, RedisArg, key_place
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply, ReplyKind
@@ -95,11 +99,9 @@ trait RedisCommands(Deinitable, Movable):
         room.begin_any(name.as_bytes(), len(arguments))
         var place = KeyPlace(key_place(name))
         for index in range(len(arguments)):
-            ref text = arguments[index].text
-            if place.is_key(index, text.as_bytes()):
-                room.key(text)
-            else:
-                room.add(text)
+            append_argument(
+                room, place, index, arguments[index].text.as_bytes()
+            )
         return self._run().unsafe_lent_by[ImmOrigin(o)]()
 
     def command[

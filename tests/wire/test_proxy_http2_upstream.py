@@ -275,7 +275,7 @@ def test_an_upstream_that_refuses_for_ever(proxied_h2):
 def test_what_one_upstream_refuses_for_ever_goes_to_another(proxied_h2):
     """RFC 9113 section 8.7: it may be repeated, whatever its method is."""
     refusing = Refusing()
-    other = RawServer(serve_h2(lambda peer: answering_all(peer)))
+    other = RawServer(serve_h2(answering_all))
     _, server = proxied_h2(refusing, others=[other.url])
     for _ in range(4):
         response = ask(server, POST)

@@ -230,7 +230,7 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
             # The upstream had all that was there, and has something to take.
             self.request.progress_ms = self.loop[].now_ms
 
-    def _is_lost(self, was_sent: Bool) -> EndedAttempt:
+    def _lost_attempt(self, was_sent: Bool) -> EndedAttempt:
         """Tells what is known of the attempt at hand if its connection ends."""
         return EndedAttempt(
             AttemptEnd.LOST,
@@ -688,7 +688,7 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     var outcome = outcome_of_failure(failure, is_silent)
     # That a connection ends which was there says nothing of the upstream.
     var was_there = fate == StreamFate.OPEN and x.request.was_reused
-    if was_there and x._is_lost(was_sent=True).goes_anew():
+    if was_there and x._lost_attempt(was_sent=True).goes_anew():
         return _again(e, outcome, failure.reason)
     _fail(e, outcome, failure.reason, counts=is_silent or not was_there)
 
@@ -949,7 +949,7 @@ def _fail(
     # Nor does an answer of HTTP/2 to what the client alone has wished for.
     var is_strange = is_http1 and was_sent and x.place.may_lack(x.upgrade)
     var is_kept = x.request.supply().is_kept()
-    var goes_anew = was_idle and x._is_lost(was_sent).goes_anew()
+    var goes_anew = was_idle and x._lost_attempt(was_sent).goes_anew()
     _give_back(e)
     if goes_anew:
         x._move(RequestEvent.BEGIN)

@@ -28,7 +28,7 @@ def append_command(
     right (`BAD_ARGUMENT`); nothing is appended then."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
-        _append(room, place, index, arguments[index].as_bytes())
+        append_argument(room, place, index, arguments[index].as_bytes())
 
 
 def append_command(
@@ -40,7 +40,7 @@ def append_command(
     """Appends a command with octets."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
-        _append(room, place, index, Span(arguments[index]))
+        append_argument(room, place, index, Span(arguments[index]))
 
 
 def append_command(
@@ -52,7 +52,7 @@ def append_command(
     """Appends a command with arguments of any kind."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
-        _append(room, place, index, arguments[index].text.as_bytes())
+        append_argument(room, place, index, arguments[index].text.as_bytes())
 
 
 def _begin(
@@ -80,9 +80,11 @@ def _begin(
     return KeyPlace(key_index.value() if key_index else key_place(name))
 
 
-def _append(
+def append_argument(
     mut room: Command, mut place: KeyPlace, index: Int, octets: Span[UInt8, _]
 ):
+    """Appends the next argument of a command that has begun, as its key if it is
+    that."""
     if place.is_key(index, octets):
         room.key(octets)
     else:
