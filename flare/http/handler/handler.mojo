@@ -90,6 +90,16 @@ struct RequestPolicy(TrivialRegisterPassable):
         """
         return Self(blocks=False, needs_content=False)
 
+    @always_inline
+    def runs_elsewhere(self) -> Bool:
+        """Tells whether the worker hands the request on in place of answering it
+        at once.
+
+        Returns:
+            True if it blocks, or its content is read while it arrives.
+        """
+        return self.streams or self.blocks
+
 
 struct HeadOnly(TrivialRegisterPassable):
     """Lent as a note to handlers of a request whose content is not taken."""

@@ -73,7 +73,7 @@ from flare.http.proxy.upstream_link import (
     open_link,
     start_link,
 )
-from flare.http.proxy.upstream_request import UpstreamRequest
+from flare.http.proxy.upstream_request import UpstreamHead, UpstreamRequest
 from flare.http.proxy.upstream_stream import UpstreamStream
 from flare.http.proxy.upstreams import Pick
 from flare.runtime.event import Event
@@ -177,7 +177,7 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
         if task[].phase == RequestPhase.QUEUED:
             _arrive(task)
         elif task[].phase == RequestPhase.BOTH_WAYS:
-            _send_on(task)
+            _send_behind_head(task)
             _settle(task)
 
     @staticmethod
@@ -201,7 +201,7 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     def on_ready(user: ArcPointer[Self], event: Event):
         if user[].phase.has_head():
             if event.is_writable and user[].phase == RequestPhase.BOTH_WAYS:
-                _send_on(user)
+                _send_behind_head(user)
             if event.is_readable:
                 user[]._wake()
             return
@@ -620,7 +620,7 @@ def _receive_head(e: ArcPointer[Exchange]) raises:
         if progress == ResponseProgress.INTERIM:
             _on_interim(e)
         elif progress == ResponseProgress.HEAD_READY:
-            return _respond(e)
+            return _on_head(e)
         else:
             return
 
@@ -653,14 +653,14 @@ def _on_stream(e: ArcPointer[Exchange]):
     flight[].has_news = False
     if x.phase.has_head():
         if x.phase == RequestPhase.BOTH_WAYS:
-            _send_on(e)
+            _send_behind_head(e)
         return x._wake()
     try:
         x.worker[].pass_interim(
             flight[].interim, x.place, x.host, x._completion
         )
         if flight[].status > 0:
-            return _respond(e)
+            return _on_head(e)
     except error:
         return _fail(e, Outcome.BAD_RESPONSE, String(error))
     if flight[].failure:
@@ -693,9 +693,9 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     _fail(e, outcome, failure.reason, counts=is_silent or not was_there)
 
 
-def _respond(e: ArcPointer[Exchange]) raises:
-    """Makes the response of a head that is complete, with its content if that is
-    here, too."""
+def _on_head(e: ArcPointer[Exchange]) raises:
+    """Looks what a head that is complete leads to: a tunnel, a wait for the
+    stream's end, another attempt, or the response."""
     ref x = e[]
     var head = x.request.head()
     if head.status > STATUS_MAX:
@@ -709,8 +709,15 @@ def _respond(e: ArcPointer[Exchange]) raises:
         var flight = x.request.flight()
         if not flight[].has_ended():
             return _await_end(e, flight)
-    if _is_retried(e, head.status):
-        return
+    if not _is_retried(e, head.status):
+        _respond(e, head)
+
+
+def _respond(e: ArcPointer[Exchange], head: UpstreamHead) raises:
+    """Makes the response of a head: it changes the protocol, has no content, or
+    content that is here, or to come."""
+    ref x = e[]
+    var is_stream = x.request.http2.__bool__()
     var response = Response(500)
     swap(response, x.response)
     response.status = Status(head.status)
@@ -733,7 +740,7 @@ def _respond(e: ArcPointer[Exchange]) raises:
     var source = _Content(e, content^, has_events(response))
     response.body = Body(source^, length=head.length)
     if x.phase != RequestPhase.OVER:
-        _go_on(e)
+        _leave_rest(e)
     x._completion.take().finish(response^)
 
 
@@ -756,7 +763,7 @@ def _forward_head(e: ArcPointer[Exchange], mut out: HeaderMap) raises:
         x._forward_fields(x.request.http1.parser.held()[].fields(), out)
 
 
-def _go_on(e: ArcPointer[Exchange]):
+def _leave_rest(e: ArcPointer[Exchange]):
     """Leaves the rest of the response to the client's connection, and goes on with
     the request if the upstream may still want it."""
     ref x = e[]
@@ -769,7 +776,7 @@ def _go_on(e: ArcPointer[Exchange]):
             _join_loop(e)
             x.request.content.held().go_on(x._token)
         # What has come by now nobody tells once more.
-        _send_on(e)
+        _send_behind_head(e)
     if x.phase == RequestPhase.BOTH_WAYS:
         # What is lent goes with the request.
         x.request.http1.outgoing.copy_loan()
@@ -777,7 +784,7 @@ def _go_on(e: ArcPointer[Exchange]):
         x.worker[].give_output(x.request.end_sending())
 
 
-def _send_on(e: ArcPointer[Exchange]):
+def _send_behind_head(e: ArcPointer[Exchange]):
     """Sends what there is of the request behind the head of its response. What
     goes wrong with it is said by what follows: the client's connection or the
     response ends."""

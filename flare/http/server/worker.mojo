@@ -230,7 +230,7 @@ struct Worker(Movable):
     def _on_connection(mut self, slot: Int, event: Event):
         ref connection = self._table.at(slot)
         var action = NextAction.WAIT
-        if unlikely(connection.request.call.job.__bool__()):
+        if unlikely(connection.request.is_elsewhere()):
             self._on_offloaded(slot)
             return
         if unlikely(event.is_writable and has_to_write(connection)):

@@ -229,6 +229,12 @@ struct RequestState(Movable):
         """Tells whether nothing more is to be received for a handler."""
         return self.call.intake == Intake.WHOLE
 
+    @always_inline
+    def is_elsewhere(self) -> Bool:
+        """Tells whether a handler elsewhere has it, or somebody reads on in its
+        content while the response goes out."""
+        return self.call.job.__bool__() or self.content.__bool__()
+
     def goes_both_ways(self) -> Bool:
         """Tells whether content arrives while the response goes out."""
         return self.content.__bool__() and self.content.held()[].has_response

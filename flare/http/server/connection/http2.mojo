@@ -18,7 +18,7 @@ from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_request import (
     answer_parked,
     answer_request,
-    next_parked,
+    may_answer_parked,
     on_content,
     on_request_end,
     on_reset,
@@ -465,9 +465,7 @@ def _send(
             return NextAction.CLOSE
         if connection.request.pending:
             return NextAction.WAIT
-        if not has_more and (
-            not link.has_parked or next_parked(link, state) < 0
-        ):
+        if not has_more and not may_answer_parked(link, state):
             return NextAction.WAIT
         if state.is_turn_over():
             break

@@ -173,7 +173,6 @@ def _answer_later(
     complete_policy(policy, state)
     task[].call.policy = policy
     var length = head.content_length
-    var runs_elsewhere = policy.streams or policy.blocks
     var index = link.add(task^)
     ref added = link.tasks.at(index)[]
     if length > policy.max_body_size:
@@ -182,11 +181,11 @@ def _answer_later(
     if not is_whole and not policy.needs_content:
         _answer_task(connection, link, index, state, by_head=True)
         return
-    if runs_elsewhere:
+    if policy.runs_elsewhere():
         added.expected_len = _expected_len(policy, state)
-    if runs_elsewhere and (is_whole or policy.streams):
-        added.enter[StreamPhase.QUEUED]()
-        return
+        if is_whole or policy.streams:
+            added.enter[StreamPhase.QUEUED]()
+            return
     if is_whole:
         _answer_or_park(connection, link, index, state)
         return
@@ -540,17 +539,25 @@ def offload_task(mut link: Http2Link, index: Int, state: WorkerState) -> Bool:
     return False
 
 
-def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
+def may_answer_parked(mut link: Http2Link, state: WorkerState) -> Bool:
+    """Tells whether a request that waits for responses to leave may go on."""
+    if not link.has_parked:
+        return False
+    var index = _most_urgent_parked(link)
+    return index >= 0 and not has_to_wait(
+        link, link.tasks.at(index)[].id, state
+    )
+
+
+def _most_urgent_parked(link: Http2Link) -> Int:
     """Finds the index of the most urgent request that waits for responses to
-    leave; -1 if there is none, or it has to wait on."""
-    link.has_parked = False
+    leave; -1 if there is none."""
     var best = -1
     var best_urgency = UInt8(255)
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)[]
         if task.phase != StreamPhase.PARKED:
             continue
-        link.has_parked = True
         var slot = link.session.state.table.find(task.id)
         if slot < 0:
             continue
@@ -558,8 +565,6 @@ def next_parked(mut link: Http2Link, state: WorkerState) -> Int:
         if urgency < best_urgency:
             best = index
             best_urgency = urgency
-    if best >= 0 and has_to_wait(link, link.tasks.at(best)[].id, state):
-        return -1
     return best
 
 
@@ -569,11 +574,14 @@ def answer_parked(
 ):
     """Lets requests be answered for whose responses there is room again."""
     while len(state.out) < FLUSH_LEN and not state.is_turn_over():
-        var index = next_parked(link, state)
+        var index = _most_urgent_parked(link)
         if index < 0:
+            link.has_parked = False
+            return
+        if has_to_wait(link, link.tasks.at(index)[].id, state):
             return
         ref task = link.tasks.at(index)[]
-        if task.call.policy.blocks or task.call.policy.streams:
+        if task.call.policy.runs_elsewhere():
             task.enter[StreamPhase.QUEUED]()
         else:
             _answer_task(connection, link, index, state)

@@ -280,10 +280,7 @@ def read_requests(
                 # One with content was asked about when its head was there.
                 if not parser.head.framing.has_content():
                     ask_policy(parser, connection, state)
-                if (
-                    connection.request.call.policy.streams
-                    or connection.request.call.policy.blocks
-                ):
+                if connection.request.call.policy.runs_elsewhere():
                     return _begin_offload(connection, parser, state)
             result = answer(parser, connection, state)
         if unlikely(result == NextAction.CLOSE):

@@ -24,7 +24,6 @@ from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, owned_fields
-from flare.http.message.request import CancelFlag
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import (
     Connection,
@@ -59,7 +58,7 @@ from flare.http.server.worker_state import (
     WorkerState,
 )
 from flare.sys.errno import EAGAIN, EINTR
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import OwnedPointer
 
 comptime DRAINED_LEN_MAX = 256 * 1024
 """Most content that is read and dropped behind a handler that did not read it
@@ -301,9 +300,6 @@ def go_on_receiving(
         # All of the response has left.
         connection.request.cancel()
         return action
-    # What happens to the connection is looked at by `on_writable`, as long as
-    # there is a flag of a handler.
-    connection.request.call.job = ArcPointer(CancelFlag())
     if action == NextAction.SHUTDOWN:
         connection.ending.end(is_unread=False)
     return NextAction.YIELD
@@ -393,7 +389,6 @@ def _receive_on(
 
 def _end_both_ways(mut connection: Connection, mut state: WorkerState):
     """Ends content that has gone on until all of the response was sent."""
-    connection.request.call.job = None
     if connection.ending != Ending.OPEN or not connection.request.parser:
         connection.ending.end(is_unread=True)
         connection.request.cancel()
