@@ -41,6 +41,7 @@ from flare.http.message.trailers import Trailers
 from flare.http.proxy.http2_pool import http2_connector
 from flare.http.proxy.http2_upstream import (
     StreamUser,
+    UpstreamState,
     open_upstream,
     settle,
     take_plain,
@@ -385,13 +386,13 @@ def _join(e: ArcPointer[Exchange]):
 def _on_connection(e: ArcPointer[Exchange]):
     ref x = e[]
     ref upstream = x.request.http2.held()[].stream.held().upstream[]
-    if upstream.failure:
+    if upstream.state == UpstreamState.REFUSED:
         var error = upstream.failure.held().copy()
-        return _fail(e, outcome_of_refusal(error), reason_of_refusal(error))
-    if upstream.speaks_http1:
+        _fail(e, outcome_of_refusal(error), reason_of_refusal(error))
+    elif upstream.state == UpstreamState.HTTP1:
         x.worker[].http2.note_http1(x.place.member)
-        return _go_plain(e)
-    if upstream.http2:
+        _go_plain(e)
+    elif upstream.state == UpstreamState.HTTP2:
         x.place.note_connected()
         _open(e)
 

@@ -62,16 +62,34 @@ struct _AnyUser(TrivialRegisterPassable):
     var drop: def(Erased) thin -> None
 
 
+@fieldwise_init
+struct UpstreamState(Equatable, TrivialRegisterPassable):
+    """What has become of a connection that was to speak HTTP/2."""
+
+    var _number: UInt8
+
+    comptime OPENING = UpstreamState(0)
+    """Nothing yet."""
+    comptime HTTP2 = UpstreamState(1)
+    """It is open."""
+    comptime HTTP1 = UpstreamState(2)
+    """The upstream speaks HTTP/1.1."""
+    comptime REFUSED = UpstreamState(3)
+    """There is no connection; `failure` tells why."""
+    comptime CLOSED = UpstreamState(4)
+    """It was open."""
+
+
 struct Http2Upstream(LinkUser):
     """A connection to an upstream, and who has a part in it."""
 
     var _padding: Padding[200]
+    var state: UpstreamState
     var http2: Optional[OwnedPointer[Http2Link]]
     """What is spoken on it; nothing before it is open and after it is closed."""
     var failure: Optional[ClientError]
     var plain: Optional[ArcPointer[UpstreamLink]]
     """The connection if the upstream speaks HTTP/1.1, until somebody takes it."""
-    var speaks_http1: Bool
     var request_count: Int
     # Where the loop knows it by; the octets are those of `http2`.
     var _link: Optional[ArcPointer[UpstreamLink]]
@@ -96,10 +114,10 @@ struct Http2Upstream(LinkUser):
         `keep_idle_ms` without requests, gets new ones for `age_max_ms` (0 for
         no bound), and lets `expected_streams_max` wait for it to open."""
         self._padding = {}
+        self.state = UpstreamState.OPENING
         self.http2 = None
         self.failure = None
         self.plain = None
-        self.speaks_http1 = False
         self.request_count = 0
         self._link = None
         self._config = config.copy()
@@ -121,7 +139,7 @@ struct Http2Upstream(LinkUser):
 
     def is_opening(self) -> Bool:
         """Tells whether it is not known yet what becomes of it."""
-        return self._link.__bool__() and not self.http2
+        return self.state == UpstreamState.OPENING
 
     def is_silent(self) -> Bool:
         """Tells whether it is over since PING was not answered."""
@@ -206,9 +224,10 @@ struct Http2Upstream(LinkUser):
             )
             # More records may be there than one read gives.
             self.http2.held()[].reads_to_end = is_tls
+            self.state = UpstreamState.HTTP2
             self._count_users()
         else:
-            self.speaks_http1 = True
+            self.state = UpstreamState.HTTP1
             self.plain = link^
             self._link = None
         _tell_all(user)
@@ -219,6 +238,7 @@ struct Http2Upstream(LinkUser):
 
     @staticmethod
     def on_refused(user: ArcPointer[Self], error: ClientError):
+        user[].state = UpstreamState.REFUSED
         user[].failure = error.copy()
         user[]._link = None
         _tell_all(user)
@@ -296,6 +316,7 @@ def take_plain(
 
 def close_upstream(upstream: ArcPointer[Http2Upstream]):
     """Closes a connection that nobody has a part in, saying goodbye."""
+    upstream[].state = UpstreamState.CLOSED
     var http2 = Optional[OwnedPointer[Http2Link]](None)
     swap(http2, upstream[].http2)
     _ = http2^

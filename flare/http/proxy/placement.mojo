@@ -34,6 +34,20 @@ from flare.tls.error import (
 from std.memory import ArcPointer
 
 
+@fieldwise_init
+struct PlaceState(Equatable, TrivialRegisterPassable):
+    """Where a request is."""
+
+    var _number: UInt8
+
+    comptime NOWHERE = PlaceState(0)
+    """At no upstream: none was chosen yet, or the last attempt has ended."""
+    comptime WAITING = PlaceState(1)
+    """In the line of a worker, until an upstream has room."""
+    comptime THERE = PlaceState(2)
+    """At an upstream, which has to be told how the attempt ends."""
+
+
 struct Placement(Movable):
     """An upstream that is chosen for a request, and told of how it ends."""
 
@@ -50,10 +64,9 @@ struct Placement(Movable):
     var _upstreams: Upstreams
     # Those that have failed the request, the present one included.
     var _tried: UInt64
-    # True as long as the upstream has to be told how the attempt ends.
-    var _is_owed: Bool
+    var _state: PlaceState
     var _refusal: Outcome
-    # Where it waits for an upstream; -1 if it does not.
+    # Where it waits for an upstream, and as whom.
     var _line: Int
     var _token: UInt64
     # When the attempt has begun.
@@ -71,17 +84,17 @@ struct Placement(Movable):
         self._shared = shared.copy()
         self._upstreams = shared[].upstreams
         self._tried = 0
-        self._is_owed = False
+        self._state = PlaceState.NOWHERE
         self._refusal = Outcome.ANSWERED
-        self._line = -1
+        self._line = 0
         self._token = 0
         self._began_ns = 0
 
     def __deinit__(deinit self):
         """Tells the upstream of a request that nobody has waited for."""
-        if self._line >= 0:
+        if self._state == PlaceState.WAITING:
             self._upstreams.stop_waiting(self._line, self._token)
-        if self._is_owed:
+        elif self._state == PlaceState.THERE:
             self._upstreams.finish(self.member, Outcome.CANCELLED, 0)
 
     def choose(mut self) -> Bool:
@@ -100,6 +113,7 @@ struct Placement(Movable):
         `stop_waiting` ends it."""
         if not self._upstreams.wait(Waiter(line, token, self.key)):
             return False
+        self._state = PlaceState.WAITING
         self._line = line
         self._token = token
         return True
@@ -107,7 +121,6 @@ struct Placement(Movable):
     def arrive(mut self, var pick: Pick) -> Bool:
         """Ends the wait with what was given to it; False if the request goes
         nowhere, and `no_upstream` answers."""
-        self._line = -1
         return self._take(pick^)
 
     def end_wait(mut self) -> Bool:
@@ -117,18 +130,19 @@ struct Placement(Movable):
 
     def stop_waiting(mut self):
         """Ends the wait, if there is one."""
-        if self._line >= 0:
+        if self._state == PlaceState.WAITING:
             self._upstreams.stop_waiting(self._line, self._token)
-            self._line = -1
+            self._state = PlaceState.NOWHERE
 
     def _take(mut self, var pick: Pick) -> Bool:
         if not pick.choice.is_member():
+            self._state = PlaceState.NOWHERE
             self._refusal = pick.choice.refusal
             return False
         self.member = pick.choice.member
         self.upstream = pick.upstream.copy()
         self._tried |= self.member.bit()
-        self._is_owed = True
+        self._state = PlaceState.THERE
         self._began_ns = monotonic_ns()
         ref facts = self.facts[]
         facts.upstream = self.upstream.held()[].name
@@ -178,9 +192,9 @@ struct Placement(Movable):
     def report(mut self, outcome: Outcome) -> Bool:
         """Tells the upstream how the attempt has ended; only the first time
         counts, and is True."""
-        if not self._is_owed:
+        if self._state != PlaceState.THERE:
             return False
-        self._is_owed = False
+        self._state = PlaceState.NOWHERE
         self._upstreams.finish(self.member, outcome, self._elapsed_us())
         return True
 
