@@ -1,5 +1,6 @@
 """Limits on how many requests come from one key, by token buckets."""
 
+from flare.bytes.ranges import range_problem
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.middleware.rate_store import (
@@ -238,10 +239,9 @@ struct TokenBuckets(Movable, Sized):
             raise Error(
                 "rate limit: 'rate' is ", rate, "; allowed is 0.000001 to 1e6"
             )
-        if burst < 1 or burst > 1_000_000:
-            raise Error(
-                "rate limit: 'burst' is ", burst, "; allowed is 1 to 1000000"
-            )
+        var problem = range_problem("burst", burst, 1, 1_000_000)
+        if problem.byte_length() > 0:
+            raise Error("rate limit: ", problem)
         if key_count_max < 2:
             raise Error(
                 "rate limit: 'key_count_max' is ",

@@ -1,5 +1,6 @@
 """How long requests take (Server-Timing), and how long they may."""
 
+from flare.bytes.ranges import range_problem
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import (
@@ -146,12 +147,9 @@ struct Timeout[H: Handler](Layer):
         Raises:
             Error: If the time is out of range.
         """
-        if timeout_ms < 1 or timeout_ms > 86_400_000:
-            raise Error(
-                "Timeout: timeout_ms is ",
-                timeout_ms,
-                "; allowed are 1 to 86400000",
-            )
+        var problem = range_problem("timeout_ms", timeout_ms, 1, 86_400_000)
+        if problem.byte_length() > 0:
+            raise Error("Timeout: ", problem)
         self.handler = handler^
         self._timeout_ms = timeout_ms
 

@@ -1,6 +1,7 @@
 """Limits and times of a server, and in what context its clients are served."""
 
 from flare.bytes.from_text import FromText, TextError
+from flare.bytes.ranges import range_problem
 from flare.bytes.text import Text
 from flare.http.h1.field_section import HeadLimits
 from flare.http.handler.ready_switch import ReadySwitch
@@ -469,18 +470,9 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
 def _check_range(
     name: StaticString, value: Int, least: Int, most: Int
 ) raises ConfigError:
-    if value < least or value > most:
-        raise ConfigError(
-            Text()
-            .add(name)
-            .add(" is ")
-            .add(value)
-            .add("; allowed are ")
-            .add(least)
-            .add(" to ")
-            .add(most)
-            .end()
-        )
+    var problem = range_problem(name, value, least, most)
+    if problem.byte_length() > 0:
+        raise ConfigError(problem^)
 
 
 def _check_time(name: StaticString, value: Int) raises ConfigError:
@@ -602,18 +594,7 @@ struct ServerContext(Copyable, Movable):
         A program that never calls this holds nothing of what speaks TLS. Raises
         if it cannot work, or OpenSSL is missing; the text says why.
         """
-        # A day, as for the other times.
-        if (
-            config.handshake_timeout_ms < 1
-            or config.handshake_timeout_ms > 86_400_000
-        ):
-            raise Error(
-                Text()
-                .add("handshake_timeout_ms is ")
-                .add(config.handshake_timeout_ms)
-                .add("; allowed are 1 to 86400000")
-                .end()
-            )
+        _check_time("handshake_timeout_ms", config.handshake_timeout_ms)
         if len(config.alpn) == 0:
             if self.config.http2:
                 config.alpn.append(HTTP_2_PROTOCOL)

@@ -1,5 +1,6 @@
 """What a client may ask for over HTTP/2."""
 
+from flare.bytes.ranges import range_problem
 from flare.bytes.text import Text
 from flare.http.h2.connection_state import Http2Limits, STREAM_WINDOW_LEN
 from flare.http.h2.field_section import SectionLimits
@@ -44,20 +45,11 @@ def _check(
     mut found: String, name: StaticString, value: Int, least: Int, most: Int
 ):
     """Says what is wrong with a value, unless something was found before."""
-    if found.byte_length() > 0 or (value >= least and value <= most):
+    if found.byte_length() > 0:
         return
-    found = (
-        Text()
-        .add("http2_limits.")
-        .add(name)
-        .add(" is ")
-        .add(value)
-        .add("; allowed are ")
-        .add(least)
-        .add(" to ")
-        .add(most)
-        .end()
-    )
+    var problem = range_problem(name, value, least, most)
+    if problem.byte_length() > 0:
+        found = Text().add("http2_limits.").add(problem).end()
 
 
 struct Http2Config(SettingsGroup, TrivialRegisterPassable):

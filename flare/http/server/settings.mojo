@@ -1,7 +1,7 @@
 """What a server that is deployed is told from outside: address, port, workers,
 and its limits."""
 
-from flare.bytes.text import Text
+from flare.bytes.ranges import range_problem
 from flare.http.server.config import ServerConfig
 from flare.http.server.server import HttpServer
 from flare.net.ip import IpAddr
@@ -63,24 +63,10 @@ struct ServerSettings(Copyable, Defaultable, SettingsGroup):
         Returns:
             A sentence; empty if all is well.
         """
-        if self.port < 0 or self.port > 65_535:
-            return (
-                Text()
-                .add("port is ")
-                .add(self.port)
-                .add("; allowed are 0 to 65535")
-                .end()
-            )
-        if self.workers < 0 or self.workers > WORKER_COUNT_MAX:
-            return (
-                Text()
-                .add("workers is ")
-                .add(self.workers)
-                .add("; allowed are 0 to ")
-                .add(WORKER_COUNT_MAX)
-                .end()
-            )
-        return String()
+        var found = range_problem("port", self.port, 0, 65_535)
+        if found.byte_length() > 0:
+            return found^
+        return range_problem("workers", self.workers, 0, WORKER_COUNT_MAX)
 
     def bind(self) raises -> HttpServer:
         """Makes a server that listens there.

@@ -1,5 +1,6 @@
 """What answers the messages of WebSocket clients."""
 
+from flare.bytes.ranges import range_problem
 from flare.bytes.text import Text
 from flare.http.message.request import Request
 from flare.http.websocket.outbox import WsSender
@@ -169,14 +170,6 @@ struct WsConfig(Copyable, Defaultable, Movable):
 
 
 def _check(name: StaticString, value: Int) raises:
-    if value < 1 or value > 1 << 40:
-        raise Error(
-            Text()
-            .add("WsConfig: ")
-            .add(name)
-            .add(" is ")
-            .add(value)
-            .add("; allowed are 1 to ")
-            .add(1 << 40)
-            .end()
-        )
+    var problem = range_problem(name, value, 1, 1 << 40)
+    if problem.byte_length() > 0:
+        raise Error(Text().add("WsConfig: ").add(problem).end())

@@ -1,5 +1,6 @@
 """When a worker process is started again, and how many there are."""
 
+from flare.bytes.ranges import range_problem
 from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.backoff import Backoff
 
@@ -193,17 +194,9 @@ struct PreforkConfig(Copyable, Movable):
 
 
 def _check(name: StaticString, value: Int, least: Int, most: Int) raises:
-    if value < least or value > most:
-        raise Error(
-            "PreforkConfig: ",
-            name,
-            " is ",
-            value,
-            "; allowed are ",
-            least,
-            " to ",
-            most,
-        )
+    var problem = range_problem(name, value, least, most)
+    if problem.byte_length() > 0:
+        raise Error("PreforkConfig: ", problem)
 
 
 struct Jitter(Movable):

@@ -142,7 +142,7 @@ def test_ends_of_the_ranges() raises:
 def test_ranges() raises:
     with assert_raises(contains="'rate' is 0"):
         _ = TokenBuckets(0, 1)
-    with assert_raises(contains="'burst' is 0"):
+    with assert_raises(contains="burst is 0; allowed are 1 to 1000000"):
         _ = TokenBuckets(1, 0)
     with assert_raises(contains="'key_count_max' is 1"):
         _ = TokenBuckets(1, 1, 1)

@@ -1,5 +1,7 @@
 """What a cache may do beyond what responses say, and how long it keeps them."""
 
+from flare.bytes.ranges import range_problem
+
 
 struct CachePolicy(Copyable, Movable):
     """The choices that RFC 9111 leaves to a cache.
@@ -122,10 +124,9 @@ comptime _SECONDS_MAX = 2_147_483_648
 
 
 def _check(name: StaticString, value: Int, limit: Int) raises:
-    if value < 0 or value > limit:
-        raise Error(
-            "CachePolicy: ", name, " is ", value, "; allowed is 0 to ", limit
-        )
+    var problem = range_problem(name, value, 0, limit)
+    if problem.byte_length() > 0:
+        raise Error("CachePolicy: ", problem)
 
 
 def _is_token(name: String) -> Bool:
