@@ -200,24 +200,17 @@ struct StreamTask(Movable):
     def renew(mut self, id: Int):
         """Makes it the task of another stream, as if it were new; what it has
         allocated stays."""
-        self.id = id
-        # Without a response it is as new.
-        if self.has_response():
-            self.body = OutgoingBody()
-        self.phase = StreamPhase.CLIENT
-        self.is_tunnel = False
-        self.call = RequestCall()
-        self.turns = TurnClock()
-        self.expected_len = 0
-        self.piped_len = 0
-        self.received_len = 0
+        var fresh = Self(id)
         if self.request:
-            ref request = self.request.held()[]
+            swap(fresh.request, self.request)
+            ref request = fresh.request.held()[]
             request.content.clear()
             request.trailers = None
-        self.piece.clear()
-        self.unheard.clear()
-        self.pace = StreamPace(0, NEVER_MS, 0, 0)
+        swap(fresh.piece, self.piece)
+        fresh.piece.clear()
+        swap(fresh.unheard, self.unheard)
+        fresh.unheard.clear()
+        self = fresh^
 
     @always_inline
     def enter[next: StreamPhase](mut self):
