@@ -191,12 +191,25 @@ struct PreparedRequest(Movable):
             config.offers_http2(self.endpoint.is_tls)
         )
         if self.proxy:
-            ref proxy = self.proxy.value()[]
-            self.endpoint.proxy = proxy.name()
-            if self.asks_proxy() and proxy.credentials.is_digest():
-                self._make_turn()
-                ref turn = self.extras.value()[].digest.value()[]
-                turn.proxy_login = proxy.credentials.login()
+            self.endpoint.proxy = self.proxy.value()[].name()
+        self._get_ready_for_proxy()
+
+    def _get_ready_for_proxy(mut self):
+        """Has the challenges answered of a proxy that takes the request
+        itself."""
+        if not self.asks_proxy():
+            return
+        ref proxy = self.proxy.value()[]
+        if proxy.credentials.is_digest():
+            self._make_turn()
+            ref turn = self.extras.value()[].digest.value()[]
+            turn.proxy_login = proxy.credentials.login()
+
+    def give_up_http2(mut self):
+        """Goes over HTTP/1.1 from now on, as far as this URL leads: without TLS
+        a proxy on the way takes the request itself then."""
+        self.endpoint.offers_http2 = False
+        self._get_ready_for_proxy()
 
     def asks_proxy(self) -> Bool:
         """Tells whether a proxy takes the request itself, and makes no tunnel:

@@ -63,8 +63,7 @@ def plan_repetition(
             return Repetition(_NO, False)
         return Repetition(request.begin_retry(), False)
     if fate == StreamFate.NEEDS_HTTP_1_1:
-        # It is not offered again.
-        request.endpoint.offers_http2 = False
+        request.give_up_http2()
     var end = end_of(error, has_response=attempt.has_response(), fate=fate)
     var is_left_behind = end == AttemptEnd.LEFT_BEHIND
     var counts = attempt.was_sent() or not is_left_behind

@@ -1,16 +1,19 @@
 """Whether a request is sent once more that an HTTP/2 server has not begun with
 (RFC 9113 section 8.7), without sockets."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt
-from flare.http.client.auth import Credentials
+from flare.http.client.auth import Credentials, DigestAuth
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import BadRequest, ClientError, Phase, StreamReset
+from flare.http.client.http1_head import write_head
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
     prepare_request,
 )
+from flare.http.client.proxy import Proxy
 from flare.http.client.repetition import (
     REFUSAL_COUNT_MAX,
     plan_repetition,
@@ -22,6 +25,7 @@ from flare.http.client.retry_policy import (
     RetryPolicy,
 )
 from flare.http.exchange.retry_budget import RetryBudget
+from flare.http.message.header_map import HeaderMap
 from flare.net.error import Timeout
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -205,3 +209,25 @@ def test_what_has_no_time_left_is_not_sent_again() raises:
     var request = _request(config)
     for fate in materialize[_SAFE_FATES]():
         assert_equal(_pause_ms(request, config, fate), -1)
+
+
+def test_a_proxy_may_take_what_goes_over_http_1_1_after_all() raises:
+    """RFC 9113 section 7: over a tunnel it was HTTP/2. Without one the proxy
+    itself is the next server, and what answers its challenges is there."""
+    var config = ClientConfig()
+    config.headers = HeaderMap()
+    config.http2_prior_knowledge = True
+    var proxy = Proxy("http://proxy:3128")
+    proxy.credentials = DigestAuth("user", "password")
+    config.proxy = proxy
+    var request = _request(config, "GET")
+    assert_false(request.asks_proxy())
+    assert_equal(_pause_ms(request, config, StreamFate.NEEDS_HTTP_1_1), 0)
+    assert_true(request.asks_proxy())
+    assert_true(request.has_turn())
+    var out = Buffer()
+    write_head(request, out, config)
+    assert_equal(
+        String(StringSpan(unsafe_from_utf8=out.span())),
+        "GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+    )
