@@ -4,7 +4,9 @@ from flare.http.client.error import Cancelled, ClientError, Phase
 from flare.http.message.request import CancelWatcher, Request
 from flare.runtime.event import Interest, Waker
 from flare.runtime.reactor import Reactor
+from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
+from flare.sys.poll import POLL_READ, pause, wait_for
 from std.atomic import Atomic, Ordering
 from std.memory import ArcPointer
 
@@ -102,6 +104,19 @@ struct CancelToken(CancelWatcher):
             materialize[Cancelled](),
             "the program has cancelled the request",
         )
+
+
+def pause_unless_cancelled(
+    token: Optional[CancelToken], time_ms: Int
+) raises ClientError:
+    """Waits before another request, in milliseconds. Raises `Cancelled` at once
+    when the token of the requests says so, if they have one."""
+    if not token:
+        pause(time_ms)
+        return
+    _ = wait_for(token.value().fd(), POLL_READ, Deadline(time_ms))
+    if token.value().is_cancelled():
+        raise token.value().error(materialize[Phase.CONNECT]())
 
 
 struct _CancelState(Movable):

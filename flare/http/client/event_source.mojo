@@ -1,10 +1,12 @@
 """Server-sent events that go on when their connection breaks."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.http.client.cancel import pause_unless_cancelled
 from flare.http.client.error import (
     BadContent,
     BadRequest,
     BadUrl,
+    Cancelled,
     ClientError,
     Phase,
     RedirectRefused,
@@ -23,7 +25,6 @@ from flare.http.client.response import ContentUse, url_without_credentials
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
 from flare.sys.backoff import Backoff
-from flare.sys.poll import pause
 from flare.sys.random import random_word
 
 comptime EVENT_IDLE_MS = 60_000
@@ -128,7 +129,8 @@ struct EventSource(Movable):
         Raises:
             ClientError: If it has gone wrong `max_attempts` times in turn, or
                 in a way that does not pass: no such stream, an event longer
-                than `event_len_max`. The stream is over then.
+                than `event_len_max`, a token of the request that was cancelled.
+                The stream is over then.
         """
         while not self._is_over:
             if not self._response:
@@ -197,7 +199,12 @@ struct EventSource(Movable):
         )
         var base = backoff.longest_ms(self._failure_count)
         var more = Int(random_word() % UInt64(base // 2 + 1))
-        pause(base + more)
+        try:
+            pause_unless_cancelled(self._request.cancel, base + more)
+        except error:
+            self.stop()
+            error.url = self._url
+            raise error^
 
     def _connect(mut self) raises ClientError:
         """Asks for the events, and keeps an answer that has some."""
@@ -280,7 +287,8 @@ def is_busy(status: Int) -> Bool:
 
 def _may_pass(error: ClientError) -> Bool:
     return (
-        error.kind != BadUrl
+        error.kind != Cancelled
+        and error.kind != BadUrl
         and error.kind != BadRequest
         and error.kind != BadContent
         and error.kind != ResponseTooLarge

@@ -8,9 +8,11 @@ the file's name.
 """
 
 from flare.bytes.checked import *
+from flare.http.client.cancel import pause_unless_cancelled
 from flare.http.client.download_path import check_part, check_path, file_error
 from flare.http.client.error import (
     BadRequest,
+    Cancelled,
     ClientError,
     Phase,
     ResponseTooLarge,
@@ -35,7 +37,6 @@ from flare.sys.backoff import Backoff
 from flare.sys.clock import unix_seconds
 from flare.sys.errno import EAGAIN, EEXIST, OsError
 from flare.sys.file import File, NewFile, PathKind, folder_of, give_name
-from flare.sys.poll import pause
 from flare.sys.random import random_word
 from flare.url.url import Url
 from std.os import remove
@@ -220,11 +221,16 @@ struct FileDownload(Movable):
             if failure:
                 self._pause(poor_count)
 
-    def _pause(self, attempt: Int):
+    def _pause(mut self, attempt: Int) raises ClientError:
         var config = self._opener.config()
         var backoff = Backoff(config.retry_base_ms, config.retry_max_ms)
         var pause_ms = backoff.wait_ms(attempt, random_word())
-        pause(pause_ms)
+        try:
+            pause_unless_cancelled(self._request.cancel, pause_ms)
+        except error:
+            self._leave()
+            error.url = self._url_text()
+            raise error^
 
     def _attempt[
         P: TransferProgress
@@ -538,7 +544,11 @@ def _refuses_ranges(headers: HeaderMap) -> Bool:
 
 def _may_pass(error: ClientError) -> Bool:
     """Tells whether another request may bring more."""
-    if error.kind == SinkFailed or error.kind == ResponseTooLarge:
+    if (
+        error.kind == SinkFailed
+        or error.kind == ResponseTooLarge
+        or error.kind == Cancelled
+    ):
         return False
     if error.phase == Phase.READ_BODY:
         return error.kind != UnexpectedResponse
