@@ -15,7 +15,12 @@ from flare.http.cache.store import CacheStore, Figure, Lookup
 from flare.http.client.client import HttpClient
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, end_task, run_task
-from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.error import (
+    BadRequest,
+    Cancelled,
+    ClientError,
+    Phase,
+)
 from flare.http.client.open_response import OpenResponse, ResponseOpener
 from flare.http.client.prepared_request import (
     PreparedRequest,
@@ -261,7 +266,8 @@ struct CachedClient(TransferMethods):
         try:
             response = self._exchange(prepared^, sent)
         except error:
-            if not stands_in:
+            # RFC 5861 section 4: who has cancelled has not met a failure.
+            if not stands_in or error.kind == Cancelled:
                 raise error^
             self.store.count(key, Figure.STOOD_IN)
             return self._answer(url^, found.response.held()[])
