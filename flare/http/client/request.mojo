@@ -394,11 +394,24 @@ def request_url(
     var url = parse_request_url(text)
     if len(request.query) == 0:
         return url^
-    var hash = url.hash()
-    var with_query = String(String(url).removesuffix(hash))
-    with_query.write("&" if url.search().byte_length() > 0 else "?")
-    with_query.write(request.query, hash)
-    return parse_request_url(with_query)
+    return parse_request_url(_with_query(String(url), request.query))
+
+
+def _with_query(url: String, query: FormData) -> String:
+    """Appends to the query of a URL in its normal form. There both marks stand
+    where their parts begin, and nowhere before that; a part may be the mark
+    alone (RFC 3986 sections 3.4 and 3.5)."""
+    var end = url.find("#")
+    if end < 0:
+        end = url.byte_length()
+    var text = String(url[byte=:end])
+    var mark = text.find("?")
+    if mark < 0:
+        text.write("?")
+    elif mark < end - 1:
+        text.write("&")
+    text.write(query, url[byte=end:])
+    return text^
 
 
 def _problem_of(request: ClientRequest) -> String:

@@ -94,6 +94,22 @@ def test_query_is_appended() raises:
     )
 
 
+def test_a_query_is_appended_to_one_without_octets() raises:
+    # RFC 3986 sections 3.4 and 3.5: the query ends where the fragment begins,
+    # and either may be there without an octet.
+    for row in [
+        ("http://a/b?", "http://a/b?p=2"),
+        ("http://a/b#", "http://a/b?p=2#"),
+        ("http://a/b?#", "http://a/b?p=2#"),
+        ("http://a/b?c#", "http://a/b?c&p=2#"),
+        ("http://a/b?#d?e", "http://a/b?p=2#d?e"),
+        ("http://a/b#d?e", "http://a/b?p=2#d?e"),
+    ]:
+        var request = ClientRequest("GET", row[0])
+        request.add_query("p", "2")
+        assert_equal(String(request_url(None, request)), row[1], row[0])
+
+
 def test_what_is_no_url() raises:
     for bad in ["/b", "http://", "http://a:x/", "http://u:secret@[x/", ""]:
         try:
