@@ -258,7 +258,13 @@ struct Http2Exchange(Movable):
             ref flight = self.flight.held()[]
             _take_head(flight, builder)
             var content_length = flight.content_length
-            var has_content = len(flight.content) > 0 or not flight.has_ended()
+            # Content-Length may tell of content that there is none of (RFC
+            # 9110 section 8.6), and the end stand in a frame of its own.
+            var has_content = (
+                request.method != "HEAD"
+                and builder.response.status.allows_content()
+                and (len(flight.content) > 0 or not flight.has_ended())
+            )
             deinit(hold^)
             # Without the lock: hooks of the program run.
             self._choose_use(
