@@ -10,7 +10,9 @@ comptime _CREDENTIAL_FIELDS = StaticString(
     "authorization cookie proxy-authorization host"
 )
 comptime _CONTENT_FIELDS = StaticString(
-    "content-type content-encoding content-language content-location expect"
+    "content-type content-encoding content-language content-location"
+    " content-length content-range content-digest repr-digest digest"
+    " last-modified trailer expect"
 )
 
 
@@ -208,7 +210,7 @@ def drop_content_fields(mut headers: HeaderMap):
     """Takes off those of a request's own fields that describe content that is
     left behind.
 
-    Source: RFC 9110 section 15.4.
+    Source: RFC 9110 sections 15.4, 14.5 and 6.6.2, RFC 9530 for digests.
     """
     _drop(headers, _CONTENT_FIELDS)
 

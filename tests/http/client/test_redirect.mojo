@@ -218,3 +218,27 @@ def test_what_stays_behind() raises:
         String(headers),
         "Authorization: Basic x\nCOOKIE: a=b\nproxy-authorization: y\nHost: h\nX-Own: z\n",
     )
+
+
+def test_what_is_said_of_content_goes_with_it() raises:
+    # RFC 9110 section 15.4 names the fields up to Last-Modified; RFC 9530
+    # section 1.3 puts two in the place of Digest; Content-Range is of the
+    # content, too (RFC 9110 section 14.5), and so are the names of its trailers
+    # (section 6.6.2).
+    var headers = HeaderMap()
+    for name in [
+        "Content-Encoding",
+        "Content-Language",
+        "Content-Location",
+        "Content-Type",
+        "Content-Length",
+        "Digest",
+        "Last-Modified",
+        "Content-Digest",
+        "Repr-Digest",
+        "Content-Range",
+        "Trailer",
+    ]:
+        headers.set(name, "x")
+    drop_content_fields(headers)
+    assert_equal(String(headers), "")
