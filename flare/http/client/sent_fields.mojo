@@ -30,6 +30,11 @@ def leaves_out(
     if request.origin != RequestOrigin.OWN and is_credential(name):
         # They were for where the request began.
         return True
+    if request.cookie.byte_length() > 0 and equals_ignore_case(
+        name.as_bytes(), "cookie".as_bytes()
+    ):
+        # A request has one set of cookies (RFC 6265 section 5.4).
+        return True
     return config.drops_codings(request.headers) and equals_ignore_case(
         name.as_bytes(), "accept-encoding".as_bytes()
     )

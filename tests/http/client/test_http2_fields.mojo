@@ -1,10 +1,13 @@
 """The fields of a request over HTTP/2, and when a connection offers it."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.config import ClientConfig
 from flare.http.client.connect_context import offered_protocols
+from flare.http.client.http1_head import write_head
 from flare.http.client.http2_fields import Http2RequestFields
 from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest, parse_request_url
+from flare.http.client.sent_fields import sent_fields
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.field_section import Http2FieldSection, SectionLimits
 from flare.http.h2.hpack_decoder import HpackDecoder
@@ -133,6 +136,31 @@ def test_what_the_client_adds_may_be_left_out() raises:
     assert_equal(
         _sent(call, config),
         "GET https a.test / |authorization=secret|user-agent=own",
+    )
+
+
+def test_cookies_of_a_jar_take_the_place_of_the_clients() raises:
+    """A request has one set of cookies (RFC 6265 section 5.4), the same over
+    either version."""
+    var config = _bare_config()
+    config.headers.set("Cookie", "a=1")
+    var call = _call(ClientRequest("GET", "https://a.test/"), config)
+    call.cookie = "b=2"
+    var over_http1 = Buffer()
+    write_head(call, over_http1, config)
+    assert_equal(
+        String(StringSpan(unsafe_from_utf8=over_http1.span())),
+        (
+            "GET / HTTP/1.1\r\nHost: a.test\r\nUser-Agent: flare\r\n"
+            "Cookie: b=2\r\n\r\n"
+        ),
+    )
+    assert_equal(
+        _sent(call, config), "GET https a.test / |user-agent=flare|cookie=b=2"
+    )
+    assert_equal(
+        String(sent_fields(call, config)),
+        "Host: a.test\nUser-Agent: flare\nCookie: b=2\n",
     )
 
 
