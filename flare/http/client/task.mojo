@@ -331,7 +331,10 @@ struct RequestTask(Movable):
 
     def _let_go(mut self, mut state: ClientState) -> StreamFate:
         """Gives back what the attempt has; tells what is known of its stream."""
-        var dials = Bool(self._connector) or self._phase == TaskPhase.AWAITING
+        # Once: behind this there is neither connector nor claim.
+        var dials = Bool(self._connector) or (
+            Bool(self._claim) and self._phase == TaskPhase.AWAITING
+        )
         if dials and self.request.endpoint.offers_http2:
             state.end_dial(self.request.endpoint, False)
         self._connector = None

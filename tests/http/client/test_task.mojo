@@ -1,0 +1,46 @@
+"""What a request has in common with others while it waits, without sockets."""
+
+from flare.http.client.auth import Credentials
+from flare.http.client.config import ClientConfig
+from flare.http.client.prepared_request import Upload, prepare_request
+from flare.http.client.request import ClientRequest
+from flare.http.client.shared_pool import ConnectionLimits
+from flare.http.client.state import ClientState, SharedParts
+from flare.http.client.task import RequestTask
+from flare.http.client.task_event import TaskEvent, TaskProgress
+from flare.net.error import Timeout
+from flare.sys.poll import pause
+from tests.support.assertions import assert_equal, assert_false, assert_true
+
+
+def test_who_waits_in_vain_ends_its_own_dial_alone() raises:
+    """Those behind another request's connection go on waiting for that."""
+    var config = ClientConfig()
+    var parts = SharedParts(
+        ConnectionLimits(max_per_host=1, queue_timeout_ms=20), config.pool
+    )
+    var state = ClientState(config.copy())
+    state.share(parts.copy())
+    var request = prepare_request(
+        ClientRequest("GET", "https://a.test/"),
+        Upload(),
+        None,
+        Credentials(),
+        Pointer(to=config),
+    )
+    var endpoint = request.endpoint.copy()
+    # Somebody else has the one place.
+    assert_true(Bool(parts.connections.take(endpoint, False, False)))
+    var task = RequestTask(request^, state, 7)
+    assert_true(task.advance(state, TaskEvent.NONE) == TaskProgress.WAIT)
+    assert_false(state.joins_dial(endpoint, -1))
+    assert_equal(len(state._dials), 2)
+    while task.wait_ms() != 0:
+        pause(task.wait_ms())
+    var is_late = False
+    try:
+        _ = task.advance(state, TaskEvent.TIMEOUT)
+    except error:
+        is_late = error.kind == Timeout
+    assert_true(is_late)
+    assert_equal(len(state._dials), 1)
