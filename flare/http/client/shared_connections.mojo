@@ -54,6 +54,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
 
     def clear(self):
         var guard = self._pool.lock()
+        _leave_to_parent(guard[])
         guard[].clear()
         var news = _News(guard[])
         deinit(guard^)
@@ -64,6 +65,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         something to do again, in milliseconds of the coarse clock, or before
         that; `Int.MAX` if none is idle."""
         var guard = self._pool.lock()
+        _leave_to_parent(guard[])
         guard[].expire(coarse_monotonic_ms())
         var next_ms = guard[].first_end_ms()
         var news = _News(guard[])
@@ -81,6 +83,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         var host = slot.value().host
         slot.take().keep()
         var guard = self._pool.lock()
+        _leave_to_parent(guard[])
         guard[].put(host, idle^, coarse_monotonic_ms(), server_ms)
         var news = _News(guard[])
         deinit(guard^)
@@ -99,8 +102,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
     ) -> Optional[Grant[IdleConnection]]:
         """Asks for a connection, as `SharedPool.take` does."""
         var guard = self._pool.lock()
-        if joins:
-            _leave_to_parent(guard[])
+        _leave_to_parent(guard[])
         var grant = guard[].take(
             endpoint, coarse_monotonic_ms(), wants_new=wants_new, joins=joins
         )
@@ -111,7 +113,9 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
 
     def has_some(self, endpoint: Endpoint) -> Bool:
         """Tells whether `take` would give something now."""
-        return self._pool.lock()[].has_some(endpoint)
+        var guard = self._pool.lock()
+        _leave_to_parent(guard[])
+        return guard[].has_some(endpoint)
 
     def wait(
         self, endpoint: Endpoint, var waker: Waker, wants_new: Bool, joins: Bool
@@ -189,14 +193,14 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
 
 
 def _leave_to_parent(mut pool: _Pool):
-    """Forgets the connections that threads of the process have that this one
-    was forked from. They must not hear from this one: neither a request nor a
-    goodbye."""
+    """Forgets the connections of the process that this one was forked from.
+    They must not hear from this one: neither a request, whose response the other
+    process might read, nor a goodbye."""
     var process = process_id()
     if pool.process == process:
         return
     pool.process = process
-    var all = pool.abandon_lent()
+    var all = pool.abandon()
     # SAFETY: the list stays in memory that nobody frees.
     alloc(Layout[List[IdleConnection]](count=1)).unsafe_leak().unsafe_write(
         all^

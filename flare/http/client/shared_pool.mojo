@@ -422,6 +422,8 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         Returns the connection's number, for `give_back`."""
         var number = self._number()
         var index = self._index_of(host)
+        if index < 0:
+            return number
         ref found = self._hosts[index]
         found.dial_count -= Int(has_dialed)
         found.is_http1 = False
@@ -486,22 +488,24 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         else:
             self.put(host, connection^, now_ms)
 
-    def abandon_lent(mut self) -> List[Self.C]:
-        """Forgets the connections in use, and who waits to join: they are
-        another process's. Returns those connections."""
+    def abandon(mut self) -> List[Self.C]:
+        """Forgets all connections, and who waits: they are another process's.
+        Returns those that are idle, given or lent; what comes back later is of
+        no host that is known."""
         var all = List[Self.C]()
+        while len(self._granted) > 0:
+            var connection = self._granted.pop().take().take()
+            if connection:
+                all.append(connection.take())
         for index in range(len(self._hosts)):
             ref host = self._hosts[index]
-            host.dial_count = 0
-            for place in range(len(host.waiting) - 1, -1, -1):
-                if host.waiting[place].joins:
-                    _ = host.waiting.pop(place)
-                    self._figures.waiting -= 1
-            # With those that its threads open, or have for themselves.
-            self._open_count -= host.open_count - len(host.idle)
-            host.open_count = len(host.idle)
+            host.idle.clear(all)
             while len(host.lent) > 0:
                 all.append(host.lent.pop().take())
+        self._hosts.clear()
+        self._open_count = 0
+        self._figures.idle = 0
+        self._figures.waiting = 0
         return all^
 
     def note_vain(mut self):
@@ -519,10 +523,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var index = self._index_of(host)
         if index < 0:
             return
-        ref found = self._hosts[index]
-        if found.open_count <= len(found.idle):
-            # It was another process's.
-            return
         self._hosts[index].open_count -= 1
         self._open_count -= 1
         self._serve_waiting()
@@ -539,7 +539,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self.expire(now_ms)
         var index = self._index_of(host)
         var wait_ms = self.idle_limits.wait_ms(server_ms)
-        if wait_ms < 1:
+        if wait_ms < 1 or index < 0:
             self.dropped.append(connection^)
             self.release(host)
             return

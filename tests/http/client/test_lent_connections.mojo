@@ -271,10 +271,68 @@ def test_what_another_process_has_is_forgotten() raises:
     _ = _join(pool)
     _ = _join(pool)
     _ = pool.wait(_to(), 2, joins=True)
-    var all = pool.abandon_lent()
+    var all = pool.abandon()
     assert_equal(len(all), 1)
     assert_equal(len(pool.dropped), 0)
     assert_equal(pool.figures().waiting, 0)
     # They are not this process's, and take no place of its own.
     assert_equal(pool.figures().busy, 0)
     assert_equal(_number(_join(pool)), -1)
+
+
+def test_idle_connections_stay_with_one_process() raises:
+    """Two that send on one read each other's responses (RFC 9112 section
+    9.3)."""
+    var pool = _pool()
+    var host = pool.take(_to(), 0).value().host
+    pool.put(host, _Wire(100), 0)
+    _check(pool, 1, 0, 0)
+    var all = pool.abandon()
+    assert_equal(len(all), 1)
+    assert_equal(len(pool.dropped), 0)
+    _check(pool, 0, 0, 0)
+    assert_equal(_number(pool.take(_to(), 0)), -1)
+
+
+def test_what_was_given_stays_there_too() raises:
+    """Nobody is there to collect it."""
+    var pool = _pool(per_host=1)
+    var host = pool.take(_to(), 0).value().host
+    _ = pool.wait(_to(), 1)
+    pool.put(host, _Wire(100), 0)
+    assert_equal(len(pool.abandon()), 1)
+    _check(pool, 0, 0, 0)
+
+
+def test_a_connection_of_before_a_fork_does_not_come_back() raises:
+    """The thread that forks has it in both processes, and it is the parent's:
+    neither its place nor the connection is this one's."""
+    for has_other in [False, True]:
+        var pool = _pool()
+        var host = pool.take(_to(), 0).value().host
+        if has_other:
+            var other = pool.take(_to(), 0).value().host
+            pool.put(other, _Wire(100), 0)
+        _ = pool.abandon()
+        pool.put(host, _Wire(101), 0)
+        assert_equal(len(pool.dropped), 1)
+        _check(pool, 0, 0, 0)
+        # Nor does what it opens for others.
+        var lent = pool.lend(host, _Wire(7), has_dialed=True)
+        assert_equal(_number(_join(pool)), -1)
+        pool.give_back(host, lent, 0)
+        _check(pool, 0, 1, 0)
+
+
+def test_threads_of_before_a_fork_wait_for_nothing() raises:
+    """Nobody is there to collect what they are given."""
+    var pool = _pool(per_host=1)
+    _ = pool.take(_to(), 0)
+    _ = pool.wait(_to(), 1)
+    _ = pool.wait(_to(), 2, joins=True)
+    _ = pool.abandon()
+    _check(pool, 0, 0, 0)
+    assert_equal(len(pool.woken), 0)
+    # So the one place is free.
+    assert_equal(_number(pool.take(_to(), 0)), -1)
+    _check(pool, 0, 1, 0)
