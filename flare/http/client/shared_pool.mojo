@@ -2,10 +2,8 @@
 bookkeeping, with no socket, no clock and no lock."""
 
 from flare.http.client.connection import Endpoint
+from flare.http.client.http1_endpoints import Http1Endpoints
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
-
-comptime HTTP1_COUNT_MAX = 64
-"""Most endpoints of which is remembered that they chose HTTP/1.1."""
 
 comptime SEAT_COUNT_MAX = 1 << 20
 """How many requests a connection that they share takes while it is not known."""
@@ -264,8 +262,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     """The process whose threads have what is lent, as its owner notes it."""
     var _hosts: List[_Host[Self.C, Self.W]]
     var _granted: List[_Granted[Self.C]]
-    # Endpoints that chose HTTP/1.1, so that nobody waits for their answer.
-    var _http1: List[Endpoint]
+    var _http1: Http1Endpoints
     var _next_number: Int
     var _open_count: Int
     var _figures: PoolFigures
@@ -280,7 +277,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self.process = 0
         self._hosts = []
         self._granted = []
-        self._http1 = []
+        self._http1 = Http1Endpoints()
         self._next_number = 0
         self._open_count = 0
         self._figures = PoolFigures(0, 0, 0, 0, 0, 0, 0, 0)
@@ -428,10 +425,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         found.dial_count -= Int(has_dialed)
         found.is_http1 = False
         found.lent.append(_Lent(number, found.seat_count, connection^))
-        for at in range(len(self._http1)):
-            if self._http1[at] == found.endpoint:
-                _ = self._http1.pop(at)
-                break
+        self._http1.remove(found.endpoint)
         self._serve_waiting()
         return number
 
@@ -447,9 +441,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             found.waiting[place].awaits_dial = False
         if is_http1 and not found.is_http1:
             found.is_http1 = True
-            if len(self._http1) >= HTTP1_COUNT_MAX:
-                _ = self._http1.pop(0)
-            self._http1.append(found.endpoint.copy())
+            self._http1.add(found.endpoint)
         self._serve_waiting()
 
     def give_back(

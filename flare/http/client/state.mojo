@@ -7,6 +7,7 @@ from flare.http.client.common_tls import CommonTls
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.error import ClientError, Phase
+from flare.http.client.http1_endpoints import Http1Endpoints
 from flare.http.client.http2_link import Http2Link
 from flare.http.client.idle_connection import IdleConnection
 from flare.http.client.link_crowd import Crowd
@@ -28,9 +29,6 @@ from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
 from flare.sys.signal import process_id
 from std.memory import ArcPointer, OwnedPointer
-
-comptime HTTP1_COUNT_MAX = 64
-"""Most endpoints of which is remembered that they chose HTTP/1.1."""
 
 comptime SPARE_COUNT_MAX = 4
 """Most buffers kept for the next requests; each has about 64 KiB."""
@@ -60,8 +58,7 @@ struct ClientState(Movable):
     var _bell_process: Int
     # Connections that are being opened and may turn out to speak HTTP/2.
     var _dials: List[_Dial]
-    # Endpoints that chose HTTP/1.1, so that nobody waits for their answer.
-    var _http1: List[Endpoint]
+    var _http1: Http1Endpoints
     # Buffers of requests that are over, for the next ones.
     var _spare: List[OwnedPointer[Attempt]]
 
@@ -72,7 +69,7 @@ struct ClientState(Movable):
         self.links = []
         self.woken = []
         self._dials = []
-        self._http1 = []
+        self._http1 = Http1Endpoints()
         self.config = config^
         accept_codings(self.config)
         self.context = ConnectContext(
@@ -449,13 +446,8 @@ struct ClientState(Movable):
                 var dial = self._dials.pop(index)
                 self.woken.extend(dial.waiting.copy())
                 break
-        if not is_http1:
-            return
-        if endpoint in self._http1:
-            return
-        if len(self._http1) >= HTTP1_COUNT_MAX:
-            _ = self._http1.pop(0)
-        self._http1.append(endpoint.copy())
+        if is_http1:
+            self._http1.add(endpoint)
 
     def end_exchange(
         mut self,
