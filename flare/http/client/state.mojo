@@ -330,6 +330,7 @@ struct ClientState(Movable):
     ) -> ArcPointer[Http2Link]:
         """Begins to speak HTTP/2 on a new connection, which then is for many
         requests."""
+        self._http1.remove(connection[].endpoint)
         var link = self._new_link(connection^)
         self.links.append(link)
         return link^
