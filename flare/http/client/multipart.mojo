@@ -14,6 +14,7 @@ from flare.http.multipart.writer import (
 )
 from flare.sys.errno import ENODATA, OsError
 from flare.sys.file import File
+from flare.sys.mutex import Mutex
 from flare.sys.random import fill_random
 
 
@@ -39,16 +40,17 @@ struct MultipartForm(Movable):
         """Makes a form without parts.
 
         Raises:
-            ClientError: If the system has no source of random octets.
+            ClientError: If the system has no source of random octets, or no
+                more locks.
         """
         var random = Array[UInt8, BOUNDARY_RANDOM_LEN](fill=0)
         try:
             fill_random(Span(random))
+            self._parts = FormParts()
         except error:
             raise _refused(String(error))
         self._writer = MultipartWriter(random)
         self._content = Buffer()
-        self._parts = FormParts()
 
     @no_inline
     def __deinit__(deinit self):
@@ -166,21 +168,31 @@ struct _Part(Movable):
         self.length = length
 
 
+struct _OpenPart(Movable):
+    """The file that was read last, and which part it is; -1 for none."""
+
+    var file: Optional[File]
+    var index: Int
+
+    def __init__(out self):
+        self.file = None
+        self.index = -1
+
+
 struct FormParts(Movable, Sized):
     """Content of which parts lie in memory and parts in files; it can be read
-    from any place, and as often as it takes."""
+    from any place, as often as it takes, and by many threads: copies of a
+    request have it in common."""
 
     var _parts: List[_Part]
     var _length: Int
-    # The file that was read last, and which part it is.
-    var _file: Optional[File]
-    var _file_index: Int
+    var _open: Mutex[_OpenPart]
 
-    def __init__(out self):
+    def __init__(out self) raises OsError:
+        """Makes no parts. Raises if the system has no more locks."""
         self._parts = []
         self._length = 0
-        self._file = None
-        self._file_index = -1
+        self._open = Mutex(_OpenPart())
 
     def __len__(self) -> Int:
         """Counts the octets, those in files included."""
@@ -197,7 +209,7 @@ struct FormParts(Movable, Sized):
         self._length += length
 
     def append_to(
-        mut self, mut output: Buffer, start: Int, end: Int
+        self, mut output: Buffer, start: Int, end: Int
     ) raises ClientError:
         """Copies a piece of the content, from one offset in bytes to another,
         at most its length. Raises `SourceFailed` if a file cannot be read, or
@@ -219,15 +231,18 @@ struct FormParts(Movable, Sized):
                 raise _unreadable(self._parts[index].path, error)
 
     def _read(
-        mut self, mut output: Buffer, index: Int, start: Int, end: Int
+        self, mut output: Buffer, index: Int, start: Int, end: Int
     ) raises OsError:
-        if index != self._file_index:
-            self._file_index = -1
-            self._file = File.open(self._parts[index].path)
-            self._file_index = index
         var length = end - start
         output.reserve(length)
-        self._file.value().read_exactly_at(output.spare()[0:length], start)
+        # Until the read is over: another thread would close the file.
+        var last = self._open.lock()
+        if last[].index != index:
+            last[].index = -1
+            last[].file = File.open(self._parts[index].path)
+            last[].index = index
+        last[].file.value().read_exactly_at(output.spare()[0:length], start)
+        deinit(last^)
         output.commit(length)
 
 

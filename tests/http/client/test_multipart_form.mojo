@@ -3,6 +3,8 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.multipart import MultipartForm
 from flare.http.client.request import RequestBody
+from flare.sys.mutex import Mutex
+from flare.sys.thread import Task, Thread
 from std.os import remove
 from tests.support.assertions import assert_equal, assert_raises
 from tests.support.temporary_folder import TemporaryFolder
@@ -50,6 +52,48 @@ def test_a_form_is_the_same_from_files_and_from_memory() raises:
             var text = _text(from_files, 0, cut)
             text += _text(from_files, cut, length)
             assert_equal(text, expected)
+
+
+comptime _READ_COUNT = 2_000
+
+
+@fieldwise_init
+struct _Reading(Task):
+    """Reads a form again and again, and counts what is another one."""
+
+    var body: RequestBody
+    var expected: String
+    var wrong_count: Mutex[Int]
+
+    def run(mut self) raises:
+        for _ in range(_READ_COUNT):
+            var text = String()
+            try:
+                text = _text(self.body, 0, self.body.content_len())
+            except:
+                # Counted with the rest.
+                pass
+            if text != self.expected:
+                self.wrong_count.lock()[] += 1
+
+
+def test_threads_may_send_copies_of_a_form() raises:
+    """A `SharedClient` is for many threads, and a request is copied for each."""
+    with TemporaryFolder() as folder:
+        _write(folder + "/a", "first" * 50)
+        _write(folder + "/b", "other" * 50)
+        var form = MultipartForm()
+        form.add_file_from("one", folder + "/a")
+        form.add_file_from("two", folder + "/b")
+        var body = RequestBody(form^)
+        var expected = _text(body, 0, body.content_len())
+        var wrong_count = Mutex(0)
+        var threads = List[Thread]()
+        for _ in range(3):
+            threads.append(Thread(_Reading(body.copy(), expected, wrong_count)))
+        while len(threads) > 0:
+            threads.pop().join()
+        assert_equal(wrong_count.lock()[], 0)
 
 
 def test_files_that_cannot_be_had() raises:
