@@ -104,7 +104,9 @@ struct CookieJar(Copyable, Movable, Sized):
         var expiry_s = cookie.expires.or_else(_NEVER)
         if cookie.max_age:
             expiry_s = _NEVER if cookie.max_age.value() > 0 else -1
-        var entry = _Entry(cookie.copy(), cookie.domain, False, expiry_s, 0, 0)
+        # URLs have their hosts in lower case (RFC 6265 section 5.1.2).
+        var domain = cookie.domain.lower()
+        var entry = _Entry(cookie.copy(), domain^, False, expiry_s, 0, 0)
         if entry.cookie.path.byte_length() == 0:
             entry.cookie.path = "/"
         self._put(entry^, 0)
@@ -158,16 +160,17 @@ struct CookieJar(Copyable, Movable, Sized):
             return False
         var entry = _Entry(cookie.copy(), host, True, _NEVER, 0, 0)
         if cookie.domain.byte_length() > 0:
-            if not domain_matches(host, cookie.domain):
+            var domain = cookie.domain.lower()
+            if not domain_matches(host, domain):
                 return False
-            var is_suffix = self._is_suffix(cookie.domain)
-            if is_suffix and host != cookie.domain:
+            var is_suffix = self._is_suffix(domain)
+            if is_suffix and host != domain:
                 return False
             # A suffix, one label, or an address: no other host can be meant.
             entry.is_host_only = (
                 is_suffix or is_top_level(host) or is_ip_host(host)
             )
-            entry.domain = cookie.domain
+            entry.domain = domain^
         if cookie.path.byte_length() == 0:
             entry.cookie.path = default_path(url.pathname())
         if not cookie.keeps_prefix(entry.cookie.path):

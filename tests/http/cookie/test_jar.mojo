@@ -443,3 +443,18 @@ def test_public_suffixes() raises:
     )
     assert_equal(copy.header_for(Url.parse("http://d.b.co.uk/"), 0), "c=1")
     assert_false(copy.store(Url.parse("http://x.uk/"), "d=1; Domain=uk", 0))
+
+
+def test_the_case_of_a_domain_means_nothing() raises:
+    # RFC 6265 section 5.1.2: names are compared in lower case, whoever gives
+    # them.
+    var url = Url.parse("https://a.example.com/")
+    var jar = CookieJar()
+    jar.set(Cookie("set", "1", domain="Example.COM"))
+    assert_equal(jar.header_for(url, _NOW), "set=1")
+    jar.clear()
+    var cookie = Cookie("stored", "2", domain="EXAMPLE.com")
+    assert_true(jar.store_cookie(url, cookie, _NOW))
+    assert_equal(jar.header_for(url, _NOW), "stored=2")
+    cookie = Cookie("top", "3", domain="COM")
+    assert_false(jar.store_cookie(url, cookie, _NOW))
