@@ -65,17 +65,14 @@ def apply_step(
         append_own_content(attempt, request)
     elif step == Step.HEAD:
         builder.take_head(attempt.parser)
-        var use = content_use(attempt, request, builder)
-        ref parser = attempt.parser
-        parser.body.max_body_size = builder.choose_use(
-            use, parser.has_content(), config
+        var has_content = attempt.parser.has_content()
+        var length_max = begin_content(
+            attempt, request, builder, config, has_content=has_content
         )
-        if parser.has_content():
+        ref parser = attempt.parser
+        parser.body.max_body_size = length_max
+        if has_content:
             builder.expect_content(parser.head.framing.content_length)
-        if use == ContentUse.PASS_ON:
-            attempt.size_setting = "max_download_size"
-        else:
-            attempt.size_setting = "max_response_size"
     elif step == Step.CONTENT:
         take_piece(builder, attempt.parser.content())
         return not builder.is_worth_reading(attempt.parser.body.taken_len)
@@ -116,7 +113,23 @@ def drain(
     return False
 
 
-def content_use(
+def begin_content(
+    mut attempt: Attempt,
+    mut request: PreparedRequest,
+    mut builder: ResponseBuilder,
+    config: ClientConfig,
+    *,
+    has_content: Bool,
+) raises ClientError -> Int:
+    """Decides what becomes of the content of a response whose head is there;
+    there is none for sure without `has_content`. Returns how long it may be, as
+    transferred, in bytes; raises if it is coded and a library is missing."""
+    var use = _content_use(attempt, request, builder)
+    attempt.size_setting = use.size_setting()
+    return builder.choose_use(use, has_content, config)
+
+
+def _content_use(
     attempt: Attempt,
     mut request: PreparedRequest,
     mut builder: ResponseBuilder,

@@ -13,7 +13,7 @@ from flare.http.client.error import ClientError, NoResponse, Phase
 from flare.http.client.exchange_facts import ConnectionInfo
 from flare.http.client.exchange import (
     append_own_content,
-    content_use,
+    begin_content,
     decode_piece,
     take_piece,
 )
@@ -267,7 +267,7 @@ struct Http2Exchange(Movable):
             )
             deinit(hold^)
             # Without the lock: hooks of the program run.
-            self._choose_use(
+            self._begin_content(
                 attempt, request, builder, config, content_length, has_content
             )
         elif step == Step.CONTENT:
@@ -294,7 +294,7 @@ struct Http2Exchange(Movable):
         if not builder.use.goes_out():
             self._drop_piece()
 
-    def _choose_use(
+    def _begin_content(
         mut self,
         mut attempt: Attempt,
         mut request: PreparedRequest,
@@ -303,11 +303,9 @@ struct Http2Exchange(Movable):
         content_length: Int,
         has_content: Bool,
     ) raises ClientError:
-        var use = content_use(attempt, request, builder)
-        self._length_max = builder.choose_use(use, has_content, config)
-        attempt.size_setting = "max_response_size"
-        if use == ContentUse.PASS_ON:
-            attempt.size_setting = "max_download_size"
+        self._length_max = begin_content(
+            attempt, request, builder, config, has_content=has_content
+        )
         if has_content:
             self._check_len(attempt, builder, content_length)
             builder.expect_content(content_length)

@@ -313,6 +313,18 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
         content."""
         return self == Self.LEND or self == Self.LEND_RAW
 
+    def size_setting(self) -> StaticString:
+        """Names the setting that bounds such content as it is transferred."""
+        if self == Self.PASS_ON:
+            return "max_download_size"
+        return "max_response_size"
+
+    def decoded_size_setting(self) -> StaticString:
+        """Names the setting that bounds such content once it is decoded."""
+        if self == Self.PASS_ON:
+            return "max_download_size"
+        return "max_decoded_size"
+
 
 struct ResponseBuilder(Movable):
     """Takes a response from a parser."""
@@ -418,9 +430,7 @@ struct ResponseBuilder(Movable):
                 piece[self._taken_len :], self._decoded, DECODE_LEN
             )
         except error:
-            if self.use == ContentUse.PASS_ON:
-                raise decode_error(error, "max_download_size")
-            raise decode_error(error)
+            raise decode_error(error, self.use.decoded_size_setting())
         self.content.extend(self._decoded.span())
         self._decoded.clear()
 
@@ -437,7 +447,7 @@ struct ResponseBuilder(Movable):
             try:
                 self._decoder.value().finish()
             except error:
-                raise decode_error(error)
+                raise decode_error(error, self.use.decoded_size_setting())
         if self.use == ContentUse.KEEP:
             var octets = List[UInt8]()
             swap(octets, self.content)
