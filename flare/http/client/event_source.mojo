@@ -8,6 +8,7 @@ from flare.http.client.error import (
     BadUrl,
     Cancelled,
     ClientError,
+    HookFailed,
     Phase,
     RedirectRefused,
     ResponseTooLarge,
@@ -129,8 +130,8 @@ struct EventSource(Movable):
         Raises:
             ClientError: If it has gone wrong `max_attempts` times in turn, or
                 in a way that does not pass: no such stream, an event longer
-                than `event_len_max`, a token of the request that was cancelled.
-                The stream is over then.
+                than `event_len_max`, a token of the request that was cancelled,
+                a hook that refuses. The stream is over then.
         """
         while not self._is_over:
             if not self._response:
@@ -288,6 +289,7 @@ def is_busy(status: Int) -> Bool:
 def _may_pass(error: ClientError) -> Bool:
     return (
         error.kind != Cancelled
+        and error.kind != HookFailed
         and error.kind != BadUrl
         and error.kind != BadRequest
         and error.kind != BadContent
