@@ -104,8 +104,10 @@ struct SocketWire(Movable):
                 raise WsError.timeout("send", deadline.timeout_ms)
             if (found & POLL_READ) != 0 and self._read(input) == 0:
                 # The end is met again when it is read; a peer may end its
-                # direction and go on reading.
-                _ = self._wait(POLL_WRITE, deadline)
+                # direction and go on reading. From here on the connection is
+                # always readable, which is no progress.
+                if self._wait(POLL_WRITE, deadline) == 0:
+                    raise WsError.timeout("send", deadline.timeout_ms)
 
     def _write(mut self, mut output: Buffer) raises WsError -> Int:
         """Sends; gives 0 once all has left, or a negative errno to wait."""
