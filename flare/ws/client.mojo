@@ -234,8 +234,6 @@ struct WsClient(Movable):
                 good; `WsProtocolBroken` if the server broke a rule.
         """
         var progress = self._link[].await_progress(by_frame=False)
-        while progress == WsProgress.PONG:
-            progress = self._link[].await_progress(by_frame=False)
         if progress == WsProgress.CLOSE:
             raise self._link[].closed_error()
         var is_text = self._link[].core.receiver[].opcode == Opcode.TEXT

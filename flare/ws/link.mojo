@@ -108,14 +108,17 @@ struct WsLink(Movable):
 
     def await_progress(mut self, by_frame: Bool) raises WsError -> WsProgress:
         """Receives until there is something to tell, of a message or, if
-        `by_frame`, of each of its frames; pings are answered. `MESSAGE` or
-        `FRAME`, `PONG`, or `CLOSE`: the connection is then closed. Raises if it
-        is closed or fails, the time is over, or the peer breaks a rule."""
+        `by_frame`, of each frame; pings are answered. `MESSAGE`, or `FRAME` and
+        `PONG`, or `CLOSE`: the connection is then closed. Raises if it is closed
+        or fails, the time is over, or the peer breaks a rule."""
         if not self._wire:
             raise self.closed_error()
         var deadline = Deadline(self.config.read_timeout_ms)
+        var has_received = False
         while True:
             var progress = self._advance(by_frame)
+            if progress == WsProgress.PONG and not by_frame:
+                continue
             if progress == WsProgress.CLOSE:
                 self._note_close()
                 self._shut(CloseCode.NORMAL)
@@ -131,7 +134,7 @@ struct WsLink(Movable):
                 self.flush()
             if progress != WsProgress.NEEDS_OCTETS:
                 return progress
-            self._receive(deadline)
+            self._receive(deadline, has_received)
 
     def close_here(mut self, code: Int):
         """Closes the connection, as the program wishes; with a code, if no
@@ -168,7 +171,15 @@ struct WsLink(Movable):
             self._shut(error.close_code())
             raise self.named(WsError(error))
 
-    def _receive(mut self, deadline: Deadline) raises WsError:
+    def _receive(
+        mut self, deadline: Deadline, mut has_received: Bool
+    ) raises WsError:
+        """Takes what is there, waiting for the first octet. From the second
+        piece on the time counts also if there is something: what a peer sends
+        without end always is."""
+        if has_received and deadline.left_ms() == 0:
+            raise self.named(WsError.timeout("receive", deadline.timeout_ms))
+        has_received = True
         # While a long message was sent, much may have come.
         if len(self._input) == 0:
             if self._input.capacity() > BUFFER_KEEP_LEN_MAX:
@@ -197,12 +208,13 @@ struct WsLink(Movable):
         # RFC 6455 section 7.1.1: the server closes the connection first, and
         # octets left unread here would make the kernel reset it.
         var deadline = Deadline(self.config.close_timeout_ms)
+        var has_received = False
         while True:
             var progress = self.core.advance(self._input)
             if progress == WsProgress.CLOSE:
                 self._note_close()
             elif progress == WsProgress.NEEDS_OCTETS:
-                self._receive(deadline)
+                self._receive(deadline, has_received)
 
 
 comptime _STOCK_LEN = 256
