@@ -131,6 +131,16 @@ def test_stale_in_place_of_errors() raises:
         ),
         ("4.2.4 s-maxage", "s-maxage=10", "", 10, False),
         ("5861-4 explicit", "s-maxage=10, stale-if-error=20", "", 29, True),
+        ("9111-4.2 fresh needs no leave", "max-age=10", "", 9, True),
+        # Not without a successful validation, however young it is.
+        ("9111-5.2.2.4", "max-age=10, no-cache", "", 0, False),
+        (
+            "9111-5.2.2.4 told",
+            "max-age=10, no-cache, stale-if-error=20",
+            "stale-if-error=20",
+            0,
+            False,
+        ),
     ]:
         var stored = StoredResponse(
             200,

@@ -287,8 +287,9 @@ struct StoredResponse(Copyable, Movable):
         self, asked: CacheControl, policy: CachePolicy, now_s: Int
     ) -> Bool:
         """Tells whether the response is not stale for too long to be given in
-        place of an error (RFC 5861 section 4)."""
-        if self.is_invalidated:
+        place of an error (RFC 5861 section 4); never with `no-cache`, which
+        wants a successful validation however young it is (section 5.2.2.4)."""
+        if self.is_invalidated or self.control.no_cache:
             return False
         var beyond_s = self._beyond_s(
             self.control.stale_if_error_s, policy.stale_if_error_s, policy
