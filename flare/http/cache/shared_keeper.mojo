@@ -94,6 +94,8 @@ struct _Work[S: ResponseStore](Movable):
     var lookups: List[_Lookup]
     var octet_count: Int
     var removal_count: Int
+    # The removal that the keeper is about to pass on; it is among no orders.
+    var passing: Optional[Removal]
     var finder_count: Int
     var busy_count: Int
     var has_keeper: Bool
@@ -109,6 +111,7 @@ struct _Work[S: ResponseStore](Movable):
         self.lookups = []
         self.octet_count = 0
         self.removal_count = 0
+        self.passing = None
         self.finder_count = 0
         self.busy_count = 0
         self.has_keeper = False
@@ -120,8 +123,23 @@ struct _Work[S: ResponseStore](Movable):
     def take(mut self) -> _Order:
         var order = self.orders.pop(0)
         self.octet_count -= order.octet_count()
-        self.removal_count -= 0 if order.response else 1
+        if not order.response:
+            self.removal_count -= 1
+            self.passing = order.removal.copy()
         return order^
+
+    def is_being_removed(self, key: StringSpan) -> Bool:
+        """Tells whether the store may have something of a key that this process
+        has removed: the order is still on its way."""
+        if self.passing and self.passing.held().concerns(key):
+            return True
+        if self.removal_count == 0:
+            return False
+        for index in range(len(self.orders)):
+            ref order = self.orders.at(index)
+            if not order.response and order.removal.concerns(key):
+                return True
+        return False
 
 
 struct _Desk[S: ResponseStore](Movable):
@@ -267,7 +285,9 @@ struct _Writing[S: ResponseStore, T: RemovalTarget](Task):
             return
         # So that what is fetched from now on is known to be newer.
         self.news_ms = 0
-        self.desk[].work.lock()[].stats.removed_count += 1
+        var work = self.desk[].work.lock()
+        work[].passing = None
+        work[].stats.removed_count += 1
 
     def _put_back(mut self, var order: _Order, error: Error):
         """Keeps a removal until it is passed on. The store may be there and
@@ -275,6 +295,7 @@ struct _Writing[S: ResponseStore, T: RemovalTarget](Task):
         self.rest_ms = monotonic_ms() + _AWAY_MAX_MS
         self._note_refusal(error)
         var work = self.desk[].work.lock()
+        work[].passing = None
         work[].removal_count += 1
         work[].orders.insert(0, order^)
 
@@ -456,6 +477,7 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
                 work.lookups = []
                 work.octet_count = 0
                 work.removal_count = 0
+                work.passing = None
                 work.finder_count = 0
                 work.busy_count = 0
                 work.has_keeper = False
@@ -475,7 +497,11 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
     ) -> Optional[StoredResponse]:
         var store: ArcPointer[Self.S]
         var work = self._desk[].work.lock()
-        if not self._begin(work[]) or work[].stats.is_away:
+        if (
+            not self._begin(work[])
+            or work[].stats.is_away
+            or work[].is_being_removed(key)
+        ):
             work[].stats.skipped_count += 1
             return None
         store = work[].store.copy()
@@ -490,6 +516,7 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
             not self._begin(work[])
             or work[].stats.is_away
             or len(work[].lookups) >= LOOKUP_COUNT_MAX
+            or work[].is_being_removed(key)
         ):
             work[].stats.skipped_count += 1
             return None

@@ -173,8 +173,9 @@ struct SharedStats(Copyable, Movable):
     var failed_count: Int
     """Calls that had no answer in time, or were refused."""
     var skipped_count: Int
-    """Requests that went on without a look-up, since the store was away or too
-    many others waited for it."""
+    """Requests that went on without a look-up, since the store was away, too
+    many others waited for it, or it had not heard yet that this process has
+    removed what was asked for."""
     var malformed_count: Int
     """What was found and was no response to the key."""
     var written_count: Int

@@ -48,6 +48,7 @@ struct _Shelf(Movable):
     var removals: List[Removal]
     var senders: List[String]
     var is_broken: Bool
+    var refuses_removals: Bool
     var asked: Int
 
     def __init__(out self):
@@ -56,6 +57,7 @@ struct _Shelf(Movable):
         self.removals = []
         self.senders = []
         self.is_broken = False
+        self.refuses_removals = False
         self.asked = 0
 
 
@@ -95,7 +97,7 @@ struct Shelf(ResponseStore):
 
     def remove(self, removal: Removal, sender: String) raises:
         var shelf = self.shelf.lock()
-        if shelf[].is_broken:
+        if shelf[].is_broken or shelf[].refuses_removals:
             raise Error("broken")
         shelf[].count += 1
         shelf[].removals.append(removal.copy())
@@ -258,6 +260,39 @@ def test_what_was_asked_for_before_a_removal_is_not_kept() raises:
     assert_equal(_in_store(store, "http://a/z"), "-")
     _wait[_one_heard](other)
     assert_equal(_in_memory(other, "http://a/z"), "-")
+
+
+def test_what_is_removed_does_not_come_back_from_the_store() raises:
+    """A removal is on its way to the store, which may even refuse it for now:
+    until it is there, what it concerns is not looked for."""
+    comptime URL = "http://a/x"
+    for how in range(3):
+        var shelf = _shelf()
+        var store = CacheStore(shared=shelf.copy())
+        assert_true(store.put(URL, _response("old"), since=store.mark()))
+        _wait[_one_written](store)
+        assert_equal(_in_store(store, URL), "old")
+        shelf.shelf.lock()[].refuses_removals = True
+        if how == 0:
+            _ = store.purge(URL)
+        elif how == 1:
+            _ = store.purge_prefix("http://a/")
+        else:
+            _ = store.invalidate(URL)
+        assert_equal(_in_store(store, URL), "-")
+        var later = store.find_shared_later(
+            URL, OwnedRequest("GET", "/x"), CachePolicy()
+        )
+        assert_false(Bool(later))
+        assert_equal(_stats(store).skipped_count, 2)
+        # All else is.
+        var asked = shelf.shelf.lock()[].asked
+        assert_equal(_in_store(store, "http://b/x"), "-")
+        assert_equal(shelf.shelf.lock()[].asked, asked + 1)
+        shelf.shelf.lock()[].refuses_removals = False
+        _wait[_one_removed](store)
+        assert_equal(_in_store(store, URL), "-")
+        assert_equal(_stats(store).skipped_count, 2)
 
 
 def test_without_a_shared_store() raises:
