@@ -19,7 +19,7 @@ from flare.redis.core.routing import (
     RoutedCommand,
     route_commands,
 )
-from flare.redis.link import RedisLink, set_address
+from flare.redis.link import RedisLink, set_address, share_ms
 from flare.redis.pipeline import (
     Pipeline,
     append_transaction,
@@ -223,10 +223,12 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         var attempt = 0
         var is_asking = False
         var place = self._place_of(slot, deadline)
+        # The first attempt has what the socket itself gives up after.
+        var time_ms = self._config.timeout_ms
         for _ in range(REDIRECTION_MAX):
             var error: RedisError
             try:
-                self._exchange(place, is_asking, deadline)
+                self._exchange(place, is_asking, time_ms)
                 var reply = self._nodes[place][].link.connection.first()
                 if not reply.is_error():
                     self._last = place
@@ -238,33 +240,39 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 error = failure.copy()
             is_asking = error.kind == RedisErrorKind.ASK
             if is_asking or error.kind == RedisErrorKind.MOVED:
-                place = self._redirected(error, place)
-                continue
-            attempt += 1
-            place = self._place_after(error, slot, attempt, deadline)
+                place = self._redirected(error, place, deadline)
+            else:
+                attempt += 1
+                place = self._place_after(error, slot, attempt, deadline)
+            time_ms = deadline.left_ms()
         raise _sent_on_for_ever()
 
     def _exchange(
-        mut self, place: Int, is_asking: Bool, deadline: Deadline
+        mut self, place: Int, is_asking: Bool, time_ms: Int
     ) raises RedisError:
         ref link = self._nodes[place][].link
-        link.open()
+        if not link.connection.is_open():
+            link.open(Deadline(time_ms))
         if is_asking:
             # It is for the very next command of this connection alone.
             var asking = Command()
             asking.begin["ASKING"](0)
-            link.connection.exchange(asking)
-        link.connection.exchange(self._command)
+            link.connection.exchange(asking, time_ms)
+        link.connection.exchange(self._command, time_ms)
 
     def _redirected(
-        mut self, error: RedisError, place: Int
+        mut self, error: RedisError, place: Int, deadline: Deadline
     ) raises RedisError -> Int:
         """Goes where a node has sent the command on to."""
         self._redirection_count += 1
-        return self._follow(error, place, True)
+        return self._follow(error, place, True, deadline)
 
     def _follow(
-        mut self, error: RedisError, place: Int, reads_map: Bool
+        mut self,
+        error: RedisError,
+        place: Int,
+        reads_map: Bool,
+        deadline: Deadline,
     ) raises RedisError -> Int:
         """Goes where a node says that the key is."""
         var there = read_redirection(error.message)
@@ -276,7 +284,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             # Many slots have moved, as a rule. The old map still serves if the
             # node that would tell does not answer.
             if reads_map:
-                self._try_to_refresh(self._place_of_node(name))
+                self._try_to_refresh(self._place_of_node(name), deadline)
             self._slots.set_owner(there.slot, there.slot, name)
         return self._place_of_node(name)
 
@@ -315,7 +323,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 if not self._wait(attempt, deadline):
                     break
             try:
-                self._follow_redirections()
+                self._follow_redirections(deadline)
                 self._place_errands(pipe.commands, deadline)
             except:
                 # Each command that is left has its last error as its reply.
@@ -377,7 +385,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                     _ = replies.next()
                 self._errands.take(index, replies.next())
 
-    def _follow_redirections(mut self) raises RedisError:
+    def _follow_redirections(mut self, deadline: Deadline) raises RedisError:
         """Goes where nodes say that keys are; the map is read again once."""
         var has_read = False
         for index in range(len(self._errands.list)):
@@ -390,7 +398,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             var error = self._errands.replies.error(index)
             var from_place = self._errands.list[index].place
             var is_moved = error.kind == RedisErrorKind.MOVED
-            var place = self._follow(error, from_place, not has_read)
+            var place = self._follow(error, from_place, not has_read, deadline)
             has_read = has_read or is_moved
             self._errands.list[index].place = place
             self._errands.list[index].is_asking = not is_moved
@@ -440,7 +448,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             append_transaction(room, pipe)
             var error: RedisError
             try:
-                var reply = self._transact(place)
+                var reply = self._transact(place, deadline)
                 if reply.is_null():
                     return None
                 return reply.unsafe_lent_by[ImmOrigin(origin_of(self))]()
@@ -448,18 +456,18 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 error = failure.copy()
             is_asking = error.kind == RedisErrorKind.ASK
             if is_asking or error.kind == RedisErrorKind.MOVED:
-                place = self._redirected(error, place)
+                place = self._redirected(error, place, deadline)
                 continue
             attempt += 1
             place = self._place_after(error, slot, attempt, deadline)
         raise _sent_on_for_ever()
 
     def _transact(
-        mut self, place: Int
+        mut self, place: Int, deadline: Deadline
     ) raises RedisError -> Reply[ImmUntrackedOrigin]:
         ref link = self._nodes[place][].link
-        link.open()
-        link.connection.exchange(self._command)
+        link.open(deadline)
+        link.connection.exchange(self._command, deadline.left_ms())
         try:
             var replies = transaction_replies(link.connection.all())
             self._last = place
@@ -493,7 +501,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 return self._last
         var owner = self._slots.owner(max(slot, 0))
         if not owner:
-            self._refresh()
+            self._refresh(deadline)
             owner = self._slots.owner(max(slot, 0))
         if owner:
             return self._place_of_node(owner.held())
@@ -514,7 +522,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         self._nodes.append(OwnedPointer(_Node(name, RedisLink(config^))))
         return len(self._nodes) - 1
 
-    def _refresh(mut self) raises RedisError:
+    def _refresh(mut self, deadline: Deadline) raises RedisError:
         """Reads the map of slots from the first node that answers."""
         var names = List[String]()
         for index in range(len(self._nodes)):
@@ -531,27 +539,30 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         var causes = List[RedisError](capacity=len(names))
         for index in range(len(names)):
             try:
-                self._read_map(self._place_of_node(names[index]))
+                self._read_map(
+                    self._place_of_node(names[index]),
+                    Deadline(share_ms(deadline, len(names) - index)),
+                )
                 return
             except error:
                 causes.append(error.copy())
         # There is a seed at least.
         raise causes.pop()
 
-    def _try_to_refresh(mut self, place: Int):
+    def _try_to_refresh(mut self, place: Int, deadline: Deadline):
         try:
-            self._read_map(place)
+            self._read_map(place, deadline)
         except:
             # The redirection alone says enough for this command.
             pass
 
-    def _read_map(mut self, place: Int) raises RedisError:
+    def _read_map(mut self, place: Int, deadline: Deadline) raises RedisError:
         ref link = self._nodes[place][].link
-        link.open()
+        link.open(deadline)
         var command = Command()
         command.begin_read["CLUSTER"](1)
         command.add("SLOTS")
-        link.connection.exchange(command)
+        link.connection.exchange(command, deadline.left_ms())
         var slots = read_slots(link.connection.first(), link.config.host)
         if len(slots.nodes) == 0:
             raise RedisError(

@@ -51,6 +51,7 @@ struct RedisConnection(Movable):
     # Octets of the last replies, which are lent until the next exchange.
     var _lent_len: Int
     var _timeout_ms: Int
+    # When the last exchange began.
     var _used_ms: Int
 
     def __init__(out self, config: RedisConfig):
@@ -81,7 +82,6 @@ struct RedisConnection(Movable):
         # What was parsed of a push goes with the octets.
         self._parser.takes_pushes = False
         self._lent_len = 0
-        self._used_ms = 0
 
     def fd(self) -> Int32:
         """Lends the descriptor, to wait for, good while the connection is open;
@@ -206,13 +206,20 @@ struct RedisConnection(Movable):
         except error:
             raise self._failed(error)
 
+    def time_left_ms(self, timeout_ms: Int) -> Int:
+        """Tells what is left of a time that began with the last exchange, also
+        when that has failed; -1 if there is no end to it."""
+        if timeout_ms < 0:
+            return -1
+        return max(timeout_ms - (coarse_monotonic_ms() - self._used_ms), 0)
+
     def start(mut self, command: Command) raises RedisError:
         """Sends at least one command; `finish` receives the replies. Other
         connections may be used in between. Raises as `exchange` does."""
         try:
             self._drop_lent()
-            self._check_unread(self._timeout_ms)
             self._used_ms = coarse_monotonic_ms()
+            self._check_unread(self._timeout_ms)
             self._parser.begin(command.count)
             self._send(command.octets.span(), self._timeout_ms)
         except error:
@@ -245,9 +252,9 @@ struct RedisConnection(Movable):
         mut self, command: Command, timeout_ms: Int
     ) raises RedisError:
         self._drop_lent()
-        self._check_unread(timeout_ms)
         var start_ms = coarse_monotonic_ms()
         self._used_ms = start_ms
+        self._check_unread(timeout_ms)
         self._parser.begin(command.count)
         self._send(command.octets.span(), timeout_ms)
         var time_ms = timeout_ms

@@ -85,8 +85,12 @@ struct RedisLink(Movable):
         failure: Optional[RedisError],
         is_single: Bool,
     ) raises RedisError:
-        """Goes on behind an attempt that has failed, or before the first."""
-        var deadline = Deadline(self.config.timeout_ms)
+        """Goes on behind an attempt that has failed, or before the first. The
+        time of a command began with its first attempt."""
+        var time_ms = self.config.timeout_ms
+        if failure:
+            time_ms = self.connection.time_left_ms(time_ms)
+        var deadline = Deadline(time_ms)
         var attempt = 0
         var error = RedisError(RedisErrorKind.CONNECTION_LOST, String())
         if failure:
@@ -97,8 +101,8 @@ struct RedisLink(Movable):
                 self._prepare_repetition(command, error, attempt, deadline)
             attempt += 1
             try:
-                self._open_if_closed(deadline)
-                self.connection.exchange(command)
+                self.open(deadline)
+                self.connection.exchange(command, deadline.left_ms())
             except another:
                 error = another.copy()
                 continue
@@ -150,9 +154,11 @@ struct RedisLink(Movable):
 
     def open(mut self) raises RedisError:
         """Connects and logs in now, if that is not done; there is one attempt."""
-        self._open_if_closed(Deadline(self.config.timeout_ms))
+        self.open(Deadline(self.config.timeout_ms))
 
-    def _open_if_closed(mut self, deadline: Deadline) raises RedisError:
+    def open(mut self, deadline: Deadline) raises RedisError:
+        """Does the same by a deadline, or within `connect_timeout_ms` if that is
+        less."""
         if self.connection.is_open():
             return
         if self.is_pinned:
@@ -207,10 +213,7 @@ def find_master(
     var said = List[String](capacity=len(config.sentinels))
     for index in range(len(config.sentinels)):
         try:
-            # A sentinel that is silent leaves time for the others.
-            var left_ms = deadline.left_ms()
-            if left_ms > 0:
-                left_ms = max(left_ms // (len(config.sentinels) - index), 1)
+            var left_ms = share_ms(deadline, len(config.sentinels) - index)
             if _ask_sentinel(config, index, context, left_ms):
                 config.sentinels.swap_elements(0, index)
                 return
@@ -224,6 +227,13 @@ def find_master(
         except error:
             said.append(String(error))
     raise RedisError(RedisErrorKind.NO_MASTER, StaticString("; ").join(said))
+
+
+def share_ms(deadline: Deadline, count: Int) -> Int:
+    """Tells how long the next one of `count` servers may take, so that one that
+    is silent leaves time for the others; -1 if there is no deadline."""
+    var left_ms = deadline.left_ms()
+    return max(left_ms // count, 1) if left_ms > 0 else left_ms
 
 
 def _ask_sentinel(
