@@ -51,14 +51,16 @@ struct RedisLink(Movable):
         """Sends one command, and repeats it if that is safe. The reply is lent
         until the next exchange, and no error of the server: that is raised."""
         if likely(self.connection.is_open()):
+            var failure: RedisError
             try:
                 self.connection.exchange(command)
                 var reply = self.connection.first()
                 if likely(not reply.is_error()):
                     return reply
-                return self._run_patiently(command, self._refusal(reply))
+                failure = self._refusal(reply)
             except error:
-                return self._run_patiently(command, error.copy())
+                failure = error.copy()
+            return self._run_patiently(command, failure^)
         return self._run_patiently(command, None)
 
     def run_all(mut self, command: Command) raises RedisError:

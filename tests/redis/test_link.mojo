@@ -4,7 +4,9 @@ from flare.net.socket_addr import SocketAddr
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisErrorKind
+from flare.sys.backoff import Backoff
 from flare.sys.clock import monotonic_ms
+from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
@@ -56,5 +58,46 @@ def test_repetitions_have_the_time_of_the_command() raises:
     var took_ms = monotonic_ms() - began_ms
     assert_true(took_ms >= TIMEOUT_MS - 50, String(took_ms))
     assert_true(took_ms < TIMEOUT_MS * 3 // 2, String(took_ms))
+    client.close()
+    server^.join()
+
+
+struct _Loading(Task):
+    """Carries nothing out, and counts how often it is asked to."""
+
+    var _listener: TcpListener
+    var _asked: Mutex[Int]
+
+    def __init__(out self, var listener: TcpListener, asked: Mutex[Int]):
+        self._listener = listener^
+        self._asked = asked
+
+    def run(mut self) raises:
+        var stream = self._listener.accept(PATIENCE_MS)
+        stream.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=1_024, fill=0)
+        while stream.read(room) > 0:
+            self._asked.lock()[] += 1
+            stream.write_all("-LOADING wait\r\n".as_bytes())
+
+
+def test_what_is_refused_is_repeated_as_often_as_is_wanted() raises:
+    """`RedisConfig.retry_max`."""
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var config = RedisConfig()
+    config.port = listener.local_addr().port
+    config.protocol = 2
+    config.retry_max = 2
+    config.backoff = Backoff(1, 1)
+    var asked = Mutex(0)
+    var server = Thread(_Loading(listener^, asked))
+    var client = RedisClient.connect(config^)
+    var kind = RedisErrorKind.REFUSED
+    try:
+        client.set("key", "value")
+    except error:
+        kind = error.kind
+    assert_equal(String(kind), "Loading")
+    assert_equal(asked.lock()[], 1 + 2)
     client.close()
     server^.join()
