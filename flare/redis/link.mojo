@@ -137,16 +137,16 @@ struct RedisLink(Movable):
         pause(wait_ms)
 
     def _may_repeat(mut self, command: Command, error: RedisError) -> Bool:
-        if self.is_pinned and not self.connection.is_open():
-            self.is_pinned = False
-            return False
-        if error.kind == RedisErrorKind.READ_ONLY:
+        var is_elsewhere = error.kind == RedisErrorKind.READ_ONLY
+        if is_elsewhere:
             # It was a master; the sentinels know the new one.
             if len(self.config.sentinels) == 0:
                 return False
             self.connection.close()
-            return True
-        return may_repeat(error, command.is_repeatable)
+        if self.is_pinned and not self.connection.is_open():
+            self.is_pinned = False
+            return False
+        return is_elsewhere or may_repeat(error, command.is_repeatable)
 
     def _refusal(self, reply: Reply[_]) -> RedisError:
         var error = reply.error()
@@ -163,12 +163,6 @@ struct RedisLink(Movable):
         less."""
         if self.connection.is_open():
             return
-        if self.is_pinned:
-            self.is_pinned = False
-            raise RedisError(
-                RedisErrorKind.CONNECTION_LOST,
-                String("the connection that watched keys is lost"),
-            )
         var time_ms = self.config.connect_timeout_ms
         var left_ms = deadline.left_ms()
         if left_ms >= 0 and (time_ms < 0 or left_ms < time_ms):

@@ -9,8 +9,8 @@ from flare.sys.clock import monotonic_ms
 from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
 from flare.sys.thread import Task, Thread
-from flare.tcp.stream import TcpListener
-from tests.support.assertions import assert_equal, assert_true
+from flare.tcp.stream import TcpListener, TcpStream
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 
 
@@ -100,4 +100,81 @@ def test_what_is_refused_is_repeated_as_often_as_is_wanted() raises:
     assert_equal(String(kind), "Loading")
     assert_equal(asked.lock()[], 1 + 2)
     client.close()
+    server^.join()
+
+
+struct _Demoted(Task):
+    """A sentinel, and a master that is none any more at its first write; one
+    connection after the other, until one comes that sends nothing."""
+
+    var _listener: TcpListener
+    var _written: Mutex[Int]
+
+    def __init__(out self, var listener: TcpListener, written: Mutex[Int]):
+        self._listener = listener^
+        self._written = written
+
+    def run(mut self) raises:
+        while self._serve(self._listener.accept(PATIENCE_MS)):
+            pass
+
+    def _serve(mut self, var stream: TcpStream) raises -> Bool:
+        stream.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=4_096, fill=0)
+        var has_heard = False
+        while True:
+            var count = stream.read(room)
+            if count == 0:
+                return has_heard
+            has_heard = True
+            var asked = String(from_utf8_lossy=room[:count])
+            stream.write_all(self._answer(asked).as_bytes())
+
+    def _answer(mut self, asked: String) raises -> String:
+        if "SENTINEL" in asked:
+            var port = String(self._listener.local_addr().port)
+            return String(
+                "*2\r\n$9\r\n127.0.0.1\r\n$",
+                port.byte_length(),
+                "\r\n",
+                port,
+                "\r\n",
+            )
+        if "ROLE" in asked:
+            return String("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
+        if "SET" in asked:
+            self._written.lock()[] += 1
+            if self._written.lock()[] == 1:
+                return String("-READONLY a replica takes no writes\r\n")
+            return String("+OK\r\n")
+        if "WATCH" in asked:
+            return String("+OK\r\n")
+        return String("-ERR unknown command\r\n")
+
+
+def test_what_is_watched_is_not_lost_to_another_master() raises:
+    """A new master watches nothing: who goes on there must be told."""
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var address = listener.local_addr()
+    var config = RedisConfig()
+    config.sentinels = [String("127.0.0.1:", address.port)]
+    config.master_name = String("m")
+    var written = Mutex(0)
+    var server = Thread(_Demoted(listener^, written))
+    var client = RedisClient.connect(config^)
+    client.watch("key")
+    var kind = RedisErrorKind.REFUSED
+    try:
+        client.set("other", "value")
+    except error:
+        kind = error.kind
+    assert_equal(String(kind), "ReadOnly")
+    assert_equal(written.lock()[], 1)
+    assert_false(client.is_connected())
+    # The next one begins anew.
+    client.set("other", "value")
+    assert_equal(written.lock()[], 2)
+    client.close()
+    var last = TcpStream.connect(address, PATIENCE_MS)
+    last.close()
     server^.join()
