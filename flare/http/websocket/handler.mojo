@@ -121,7 +121,8 @@ struct WsConfig(Copyable, Defaultable, Movable):
     """A ping is sent when nothing came from a client for so long. Default
     30 s."""
     var pong_timeout_ms: Int
-    """For a client to answer a ping, in any way. Default 20 s."""
+    """For a client to answer a ping that it has taken, in any way. Default
+    20 s."""
     var close_timeout_ms: Int
     """For a client to answer a close frame. Default 5 s."""
     var origins: List[String]

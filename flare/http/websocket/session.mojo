@@ -52,6 +52,8 @@ struct WsSession(UpgradedProtocol):
     var _failure: String
     var _heard_ms: Int
     var _pinged_ms: Int
+    # Whether the client has more to take before the ping is there.
+    var _is_ping_behind: Bool
     var _close_end_ms: Int
     # What has come, but has to wait for the next turn.
     var _unheard: Optional[OwnedPointer[Buffer]]
@@ -73,6 +75,7 @@ struct WsSession(UpgradedProtocol):
         self._failure = String()
         self._heard_ms = coarse_monotonic_ms()
         self._pinged_ms = _NEVER_MS
+        self._is_ping_behind = False
         self._close_end_ms = _NEVER_MS
         self._unheard = None
         self._is_paused = False
@@ -99,6 +102,10 @@ struct WsSession(UpgradedProtocol):
             return Poll.DONE
         if self._unheard:
             return self._go_on(out, now_ms)
+        if self._is_ping_behind:
+            # It has been taken, with what came before: its time begins.
+            self._is_ping_behind = False
+            self._pinged_ms = now_ms
         var pings = False
         if self._pinged_ms != _NEVER_MS:
             if now_ms - self._pinged_ms >= self._config[].pong_timeout_ms:
@@ -108,14 +115,17 @@ struct WsSession(UpgradedProtocol):
         var box = self._box.lock()
         box[].take(out)
         if pings:
-            # A connection that is being closed has a time of its own.
             self._heard_ms = now_ms
-            if box[].core.state.may_send():
+            # A connection that is being closed has a time of its own.
+            pings = box[].core.state.may_send()
+            if pings:
                 write_frame(out, FrameHeader(Opcode.PING, 0), "".as_bytes())
                 self._pinged_ms = now_ms
-        return _what_follows(
+        var supply = _what_follows(
             box[], len(out) > 0, self._close_end_ms, self._config[]
         )
+        self._is_ping_behind = pings and supply == Poll.READY
+        return supply
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Lets the handler answer what has come, or the beginning of it.
@@ -125,6 +135,7 @@ struct WsSession(UpgradedProtocol):
         var now_ms = coarse_monotonic_ms()
         self._heard_ms = now_ms
         self._pinged_ms = _NEVER_MS
+        self._is_ping_behind = False
         var supply = Self._take_turn(
             Pointer(to=self), Pointer(to=input), Pointer(to=out), now_ms
         )

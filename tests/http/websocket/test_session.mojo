@@ -17,6 +17,7 @@ from tests.support.assertions import (
 )
 from tests.support.ws_box import open_box
 from std.memory import ArcPointer
+from std.time import sleep
 
 comptime _MAX = 1_000
 
@@ -407,6 +408,23 @@ def test_a_silent_client_is_asked_and_given_up() raises:
     var scene = Scene(config^)
     assert_equal(scene.fill(), "\\x89\\x00")
     assert_true(scene.session.poll_interval_ms() <= 0)
+    assert_equal(scene.fill(), "|")
+
+
+def test_a_slow_client_has_the_time_of_a_ping_behind_what_comes_before() raises:
+    """As with a close frame: it cannot answer what it has not got yet."""
+    var config = WsConfig()
+    config.ping_interval_ms = 0
+    config.pong_timeout_ms = 200
+    var scene = Scene(config^, waiting_len_max=100_000)
+    WsSender(scene.box).send_text("x" * 20_000)
+    var out = Buffer()
+    assert_true(scene.session.fill(out) == Poll.READY)
+    assert_equal(len(out), 4 + 20_000 + 2)
+    # So long it takes until all of that is taken.
+    sleep(0.4)
+    assert_equal(scene.fill(), "")
+    sleep(0.4)
     assert_equal(scene.fill(), "|")
 
 
