@@ -201,4 +201,4 @@ def run_to_end(response: Response) raises:
         if poll == Poll.DONE:
             return
         if poll == Poll.PENDING:
-            call.wait(deadline.left_ms())
+            call.wait(min(deadline.left_ms(), stream[].poll_interval_ms()))
