@@ -454,11 +454,13 @@ def _content(
 
 
 def _validators(chosen: _Chosen, now_ns: Int) raises -> Validators:
+    # No file is newer than the response that has it (section 8.8.2.1).
+    var modified_ns = min(chosen.status.modified_ns, now_ns)
     return Validators(
         file_tag(
             chosen.status.size, chosen.status.modified_ns, chosen.coding, now_ns
         ),
-        max(chosen.status.modified_ns, 0) // _NS_A_SECOND,
+        max(modified_ns, 0) // _NS_A_SECOND,
         True,
     )
 

@@ -3,10 +3,12 @@
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import ContentCoding
 from flare.http.message.body import Poll
+from flare.http.message.date import parse_http_date
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.routing.router import Router
 from flare.http.static.file_server import FileServer, FileServerConfig, file_tag
+from flare.sys.clock import unix_seconds
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 from std.os import mkdir, remove, symlink
@@ -365,6 +367,22 @@ def test_no_two_contents_share_a_strong_tag() raises:
             assert_true(contents[index] != contents[index - 1])
             if tags[index] == tags[index - 1]:
                 assert_true(tags[index].startswith("W/"), tags[index])
+
+
+def test_no_file_is_of_the_future() raises:
+    """RFC 9110 section 8.8.2.1: it is not said to be newer than its response."""
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        _set_time(folder + "/files/a.txt", "2099-01-01 00:00:00 UTC")
+        var server = FileServer(folder + "/files")
+        var request = OwnedRequest("GET", "/a.txt")
+        var before_s = unix_seconds()
+        var response = server.serve(request.view())
+        var date = response.headers["last-modified"].as_bytes()
+        var modified_s = parse_http_date(date, before_s)
+        assert_true(Bool(modified_s))
+        assert_true(modified_s.value() >= before_s)
+        assert_true(modified_s.value() <= unix_seconds())
 
 
 def test_ranges_of_a_young_file() raises:
