@@ -6,7 +6,11 @@ from flare.http.cache.core.freshness import (
     freshness_lifetime,
     initial_age_s,
 )
-from flare.http.cache.core.key import cache_key, key_of_reference
+from flare.http.cache.core.key import (
+    cache_key,
+    key_of_reference,
+    split_url,
+)
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.storage import (
     StoreRefusal,
@@ -487,6 +491,24 @@ def test_keys() raises:
         ("", ""),
     ]:
         assert_equal(key_of_reference(key, row[0]), row[1], "4.4")
+
+
+def test_parts_of_urls() raises:
+    for row in [
+        ("http://a/x?y#z", "http", "a", "/x?y"),
+        ("https://a:8443?y", "https", "a:8443", "?y"),
+        ("a", "", "a", ""),
+        ("a/x", "", "a", "/x"),
+        # The colon of a port, and of a target, ends no scheme.
+        ("a:8080/x", "", "a:8080", "/x"),
+        ("a/x:///y", "", "a", "/x:///y"),
+        ("", "", "", ""),
+    ]:
+        var url = String(row[0])
+        var parts = split_url(url)
+        assert_equal(String(parts.scheme), row[1], row[0])
+        assert_equal(String(parts.authority), row[2], row[0])
+        assert_equal(String(parts.target), row[3], row[0])
 
 
 def test_policies_that_cannot_be() raises:

@@ -112,10 +112,10 @@ def split_url[o: ImmOrigin](url: StringSpan[o]) -> UrlParts[o]:
         end += 1
     octets = octets.before(end)
     var scheme_len = 0
-    while scheme_len < len(octets) and octets.at(scheme_len) != 58:
+    while scheme_len < len(octets) and _is_of_scheme(octets.at(scheme_len)):
         scheme_len += 1
     var start = scheme_len + 3
-    if start > len(octets):
+    if octets.between(scheme_len, min(start, len(octets))) != "://".as_bytes():
         scheme_len = 0
         start = 0
     var path = start
@@ -128,3 +128,10 @@ def split_url[o: ImmOrigin](url: StringSpan[o]) -> UrlParts[o]:
         authority=StringSpan(unsafe_from_utf8=octets.between(start, path)),
         target=StringSpan(unsafe_from_utf8=octets.after(path)),
     )
+
+
+def _is_of_scheme(octet: UInt8) -> Bool:
+    """Tells whether a scheme may have an octet (RFC 3986 section 3.1)."""
+    var is_letter = (octet | 32) >= 97 and (octet | 32) <= 122
+    var is_digit = octet >= 48 and octet <= 57
+    return is_letter or is_digit or octet == 43 or octet == 45 or octet == 46
