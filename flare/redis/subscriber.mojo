@@ -208,7 +208,8 @@ struct RedisSubscriber(Movable):
         meanwhile is made again.
 
         Args:
-            timeout_ms: How long to wait.
+            timeout_ms: How long to wait; a connection that has to be made has
+                `RedisConfig.connect_timeout_ms` all the same.
 
         Returns:
             The message, lent until the next call; None if the time is over.
