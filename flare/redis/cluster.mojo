@@ -144,6 +144,27 @@ struct _Errands(Movable):
         return count
 
 
+struct _Way(Movable):
+    """How far a command has come that one node is to carry out."""
+
+    var slot: Int
+    var place: Int
+    # Whether the slot is only on its way to that node.
+    var is_asking: Bool
+    # Attempts that have failed, and those of them behind which it has waited.
+    var turn_count: Int
+    var wait_count: Int
+    var deadline: Deadline
+
+    def __init__(out self, slot: Int, place: Int, deadline: Deadline):
+        self.slot = slot
+        self.place = place
+        self.is_asking = False
+        self.turn_count = 0
+        self.wait_count = 0
+        self.deadline = deadline
+
+
 struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
     """A cluster of servers, for one thread: a connection to each node that is
     needed.
@@ -216,56 +237,62 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         return Pointer(to=command).unsafe_origin_cast[origin_of(self)]()[]
 
     def _run(mut self) raises RedisError -> Reply[ImmUntrackedOrigin]:
-        var deadline = Deadline(self._config.timeout_ms)
         var slot = -1
         if self._command.has_key():
             slot = key_slot(self._command.first_key())
-        var attempt = 0
-        var is_asking = False
-        var place = self._place_of(slot, deadline)
+        var way = self._way_to(slot)
+        while True:
+            try:
+                return self._ask(way)
+            except error:
+                self._go_on(way, error)
+
+    def _ask(
+        mut self, way: _Way
+    ) raises RedisError -> Reply[ImmUntrackedOrigin]:
+        """Has a node carry the command out."""
+        ref link = self._nodes[way.place][].link
         # The first attempt has what the socket itself gives up after.
         var time_ms = self._config.timeout_ms
-        for _ in range(REDIRECTION_MAX):
-            var error: RedisError
-            try:
-                self._exchange(place, is_asking, time_ms)
-                var reply = self._nodes[place][].link.connection.first()
-                if not reply.is_error():
-                    self._last = place
-                    return reply
-                error = reply.error()
-                error.server = self._nodes[place][].name
-                error.was_sent = True
-            except failure:
-                error = failure.copy()
-            is_asking = error.kind == RedisErrorKind.ASK
-            if is_asking or error.kind == RedisErrorKind.MOVED:
-                place = self._redirected(error, place, deadline)
-            else:
-                attempt += 1
-                place = self._place_after(error, slot, attempt, deadline)
-            time_ms = deadline.left_ms()
-        raise _sent_on_for_ever()
-
-    def _exchange(
-        mut self, place: Int, is_asking: Bool, time_ms: Int
-    ) raises RedisError:
-        ref link = self._nodes[place][].link
+        if way.turn_count > 0:
+            time_ms = way.deadline.left_ms()
         if not link.connection.is_open():
-            link.open(Deadline(time_ms))
-        if is_asking:
+            link.open(way.deadline)
+        if way.is_asking:
             # It is for the very next command of this connection alone.
             var asking = Command()
             asking.begin["ASKING"](0)
             link.connection.exchange(asking, time_ms)
         link.connection.exchange(self._command, time_ms)
+        var reply = link.connection.first()
+        if reply.is_error():
+            raise link.refusal(reply.error())
+        self._last = way.place
+        return reply
 
-    def _redirected(
-        mut self, error: RedisError, place: Int, deadline: Deadline
-    ) raises RedisError -> Int:
-        """Goes where a node has sent the command on to."""
-        self._redirection_count += 1
-        return self._follow(error, place, True, deadline)
+    def _way_to(mut self, slot: Int) raises RedisError -> _Way:
+        """Begins with the node of a slot; with any node if there is no key."""
+        var deadline = Deadline(self._config.timeout_ms)
+        return _Way(slot, self._place_of(slot, deadline), deadline)
+
+    def _go_on(mut self, mut way: _Way, error: RedisError) raises RedisError:
+        """Finds the node that is asked behind a failure, and waits before; raises
+        what may not be repeated."""
+        way.turn_count += 1
+        if way.turn_count == REDIRECTION_MAX:
+            raise _sent_on_for_ever()
+        way.is_asking = error.kind == RedisErrorKind.ASK
+        if way.is_asking or error.kind == RedisErrorKind.MOVED:
+            self._redirection_count += 1
+            way.place = self._follow(error, way.place, True, way.deadline)
+            return
+        var is_safe = may_repeat(error, self._command.is_repeatable)
+        # What was a master has become a replica.
+        is_safe = is_safe or error.kind == RedisErrorKind.READ_ONLY
+        way.wait_count += 1
+        if not is_safe or not self._wait(way.wait_count, way.deadline):
+            raise error.copy()
+        way.place = self._place_of(way.slot, way.deadline)
 
     def _follow(
         mut self,
@@ -436,61 +463,34 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         for index in range(len(self._errands.list)):
             if self._errands.list[index].command.slot != slot:
                 raise _keys_apart(index + 1)
-        var deadline = Deadline(self._config.timeout_ms)
-        var place = self._place_of(slot, deadline)
-        var is_asking = False
-        var attempt = 0
-        for _ in range(REDIRECTION_MAX):
-            ref room = self._next()
-            if is_asking:
-                # It holds for all up to EXEC.
-                room.begin["ASKING"](0)
-            append_transaction(room, pipe)
-            var error: RedisError
+        var way = self._way_to(slot)
+        while True:
             try:
-                var reply = self._transact(place, deadline)
+                var reply = self._transact(way, pipe)
                 if reply.is_null():
                     return None
                 return reply.unsafe_lent_by[ImmOrigin(origin_of(self))]()
-            except failure:
-                error = failure.copy()
-            is_asking = error.kind == RedisErrorKind.ASK
-            if is_asking or error.kind == RedisErrorKind.MOVED:
-                place = self._redirected(error, place, deadline)
-                continue
-            attempt += 1
-            place = self._place_after(error, slot, attempt, deadline)
-        raise _sent_on_for_ever()
+            except error:
+                self._go_on(way, error)
 
     def _transact(
-        mut self, place: Int, deadline: Deadline
+        mut self, way: _Way, pipe: Pipeline
     ) raises RedisError -> Reply[ImmUntrackedOrigin]:
-        ref link = self._nodes[place][].link
-        link.open(deadline)
-        link.connection.exchange(self._command, deadline.left_ms())
+        """Has a node carry a transaction out."""
+        ref room = self._next()
+        if way.is_asking:
+            # It holds for all up to EXEC.
+            room.begin["ASKING"](0)
+        append_transaction(room, pipe)
+        ref link = self._nodes[way.place][].link
+        link.open(way.deadline)
+        link.connection.exchange(self._command, way.deadline.left_ms())
         try:
             var replies = transaction_replies(link.connection.all())
-            self._last = place
+            self._last = way.place
             return replies
         except error:
-            var refusal = error.copy()
-            refusal.server = self._nodes[place][].name
-            refusal.was_sent = True
-            raise refusal^
-
-    def _place_after(
-        mut self, error: RedisError, slot: Int, attempt: Int, deadline: Deadline
-    ) raises RedisError -> Int:
-        """Waits, and learns where the slot is now; raises what may not be
-        repeated."""
-        var is_safe = may_repeat(error, self._command.is_repeatable)
-        # What was a master has become a replica.
-        is_safe = is_safe or error.kind == RedisErrorKind.READ_ONLY
-        if not is_safe:
-            raise error.copy()
-        if not self._wait(attempt, deadline):
-            raise error.copy()
-        return self._place_of(slot, deadline)
+            raise link.refusal(error)
 
     def _place_of(
         mut self, slot: Int, deadline: Deadline

@@ -57,7 +57,7 @@ struct RedisLink(Movable):
                 var reply = self.connection.first()
                 if likely(not reply.is_error()):
                     return reply
-                failure = self._refusal(reply)
+                failure = self.refusal(reply.error())
             except error:
                 failure = error.copy()
             return self._run_patiently(command, failure^)
@@ -113,7 +113,7 @@ struct RedisLink(Movable):
             var reply = self.connection.first()
             if not reply.is_error():
                 return
-            error = self._refusal(reply)
+            error = self.refusal(reply.error())
 
     def _prepare_repetition(
         mut self,
@@ -148,11 +148,12 @@ struct RedisLink(Movable):
             return False
         return is_elsewhere or may_repeat(error, command.is_repeatable)
 
-    def _refusal(self, reply: Reply[_]) -> RedisError:
-        var error = reply.error()
-        error.server = self.connection.name
-        error.was_sent = True
-        return error^
+    def refusal(self, error: RedisError) -> RedisError:
+        """Says which server it was that refused a command."""
+        var refusal = error.copy()
+        refusal.server = self.connection.name
+        refusal.was_sent = True
+        return refusal^
 
     def open(mut self) raises RedisError:
         """Connects and logs in now, if that is not done; there is one attempt."""
