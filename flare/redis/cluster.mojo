@@ -66,15 +66,55 @@ struct _Node(Movable):
 
 
 @fieldwise_init
+struct _ErrandState(Equatable, TrivialRegisterPassable):
+    """What comes next of a command of a pipeline.
+
+    State       | reply | MOVED, ASK | to be repeated | other error
+    ------------|-------|------------|----------------|------------
+    DUE, ASKING | DONE  | REDIRECTED | DUE            | DONE
+
+    What is REDIRECTED is followed before the next round: to DUE behind MOVED,
+    to ASKING behind ASK.
+    """
+
+    var _number: UInt8
+
+    comptime DUE = Self(0)
+    """It goes to the node of its slot."""
+    comptime ASKING = Self(1)
+    """It goes to the node that was named, behind ASKING."""
+    comptime REDIRECTED = Self(2)
+    """A node has named another, as its reply says."""
+    comptime DONE = Self(3)
+    """It has its reply."""
+
+    @staticmethod
+    def behind(error: RedisError, is_repeatable: Bool) -> Self:
+        """Gives the state of a command that was sent, behind an error."""
+        if (
+            error.kind == RedisErrorKind.MOVED
+            or error.kind == RedisErrorKind.ASK
+        ):
+            return Self.REDIRECTED
+        return Self.DUE if _may_wait(error, is_repeatable) else Self.DONE
+
+
+def _may_wait(error: RedisError, is_repeatable: Bool) -> Bool:
+    """Tells whether a command may be sent again behind a wait."""
+    # What was a master has become a replica.
+    return error.kind == RedisErrorKind.READ_ONLY or (
+        may_repeat(error, is_repeatable)
+    )
+
+
+@fieldwise_init
 struct _Errand(Movable):
     """A command of a pipeline on its way."""
 
     var command: RoutedCommand
+    # The node that was asked last, or is to be asked.
     var place: Int
-    var is_asking: Bool
-    # What its last attempt has come to.
-    var is_done: Bool
-    var is_redirected: Bool
+    var state: _ErrandState
 
 
 struct _Errands(Movable):
@@ -82,12 +122,10 @@ struct _Errands(Movable):
 
     var list: List[_Errand]
     var replies: GatheredReplies
-    var left_count: Int
 
     def __init__(out self):
         self.list = []
         self.replies = GatheredReplies()
-        self.left_count = 0
 
     def begin(mut self, pipe: Pipeline) raises RedisError:
         """Takes the commands of a pipeline; none is placed yet."""
@@ -99,9 +137,8 @@ struct _Errands(Movable):
         self.list.clear()
         for index in range(len(routed)):
             self.list.append(
-                _Errand(routed[index].copy(), -1, False, False, False)
+                _Errand(routed[index].copy(), -1, _ErrandState.DUE)
             )
-        self.left_count = len(routed)
         self.replies.begin(len(routed))
 
     def take(mut self, index: Int, reply: Reply[_]):
@@ -110,7 +147,7 @@ struct _Errands(Movable):
         if reply.is_error():
             self._take_error(index, reply.error())
         else:
-            self._end(index)
+            self.list[index].state = _ErrandState.DONE
 
     def fail(mut self, index: Int, error: RedisError):
         """Notes that a command has no reply."""
@@ -119,28 +156,12 @@ struct _Errands(Movable):
 
     def _take_error(mut self, index: Int, error: RedisError):
         ref errand = self.list[index]
-        errand.is_redirected = (
-            error.kind == RedisErrorKind.MOVED
-            or error.kind == RedisErrorKind.ASK
-        )
-        var is_over = not (
-            errand.is_redirected
-            or error.kind == RedisErrorKind.READ_ONLY
-            or may_repeat(error, errand.command.is_repeatable)
-        )
-        if is_over:
-            self._end(index)
+        errand.state = _ErrandState.behind(error, errand.command.is_repeatable)
 
-    def _end(mut self, index: Int):
-        self.list[index].is_done = True
-        self.left_count -= 1
-
-    def waiting_count(self) -> Int:
-        """Counts those that no other node was named for."""
+    def count(self, state: _ErrandState) -> Int:
         var count = 0
         for index in range(len(self.list)):
-            ref errand = self.list[index]
-            count += Int(not errand.is_done and not errand.is_redirected)
+            count += Int(self.list[index].state == state)
         return count
 
 
@@ -286,11 +307,10 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             self._redirection_count += 1
             way.place = self._follow(error, way.place, True, way.deadline)
             return
-        var is_safe = may_repeat(error, self._command.is_repeatable)
-        # What was a master has become a replica.
-        is_safe = is_safe or error.kind == RedisErrorKind.READ_ONLY
+        if not _may_wait(error, self._command.is_repeatable):
+            raise error.copy()
         way.wait_count += 1
-        if not is_safe or not self._wait(way.wait_count, way.deadline):
+        if not self._wait(way.wait_count, way.deadline):
             raise error.copy()
         way.place = self._place_of(way.slot, way.deadline)
 
@@ -343,9 +363,10 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         var attempt = 0
         for _ in range(REDIRECTION_MAX):
             self._run_batches()
-            if self._errands.left_count == 0:
+            var done_count = self._errands.count(_ErrandState.DONE)
+            if done_count == len(self._errands.list):
                 break
-            if self._errands.waiting_count() > 0:
+            if self._errands.count(_ErrandState.DUE) > 0:
                 attempt += 1
                 if not self._wait(attempt, deadline):
                     break
@@ -368,14 +389,15 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             self._nodes[index][].batch.clear()
             self._nodes[index][].members.clear()
         for index in range(len(self._errands.list)):
-            if self._errands.list[index].is_done:
+            var state = self._errands.list[index].state
+            if state == _ErrandState.DONE:
                 continue
-            if not self._errands.list[index].is_asking:
+            if state == _ErrandState.DUE:
                 var slot = self._errands.list[index].command.slot
                 self._errands.list[index].place = self._place_of(slot, deadline)
             ref errand = self._errands.list[index]
             ref node = self._nodes[errand.place][]
-            if errand.is_asking:
+            if state == _ErrandState.ASKING:
                 node.batch.begin["ASKING"](0)
             node.batch.octets.append(
                 commands.octets.span().between(
@@ -408,7 +430,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 continue
             var replies = node.link.connection.all().__iter__()
             for index in node.members:
-                if self._errands.list[index].is_asking:
+                if self._errands.list[index].state == _ErrandState.ASKING:
                     _ = replies.next()
                 self._errands.take(index, replies.next())
 
@@ -416,11 +438,8 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         """Goes where nodes say that keys are; the map is read again once."""
         var has_read = False
         for index in range(len(self._errands.list)):
-            ref errand = self._errands.list[index]
-            errand.is_asking = False
-            if errand.is_done or not errand.is_redirected:
+            if self._errands.list[index].state != _ErrandState.REDIRECTED:
                 continue
-            errand.is_redirected = False
             self._redirection_count += 1
             var error = self._errands.replies.error(index)
             var from_place = self._errands.list[index].place
@@ -428,7 +447,9 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             var place = self._follow(error, from_place, not has_read, deadline)
             has_read = has_read or is_moved
             self._errands.list[index].place = place
-            self._errands.list[index].is_asking = not is_moved
+            self._errands.list[
+                index
+            ].state = _ErrandState.DUE if is_moved else _ErrandState.ASKING
 
     def _wait(mut self, attempt: Int, deadline: Deadline) -> Bool:
         """Waits before something is repeated, and forgets where the slots are;
