@@ -32,6 +32,7 @@ from flare.http.middleware.cache_keep import (
     keep_fetched,
     note_head,
     put_response,
+    refusal_of,
 )
 from flare.http.middleware.cache_shared import adopt, find_shared
 from flare.http.middleware.cache_wait import FetchWait, WaitSteps
@@ -490,14 +491,15 @@ struct Cache[H: Handler](Layer):
             policy=self.policy,
             times=fetch.times,
         )
-        var is_stored = not fresh.control.no_store
+        var refusal = refusal_of(req.headers, fresh, self.policy, fetch.times)
+        var is_stored = refusal == StoreRefusal.NONE
         var status = CacheStatus(
             Forward.STALE, forward_status=304, is_stored=is_stored
         )
         var newer = Lookup(ArcPointer(fresh^), Reuse.FRESH, True)
         if is_stored:
             keep_fetched(self.store, fetch, newer.response.held(), self.policy)
-        else:
+        elif refusal.is_of_origin():
             self.store.drop(fetch.key)
         return self._reply(req, newer, status^)
 

@@ -227,6 +227,33 @@ def test_validation() raises:
     assert_equal(bench.store.stats().revalidated_count, 1)
 
 
+def test_validation_makes_nothing_shared_that_would_not_be_kept() raises:
+    """What a 304 says is for its own client where a 200 that says so would not
+    be kept: 9111-5.2.2.5 (no-store), 5.2.2.7 (private), 3.5 (Authorization), and
+    cookies."""
+    for row in [
+        ("cookie", "Set-Cookie: id=ann", "", "Set-Cookie"),
+        ("5.2.2.7", "X-For: ann\nCache-Control: private", "", "X-For"),
+        ("5.2.2.5", "X-For: ann\nCache-Control: no-store", "", "X-For"),
+        ("3.5", "X-For: ann", "Authorization: Basic YTpi", "X-For"),
+    ]:
+        for method in ["GET", "HEAD"]:
+            var bench = _Bench()
+            var kept = 'Cache-Control: max-age=60\nETag: "a"'
+            bench.answer(String(kept, "\nAge: 100"))
+            _ = bench.ask()
+            # A 304 to what is kept; HEAD without one is compared with it.
+            var status = 304 if method == "GET" else 200
+            bench.answer(String(kept, "\n", row[1]), status=status)
+            var own = bench.ask(row[2], method=method)
+            assert_equal(own.status, 200, row[0])
+            assert_true(row[3] in own.headers, row[0])
+            bench.answer(kept)
+            var other = bench.ask()
+            assert_equal(other.status, 200, row[0])
+            assert_false(row[3] in other.headers, row[0])
+
+
 def test_validation_by_date() raises:
     comptime DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
     var bench = _Bench()

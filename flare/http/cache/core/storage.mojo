@@ -66,6 +66,13 @@ struct StoreRefusal(Equatable, TrivialRegisterPassable):
     comptime REQUEST = Self(9)
     """The request forbids it."""
 
+    def is_of_origin(self) -> Bool:
+        """Tells whether the origin wants nothing kept of the target, so that
+        what was kept of it before goes, too."""
+        return (
+            self == Self.NO_STORE or self == Self.PRIVATE or self == Self.VARY
+        )
+
     def is_of_request(self, status: Status) -> Bool:
         """Tells whether the response to another request for the same target may
         well be kept: if this one forbids it or has credentials, or is at fault
