@@ -433,6 +433,26 @@ def test_vary() raises:
         _Match("4.1 empty is not absent", "Vary: A", "A:", "", False),
         _Match("4.1 lines combined", "Vary: A", "A: 1, 2", "A: 1\nA: 2", True),
         _Match("4.1 whitespace", "Vary: A", "A: 1,2", "A: 1 ,  2", True),
+        _Match(
+            "9110-5.6.4 quoted", "Vary: A", 'A: "1,2", 3', 'A: "1, 2",3', False
+        ),
+        _Match(
+            "9110-5.6.4 around", "Vary: A", 'A: "1,2", 3', 'A: "1,2",3', True
+        ),
+        _Match(
+            "9110-10.1.5 no list",
+            "Vary: User-Agent",
+            "User-Agent: a (b,c)",
+            "User-Agent: a (b, c)",
+            False,
+        ),
+        _Match(
+            "6265-4.2 no list",
+            "Vary: Cookie",
+            "Cookie: a=1,,2",
+            "Cookie: a=1,2",
+            False,
+        ),
         _Match("4.1 order matters", "Vary: A", "A: 1, 2", "A: 2, 1", False),
         _Match(
             "4.1 two fields", "Vary: A, B", "A: 1\nB: 2", "B: 2\nA: 1", True

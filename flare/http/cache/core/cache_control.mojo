@@ -195,7 +195,7 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
         """
         var start = 0
         while start < len(value):
-            var end = _element_end(value, start)
+            var end = element_end(value, start)
             self._add(trim_whitespace(value.between(start, end).as_imm()))
             start = end + 1
 
@@ -383,7 +383,7 @@ def _lower(octets: Span[UInt8, _]) -> String:
     return String(unsafe_from_utf8=lower)
 
 
-def _element_end(value: Span[UInt8, _], start: Int) -> Int:
+def element_end(value: Span[UInt8, _], start: Int) -> Int:
     """Finds the comma behind an element, or the end. A quotation that nobody
     ends is none: a directive behind it must not be lost."""
     var index = start

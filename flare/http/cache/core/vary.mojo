@@ -1,7 +1,12 @@
 """Which of several responses to one URI a request selects (RFC 9111 section 4.1)."""
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case
+from flare.bytes.ascii import (
+    ascii_lower,
+    equals_ignore_case,
+    trim_whitespace,
+)
 from flare.bytes.checked import *
+from flare.http.cache.core.cache_control import element_end
 from flare.http.message.fields import Fields, ListElements
 from flare.http.message.header_map import HeaderError, HeaderMap
 
@@ -176,19 +181,27 @@ def _received(fields: Fields, name: String) -> String:
 def _normal(name: String, received: String) -> String:
     """Writes a value as others of the same meaning are written.
 
-    Whitespace around commas means nothing in any list. Of the fields below the
-    order of elements and the case mean nothing either (RFC 9110 sections 12.5.2
-    to 12.5.4): what counts is the weight.
+    Whitespace around commas means nothing in any list, but it does in a quoted
+    string, and where a field is no list. Of the fields below the order of
+    elements and the case mean nothing either (RFC 9110 sections 12.5.2 to
+    12.5.4): what counts is the weight.
     """
+    if _is_single(name):
+        return received
     var is_set = (
         name == "accept-encoding"
         or name == "accept-language"
         or name == "accept-charset"
     )
     var elements = List[String]()
-    for element in ListElements(received.as_bytes().as_imm()):
+    var octets = received.as_bytes()
+    var start = 0
+    while start <= len(octets):
+        var end = element_end(octets, start)
+        var element = trim_whitespace(octets.between(start, end).as_imm())
         if len(element) > 0:
             elements.append(_element(element, is_set))
+        start = end + 1
     if is_set:
         sort(elements)
     var text = String()
@@ -197,6 +210,20 @@ def _normal(name: String, received: String) -> String:
             text += ","
         text += elements.at(index)
     return text^
+
+
+def _is_single(name: String) -> Bool:
+    """Tells whether a field, of those that requests are told apart by, is no
+    list, so that a comma is an octet as any other (RFC 9110 sections 10.1 and
+    11.6.2, RFC 6265 section 4.2)."""
+    return (
+        name == "cookie"
+        or name == "authorization"
+        or name == "user-agent"
+        or name == "referer"
+        or name == "from"
+        or name == "host"
+    )
 
 
 def _element(element: Span[UInt8, _], is_set: Bool) -> String:
