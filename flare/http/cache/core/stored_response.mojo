@@ -253,6 +253,9 @@ struct StoredResponse(Copyable, Movable):
             return Reuse.REQUESTED
         if not is_wanted or asked.min_fresh_s:
             return Reuse.REQUESTED
+        # Section 5.2.1.1: who says how old it may be wants nothing stale.
+        if asked.max_age_s and not asked.max_stale_s:
+            return Reuse.REQUESTED
         var stale_s = age_s - self.lifetime_s
         if stale_s < self.stale_while_revalidate_s(policy):
             return Reuse.STALE_WHILE_REVALIDATE
