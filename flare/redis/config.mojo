@@ -53,7 +53,8 @@ struct RedisConfig(Copyable, Defaultable, Movable):
     command that waits on purpose (BLPOP) has its own wait on top."""
     var retry_max: Int
     """How often a command is repeated that the server did not carry out, or
-    that changes nothing. Default 3."""
+    that changes nothing. Default 3. A `RedisCluster` is held to the time alone:
+    its nodes may take seconds to agree on who has a slot."""
     var backoff: Backoff
     """How long to wait before that. Default 50 ms, doubled up to 2 s."""
     var max_reply_size: Int
