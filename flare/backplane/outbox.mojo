@@ -13,6 +13,20 @@ over a channel, before the connection that listens is doubted."""
 comptime _NEVER_MS = Int.MAX
 
 
+@fieldwise_init
+struct SenderPhase(Equatable, TrivialRegisterPassable):
+    """What the thread that sends is to do."""
+
+    var _number: UInt8
+
+    comptime GONE = Self(0)
+    """There is none."""
+    comptime SENDING = Self(1)
+    """It sends what waits, and waits for more."""
+    comptime ENDING = Self(2)
+    """It sends what waits, if that goes at once, and then goes."""
+
+
 struct Outbox(Movable, Sized):
     """Two bounded queues, and whether the engine answers.
 
@@ -24,8 +38,7 @@ struct Outbox(Movable, Sized):
     not is the first sign that nobody is heard any more.
     """
 
-    var is_over: Bool
-    """True if nothing more is sent."""
+    var sender: SenderPhase
     var dropped_count: Int
     """Messages for which there was no room."""
     var gaps_count: Int
@@ -48,7 +61,7 @@ struct Outbox(Movable, Sized):
 
     def __init__(out self, waiting_len_max: Int):
         """Makes empty queues, in which at most so many bytes wait to be sent."""
-        self.is_over = False
+        self.sender = SenderPhase.GONE
         self.dropped_count = 0
         self.gaps_count = 0
         self._waiting = []

@@ -1,7 +1,7 @@
 """The backplane of many machines: Redis or Valkey."""
 
 from flare.backplane.backplane import Backplane, BackplaneCounts, Handover
-from flare.backplane.outbox import Outbox
+from flare.backplane.outbox import Outbox, SenderPhase
 from flare.backplane.redis_way import TURN_MAX, RedisWay, id_of_time, last_id
 from flare.bytes.buffer import Buffer
 from flare.bytes.text import Text
@@ -12,7 +12,7 @@ from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.pipeline import Pipeline
 from flare.redis.subscriber import RedisSubscriber
 from flare.sys.backoff import Backoff
-from flare.sys.clock import coarse_monotonic_ms, monotonic_ms
+from flare.sys.clock import Deadline, coarse_monotonic_ms, monotonic_ms
 from flare.sys.log import log_line
 from flare.sys.mutex import Condvar, Mutex
 from flare.sys.poll import pause
@@ -175,15 +175,20 @@ struct RedisBackplane(Backplane):
         self._position = String("0-0") if wants_past else String()
         self._begun_ms = monotonic_ms()
         self._reader = None
-        _ = Thread(
-            _Writer(
-                self._way.copy(),
-                self._key,
-                self._history,
-                self._outbox,
-                self._changed,
+        self._outbox.lock()[].sender = SenderPhase.SENDING
+        try:
+            _ = Thread(
+                _Writer(
+                    self._way.copy(),
+                    self._key,
+                    self._history,
+                    self._outbox,
+                    self._changed,
+                )
             )
-        )
+        except error:
+            self._outbox.lock()[].sender = SenderPhase.GONE
+            raise error^
         if self._history == 0:
             return
         for _ in range(TURN_MAX):
@@ -332,9 +337,15 @@ struct RedisBackplane(Backplane):
 
     def interrupt(self):
         """Ends the thread that sends, and the wait of the other within the
-        time of one exchange."""
-        self._outbox.lock()[].is_over = True
+        time of one exchange. What waits is sent before, as far as Redis takes
+        it in that time."""
+        var outbox = self._outbox.lock()
+        if outbox[].sender == SenderPhase.SENDING:
+            outbox[].sender = SenderPhase.ENDING
         self._changed.notify_all()
+        var deadline = Deadline(_TIMEOUT_MS)
+        while outbox[].sender == SenderPhase.ENDING and deadline.left_ms() > 0:
+            _ = self._changed.wait_for(outbox, deadline.left_ms())
 
     def message_len_max(self) -> Int:
         """Tells how long a message may be.
@@ -406,6 +417,14 @@ struct _Writer(Task):
         self._has_transactions = True
 
     def run(mut self) raises:
+        try:
+            self._send_all()
+        finally:
+            self._outbox.lock()[].sender = SenderPhase.GONE
+            self._changed.notify_all()
+
+    def _send_all(mut self) raises:
+        """Sends until the end."""
         var client = RedisClient(self._way.config.copy())
         var failures = 0
         while True:
@@ -423,15 +442,25 @@ struct _Writer(Task):
             self._outbox.lock()[].failed()
             if self._history == 0:
                 self._outbox.lock()[].doubt()
-            var wait_ms = _pause_ms(failures)
-            pause(wait_ms)
+            if not self._rests(_pause_ms(failures)):
+                return
+
+    def _rests(self, time_ms: Int) -> Bool:
+        """Waits behind a failure; False at the end."""
+        var deadline = Deadline(time_ms)
+        var guard = self._outbox.lock()
+        while guard[].sender == SenderPhase.SENDING:
+            if deadline.left_ms() == 0:
+                return True
+            _ = self._changed.wait_for(guard, deadline.left_ms())
+        return False
 
     def _next_batch(self, mut pipe: Pipeline) -> Int:
         """Waits for messages; gives their number, or -1 at the end."""
         var guard = self._outbox.lock()
-        if len(guard[]) == 0 and not guard[].is_over:
+        if len(guard[]) == 0 and guard[].sender == SenderPhase.SENDING:
             _ = self._changed.wait_for(guard, _PAUSE_MAX_MS)
-        if guard[].is_over:
+        if len(guard[]) == 0 and guard[].sender != SenderPhase.SENDING:
             return -1
         var count = min(len(guard[]), _BATCH_COUNT)
         for index in range(count):
