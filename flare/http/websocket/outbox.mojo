@@ -98,10 +98,7 @@ struct WsOutbox(Movable):
         compressed, can be sent, and soon will be. To a client for whom nothing
         waits anything goes, however long. Raises if nothing more can be sent,
         or too much waits already."""
-        if self.is_closed:
-            raise Error("the WebSocket connection is closed")
-        if not self.is_awake:
-            self._wake()
+        self._admit_any()
         var waiting_len = (
             len(self.core.output)
             - self._passed_len
@@ -125,6 +122,15 @@ struct WsOutbox(Movable):
             .end()
         )
 
+    @always_inline
+    def _admit_any(mut self) raises:
+        """Does the same for what is not bounded; raises if nothing more can be
+        sent."""
+        if self.is_closed:
+            raise Error("the WebSocket connection is closed")
+        if not self.is_awake:
+            self._wake()
+
     def _wake(mut self):
         self.is_awake = True
         if self.waker:
@@ -137,7 +143,10 @@ struct WsOutbox(Movable):
         behind all that waits. Raises if it cannot be sent, or too much waits
         already."""
         # Whoever is closed is not behind.
-        self.admit(0 if opcode == Opcode.CLOSE else _frame_len(len(payload)))
+        if opcode == Opcode.CLOSE:
+            self._admit_any()
+        else:
+            self.admit(_frame_len(len(payload)))
         self.settle()
         if opcode == Opcode.CLOSE:
             var reason = StringSpan(unsafe_from_utf8=payload)
@@ -161,10 +170,10 @@ struct WsOutbox(Movable):
     def put_frames(mut self, frames: List[ArcPointer[Buffer]]) raises:
         """Adds shared frames behind all that waits, however many they are: what
         a client has missed. They count for what follows. Raises if they cannot
-        be sent, or too much waits already."""
+        be sent."""
         if len(frames) == 0:
             return
-        self.admit(0)
+        self._admit_any()
         for index in range(len(frames)):
             self._append_frame(frames.at(index))
 

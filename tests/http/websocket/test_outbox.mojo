@@ -128,6 +128,20 @@ def test_a_message_of_any_length_goes_to_whom_nothing_waits() raises:
         assert_equal(len(out), 1_004)
 
 
+def test_what_is_not_bounded_follows_a_message_of_any_length() raises:
+    """A close frame, and what a client has missed."""
+    var long = String("x") * 1_000
+    var box = open_box(waiting_len_max=100, cuts=True)
+    var sender = WsSender(box)
+    sender.send_text(long)
+    sender.send_frames([frame("missed")])
+    sender.close(4000, "enough")
+    assert_false(box.lock()[].is_cut)
+    var out = Buffer()
+    box.lock()[].take(out)
+    assert_equal(len(out), 4 + 1_000 + 2 + 6 + 2 + 2 + 6)
+
+
 def test_headers_count() raises:
     """RFC 6455 section 5.2: an empty message has two octets, too."""
     var box = open_box(waiting_len_max=100)
