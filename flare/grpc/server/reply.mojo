@@ -140,23 +140,28 @@ def append_end(
 
 
 def add_status(mut fields: HeaderMap, status: GrpcStatus, trailers: Metadata):
-    """Adds what ends a call to a head or to trailers. What is too long is left
-    out: the code is there in any case."""
+    """Adds what ends a call to trailers, or to a head that has no more than a
+    content type. What is too long is left out: the code is there in any case."""
     try:
         trailers.append_to(fields)
         append_status(status, fields)
     except:
-        fields = HeaderMap()
-        _add_code(fields, status.code)
+        _leave_code(fields, status.code)
 
 
-def _add_code(mut fields: HeaderMap, code: GrpcCode):
+@no_inline
+def _leave_code(mut fields: HeaderMap, code: GrpcCode):
+    """Leaves the content type, and adds a code to it."""
+    var type = String(fields.content_type())
+    fields = HeaderMap()
     try:
+        if type.byte_length() > 0:
+            fields.append("content-type", type)
         append_status(
             GrpcStatus(code, "what was to be said with it is too long"), fields
         )
     except:
-        # Two short lines always fit.
+        # Three short lines always fit.
         return
 
 
