@@ -49,6 +49,24 @@ def read_prefix(octets: Span[UInt8, _]) -> MessagePrefix:
     return MessagePrefix(octets.at(0), length)
 
 
+def has_compressed(octets: Span[UInt8, _]) -> Bool:
+    """Tells whether one of some whole messages is compressed.
+
+    Args:
+        octets: The messages, with their prefixes.
+
+    Returns:
+        False if each has the flag 0.
+    """
+    var start = 0
+    while start < len(octets):
+        var prefix = read_prefix(octets.after(start))
+        if prefix.flag == 1:
+            return True
+        start += PREFIX_LEN + prefix.length
+    return False
+
+
 def check_prefix(
     prefix: MessagePrefix, coding: MessageCoding, length_max: Int
 ) raises GrpcStatus:

@@ -45,7 +45,7 @@ struct GrpcCall(Movable):
     """What is sent beside the status."""
     var compresses: Bool
     """Whether replies are compressed; nothing comes of it if the caller does
-    not read gzip."""
+    not read gzip, or if the head of a stream has gone before this was true."""
     var is_cancelled: Bool
     """Whether the caller has gone; see `is_wanted`."""
     var _metadata: Metadata
@@ -201,6 +201,10 @@ struct GrpcCall(Movable):
         if self.compresses and self._accepts_gzip:
             return MessageCoding.GZIP
         return MessageCoding.IDENTITY
+
+    def refuse_coding(mut self):
+        """Has no reply compressed from now on, as the head says that none is."""
+        self._accepts_gzip = False
 
     def end(mut self, var status: GrpcStatus):
         """Ends the call; what ended it first stays.

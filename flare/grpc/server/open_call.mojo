@@ -9,7 +9,8 @@ response begins with, and then the source of that response.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.grpc.core.message_reader import MessageReader
+from flare.grpc.core.coding import MessageCoding
+from flare.grpc.core.message_reader import MessageReader, has_compressed
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.core.web import TextDecoder, append_text
@@ -209,7 +210,7 @@ struct OpenCall(BodySource):
             200, "", content_type=self.call.protocol().content_type()
         )
         try:
-            add_head(response.headers, self.call)
+            add_head(response.headers, self.call, self._head_coding())
         except:
             self.call.status = head_too_long()
             self.call.headers = Metadata()
@@ -218,6 +219,17 @@ struct OpenCall(BodySource):
             return self^.respond()
         response.body = Body(self^)
         return response^
+
+    def _head_coding(mut self) -> MessageCoding:
+        """Decides what the head says of how replies are compressed. A machine may
+        choose otherwise with each of them, and none may be compressed whose head
+        does not say so."""
+        if has_compressed(self.call.out.span()):
+            return MessageCoding.GZIP
+        var coding = self.call.coding()
+        if coding == MessageCoding.IDENTITY:
+            self.call.refuse_coding()
+        return coding
 
     def _note_end(mut self):
         """Tells those who want to know how the call has ended."""

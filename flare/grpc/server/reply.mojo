@@ -204,13 +204,13 @@ def unary_response(
             Body(UnaryReply(message^, trailers^)),
             content_type=protocol.content_type(),
         )
-        add_head(response.headers, call)
+        add_head(response.headers, call, call.coding())
         return response^
     var response = Response(200, Body(), content_type=protocol.content_type())
     if not protocol.is_framed():
         _add_plain(response, call, message.span())
         return response^
-    add_head(response.headers, call)
+    add_head(response.headers, call, call.coding())
     var content = Buffer()
     if protocol.is_text():
         append_text(message.span(), content)
@@ -235,9 +235,11 @@ def _add_plain(
 
 
 @no_inline
-def add_head(mut fields: HeaderMap, call: GrpcCall) raises HeaderError:
-    """Adds what is said before the replies."""
-    if call.coding() == MessageCoding.GZIP:
+def add_head(
+    mut fields: HeaderMap, call: GrpcCall, coding: MessageCoding
+) raises HeaderError:
+    """Adds what is said before the replies, which may be compressed so."""
+    if coding == MessageCoding.GZIP:
         fields.append(call.protocol().encoding_field(), "gzip")
     call.headers.append_to(fields)
 

@@ -1,6 +1,7 @@
 """A call with a stream, driven by what asks for its replies."""
 
 from flare.bytes.buffer import Buffer
+from flare.grpc.core.coding import MessageCoding, parse_coding
 from flare.grpc.core.message_reader import MessageReader
 from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.protocol import CallProtocol
@@ -11,6 +12,7 @@ from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.open_call import OpenCall
 from flare.grpc.server.stream import AnyStream, GrpcStream, Replies
 from flare.http.message.body import Poll
+from flare.http.message.response import Response
 from flare.net.socket_addr import SocketAddr
 from flare.protobuf.known import StringValue
 from flare.protobuf.writer import encode
@@ -268,3 +270,75 @@ def test_a_status_without_replies_is_the_whole_response() raises:
         String(StringSpan(unsafe_from_utf8=response.body.as_bytes()[5:])),
         '{"error":{"code":"aborted","message":"behind the reply"}}',
     )
+
+
+struct _Packing(GrpcStream):
+    """Gives texts back: those that begin with "z" it wants compressed."""
+
+    comptime Request = StringValue
+    comptime Reply = StringValue
+
+    def __init__(out self):
+        pass
+
+    def on_message(
+        mut self, var request: StringValue, mut replies: Replies[StringValue]
+    ) raises GrpcStatus:
+        replies.call().compresses = request.value.startswith("z")
+        replies.send(request)
+
+
+def _open_packing(texts: List[String]) raises -> OpenCall:
+    var octets = Buffer()
+    for text in texts:
+        append_message(encode(StringValue(value=text)), octets)
+    var reader = MessageReader()
+    reader.receive(octets.span())
+    var open = OpenCall(
+        GrpcCall("/t/M", SocketAddr.localhost(1)),
+        AnyStream(_Packing()),
+        reader^,
+        GrpcKind.BIDI_STREAM,
+        Interceptors(),
+    )
+    open.call._accepts_gzip = True
+    return open^
+
+
+def _is_read(response: Response, texts: List[String]) raises:
+    """Reads a response as a caller does, who believes its head (the flag of
+    PROTOCOL-HTTP2.md, "Length-Prefixed-Message")."""
+    var coding = MessageCoding.IDENTITY
+    if "grpc-encoding" in response.headers:
+        coding = parse_coding(
+            response.headers["grpc-encoding"].as_bytes()
+        ).value()
+    var out = Buffer()
+    var stream = response.body.stream()
+    assert_true(stream[].fill(out) == Poll.DONE)
+    var reader = MessageReader(coding)
+    reader.receive(out.span())
+    for text in texts:
+        assert_true(reader.next(), text)
+        assert_equal(len(reader.message()), text.byte_length() + 3)
+    assert_false(reader.next())
+
+
+def test_the_head_says_what_any_reply_before_it_needs() raises:
+    var packed = String("z") * 500
+    var plain = String("p") * 500
+    var rows: List[List[String]] = [
+        [packed, plain],
+        [plain, packed],
+        [plain, plain],
+    ]
+    for texts in rows:
+        var open = _open_packing(texts)
+        open.go_on()
+        assert_true(open.has_head())
+        _is_read(open^.respond(), texts)
+
+
+def test_replies_behind_a_head_without_a_coding_are_not_compressed() raises:
+    var texts: List[String] = [String("z") * 500]
+    _is_read(_open_packing(texts).respond(), texts)
