@@ -244,6 +244,17 @@ def end_reply(mut call: GrpcCall, start: Int) raises GrpcStatus:
     call.reply_count += 1
 
 
+@no_inline
+def failure_of(status: GrpcStatus) -> GrpcStatus:
+    """Gives the status of a method that has raised one: no success, since there
+    is no reply."""
+    if not status.is_ok():
+        return status.copy()
+    return GrpcStatus(
+        GrpcCode.INTERNAL, note="the method has raised a status that is OK"
+    )
+
+
 def read_request[
     M: Message
 ](

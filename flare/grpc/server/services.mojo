@@ -29,7 +29,7 @@ from flare.grpc.core.protocol import (
 )
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.core.web import TextDecoder
-from flare.grpc.server.call import GrpcCall, NO_DEADLINE_NS
+from flare.grpc.server.call import GrpcCall, NO_DEADLINE_NS, failure_of
 from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.described import Described
@@ -396,7 +396,8 @@ struct GrpcServices(Handler, HoldsHandler):
             return _with_codings(protocol, status)
         try:
             return self._answer(req, method, call, asked.query, coding)
-        except status:
+        except raised:
+            var status = failure_of(raised)
             log_status(method.path, status)
             self._interceptors.after(call, status)
             return status_alone(protocol, status, call.headers, call.trailers)

@@ -1,0 +1,55 @@
+"""Services as a handler, without a server."""
+
+from flare.grpc.core.status import GrpcStatus
+from flare.grpc.server.call import GrpcCall
+from flare.grpc.server.interceptor import GrpcInterceptor
+from flare.grpc.server.services import GrpcServices
+from flare.http.client.request import ClientRequest, RequestBody
+from flare.http.client.response import ClientResponse
+from flare.http.message.body import Body
+from flare.protobuf.known import StringValue
+from flare.sys.mutex import Mutex
+from flare.testing.test_client import TestClient
+from tests.support.assertions import assert_equal, assert_true
+
+comptime Ends = Mutex[List[String]]
+
+
+@fieldwise_init
+struct _Noting(GrpcInterceptor):
+    """Notes how calls have ended."""
+
+    var ends: Ends
+
+    def after(self, call: GrpcCall, status: GrpcStatus):
+        self.ends.lock()[].append(String(status.code))
+
+
+def _raises_ok(
+    request: StringValue, mut call: GrpcCall
+) raises GrpcStatus -> StringValue:
+    raise GrpcStatus()
+
+
+def _ask(
+    ends: Ends, var path: String, var type: String, content: StringSpan
+) raises -> ClientResponse:
+    var services = GrpcServices()
+    services.intercept(_Noting(ends))
+    services.unary[_raises_ok]("/t.T/Raises")
+    var client = TestClient(services^)
+    var octets = List[UInt8](content.as_bytes())
+    return client.send(
+        ClientRequest("POST", path^, RequestBody(Body(octets^), type^))
+    )
+
+
+def test_a_method_that_raises_has_no_reply() raises:
+    """Whatever it raises: a status that is OK has a message with it."""
+    var ends = Ends(List[String]())
+    for type in ["application/json", "application/proto"]:
+        var content = '""' if type == "application/json" else ""
+        var response = _ask(ends, "/t.T/Raises", type, content)
+        assert_equal(response.status.code, 500)
+        assert_true("internal" in response.text())
+    assert_equal(ends.lock()[][0], "INTERNAL")
