@@ -148,10 +148,14 @@ struct OpenCall(BodySource):
         if self.call.status:
             return
         if self.call.is_late():
-            self._stream.on_cancel()
-            self.call.end(late())
+            self.cut_off(late())
         else:
             self._drive()
+
+    def cut_off(mut self, var status: GrpcStatus):
+        """Ends the call before its stream has, which hears that."""
+        self._stream.on_cancel()
+        self.call.end(status^)
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Lets the stream go on, and gives what it replies."""

@@ -581,14 +581,20 @@ struct GrpcServices(Handler, HoldsHandler):
         var open = OpenCall(
             taken^, stream^, reader^, method.kind, self._interceptors
         )
-        open.receive(req.body)
-        if not req.extension[DeferredCall]():
-            # It is not on the loop of a worker, which could go on with it.
-            if method.kind.takes_stream():
+        var is_deferred = Bool(req.extension[DeferredCall]())
+        # The call is the stream's from here on, and ends with it.
+        try:
+            open.receive(req.body)
+            if method.kind.takes_stream() and not is_deferred:
+                # It is not on the loop of a worker, which could go on with it.
                 raise GrpcStatus(
                     GrpcCode.UNAVAILABLE,
                     note="a stream of requests needs an HttpServer",
                 )
+        except status:
+            open.cut_off(status.copy())
+            return open^.respond()
+        if not is_deferred:
             return open^.respond()
         return _respond_later(req, open^)
 

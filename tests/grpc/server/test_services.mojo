@@ -1,9 +1,11 @@
 """Services as a handler, without a server."""
 
+from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.interceptor import GrpcInterceptor
 from flare.grpc.server.services import GrpcServices
+from flare.grpc.server.stream import GrpcStream, Replies
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse
 from flare.http.message.body import Body
@@ -25,6 +27,24 @@ struct _Noting(GrpcInterceptor):
         self.ends.lock()[].append(String(status.code))
 
 
+struct _Silent(GrpcStream):
+    comptime Request = StringValue
+    comptime Reply = StringValue
+
+    def __init__(out self):
+        pass
+
+    def on_message(
+        mut self, var request: StringValue, mut replies: Replies[StringValue]
+    ) raises GrpcStatus:
+        return
+
+
+def _silent(mut call: GrpcCall) raises GrpcStatus -> _Silent:
+    call.headers.add("x-begun", "1")
+    return _Silent()
+
+
 def _raises_ok(
     request: StringValue, mut call: GrpcCall
 ) raises GrpcStatus -> StringValue:
@@ -36,12 +56,29 @@ def _ask(
 ) raises -> ClientResponse:
     var services = GrpcServices()
     services.intercept(_Noting(ends))
+    services.stream[_silent](GrpcKind.SERVER_STREAM, "/t.T/Silent")
+    services.stream[_silent](GrpcKind.BIDI_STREAM, "/t.T/Both")
     services.unary[_raises_ok]("/t.T/Raises")
     var client = TestClient(services^)
     var octets = List[UInt8](content.as_bytes())
     return client.send(
         ClientRequest("POST", path^, RequestBody(Body(octets^), type^))
     )
+
+
+def test_a_call_ends_once_for_who_listens() raises:
+    """`GrpcInterceptor.after`: hears how a call has ended."""
+    var ends = Ends(List[String]())
+    var response = _ask(
+        ends, "/t.T/Silent", "application/grpc-web-text", "no base64!!!"
+    )
+    assert_equal(response.headers["x-begun"], "1")
+    assert_equal(len(ends.lock()[]), 1)
+    assert_equal(ends.lock()[][0], "INTERNAL")
+    ends = Ends(List[String]())
+    _ = _ask(ends, "/t.T/Both", "application/connect+proto", "")
+    assert_equal(len(ends.lock()[]), 1)
+    assert_equal(ends.lock()[][0], "UNAVAILABLE")
 
 
 def test_a_method_that_raises_has_no_reply() raises:
