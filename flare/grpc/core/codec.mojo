@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.protobuf.error import ProtobufError
+from flare.protobuf.error import ProtobufError, ProtobufLimits
 from flare.protobuf.json_reader import decode_json
 from flare.protobuf.json_settings import ProtobufJson
 from flare.protobuf.json_writer import encode_json
@@ -63,7 +63,7 @@ def decode_as[
     codec: MessageCodec,
     json: Optional[ArcPointer[ProtobufJson]],
 ) raises ProtobufError -> M:
-    """Reads a message.
+    """Reads a message, which is as long as it is: its bound is that of the call.
 
     Args:
         json: What is chosen about JSON; nothing for the usual choice.
@@ -71,11 +71,12 @@ def decode_as[
     Raises:
         ProtobufError: If it is not well-formed.
     """
+    var limits = ProtobufLimits(len(octets), ProtobufLimits.DEFAULT.depth_max)
     if codec == MessageCodec.JSON:
         return decode_json[M](
-            StringSpan(unsafe_from_utf8=octets), json_settings(json)
+            StringSpan(unsafe_from_utf8=octets), json_settings(json), limits
         )
-    return decode[M](octets)
+    return decode[M](octets, limits)
 
 
 @no_inline
