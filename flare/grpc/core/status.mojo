@@ -49,7 +49,6 @@ comptime _NAMES: Array[StaticString, CODE_MAX + 1] = [
 ]
 
 
-@fieldwise_init
 struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
     """How a call ended (statuscodes.md of gRPC)."""
 
@@ -91,14 +90,20 @@ struct GrpcCode(Equatable, TrivialRegisterPassable, Writable):
     comptime UNAUTHENTICATED = GrpcCode(16)
     """The caller is not known."""
 
+    def __init__(out self, number: UInt8):
+        """Makes a code of a number.
+
+        Args:
+            number: 0 to 16; others have no name, and are UNKNOWN.
+        """
+        self.number = number if number <= CODE_MAX else 2
+
     def name(self) -> StaticString:
         """Names the code.
 
         Returns:
-            Its name, such as `NOT_FOUND`; `UNKNOWN` for a number without one.
+            Its name, such as `NOT_FOUND`.
         """
-        if self.number > CODE_MAX:
-            return "UNKNOWN"
         return global_constant[_NAMES]().at(Int(self.number))
 
     @staticmethod
@@ -368,7 +373,7 @@ def _number_text(code: GrpcCode) -> StaticString:
     var number = Int(code.number)
     if number < 10:
         return StaticString(unsafe_from_utf8=digits.between(number, number + 1))
-    var start = 10 + 2 * (min(number, CODE_MAX) - 10)
+    var start = 10 + 2 * (number - 10)
     return StaticString(unsafe_from_utf8=digits.between(start, start + 2))
 
 

@@ -1,5 +1,6 @@
 """Codes, messages and details of gRPC, and their fields."""
 
+from flare.grpc.core.connect import connect_code_name
 from flare.grpc.core.status import (
     GrpcCode,
     GrpcStatus,
@@ -46,6 +47,14 @@ def test_codes() raises:
         assert_equal(String(fields.value(0)), String(number), "written")
         var read = find_status(fields.lines_fields())
         assert_true(read.value().code == code, code.name())
+
+
+def test_numbers_without_a_name_are_unknown() raises:
+    """Whoever makes them (statuscodes.md)."""
+    for number in [17, 99, 255]:
+        var code = GrpcCode(UInt8(number))
+        assert_true(code == GrpcCode.UNKNOWN, code.name())
+        assert_equal(String(connect_code_name(code)), "unknown")
 
 
 def test_messages_are_percent_encoded() raises:
