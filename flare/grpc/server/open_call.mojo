@@ -320,6 +320,7 @@ struct OpenCall(BodySource):
             else:
                 has_all = self._content.held().take(self._reader.room())
         except error:
+            self._stream.on_cancel()
             raise broken_off(error)
         if has_all:
             self._requests = RequestsPhase.HERE

@@ -9,9 +9,12 @@ from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.interceptor import Interceptors
 from flare.grpc.core.kind import GrpcKind
-from flare.grpc.server.open_call import OpenCall
+from flare.grpc.server.open_call import OpenCall, RequestsPhase
 from flare.grpc.server.stream import AnyStream, GrpcStream, Replies
+from flare.http.handler.later import ArrivingContent, RequestContent
 from flare.http.message.body import Poll
+from flare.http.message.body_reader import BodyError
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.net.socket_addr import SocketAddr
 from flare.protobuf.known import StringValue
@@ -342,3 +345,35 @@ def test_the_head_says_what_any_reply_before_it_needs() raises:
 def test_replies_behind_a_head_without_a_coding_are_not_compressed() raises:
     var texts: List[String] = [String("z") * 500]
     _is_read(_open_packing(texts).respond(), texts)
+
+
+@fieldwise_init
+struct _BrokenOff(ArrivingContent):
+    """Content that comes no further."""
+
+    var is_begun: Bool
+
+    def take(
+        mut self, mut out: Buffer, mut failure: Optional[BodyError]
+    ) -> Bool:
+        failure = BodyError(400, "the client has gone")
+        return False
+
+    def trailers(self) -> HeaderMap:
+        return HeaderMap()
+
+    def go_on(mut self, task: UInt64):
+        self.is_begun = True
+
+
+def test_a_stream_hears_that_its_requests_break_off() raises:
+    """`GrpcStream.on_cancel`: the caller has gone."""
+    var cancelled = Count(Atomic[Int64](0))
+    var open = _open(GrpcKind.BIDI_STREAM, cancelled, ["a"])
+    open._content = RequestContent(_BrokenOff(False))
+    open._requests = RequestsPhase.ARRIVING
+    var out = Buffer()
+    assert_true(open.fill(out) == Poll.DONE)
+    assert_equal(open.trailers().fields()["grpc-status"], "1")
+    _ = open^
+    assert_equal(Int(cancelled[].load()), 1)
