@@ -181,6 +181,12 @@ def _gone() -> GrpcStatus:
     return GrpcStatus(GrpcCode.CANCELLED, "nobody waits for replies")
 
 
+@no_inline
+def busy() -> GrpcStatus:
+    """Says that there is no thread for a call."""
+    return GrpcStatus(GrpcCode.UNAVAILABLE, "the server is busy")
+
+
 trait BlockingCall(Deinitable, Movable):
     """A call with a stream, as code that may block, on a thread of its own for as
     long as it runs."""
@@ -207,6 +213,7 @@ trait BlockingCall(Deinitable, Movable):
 struct _Run[C: BlockingCall](Task):
     var call: Self.C
     var conversation: Conversation[Self.C.Request, Self.C.Reply]
+    var has_begun: Bool
 
     def __init__(
         out self,
@@ -215,8 +222,15 @@ struct _Run[C: BlockingCall](Task):
     ):
         self.call = call^
         self.conversation = conversation^
+        self.has_begun = False
+
+    def __deinit__(deinit self):
+        """Ends a call for which there was no thread."""
+        if not self.has_begun:
+            self.conversation._finish(busy())
 
     def run(mut self) raises:
+        self.has_begun = True
         try:
             self.call.run(self.conversation)
         except status:
@@ -360,7 +374,7 @@ struct Blocking[C: BlockingCall](GrpcStream):
             self._call.take(), Conversation(call, self._talk, self._changed)
         )
         if not call._threads or not call._threads.held().submit(run^):
-            raise GrpcStatus(GrpcCode.UNAVAILABLE, "the server is busy")
+            raise busy()
 
 
 def _new_talk[

@@ -69,13 +69,14 @@ struct CallThreads(Copyable, Movable):
         self._changed = Condvar()
 
     def submit[T: Task](self, var work: T) -> Bool:
-        """Runs something on a thread, when one is free; False if so many wait
-        already that it is not run at all."""
+        """Runs something on a thread, when one is free; False if it is not run
+        at all, as so many wait already, or there may be no thread. What is taken
+        and cannot be run, since no thread can be begun, is dropped."""
         return self._submit(_AnyWork(work^))
 
     def _submit(self, var work: _AnyWork) -> Bool:
         var pool = self._pool.lock()
-        if len(pool[].waiting) >= _WAITING_COUNT_MAX:
+        if pool[].thread_max < 1 or len(pool[].waiting) >= _WAITING_COUNT_MAX:
             return False
         pool[].waiting.append(work^)
         if pool[].idle_count >= len(pool[].waiting):
@@ -90,9 +91,16 @@ struct CallThreads(Copyable, Movable):
         try:
             Thread(_Loop(self.copy())).forget()
         except error:
-            # The others go on with what waits.
-            self._pool.lock()[].thread_count -= 1
             log_line(Text().add("grpc threads: ").add(error).end())
+            var lost = List[_AnyWork]()
+            var pool = self._pool.lock()
+            pool[].thread_count -= 1
+            if pool[].thread_count == 0:
+                # Else the others go on with what waits.
+                swap(lost, pool[].waiting)
+            deinit(pool^)
+            # Its end, without the lock, tells calls that there is no thread.
+            _ = lost^
 
     def _next(self) -> Optional[_AnyWork]:
         """Waits for something to run; nothing if the thread may end."""

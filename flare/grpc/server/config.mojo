@@ -17,7 +17,7 @@ struct GrpcConfig(TrivialRegisterPassable):
 
     var stream_threads: Int
     """Most threads for streams with blocking code (`Blocking`), for all workers
-    of a process together."""
+    of a process together; 0 for none, so that such calls are UNAVAILABLE."""
 
     def __init__(
         out self,

@@ -17,6 +17,7 @@ from flare.protobuf.known import StringValue
 from flare.protobuf.writer import encode
 from flare.sys.clock import monotonic_ns
 from flare.sys.poll import pause
+from flare.sys.thread import Task
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_true
@@ -77,3 +78,43 @@ def test_the_thread_hears_of_a_call_that_its_requests_have_ended() raises:
     _await_one(begun)
     _ = open^
     _await_one(told)
+
+
+@fieldwise_init
+struct _Holding(Task):
+    """Has a thread until it is let go."""
+
+    var begun: Count
+    var is_over: Count
+
+    def run(mut self) raises:
+        _ = self.begun[].fetch_add(1)
+        while self.is_over[].load() == 0:
+            pause(1)
+
+
+def test_a_call_ends_whose_code_is_never_run() raises:
+    """As it is if no thread can be begun."""
+    var held = Count(Atomic[Int64](0))
+    var is_over = Count(Atomic[Int64](0))
+    var threads = CallThreads(1)
+    assert_true(threads.submit(_Holding(held, is_over)))
+    _await_one(held)
+    var begun = Count(Atomic[Int64](0))
+    var told = Count(Atomic[Int64](0))
+    var open = OpenCall(
+        GrpcCall("/t/M", SocketAddr.localhost(1)),
+        AnyStream(Blocking(_Reading(begun, told))),
+        MessageReader(),
+        GrpcKind.BIDI_STREAM,
+        Interceptors(),
+    )
+    open.call._threads = threads.copy()
+    var out = Buffer()
+    assert_true(open.fill(out) == Poll.PENDING)
+    threads._pool.lock()[].waiting.clear()
+    assert_true(open.fill(out) == Poll.DONE)
+    assert_equal(open.trailers().fields()["grpc-status"], "14")
+    _ = open^
+    _ = is_over[].fetch_add(1)
+    assert_equal(Int(begun[].load()), 0)
