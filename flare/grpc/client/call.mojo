@@ -497,6 +497,9 @@ struct ChannelCall(Movable):
         var left_ms = self._deadline.left_ms()
         if left_ms >= 0 and choice.pause_ms >= left_ms:
             return False
+        if not unreached:
+            self._miss_count = 0
+            self._address = self._core[].address_again(self._address)
         self._pause(choice.pause_ms)
         self._reset()
         return True
@@ -651,7 +654,7 @@ struct ChannelCall(Movable):
             _ = self._recover(error)
             return
         self._phase.take_head()
-        if self._miss_count > 0:
+        if len(self._core[].addresses) > 1:
             self._core[].note_reached(self._address)
         ref request = self._request.value()
         if request.version.major < 2 and self._protocol.has_trailers():

@@ -168,6 +168,13 @@ struct ChannelCore(Movable):
         var turn = Int(self._turn.fetch_add(1))
         return turn % len(self.addresses)
 
+    def address_again(mut self, address: Int) -> Int:
+        """Chooses the address of another attempt of a call that has failed at
+        one which was reached: as each call does if they go to another one."""
+        if not self.config.service.spreads_calls:
+            return address
+        return self.first_address()
+
     def note_reached(mut self, address: Int):
         """Notes which address has answered."""
         if not self.config.service.spreads_calls:

@@ -1,0 +1,57 @@
+"""Calls that begin anew: where their attempts go. No server is asked."""
+
+from flare.grpc.client.call import ChannelCall
+from flare.grpc.client.call_options import GrpcCallOptions
+from flare.grpc.client.channel_core import ChannelCore, GrpcChannelConfig
+from flare.grpc.client.retries import GrpcRetryPolicy
+from flare.grpc.client.service_config import GrpcMethodConfig
+from flare.grpc.core.kind import GrpcKind
+from flare.grpc.core.status import GrpcCode, GrpcStatus
+from std.memory import ArcPointer
+from tests.support.assertions import assert_equal, assert_true
+
+
+def _config(spreads_calls: Bool) -> GrpcChannelConfig:
+    var method = GrpcMethodConfig(["/"])
+    method.retries = GrpcRetryPolicy(
+        3, [GrpcCode.UNAVAILABLE], initial_backoff_ms=1
+    )
+    var config = GrpcChannelConfig()
+    config.service.methods.append(method^)
+    config.service.spreads_calls = spreads_calls
+    return config^
+
+
+def _call(spreads_calls: Bool) raises -> ChannelCall:
+    var addresses: List[String] = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+    return ChannelCall(
+        ArcPointer(ChannelCore(addresses, _config(spreads_calls))),
+        "/t.T/M",
+        GrpcKind.UNARY,
+        GrpcCallOptions(),
+        is_safe=False,
+    )
+
+
+def test_the_next_attempt_goes_to_the_next_address_where_calls_do() raises:
+    """A6: each attempt is picked anew, as `round_robin` picks."""
+    for spreads_calls in [False, True]:
+        var call = _call(spreads_calls)
+        assert_equal(call._address, 0)
+        assert_true(call._plan(GrpcStatus(GrpcCode.UNAVAILABLE), False))
+        assert_equal(call._address, 1 if spreads_calls else 0)
+
+
+def test_addresses_that_are_not_reached_are_counted_in_turn() raises:
+    """One that was reached before is not the last one that was left."""
+    var call = _call(False)
+    var status = GrpcStatus(GrpcCode.UNAVAILABLE)
+    assert_true(call._plan(status, True))
+    assert_equal(call._address, 1)
+    # It was reached, and has refused.
+    assert_true(call._plan(status, False))
+    assert_equal(call._turn.attempt_count, 2)
+    # The connection is gone: the other address is next, at no attempt's price.
+    assert_true(call._plan(status, True))
+    assert_equal(call._address, 0)
+    assert_equal(call._turn.attempt_count, 2)
