@@ -142,6 +142,10 @@ struct ChannelCore(Movable):
             )
         if config.keepalive_ms == 0:
             raise _wrong("keepalive_ms must be 1 or more, or -1 for never")
+        for index in range(len(config.service.methods)):
+            ref policy = config.service.methods.at(index).retries
+            if policy and policy.held().problem().byte_length() > 0:
+                raise _wrong(String("retryPolicy: ", policy.held().problem()))
         try:
             self.client = SharedClient(
                 config=_http_config(config), limits=config.limits

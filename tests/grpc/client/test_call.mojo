@@ -8,13 +8,13 @@ from flare.grpc.client.service_config import GrpcMethodConfig
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from std.memory import ArcPointer
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
-def _config(spreads_calls: Bool) -> GrpcChannelConfig:
+def _config(spreads_calls: Bool, initial_ms: Int = 1) -> GrpcChannelConfig:
     var method = GrpcMethodConfig(["/"])
     method.retries = GrpcRetryPolicy(
-        3, [GrpcCode.UNAVAILABLE], initial_backoff_ms=1
+        3, [GrpcCode.UNAVAILABLE], initial_backoff_ms=initial_ms
     )
     var config = GrpcChannelConfig()
     config.service.methods.append(method^)
@@ -55,3 +55,18 @@ def test_addresses_that_are_not_reached_are_counted_in_turn() raises:
     assert_true(call._plan(status, True))
     assert_equal(call._address, 0)
     assert_equal(call._turn.attempt_count, 2)
+
+
+def _is_made(initial_ms: Int) -> Bool:
+    try:
+        _ = ChannelCore(["http://127.0.0.1:1"], _config(False, initial_ms))
+    except status:
+        return status.code != GrpcCode.INVALID_ARGUMENT
+    return True
+
+
+def test_policies_that_cannot_work_are_refused() raises:
+    """A6, "Validation of retryPolicy", whoever has made it."""
+    assert_true(_is_made(1))
+    for initial_ms in [0, -1, -2]:
+        assert_false(_is_made(initial_ms), String(initial_ms))
