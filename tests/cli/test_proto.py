@@ -37,6 +37,7 @@ message Message {
   oneof which { int32 which_which = 8; Message next = 9; }
   enum NAME { NONE = 0; True = 1; NUMBER = 2; }
   NAME name = 11;
+  string by_name = 12;
 }
 message List { repeated Message items = 1; }
 message Nothing {}
@@ -74,7 +75,7 @@ from made.words_pb import Other as WordsOther
 
 
 def main() raises:
-    var message = Message_(self_=1, def_="d", next=Message_(name=Message_NAME(2)))
+    var message = Message_(self_=1, def_="d", by_name_="b", next=Message_(name=Message_NAME(2)))
     message.list = List_()
     message.list.value().items.append(Message_(self_=2))
     var other = Other(name=String("n"), second=Second(s="s"))
@@ -156,6 +157,7 @@ import "google/protobuf/empty.proto";
 service Talk {
   rpc GetURL(Talker) returns (far.Talk) { option idempotency_level = NO_SIDE_EFFECTS; }
   rpc Def(google.protobuf.Empty) returns (stream Talker) { }
+  rpc Channel(Talker) returns (Talker);
 }
 service HTTPThing { rpc Import(stream Talker) returns (far.Talk); }
 message Talker {}
@@ -200,6 +202,9 @@ struct Mine(Talk):
     def def_(self, mut call: GrpcCall) raises GrpcStatus -> Talking:
         return Talking()
 
+    def channel(self, request: Talker, mut call: GrpcCall) raises GrpcStatus -> Talker:
+        return Talker()
+
 
 def main() raises:
     var services = GrpcServices()
@@ -212,6 +217,10 @@ def main() raises:
     var client = TalkClient(GrpcChannel("http://127.0.0.1:1"))
     try:
         _ = client.get_url(Talker())
+    except status:
+        print(status.code)
+    try:
+        _ = client.channel_(Talker())
     except status:
         print(status.code)
     var talk = client.def_(Empty())
@@ -241,7 +250,7 @@ def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
     assert built.returncode == 0, built.stdout
     said = subprocess.run([program], capture_output=True, text=True)
     assert said.stdout == (
-        "the method /a.b.Talk/GetURL is there twice\nUNAVAILABLE\nUNAVAILABLE\n"
+        "the method /a.b.Talk/GetURL is there twice\n" + "UNAVAILABLE\n" * 3
     )
 
 
@@ -272,7 +281,8 @@ def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
     assert said.stdout.splitlines() == [
         "True 9 -5",
         '{"self":1,"def":"d","list":{"items":[{"self":2}]},"other":{"name":"n",'
-        '"packed":[3],"expanded":[1,2],"second":{"s":"s"}},"next":{"name":"NUMBER"}}',
+        '"packed":[3],"expanded":[1,2],"second":{"s":"s"}},"next":{"name":"NUMBER"},'
+        '"byName":"b"}',
         "True",
         "0 0",
         "protobuf deep.Other.name (field 1): expected a value, since the field is required",

@@ -408,6 +408,9 @@ class Module:
 class Services(Module):
     """The traits of a file's services, beside the module of its messages."""
 
+    # What a struct of this module has itself, beside its methods.
+    TAKEN = frozenset[str]()
+
     def _place(self) -> list[str]:
         return names.service_module(self.file.name)
 
@@ -529,6 +532,7 @@ class Clients(Services):
     """Structs that call a file's services, in a module of their own: who answers
     calls need not compile what makes them."""
 
+    TAKEN = frozenset({"channel"})
     # The method of a channel, and what it is told of types and arguments.
     CALLS = {
         "UNARY": ("unary", "{reply}", True, "GrpcReply[{reply}]"),
@@ -610,6 +614,8 @@ class Rpc:
         ]
         self.is_safe = descriptor.options.idempotency_level == _NO_SIDE_EFFECTS
         self.name = names.member(names.snake(descriptor.name))
+        if self.name in module.TAKEN:
+            self.name += "_"
         self.machine = names.member(descriptor.name)
         self.request = module.reference(descriptor.input_type.lstrip("."))
         self.reply = module.reference(descriptor.output_type.lstrip("."))
