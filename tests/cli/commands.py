@@ -1,5 +1,6 @@
 """The command `flare` of this tree, and programs that its tests serve with."""
 
+import hashlib
 import os
 import pty
 import subprocess
@@ -9,7 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [path for path in (str(ROOT / "tools"), str(ROOT / "cli")) if path not in sys.path]
 
-from toolchain import BUILD, CACHE, alone, build  # noqa: E402
+from mojo_flare.dev.build import DEV_OPTIONS  # noqa: E402
+from mojo_flare.object.store import tree_digest  # noqa: E402
+from toolchain import BUILD, CACHE, alone, build, flare_object  # noqa: E402
 
 FOLDER = BUILD / "cli"
 TIMEOUT_S = 600
@@ -67,12 +70,17 @@ def flare_on_a_terminal(*arguments: object) -> bytes:
 
 
 def built_server() -> Path:
-    """Builds the server of the tests as `flare dev` builds it."""
-    binary = FOLDER / "dev_server"
+    """Builds the server of the tests as `flare dev` builds it, unless nothing has
+    changed."""
     source = ROOT / "tests" / "cli" / "programs" / "dev_server.mojo"
+    parts = repr(flare_object().facts["parts"]) if sys.platform == "linux" else ""
+    sources = source.read_text() + (parts or tree_digest(ROOT, "flare"))
+    digest = hashlib.sha256(sources.encode()).hexdigest()[:16]
+    binary = FOLDER / f"dev_server-{digest}"
     with alone(binary):
-        made = binary.with_suffix(".part")
-        result = build(source, made, "-D", "FLARE_DEV=1")
-        assert result.returncode == 0, result.stdout
-        made.rename(binary)
+        if not binary.exists():
+            made = binary.with_suffix(".part")
+            result = build(source, made, *DEV_OPTIONS, whole=False)
+            assert result.returncode == 0, result.stdout
+            made.rename(binary)
     return binary

@@ -11,7 +11,7 @@ from mojo_flare.toolchain import Toolchain
 
 # For a server that was compiled before; see flare/runtime/dev_handover.mojo.
 _DEV_SYMBOL = ("-Xlinker", "--defsym=flare_dev_build=1")
-_DEV_OPTIONS = ("-D", "FLARE_DEV=1", *(_DEV_SYMBOL if sys.platform == "linux" else ()))
+DEV_OPTIONS = ("-D", "FLARE_DEV=1", *(_DEV_SYMBOL if sys.platform == "linux" else ()))
 """What makes the library take its listeners over, and hand them on."""
 
 _HEAD = re.compile(r"^(?P<place>.+?:\d+:\d+): (?P<kind>error|warning|note): (?P<text>.*)")
@@ -78,7 +78,7 @@ class Builder:
             "build",
             *self._toolchain.options(made),
             *self._includes,
-            *_DEV_OPTIONS,
+            *DEV_OPTIONS,
             str(self._source),
             "-o",
             str(binary),
