@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,8 @@ from toolchain import BUILD, ROOT, environment
 
 FOLDER = BUILD / "fuzz"
 CRASHES = ROOT / "fuzz" / "crashes"
+# What all targets share is made by the first that asks.
+MAKING = threading.Lock()
 # The engine ends a hanging input after 30 seconds of its own.
 GRACE_S = 120
 
@@ -86,12 +89,14 @@ def branches_of(number: int, program: Path) -> tuple[Path, int]:
 def guide(source: Path) -> tuple[list[str], dict[str, str]]:
     """Gives the options and the environment by which a target is guided."""
     program = FOLDER / source.stem
-    path, count = branches_of(program.stat().st_ino, program)
+    with MAKING:
+        path, count = branches_of(program.stat().st_ino, program)
+        loaded = traps(FOLDER)
     hits = FOLDER / f"{source.stem}.hits"
     hits.write_bytes(bytes((count + 7) // 8 * 8 + 8))
     found = FOLDER / "found" / engine_name(source)
     return ["--hits", str(hits), "--found", str(found)], {
-        "LD_PRELOAD": str(traps(FOLDER)),
+        "LD_PRELOAD": str(loaded),
         "COVERAGE_ADDRESSES": str(path),
         "COVERAGE_HITS": str(hits),
     }
@@ -134,7 +139,7 @@ def run_target(source: Path, options: Options, report: Report) -> None:
 
 
 def run(report: Report, options: Options, names: list[str]) -> None:
-    """Builds and runs the targets, two at a time."""
+    """Builds the targets as one, and runs them, two at a time."""
     build_and_run(
         "fuzz targets",
         targets(names),

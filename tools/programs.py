@@ -16,7 +16,6 @@ from pathlib import Path
 from report import Report
 from toolchain import Recipe, build
 
-BATCH_COUNT = 2
 MAIN = re.compile(r"^def main\(", re.MULTILINE)
 
 
@@ -116,24 +115,15 @@ def build_and_run(
     report: Report,
     whole: bool = True,
 ) -> None:
-    """Builds programs in a few batches, two at a time, as the files of `folder`
-    with their names, and calls `run` with the source of each."""
-    batches = shares(sources, BATCH_COUNT)
-
-    def one(index: int) -> None:
-        name = f"batch_{index} of {what}"
-        programs = {folder / source.stem: source for source in batches[index]}
-        print(f"  {name}: building", flush=True)
-        began = time.monotonic()
-        result = build_together(
-            programs, folder / f"batch_{index}", whole=whole
-        )
-        report.timed(f"build {name}", time.monotonic() - began)
-        if result.returncode:
-            report.fail(f"build of {name}", result.stdout[-4000:])
-            return
-        for source in batches[index]:
-            run(source)
-
+    """Builds programs as one, as the files of `folder` with their names, and calls
+    `run` with the source of each, two at a time."""
+    programs = {folder / source.stem: source for source in sources}
+    print(f"  {what}: building", flush=True)
+    began = time.monotonic()
+    result = build_together(programs, folder / "together", whole=whole)
+    report.timed(f"build of {what}", time.monotonic() - began)
+    if result.returncode:
+        report.fail(f"build of {what}", result.stdout[-4000:])
+        return
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(one, range(len(batches))))
+        list(pool.map(run, sources))
