@@ -207,7 +207,7 @@ def wire_programs(report: Report) -> None:
     if errors := programs.build_all():
         report.fail("programs of the wire tests", "\n".join(errors)[-4000:])
     else:
-        report.passed("programs of the wire tests", len(programs.TOGETHER))
+        report.passed("programs of the wire tests", sum(map(len, programs.TOGETHER)))
 
 
 def wire(report: Report) -> None:
@@ -294,10 +294,11 @@ PARTS = {
 
 SELDOM = ("nightly", "asan", "changed")
 # They keep a core busy while the unit tests, one program, are compiled on the other;
-# none of them judges how fast anything is.
+# none of them judges how fast anything is. What takes two cores comes last, when the
+# unit tests may be done.
 BESIDE_UNIT = (
-    "check", "refusals", "cross", "size", "fuzz", "vectors", "differential", "simulate",
-    "examples", "cli", "wire-programs",
+    "check", "refusals", "size", "fuzz", "vectors", "differential", "examples",
+    "wire-programs", "cross", "simulate", "cli",
 )  # fmt: skip
 
 
