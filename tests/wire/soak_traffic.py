@@ -15,6 +15,8 @@ from h2_client import Closed, H2Client
 from raw_ws import UPGRADE, frame
 
 TIMEOUT_S = 20.0
+# How long the server waits for a head (`header_timeout_ms`).
+HEAD_TIMEOUT_S = 10.0
 # How long after a fault has ended a request may still fail because of it.
 AFTER_S = 5.0
 KEY_COUNT = 500
@@ -278,20 +280,28 @@ class Slow(Http1):
     """Sends a head octet by octet, and takes its time to read the answer."""
 
     kind = "slow"
+    was_too_slow = False
 
     def once(self) -> None:
+        began_s = time.monotonic()
         self.client = Client(self.server, TIMEOUT_S)
         ask = Ask("GET", "/pieces?count=8&length=9000", None, PIECE_ANSWERS[2])
         for octet in self._request(ask):
             self.client.send(bytes([octet]))
             if self.ended.wait(0.03):
                 return
+        # On a machine that has no time for it, it is slower than it means to be.
+        self.was_too_slow = time.monotonic() - began_s >= HEAD_TIMEOUT_S
         self.ended.wait(0.5)
         self._take(ask)
         # Its time is its own doing.
         with self.tally.lock:
             self.tally.answered[self.kind] += 1
         self.close()
+
+    def _check(self, ask: Ask, status: int, own: str, body: bytes) -> None:
+        if not (self.was_too_slow and status == 408):
+            super()._check(ask, status, own, body)
 
 
 class Http2(Traffic):
@@ -346,12 +356,16 @@ class Seat:
         self.waiting += piece
         found = []
         while len(self.waiting) >= 2 and len(self.waiting) >= 2 + self.waiting[1]:
-            if self.waiting[0] != 0x81 or self.waiting[1] > 125:
-                if self.waiting[0] == 0x88:
-                    raise EOFError("closed")
+            first, length = self.waiting[:2]
+            if first == 0x88:
+                raise EOFError("closed")
+            if first not in (0x81, 0x89) or length > 125:
                 raise Wrong(f"a frame begins with {self.waiting[:2]!r}")
-            length = self.waiting[1]
-            found.append(self.waiting[2 : 2 + length].decode())
+            payload = self.waiting[2 : 2 + length]
+            if first == 0x89:
+                self.client.send(frame(0x8A, payload))
+            else:
+                found.append(payload.decode())
             self.waiting = self.waiting[2 + length :]
         return found
 

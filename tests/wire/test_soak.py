@@ -1,11 +1,24 @@
 """The soak for a minute; `make soak` has it for half an hour. And its judges."""
 
+import socket
+from types import SimpleNamespace
+
 import pytest
 from peer_servers import program
 from redis_servers import PACKAGE
 from soak import soak
 from soak_judge import Process, growth, trends
-from soak_traffic import AFTER_S, TIMEOUT_S, Ask, Tally, Wrong, expected_pieces, expected_upload
+from soak_traffic import (
+    AFTER_S,
+    TIMEOUT_S,
+    Ask,
+    Seat,
+    Slow,
+    Tally,
+    Wrong,
+    expected_pieces,
+    expected_upload,
+)
 
 MIB = 1 << 20
 
@@ -108,3 +121,26 @@ def test_the_answer_of_another_is_wrong():
 def test_what_is_expected_of_the_server():
     assert expected_pieces(2, 3) == b"bcdabc"
     assert expected_upload(b"ab") == b"2 3105"
+
+
+def test_a_seat_answers_pings_and_hears_what_is_behind_them():
+    ours, servers = socket.socketpair()
+    seat = Seat.__new__(Seat)
+    seat.client, seat.waiting = SimpleNamespace(sock=ours, send=ours.sendall), b""
+    with ours, servers:
+        # RFC 6455 5.5.2: a pong has the payload of its ping.
+        servers.sendall(b"\x89\x02hi\x81\x03m 1")
+        assert seat.texts() == ["m 1"]
+        assert servers.recv(99) == b"\x8a\x82mask" + bytes(x ^ y for x, y in zip(b"hi", b"ma"))
+
+
+@pytest.mark.parametrize(("was_too_slow", "is_right"), [(True, True), (False, False)])
+def test_who_is_slower_than_a_head_may_be_is_told_so(was_too_slow, is_right):
+    slow = Slow.__new__(Slow)
+    slow.was_too_slow = was_too_slow
+    ask = Ask("GET", "/pieces?count=8&length=9000", None, b"x")
+    if is_right:
+        slow._check(ask, 408, "", b"late")
+    else:
+        with pytest.raises(Wrong):
+            slow._check(ask, 408, "", b"late")
