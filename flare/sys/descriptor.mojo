@@ -179,12 +179,14 @@ struct Pipe(Movable):
         """Makes the reading end ready; a full pipe is ready already."""
         notify_pipe(self._writing.fd())
 
-    def drain(mut self) -> Int:
+    def drain(self) -> Int:
         """Reads all that was written, and tells how many octets: how often
         `notify` was called."""
+        # Not `mut`: others notify meanwhile, and the compiler writes the fields
+        # of what is lent to be changed, if only with what they have.
         return len(self.take())
 
-    def take(mut self) -> List[UInt8]:
+    def take(self) -> List[UInt8]:
         """Reads all that was written, in order."""
         var taken = List[UInt8]()
         var room = Array[UInt8, 64](uninitialized=True)

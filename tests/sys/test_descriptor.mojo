@@ -126,3 +126,16 @@ def test_pipe_full_bell_does_not_wait() raises:
         pipe.notify()
     assert_true(pipe.drain() > 0)
     assert_equal(pipe.drain(), 0)
+
+
+def _drained(pipe: Pipe) -> Int:
+    return pipe.drain()
+
+
+def test_a_pipe_is_drained_by_who_may_not_change_it() raises:
+    """Others notify meanwhile, so the compiler must not write its fields."""
+    var pipe = Pipe()
+    pipe.notify()
+    pipe.notify()
+    assert_equal(_drained(pipe), 2)
+    assert_equal(_drained(pipe), 0)
