@@ -49,14 +49,14 @@ struct _Cell[T: Movable & Deinitable](Movable):
         self.value = value^
 
     def __deinit__(deinit self):
-        # A local, since a field would be gone when the call begins.
-        var words = self.words^
+        # Where it was made: what is done to a copy is undefined (POSIX XSH 2.9.9).
         _ = external_call["pthread_mutex_destroy", Int32](
-            Pointer(to=words)
+            Pointer(to=self.words)
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin]()
         )
-        _ = words^
+        # A field that is not used any more would be gone when the call begins.
+        _ = self.words^
 
 
 struct Mutex[T: Movable & Deinitable](ImplicitlyCopyable):
@@ -270,11 +270,13 @@ struct _CondvarWords(Movable):
         self.words = _Words(fill=0)
 
     def __deinit__(deinit self):
-        var words = self.words^
+        # As with a mutex: where it was made, and alive until the call is over.
         _ = external_call["pthread_cond_destroy", Int32](
-            Pointer(to=words).unsafe_origin_cast[MutUntrackedOrigin]()
+            Pointer(to=self.words)
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
         )
-        _ = words^
+        _ = self.words^
 
     def address(self) -> _WordsAddress:
         return (
