@@ -10,6 +10,14 @@ comptime _SOCKET_ADDRESS = StaticString(
 )
 
 
+def _known_port[port: Int]() -> UInt16:
+    """Converts a number, which would lose what is beyond 16 bits unseen."""
+    comptime assert (
+        port >= 0 and port <= 65_535
+    ), "SocketAddr: a port is 0 to 65535"
+    return UInt16(port)
+
+
 struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
     """Where a socket listens, or whom it speaks to."""
 
@@ -28,6 +36,44 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         """
         self.ip = ip
         self.port = port
+
+    @always_inline
+    def __init__(out self, ip: IpAddr, port: IntLiteral[_]):
+        """Makes a socket address with a port that stands in the program; the
+        build fails if it is none.
+
+        Args:
+            ip: The address.
+            port: The port, 0 to 65535.
+        """
+        self.ip = ip
+        self.port = _known_port[Int(type_of(port)())]()
+
+    @staticmethod
+    def localhost(port: IntLiteral[_]) -> Self:
+        """Names a port of this machine, which stands in the program; the build
+        fails if it is none.
+
+        Args:
+            port: The port, 0 to 65535; 0 lets the kernel choose one.
+
+        Returns:
+            127.0.0.1 with the port.
+        """
+        return Self.localhost(_known_port[Int(type_of(port)())]())
+
+    @staticmethod
+    def any(port: IntLiteral[_]) -> Self:
+        """Names a port on all IPv4 addresses of this machine, which stands in
+        the program; the build fails if it is none.
+
+        Args:
+            port: The port, 0 to 65535; 0 lets the kernel choose one.
+
+        Returns:
+            0.0.0.0 with the port.
+        """
+        return Self.any(_known_port[Int(type_of(port)())]())
 
     @staticmethod
     def localhost(port: UInt16) -> Self:
