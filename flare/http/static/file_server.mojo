@@ -2,6 +2,7 @@
 them.
 """
 
+from flare.bytes.text import Text
 from flare.compress.content_coding import ContentCoding
 from flare.http.conditional.conditional import (
     EntityTag,
@@ -26,7 +27,7 @@ from flare.http.message.response import Response, not_found, redirect
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.static.file_folder import FileFolder, FileSource, FoundFile
 from flare.http.static.file_path import FilePath, file_type
-from flare.sys.errno import OsError
+from flare.sys.errno import errno_text
 from flare.sys.file import File, FileStatus
 from flare.sys.random import fill_random
 from flare.url.percent import COMPONENT_SET, percent_encode
@@ -200,7 +201,7 @@ struct FileServer(Handler):
         out self,
         root: StringSpan,
         var config: FileServerConfig = FileServerConfig(),
-    ) raises OsError:
+    ) raises:
         """Opens the folder, which stays the same if it is renamed.
 
         Args:
@@ -208,14 +209,24 @@ struct FileServer(Handler):
             config: How files are served.
 
         Raises:
-            OsError: If the folder cannot be opened.
+            Error: If the folder cannot be opened; it says which, and why.
         """
-        self._folder = FileFolder(
-            root,
-            follows_links=config.follows_links,
-            finds_coded=config.serves_coded,
-            cache_ms=config.cache_ms,
-        )
+        try:
+            self._folder = FileFolder(
+                root,
+                follows_links=config.follows_links,
+                finds_coded=config.serves_coded,
+                cache_ms=config.cache_ms,
+            )
+        except error:
+            raise Error(
+                Text()
+                .add("FileServer: cannot open the folder '")
+                .add_escaped(root.as_bytes())
+                .add("': ")
+                .add(errno_text(error.number))
+                .end()
+            )
         self._config = config^
 
     @no_inline
