@@ -181,6 +181,19 @@ def test_max_glitches(start):
     assert wait_until(lambda: "is cut off: ENHANCE_YOUR_CALM" in server.stderr())
 
 
+def test_many_that_are_cut_off_fill_no_log(start):
+    server = small(start, **limits(max_glitches=2, glitches_refill=0))
+    for _ in range(40):
+        with H2Client(server) as client:
+            client.grants = False
+            for number in range(10):
+                client.send(frame(PING, 0, 0, b"%8d" % number))
+            assert client.end().code == ENHANCE_YOUR_CALM
+    assert wait_until(lambda: "is cut off: ENHANCE_YOUR_CALM" in server.stderr())
+    # One a second, of which there are few here.
+    assert server.stderr().count("is cut off: ENHANCE_YOUR_CALM") < 20
+
+
 def test_glitches_refill(start):
     server = small(start, **limits(max_glitches=2, glitches_refill=50))
     with H2Client(server) as client:

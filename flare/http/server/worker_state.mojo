@@ -26,6 +26,7 @@ from flare.http.server.connection.send_order import SendOrder
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
 from flare.http.server.earned_time import earned_ms, prolonged_end_ms
+from flare.http.server.line_pace import LinePace
 from flare.http.server.errors import report_crash
 from flare.http.server.response_lengths import ResponseLengths
 from flare.http.server.slow_handlers import SlowHandlers
@@ -197,6 +198,8 @@ struct WorkerState(Movable):
     """Boxes for streams of HTTP/2 that have more than a head."""
     var send_order: SendOrder
     """Those of the connection at hand that may send; empty between calls."""
+    var abuse_lines: LinePace
+    """Lines about clients of HTTP/2 that are cut off for what they do."""
     var _jitter: Jitter
     var _body_sum: ArcPointer[Atomic[Int64]]
     var _memos: List[OwnedPointer[RouteMemo]]
@@ -232,6 +235,7 @@ struct WorkerState(Movable):
         self.descriptors = context.descriptors
         self.streams = StreamPool()
         self.send_order = SendOrder()
+        self.abuse_lines = LinePace()
         self._jitter = Jitter(UInt64(monotonic_ns()))
         self._body_sum = ArcPointer(Atomic[Int64](0))
         self._pool = []

@@ -311,15 +311,22 @@ def _fail(
     link.session.fail(state.out, error)
     link.drop_all()
     if error.rule.code == ErrorCode.ENHANCE_YOUR_CALM:
-        state.log(
-            Text()
-            .add(connection.peer)
-            .add(" is cut off: ")
-            .add(error)
-            .add(" (http2_limits)")
-            .end()
-        )
+        _tell_of_abuse(connection, state, error)
     return NextAction.SHUTDOWN
+
+
+def _tell_of_abuse(
+    connection: Connection, mut state: WorkerState, error: Http2Error
+):
+    """Logs whom it cuts off; of many in a second, one."""
+    if not state.abuse_lines.may_write(state.now_ms):
+        return
+    var line = Text().add(connection.peer).add(" is cut off: ").add(error)
+    line = line^.add(" (http2_limits)")
+    var count = state.abuse_lines.take_left_out()
+    if count > 0:
+        line = line^.add("; so were ").add(count).add(" before")
+    state.log(line^.end())
 
 
 def _begin_end(mut link: Http2Link, mut state: WorkerState):
