@@ -155,8 +155,9 @@ struct SlowHandlers(Movable):
                 Text()
                 .add("a stream or a WebSocket handler held the loop for ")
                 .add(elapsed_ms)
-                .add(" ms, and with it all connections of the worker;")
-                .add(" let it do less at a time")
+                .add(" ms, and with it all connections of the worker: let it")
+                .add(" do less at a time (so may very many connections that")
+                .add(" end in the same moment)")
                 .end(),
             )
         elif count == 1 and not self.is_timing:
