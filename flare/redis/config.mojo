@@ -173,8 +173,12 @@ struct RedisConfig(Copyable, Defaultable, Movable):
                 self.client_name = value
             else:
                 raise _bad(
-                    "a Redis URL has no such parameter; it takes db, protocol,"
-                    " timeout_ms, connect_timeout_ms and client_name"
+                    Text()
+                    .add("a Redis URL has no parameter '")
+                    .add_escaped(name.as_bytes())
+                    .add("'; it takes db, protocol, timeout_ms,")
+                    .add(" connect_timeout_ms and client_name")
+                    .end()
                 )
 
     def check(self) raises RedisError:

@@ -58,6 +58,10 @@ def test_urls_that_are_refused() raises:
         ["redis://a?timeout_ms=-1", "the timeout_ms of the Redis URL"],
         ["redis://a?speed=9", "it takes db, protocol"],
         ["redis://a?db", "is name=value"],
+        [
+            "redis://a?timeout=5",
+            "no parameter 'timeout'; it takes db, protocol",
+        ],
         ["redis://a:%zz@b", "two hex digits"],
         ["redis+unix://host/path", "three slashes"],
         ["redis+unix://", "three slashes"],

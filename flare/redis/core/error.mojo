@@ -21,9 +21,7 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
     var advice: StaticString
     """What to do about it; empty if that hangs on the case."""
 
-    comptime CONNECT_FAILED = Self(
-        "ConnectFailed", "", "is the server running, and is this its address?"
-    )
+    comptime CONNECT_FAILED = Self("ConnectFailed", "", "is this its address?")
     """There is no connection; nothing was sent."""
     comptime CONNECTION_LOST = Self(
         "ConnectionLost", "", "nothing was carried out; try again"
