@@ -37,8 +37,9 @@ app = typer.Typer(
 )
 
 
-# What stands behind the file belongs to the program.
-_PASSED_ON = {"allow_interspersed_args": False}
+# What stands behind the file belongs to the program; what looks like an option and
+# stands in its place is refused with the way to pass it on (`project.source_file`).
+_PASSED_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 app.command(context_settings=_PASSED_ON)(run)
 app.command(context_settings=_PASSED_ON)(dev)
 app.command()(build)

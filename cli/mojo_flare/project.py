@@ -17,7 +17,14 @@ _ENTRY_COUNT_MAX = 5_000
 def source_file(named: Path | None) -> Path:
     """Gives the file that a command is about, or says why there is none."""
     path = named or MAIN
+    if str(path).startswith("-"):
+        raise CommandError(
+            f"there is no option {path}",
+            f"for the program, name its file first: flare run {MAIN} {path}",
+        )
     if path.is_dir():
+        if not (path / MAIN).exists():
+            raise CommandError(f"there is no {MAIN} in the folder {path}")
         path = path / MAIN
     if not path.exists():
         remedy = "name a file: flare run FILE.mojo" if named is None else ""

@@ -96,6 +96,9 @@ def test_an_error_of_the_compiler_is_passed_on(flare, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words, reason", [
     (["run"], "there is no file main.mojo"),
+    (["run", "."], "there is no main.mojo in the folder ."),
+    (["run", "--port", "80"], "name its file first: flare run main.mojo --port"),
+    (["dev", "--fats"], "there is no option --fats"),
     (["build", "x.mojo"], "there is no file x.mojo"),
     (["build", "notes.txt"], "is no Mojo source"),
     (["build", "one.mojo", "-o", "."], "which is a folder"),
