@@ -46,7 +46,7 @@ struct Serving(Task):
 
 def fetch(url: String, path: String) raises:
     var client = HttpClient(url)
-    var bar = Bar(524_288)
+    var bar = Bar(600_000)
     try:
         _ = client.download_file(ClientRequest("GET", "/disk"), path, bar)
     except error:
