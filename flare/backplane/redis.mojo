@@ -188,7 +188,7 @@ struct RedisBackplane(Backplane):
             )
         except error:
             self._outbox.lock()[].sender = SenderPhase.GONE
-            raise error^
+            raise error.copy()
         if self._history == 0:
             return
         for _ in range(TURN_MAX):

@@ -533,7 +533,7 @@ def test_parts_of_urls() raises:
 
 def test_policies_that_cannot_be() raises:
     CachePolicy().check()
-    with assert_raises(contains="default_ttl_s is -1; allowed is 0"):
+    with assert_raises(contains="default_ttl_s is -1; allowed are 0"):
         CachePolicy(default_ttl_s=-1).check()
     with assert_raises(contains="heuristic_percent is 101"):
         CachePolicy(heuristic_percent=101).check()
