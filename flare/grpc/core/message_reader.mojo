@@ -16,6 +16,9 @@ comptime END_LEN_MAX = 65_536
 """Longest frame that ends a stream and is read, in bytes, unless messages may be
 longer: as much as trailers of HTTP may have."""
 
+comptime _ROOM_LEN = 65_536
+# Room that is made at once for a message that is announced.
+
 comptime MESSAGE_LEN_MAX_DEFAULT = 4 * 1024 * 1024
 """Longest message that is read unless the caller says otherwise, in bytes; as
 other implementations have it."""
@@ -273,8 +276,12 @@ struct MessageReader(Movable):
                 length_max = max(length_max, END_LEN_MAX)
         check_prefix(prefix, self.coding, length_max)
         if not self._has(PREFIX_LEN + prefix.length):
-            # Octets come a frame at a time: the room is made once.
-            self._octets.reserve(PREFIX_LEN + prefix.length - len(self._octets))
+            # Octets come a frame at a time: the room of most messages is made
+            # once, that of long ones with what has come, not what is announced.
+            var missing = PREFIX_LEN + prefix.length - len(self._octets)
+            self._octets.reserve(
+                min(missing, max(len(self._octets), _ROOM_LEN))
+            )
             return False
         self._taken_len = PREFIX_LEN + prefix.length
         self._is_plain = prefix.flag == 1

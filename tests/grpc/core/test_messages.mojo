@@ -286,3 +286,18 @@ def test_a_message_is_lent_until_the_next() raises:
     assert_equal(reader.waiting_len(), 1)
     assert_false(reader.next())
     assert_equal(reader.message_count, 1)
+
+
+def test_room_grows_with_what_has_come() raises:
+    """A length that is announced costs its peer five octets, and memory here."""
+    var reader = MessageReader(length_max=64 << 20)
+    var prefix: List[UInt8] = [0, 2, 0, 0, 0]
+    reader.receive(prefix)
+    assert_false(reader.next())
+    assert_true(reader._octets.capacity() < 1 << 17)
+    var piece = List[UInt8](length=1 << 16, fill=7)
+    for count in range(1, 513):
+        assert_true(reader._octets.capacity() < (count + 1) << 18)
+        reader.receive(piece)
+        assert_equal(reader.next(), count == 512)
+    assert_equal(len(reader.message()), 32 << 20)
