@@ -31,6 +31,8 @@ class Origin(BaseHTTPRequestHandler):
             self.answer(503, {}, b"down")
         elif self.headers.get("If-None-Match") == '"v1"':
             fields = {"ETag": '"v1"', "Cache-Control": control or "max-age=60"}
+            if path == "/secret":
+                fields["Cache-Control"] = "no-store"
             self.answer(304, fields)
         else:
             fields = {"Cache-Control": control or "max-age=60", "ETag": '"v1"'}
@@ -126,6 +128,13 @@ def test_validation(origin):
     assert lines[1].endswith("call 1")
     assert lines[2] == "hits 0 revalidated 1"
     assert origin.asked == [("GET", None), ("GET", '"v1"')]
+
+
+def test_what_a_304_wants_kept_no_more(origin):
+    # RFC 9111 sections 5.2.2.5 and 4.3.4: what it says is what is stored.
+    lines = ask(origin, *["GET /secret?no-cache"] * 3)
+    assert [line.split(" ", 2)[2] for line in lines[:3]] == ["call 1", "call 1", "call 3"]
+    assert origin.asked == [("GET", None), ("GET", '"v1"'), ("GET", None)]
 
 
 @pytest.mark.parametrize(

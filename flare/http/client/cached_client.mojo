@@ -322,7 +322,13 @@ struct CachedClient(TransferMethods):
                 times=times,
             )
             var answer = self._answer(url.copy(), fresh)
-            self._put(key, fresh^, fields)
+            var refusal = store_refusal(
+                fields.lend(), fresh.status, fresh.headers, self.policy, times
+            )
+            if refusal == StoreRefusal.NONE:
+                self._put(key, fresh^, fields)
+            elif refusal.is_of_origin():
+                self.store.drop(key)
             return answer^
         except:
             # Fields that are too long together update nothing.
