@@ -200,17 +200,24 @@ struct StreamTask(Movable):
     def renew(mut self, id: Int):
         """Makes it the task of another stream, as if it were new; what it has
         allocated stays."""
-        var fresh = Self(id)
+        self.id = id
+        # Without a response it is as new.
+        if self.has_response():
+            self.body = OutgoingBody()
+        self.phase = StreamPhase.CLIENT
+        self.is_tunnel = False
+        self.call = RequestCall()
+        self.turns = TurnClock()
+        self.expected_len = 0
+        self.piped_len = 0
+        self.received_len = 0
         if self.request:
-            swap(fresh.request, self.request)
-            ref request = fresh.request.held()[]
+            ref request = self.request.held()[]
             request.content.clear()
             request.trailers = None
-        swap(fresh.piece, self.piece)
-        fresh.piece.clear()
-        swap(fresh.unheard, self.unheard)
-        fresh.unheard.clear()
-        self = fresh^
+        self.piece.clear()
+        self.unheard.clear()
+        self.pace = StreamPace(0, NEVER_MS, 0, 0)
 
     @always_inline
     def enter[next: StreamPhase](mut self):
