@@ -208,9 +208,7 @@ def _end_of(view: JsonView) raises JsonError -> ConnectEnd:
     var error = view.get("error")
     if error and not error.held().is_null():
         var status = _error_of(error.held(), GrpcCode.UNKNOWN)
-        end.status = (
-            status.take() if status else GrpcStatus(GrpcCode.UNKNOWN)
-        )
+        end.status = status.take() if status else GrpcStatus(GrpcCode.UNKNOWN)
     var metadata = view.get("metadata")
     if metadata and metadata.held().kind() == JsonKind.OBJECT:
         for member in metadata.held().members():

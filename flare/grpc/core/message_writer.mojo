@@ -95,9 +95,7 @@ def _compress(mut out: Buffer, start: Int, always: Bool) -> Bool:
     return True
 
 
-def _deflate(
-    octets: Span[UInt8, _], mut packed: Buffer
-) raises CompressError:
+def _deflate(octets: Span[UInt8, _], mut packed: Buffer) raises CompressError:
     var encoder = Encoder(Format.GZIP)
     encoder.receive(octets, packed)
     encoder.finish(packed)

@@ -193,8 +193,7 @@ struct CloseState(Equatable, TrivialRegisterPassable, Writable):
         return self == Self.OPEN or self == Self.ANSWERING
 
     def may_receive(self) -> Bool:
-        """Tells whether frames of the peer count: not behind its close frame.
-        """
+        """Tells whether frames of the peer count: not behind its close frame."""
         return self == Self.OPEN or self == Self.CLOSING
 
     def write_to(self, mut writer: Some[Writer]):

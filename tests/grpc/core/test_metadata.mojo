@@ -147,9 +147,7 @@ def test_base64_with_and_without_padding() raises:
 
 
 def test_codings() raises:
-    assert_true(
-        parse_coding("gzip".as_bytes()).value() == MessageCoding.GZIP
-    )
+    assert_true(parse_coding("gzip".as_bytes()).value() == MessageCoding.GZIP)
     assert_true(
         parse_coding("identity".as_bytes()).value() == MessageCoding.IDENTITY
     )

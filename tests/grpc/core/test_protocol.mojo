@@ -72,9 +72,7 @@ def test_content_types() raises:
         "application/connect",
         "text/json",
     ]:
-        assert_false(
-            Bool(CallProtocol.of_content_type(text.as_bytes())), text
-        )
+        assert_false(Bool(CallProtocol.of_content_type(text.as_bytes())), text)
 
 
 def test_kinds_that_a_protocol_takes() raises:
@@ -89,7 +87,9 @@ def test_kinds_that_a_protocol_takes() raises:
     ]:
         var types = accepted_types(kind)
         assert_true(
-            types.endswith("application/connect+proto, application/connect+json")
+            types.endswith(
+                "application/connect+proto, application/connect+json"
+            )
         )
 
 
@@ -192,8 +192,23 @@ def test_codes_of_connect() raises:
     assert_equal(connect_code_name(GrpcCode.CANCELLED), "canceled")
     assert_equal(connect_code_name(GrpcCode.UNAUTHENTICATED), "unauthenticated")
     var statuses: List[Int] = [
-        200, 499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500,
-        503, 500, 401,
+        200,
+        499,
+        500,
+        400,
+        504,
+        404,
+        409,
+        403,
+        429,
+        400,
+        409,
+        400,
+        501,
+        500,
+        503,
+        500,
+        401,
     ]
     for number in range(CODE_MAX + 1):
         var code = GrpcCode.from_number(number)
@@ -267,15 +282,13 @@ def test_errors_are_read() raises:
     members that are not known are passed over, base64 has padding or not."""
     var rows: List[_ReadError] = [
         _ReadError("code", '{"code":"not_found"}', "NOT_FOUND "),
-        _ReadError(
-            "one l", '{"code":"canceled","message":"m"}', "CANCELLED m"
-        ),
+        _ReadError("one l", '{"code":"canceled","message":"m"}', "CANCELLED m"),
         _ReadError("two", '{"code":"cancelled"}', "ABORTED "),
         _ReadError("ok", '{"code":"ok"}', "ABORTED "),
         _ReadError("case", '{"code":"NOT_FOUND"}', "ABORTED "),
         _ReadError("number", '{"code":5,"message":7}', "ABORTED "),
         _ReadError("null", '{"code":null,"message":"m"}', "ABORTED m"),
-        _ReadError("none", ' {} ', "ABORTED "),
+        _ReadError("none", " {} ", "ABORTED "),
         _ReadError("null alone", "null", ""),
         _ReadError("list", '["code"]', ""),
         _ReadError("text", '"not_found"', ""),
@@ -293,7 +306,7 @@ def test_errors_are_read() raises:
             "details that are none",
             '{"code":"internal","details":[1,null,{},{"type":"a.B"},'
             '{"value":"/w"},{"type":1,"value":"/w"},{"type":"a.B","value":"*"}'
-            ']}',
+            "]}",
             "INTERNAL ",
         ),
         _ReadError(
@@ -397,21 +410,23 @@ def test_queries_are_written() raises:
 
 def test_queries() raises:
     var guarded = GuardedBytes(
-        "x&connect=v1&encoding=json&message=%7B+%2B%7D&compression=gzip&&="
-        .as_bytes()
+        "x&connect=v1&encoding=json&message=%7B+%2B%7D&compression=gzip&&=".as_bytes()
     )
     var query = ConnectQuery(guarded.span())
     assert_equal(String(StringSpan(unsafe_from_utf8=query.codec)), "json")
     assert_equal(String(StringSpan(unsafe_from_utf8=query.coding)), "gzip")
-    assert_equal(
-        String(StringSpan(unsafe_from_utf8=query.message())), "{ +}"
-    )
+    assert_equal(String(StringSpan(unsafe_from_utf8=query.message())), "{ +}")
     for text in ["-_8", "-_8=", "%2D_8%3D"]:
         var coded = String("base64=1&message=", text)
         var octets = ConnectQuery(coded.as_bytes()).message()
         assert_equal(len(octets), 2, text)
         assert_equal(octets[0], 0xFB, text)
-    for text in ["", "connect=v1", "message=a&connect=v2", "base64=1&message=*"]:
+    for text in [
+        "",
+        "connect=v1",
+        "message=a&connect=v2",
+        "base64=1&message=*",
+    ]:
         var fails = False
         try:
             _ = ConnectQuery(text.as_bytes()).message()

@@ -37,9 +37,7 @@ def test_codes() raises:
     ]
     for row in rows:
         var guarded = GuardedBytes(row.text.as_bytes())
-        assert_equal(
-            String(parse_code(guarded.span())), row.expected, row.rule
-        )
+        assert_equal(String(parse_code(guarded.span())), row.expected, row.rule)
     for number in range(17):
         var fields = HeaderMap()
         var code = GrpcCode.from_number(number)
