@@ -12,6 +12,18 @@ def ascii_lower(octet: UInt8) -> UInt8:
     return octet | 0x20 if octet >= 65 and octet <= 90 else octet
 
 
+@always_inline
+def is_scheme_octet(octet: UInt8, *, is_first: Bool = False) -> Bool:
+    """Tells whether the scheme of a URI may have an octet, or begin with it (RFC
+    3986 section 3.1)."""
+    var letter = octet | 0x20
+    if letter >= 97 and letter <= 122:
+        return True
+    var is_digit = octet >= 48 and octet <= 57
+    var is_other = is_digit or octet == 43 or octet == 45 or octet == 46
+    return is_other and not is_first
+
+
 def is_lower(octets: Span[UInt8, _]) -> Bool:
     """Tells whether no octet is an ASCII capital."""
     for octet in octets:

@@ -1,6 +1,6 @@
 """URLs (WHATWG URL Standard): the value, and the parser with the paths it makes."""
 
-from flare.bytes.ascii import ascii_lower
+from flare.bytes.ascii import ascii_lower, is_scheme_octet
 from flare.bytes.checked import *
 from flare.url.host import parse_host
 from flare.url.parts import (
@@ -383,11 +383,7 @@ def _parse_scheme(text: Span[UInt8, _], mut url: UrlRecord) -> Int:
             url.parts.scheme_end = index
             url.octets.append(octet)
             return index + 1
-        var is_letter = octet >= 97 and octet <= 122
-        var is_other = (octet >= 48 and octet <= 57) or (
-            octet == 43 or octet == 45 or octet == 46
-        )
-        if not is_letter and (index == 0 or not is_other):
+        if not is_scheme_octet(octet, is_first=index == 0):
             break
         url.octets.append(octet)
     url.octets.clear()

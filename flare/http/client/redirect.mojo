@@ -1,6 +1,6 @@
 """Whether and how a redirection is followed."""
 
-from flare.bytes.ascii import equals_ignore_case, write_escaped
+from flare.bytes.ascii import equals_ignore_case, is_scheme_octet, write_escaped
 from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
@@ -171,7 +171,7 @@ def _scheme_len(location: Span[UInt8, _]) -> Int:
     """Finds the end of a scheme and the slashes behind it; 0 without slashes:
     what looks like a scheme then may be a user name."""
     var end = 0
-    while end < len(location) and _is_of_scheme(location[end]):
+    while end < len(location) and is_scheme_octet(location[end]):
         end += 1
     var is_scheme = (
         end > 0
@@ -183,18 +183,6 @@ def _scheme_len(location: Span[UInt8, _]) -> Int:
         )
     )
     return end + 3 if is_scheme else 0
-
-
-def _is_of_scheme(octet: UInt8) -> Bool:
-    """Tells whether a scheme may have an octet (RFC 3986 section 3.1)."""
-    var letter = octet | 32
-    return (
-        (letter >= 97 and letter <= 122)
-        or (octet >= 48 and octet <= 57)
-        or octet == 43
-        or octet == 45
-        or octet == 46
-    )
 
 
 def drop_credentials(mut headers: HeaderMap):

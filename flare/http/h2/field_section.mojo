@@ -2,7 +2,7 @@
 or trailers, with the rules of RFC 9113 sections 8.1 to 8.3.
 """
 
-from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.ascii import equals_ignore_case, is_scheme_octet
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
@@ -658,11 +658,6 @@ struct Http2FieldSection(Movable):
 def _is_scheme(octets: Span[UInt8, _]) -> Bool:
     """Tells whether octets are the name of a scheme (RFC 3986 section 3.1)."""
     for index in range(len(octets)):
-        var octet = octets.at(index)
-        var is_letter = (octet | 32) >= 97 and (octet | 32) <= 122
-        var is_other = (octet >= 48 and octet <= 57) or (
-            octet == 43 or octet == 45 or octet == 46
-        )
-        if not is_letter and (index == 0 or not is_other):
+        if not is_scheme_octet(octets.at(index), is_first=index == 0):
             return False
     return len(octets) > 0

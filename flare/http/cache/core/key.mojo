@@ -1,6 +1,6 @@
 """What responses are kept under: the target URI (RFC 9111 section 2)."""
 
-from flare.bytes.ascii import ascii_lower
+from flare.bytes.ascii import ascii_lower, is_scheme_octet
 from flare.bytes.checked import *
 
 
@@ -112,7 +112,7 @@ def split_url[o: ImmOrigin](url: StringSpan[o]) -> UrlParts[o]:
         end += 1
     octets = octets.before(end)
     var scheme_len = 0
-    while scheme_len < len(octets) and _is_of_scheme(octets.at(scheme_len)):
+    while scheme_len < len(octets) and is_scheme_octet(octets.at(scheme_len)):
         scheme_len += 1
     var start = scheme_len + 3
     if octets.between(scheme_len, min(start, len(octets))) != "://".as_bytes():
@@ -128,10 +128,3 @@ def split_url[o: ImmOrigin](url: StringSpan[o]) -> UrlParts[o]:
         authority=StringSpan(unsafe_from_utf8=octets.between(start, path)),
         target=StringSpan(unsafe_from_utf8=octets.after(path)),
     )
-
-
-def _is_of_scheme(octet: UInt8) -> Bool:
-    """Tells whether a scheme may have an octet (RFC 3986 section 3.1)."""
-    var is_letter = (octet | 32) >= 97 and (octet | 32) <= 122
-    var is_digit = octet >= 48 and octet <= 57
-    return is_letter or is_digit or octet == 43 or octet == 45 or octet == 46
