@@ -322,9 +322,7 @@ struct CachedClient(TransferMethods):
                 times=times,
             )
             var answer = self._answer(url.copy(), fresh)
-            var refusal = store_refusal(
-                fields.lend(), fresh.status, fresh.headers, self.policy, times
-            )
+            var refusal = fresh.refusal(fields.lend(), self.policy, times)
             if refusal == StoreRefusal.NONE:
                 self._put(key, fresh^, fields)
             elif refusal.is_of_origin():

@@ -32,7 +32,6 @@ from flare.http.middleware.cache_keep import (
     keep_fetched,
     note_head,
     put_response,
-    refusal_of,
 )
 from flare.http.middleware.cache_shared import adopt, find_shared
 from flare.http.middleware.cache_wait import FetchWait, WaitSteps
@@ -491,7 +490,7 @@ struct Cache[H: Handler](Layer):
             policy=self.policy,
             times=fetch.times,
         )
-        var refusal = refusal_of(req.headers, fresh, self.policy, fetch.times)
+        var refusal = fresh.refusal(req.headers, self.policy, fetch.times)
         var is_stored = refusal == StoreRefusal.NONE
         var status = CacheStatus(
             Forward.STALE, forward_status=304, is_stored=is_stored

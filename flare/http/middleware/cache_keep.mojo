@@ -1,9 +1,8 @@
 """What a cache keeps of a response, and what an answer to HEAD says of it."""
 
 from flare.bytes.checked import *
-from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.policy import CachePolicy
-from flare.http.cache.core.storage import StoreRefusal, store_refusal
+from flare.http.cache.core.storage import StoreRefusal
 from flare.http.cache.core.stored_response import StoredResponse
 from flare.http.cache.kept_stream import KeptStream, keep_for_many
 from flare.http.cache.store import CacheStore
@@ -93,23 +92,11 @@ def note_head(
     var fresh = stored.freshened(
         response.headers, fields, policy=policy, times=fetch.times
     )
-    var refusal = refusal_of(fields, fresh, policy, fetch.times)
+    var refusal = fresh.refusal(fields, policy, fetch.times)
     if refusal == StoreRefusal.NONE:
         _ = store.put(fetch.key, fresh^, since=fetch.since)
     elif refusal.is_of_origin():
         store.drop(fetch.key)
-
-
-def refusal_of(
-    fields: Fields,
-    fresh: StoredResponse,
-    policy: CachePolicy,
-    times: ExchangeTimes,
-) -> StoreRefusal:
-    """Decides whether a response that a 304, or an answer to HEAD, has updated
-    may be kept. What is taken over comes from an answer to `fields`: a cookie
-    in it, or what is for their credentials, is not for others."""
-    return store_refusal(fields, fresh.status, fresh.headers, policy, times)
 
 
 def is_too_long(response: Response, policy: CachePolicy) -> Bool:

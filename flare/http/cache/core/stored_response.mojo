@@ -14,7 +14,12 @@ from flare.http.cache.core.freshness import (
     origin_age_s,
 )
 from flare.http.cache.core.policy import CachePolicy
-from flare.http.cache.core.storage import freshened_fields, stored_fields
+from flare.http.cache.core.storage import (
+    StoreRefusal,
+    freshened_fields,
+    store_refusal,
+    stored_fields,
+)
 from flare.http.cache.core.targeted import response_control
 from flare.http.cache.core.vary import VaryKey
 from flare.http.conditional.conditional import EntityTag, Validators
@@ -231,6 +236,14 @@ struct StoredResponse(Copyable, Movable):
         if self.forbids_stale(policy):
             age_s = self.initial_age_s
         return self._reuse_at(age_s, asked, policy)
+
+    def refusal(
+        self, fields: Fields, policy: CachePolicy, times: ExchangeTimes
+    ) -> StoreRefusal:
+        """Decides whether it may be kept as a 304, or an answer to HEAD, has
+        updated it. What was taken over comes from an answer to `fields`: a cookie
+        in it, or what is for their credentials, is not for others."""
+        return store_refusal(fields, self.status, self.headers, policy, times)
 
     def is_for_many(self, policy: CachePolicy) -> Bool:
         """Tells whether those who have waited for the response may get it; else
