@@ -3,6 +3,7 @@ share but the handler.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.ranges import range_problem
 from flare.bytes.text import Text
 from flare.http.handler.any_handler import SharedHandler
 from flare.http.server.config import ConfigError, ListenerMode, ServerContext
@@ -37,13 +38,13 @@ struct ThreadPlan(ImplicitlyCopyable):
 
 def check_worker_count(count: Int) raises ConfigError:
     """Refuses counts that cannot be meant: but 1 to `WORKER_COUNT_MAX`."""
-    if count < 1 or count > WORKER_COUNT_MAX:
+    var problem = range_problem(
+        "the number of workers", count, 1, WORKER_COUNT_MAX
+    )
+    if problem.byte_length() > 0:
         raise ConfigError(
             Text()
-            .add("the number of workers is ")
-            .add(count)
-            .add("; allowed are 1 to ")
-            .add(WORKER_COUNT_MAX)
+            .add(problem)
             .add(" (default_worker_count() suits the machine)")
             .end()
         )
