@@ -43,10 +43,13 @@ def request_key(req: Request) -> String:
 
 
 def may_change(method: Method) -> Bool:
-    """Tells whether a method, neither GET nor HEAD, is not known to be safe
-    (RFC 9110 section 9.2.1): all but OPTIONS, TRACE and CONNECT."""
+    """Tells whether a method is not known to be safe (RFC 9110 section 9.2.1),
+    so that what is kept of its target may be right no longer (RFC 9111 section
+    4.4). What CONNECT has as a target is nothing that could be kept."""
     return (
-        method != Method.OPTIONS
+        method != Method.GET
+        and method != Method.HEAD
+        and method != Method.OPTIONS
         and method != Method.TRACE
         and method != Method.CONNECT
     )

@@ -1,6 +1,7 @@
 """A client that keeps responses, as a browser does: a private cache (RFC 9111)."""
 
 from flare.bytes.checked import *
+from flare.http.cache.asked import may_change
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.key import cache_key, key_of_reference
@@ -40,6 +41,7 @@ from flare.http.client.task import RequestTask
 from flare.http.client.transfers import TransferMethods
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderError, HeaderMap
+from flare.http.message.method import Method
 from flare.http.message.owned_request import ReplacedFields
 from flare.http.message.status import Status
 from flare.io.stream import Readable, Writable
@@ -182,7 +184,7 @@ struct CachedClient(TransferMethods):
         mut sink: W,
         mut progress: P,
     ) raises ClientError -> ClientResponse:
-        var changes = _may_change(prepared.method)
+        var changes = may_change(Method(prepared.method))
         var response = run_task(
             self.client._state[], prepared^, source, sink, progress
         )
@@ -236,7 +238,7 @@ struct CachedClient(TransferMethods):
         return results^
 
     def _changed_key(self, request: ClientRequest) raises ClientError -> String:
-        if not _may_change(request.method):
+        if not may_change(Method(request.method)):
             return String()
         return _key_of(self._prepare(request.copy(), Upload()))
 
@@ -471,16 +473,6 @@ def _is_readable(prepared: PreparedRequest, fields: HeaderMap) -> Bool:
         if name in fields:
             return False
     return True
-
-
-def _may_change(method: String) -> Bool:
-    """Tells whether a method is not known to be safe (RFC 9110 section 9.2.1)."""
-    return not (
-        method == "GET"
-        or method == "HEAD"
-        or method == "OPTIONS"
-        or method == "TRACE"
-    )
 
 
 def _ask_to_validate(mut prepared: PreparedRequest, stored: StoredResponse):

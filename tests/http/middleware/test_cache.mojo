@@ -301,6 +301,9 @@ def test_conditions_of_clients() raises:
     # For the origin alone.
     assert_equal(_status(bench.ask('If-Match: "a"')), "flare; fwd=bypass")
     assert_equal(bench.asked(), 2)
+    # Which changes nothing of what is kept (9111-4.4).
+    assert_equal(_status(bench.ask()), "flare; hit")
+    assert_equal(bench.asked(), 2)
 
 
 def test_ranges() raises:
