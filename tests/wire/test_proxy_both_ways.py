@@ -12,6 +12,7 @@ import pytest
 from both_ways import *
 from conftest import Client, read_all, wait_until
 from processes import memory_len
+from raw_http2 import block
 from raw_server import RawServer
 
 UPSTREAMS = {"1.1": PlainUpstream, "2": StreamUpstream}
@@ -527,3 +528,62 @@ def test_trailers_follow_content_that_went_on(pair):
     client.sock.sendall(b"0\r\nX-Sum: 4\r\n\r\n")
     assert client.rest() == b""
     assert seen == [[b"X-Sum: 4"]]
+
+
+@pytest.mark.parametrize("is_slow", [False, True], ids=["whole", "arriving"])
+def test_trailers_follow_content_of_a_known_length(pair, is_slow):
+    """RFC 9113 section 8.1: HTTP/2 has both; over HTTP/1.1 trailer fields need chunks
+    (RFC 9112 section 7.1.2)."""
+    seen, begun = [], threading.Event()
+
+    def handle(upstream: PlainUpstream) -> None:
+        head = upstream.request().lower()
+        begun.set()
+        pieces = b"".join(iter(upstream.read, b""))
+        seen.append((head, pieces, upstream.chunks.trailers))
+        upstream.respond()
+        upstream.finish()
+        upstream.request()
+
+    client, *_ = pair("2", "1.1", handle)
+    h2 = client.h2
+    fields = [("content-length", "8"), ("trailer", "x-sum")]
+    stream = h2.request("/echo", "POST", fields, ends=False)
+    h2.data(stream, b"abcd")
+    if is_slow:
+        assert begun.wait(WAIT_S)
+    h2.data(stream, b"efgh")
+    h2.headers(block(("x-sum", "4")), stream=stream)
+    assert h2.answer(stream).status == 200
+    [(head, content, trailers)] = seen
+    assert "transfer-encoding: chunked" in head and "content-length" not in head
+    assert "trailer: x-sum" in head
+    assert content == b"abcdefgh" and trailers == [b"x-sum: 4"]
+
+
+@pytest.mark.parametrize("near, far", PAIRS)
+def test_a_client_that_owes_content_says_nothing_of_the_upstream(pair, near, far):
+    """Both are silent then, and it ends; but the upstream may only wait for the rest
+    of the request, and the next one gets there."""
+    ends = threading.Event()
+
+    def handle(upstream) -> None:
+        while upstream.request():
+            upstream.respond()
+            upstream.send(b"begun")
+            if not ends.is_set():
+                upstream.sees_end()
+                return
+            upstream.finish()
+
+    client, server, _ = pair(near, far, handle, idle_timeout_ms=300, failures_to_open=1)
+    client.ask()
+    assert client.respond() == 200
+    assert client.read() == b"begun"
+    with pytest.raises((EOFError, OSError)):
+        client.rest()
+    ends.set()
+    other = type(client)(server)
+    other.ask()
+    assert other.respond() == 200
+    other.close()

@@ -61,6 +61,16 @@ def test_an_authority_of_ones_own(proxied_tls, certs):
     assert upstream.connection_count == 1
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_connection_whose_protocol_was_asked_for_is_the_requests(proxied_tls, certs, kept):
+    """Also where none is kept."""
+    upstream, server = proxied_tls(
+        showing(certs), ca=certs / "root.pem", max_idle_connections=kept
+    )
+    assert ask(server).body == b"ok"
+    assert upstream.connection_count == 1
+
+
 @pytest.mark.parametrize("length", [100, 100_000, 3_000_000])
 def test_content_both_ways(proxied_tls, certs, length):
     def echo(_: str, content: bytes) -> bytes:

@@ -630,6 +630,47 @@ def test_a_connection_that_is_reset_beneath_a_request(proxied, method):
     assert upstream.connection_count == 2
 
 
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 "], ids=["nothing", "half a line"])
+def test_an_upstream_that_ends_beneath_a_request_has_failed(proxied, says):
+    """A connection that was idle when the request came may have been closed for that,
+    which says nothing of the upstream; but not one that ends a second later."""
+    ended = threading.Event()
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            if connection.number == 1 and answered.is_set():
+                connection.send(says)
+                ended.wait(1.3)
+                return
+            connection.send(OK)
+            answered.set()
+
+    answered = threading.Event()
+    upstream, server = proxied(handle, failures_to_open=1, open_ms=60_000, max_attempts=1)
+    assert ask(server).body == b"ok"
+    assert ask(server).status == 502
+    assert upstream.connection_count == 1
+    assert ask(server).status == 503
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "GET", "DELETE", "OWN"])
+def test_no_content_is_said_where_there_could_be_some(proxied, method):
+    """RFC 9110 section 8.6: servers answer 411 (Length Required) else."""
+    heads = []
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            heads.append(head.lower())
+            connection.send(OK)
+
+    _, server = proxied(handle)
+    assert ask(server, f"{method} / HTTP/1.1\r\nHost: x\r\n\r\n".encode()).body == b"ok"
+    [head] = heads
+    assert "transfer-encoding" not in head
+    has_meaning = method in ("POST", "PUT", "PATCH")
+    assert head.count("content-length: 0\r\n") == head.count("content-length") == has_meaning
+
+
 @pytest.mark.parametrize("phase", ["head", "content", "upload"])
 def test_clients_that_go_away(proxied, phase):
     """The upstream is left at once, in each phase."""

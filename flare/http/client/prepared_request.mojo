@@ -381,15 +381,7 @@ struct PreparedRequest(Movable):
         )
         if self.body.is_given and not is_bare:
             return RequestFraming(length, asks and length > 0)
-        # The same section: these methods give a content a meaning, so that
-        # there is none has to be said.
-        if (
-            self.method == "POST"
-            or self.method == "PUT"
-            or self.method == "PATCH"
-        ):
-            return RequestFraming(0)
-        return RequestFraming.none()
+        return RequestFraming.empty(self.method)
 
     def has_content(self) -> Bool:
         """Tells whether content goes with the request."""

@@ -286,9 +286,16 @@ struct RequestFraming(TrivialRegisterPassable):
 
     @staticmethod
     def none() -> Self:
-        """Frames a request that has no content, and whose method expects none;
-        nothing is written for it."""
+        """Frames a request that has no content, without a word of it."""
         return Self(_NO_CONTENT)
+
+    @staticmethod
+    def empty(method: StringSpan) -> Self:
+        """Frames a request that has no content, which is said where the method
+        gives one a meaning (RFC 9110 section 8.6)."""
+        if method == "POST" or method == "PUT" or method == "PATCH":
+            return Self(0)
+        return Self.none()
 
     @staticmethod
     def chunked(expects_continue: Bool = False) -> Self:

@@ -231,16 +231,17 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
             # The upstream had all that was there, and has something to take.
             self.request.progress_ms = self.loop[].now_ms
 
-    def _lost_attempt(self, was_sent: Bool) -> EndedAttempt:
-        """Tells what is known of the attempt at hand if its connection ends."""
+    def _goes_anew(self, was_sent: Bool) -> Bool:
+        """Tells whether the request goes out once more at once, since the
+        connection had come to its end before it had it."""
         return EndedAttempt(
             AttemptEnd.LOST,
             was_sent=was_sent,
             may_be_twice=self.place.is_idempotent(),
             is_kept=self.request.supply().is_kept(),
-            was_reused=self.request.was_reused,
+            was_reused=True,
             count=0,
-        )
+        ).goes_anew()
 
     def _wake(mut self):
         """Lets the client's connection look for content of the response."""
@@ -347,16 +348,25 @@ def _connect(e: ArcPointer[Exchange], *, trusts_idle: Bool):
     var idle = Optional[ArcPointer[UpstreamLink]](None)
     if trusts_idle:
         idle = x.worker[].take_idle(x.place.member)
-    x.request.was_reused = idle.__bool__()
     if idle:
-        idle.held()[].lend(e)
-        x.request.link = idle.take()
-        x._move(RequestEvent.OPEN)
-        return _send(e)
+        return _send_on(e, idle.take(), is_new=False)
+    x.request.take_connection(is_new=True, now_ms=x.loop[].now_ms)
     var connector = x.worker[].connector(x.place.upstream.held()[])
     var link = open_link(x.loop, x.worker[].context, connector^, e)
     x.request.link = link.copy()
     start_link(link)
+
+
+def _send_on(
+    e: ArcPointer[Exchange], var link: ArcPointer[UpstreamLink], *, is_new: Bool
+):
+    """Sends the request over HTTP/1.1, on a connection that is open."""
+    ref x = e[]
+    x.request.take_connection(is_new=is_new, now_ms=x.loop[].now_ms)
+    link[].lend(e)
+    x.request.link = link^
+    x._move(RequestEvent.OPEN)
+    _send(e)
 
 
 def _join(e: ArcPointer[Exchange]):
@@ -402,22 +412,27 @@ def _go_plain(e: ArcPointer[Exchange]):
     first."""
     ref x = e[]
     var side = x.request.http2.take()
+    var link = Optional[ArcPointer[UpstreamLink]](None)
     if side[].stream:
         var stream = side[].stream.take()
-        var link = take_plain(stream.upstream)
+        link = take_plain(stream.upstream)
         stream^.give_back()
-        if link:
-            x.worker[].put_idle(x.place.member, link.held())
     _leave_loop(e)
     try:
         side[].request.write_to(
             x.request.http1, StringSpan(x.place.method_name), StringSpan(x.host)
         )
     except error:
+        if link:
+            x.worker[].put_idle(x.place.member, link.held())
         return _finish(e, refusal(_BAD_REQUEST, String(error, "\n")))
     if x.phase != RequestPhase.CONNECTING:
         x._move(RequestEvent.BEGIN)
-    _connect(e, trusts_idle=True)
+    if not link:
+        return _connect(e, trusts_idle=True)
+    x.place.note_connected()
+    x.request.http1.outgoing.begin_attempt()
+    _send_on(e, link.take(), is_new=True)
 
 
 def _open(e: ArcPointer[Exchange]):
@@ -459,7 +474,9 @@ def _open(e: ArcPointer[Exchange]):
         is_tunnel=is_tunnel,
     ):
         return _again(e, Outcome.RESET, _TAKES_NO_MORE)
-    x.request.was_reused = upstream[].request_count > 0
+    x.request.take_connection(
+        is_new=upstream[].request_count == 0, now_ms=x.loop[].now_ms
+    )
     upstream[].request_count += 1
     x._move(RequestEvent.OPEN)
     if is_tunnel:
@@ -687,11 +704,15 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     ref stream = x.request.http2.held()[].stream.held()
     var is_silent = stream.upstream[].is_silent()
     var outcome = outcome_of_failure(failure, is_silent)
-    # That a connection ends which was there says nothing of the upstream.
-    var was_there = fate == StreamFate.OPEN and x.request.was_reused
-    if was_there and x._lost_attempt(was_sent=True).goes_anew():
+    # One that is found dead may have been so for long.
+    var was_idle = fate == StreamFate.OPEN and (
+        x.request.was_reused() if is_silent else x.request.was_idle(
+            x.loop[].now_ms
+        )
+    )
+    if was_idle and x._goes_anew(was_sent=True):
         return _again(e, outcome, failure.reason)
-    _fail(e, outcome, failure.reason, counts=is_silent or not was_there)
+    _fail(e, outcome, failure.reason, counts=is_silent or not was_idle)
 
 
 def _on_head(e: ArcPointer[Exchange]) raises:
@@ -947,17 +968,17 @@ def _fail(
     var was_sent = x.request.may_have_been_sent() or (
         outcome == Outcome.HEAD_TIMEOUT
     )
-    # That a connection ends which was idle says nothing of the upstream.
     var was_idle = (
         is_http1
-        and x.request.was_reused
+        and x.request.was_idle(x.loop[].now_ms)
         and outcome == Outcome.RESET
         and not x.request.http1.has_response()
     )
-    # Nor does an answer of HTTP/2 to what the client alone has wished for.
+    # An answer of HTTP/2 to what the client alone has wished for says nothing of
+    # the upstream.
     var is_strange = is_http1 and was_sent and x.place.may_lack(x.upgrade)
     var is_kept = x.request.supply().is_kept()
-    var goes_anew = was_idle and x._lost_attempt(was_sent).goes_anew()
+    var goes_anew = was_idle and x._goes_anew(was_sent)
     _give_back(e)
     if goes_anew:
         x._move(RequestEvent.BEGIN)
@@ -1023,7 +1044,11 @@ struct _Content(BodySource):
         if poll != Poll.PENDING or len(out) > 0:
             self._last_ms = coarse_monotonic_ms()
         elif self._left_ms() <= 0:
-            self._break_off(Outcome.CONTENT_TIMEOUT)
+            if self._exchange[].request.is_dry():
+                # It may wait for the rest of the request, as we do.
+                _drop(self._exchange)
+            else:
+                self._break_off(Outcome.CONTENT_TIMEOUT)
             raise Error(
                 "the upstream has sent nothing for ", self._silence_ms(), " ms"
             )

@@ -225,10 +225,13 @@ def _framing(
             return RequestFraming.chunked()
         if len(req.body) > 0 or "content-length" in req.headers:
             return RequestFraming(len(req.body))
-        return RequestFraming.none()
+        return RequestFraming.empty(StringSpan(req.method.name()))
     var asks = forwarded.expects_continue
     var length = -1
-    if not ("transfer-encoding" in req.headers):
+    # Trailer fields need chunks; HTTP/2 has them beside a length, too.
+    if not (
+        "transfer-encoding" in req.headers or "trailer" in forwarded.headers
+    ):
         length = _announced_len(req)
     if length < 0:
         return RequestFraming.chunked(asks)

@@ -26,6 +26,10 @@ from std.memory import ArcPointer, OwnedPointer
 comptime _PIECE_LEN = 65_536
 # Most content that goes to the client at once, in bytes; about that much.
 
+comptime _CROSSING_MS = 1_000
+# How long the end of a connection and a request on it may have passed each other:
+# more than a round trip.
+
 
 struct StreamSide(Movable):
     """A request as long as it may go over HTTP/2."""
@@ -74,8 +78,8 @@ struct UpstreamRequest(Movable):
     """Content that goes on arriving."""
     var link: Optional[ArcPointer[UpstreamLink]]
     """The connection, over HTTP/1.1."""
-    var was_reused: Bool
-    """True if the connection has served others before."""
+    var _reused_ms: Int
+    # When a connection that had served others was taken; -1 for a new one.
     var progress_ms: Int
     """When sending has last got further: it began, or the upstream has taken
     some."""
@@ -87,14 +91,40 @@ struct UpstreamRequest(Movable):
         self.http2 = None
         self.content = None
         self.link = None
-        self.was_reused = False
+        self._reused_ms = -1
         self.progress_ms = 0
+
+    def take_connection(mut self, *, is_new: Bool, now_ms: Int):
+        """Takes note that the attempt at hand has a connection, or a stream, from
+        now on, of its own if it `is_new`."""
+        self._reused_ms = -1 if is_new else now_ms
+
+    def was_reused(self) -> Bool:
+        """Tells whether the connection has served others before."""
+        return self._reused_ms >= 0
+
+    def was_idle(self, now_ms: Int) -> Bool:
+        """Tells whether a connection that ends now may have been closed for being
+        idle, before the request came, which says nothing of the upstream. That is
+        known within a round trip: what ends later has ended beneath the request.
+        """
+        return self.was_reused() and now_ms - self._reused_ms <= _CROSSING_MS
 
     def supply(self) -> Supply:
         """Tells how much of the request is here, as its version does."""
         if self.http2:
             return self.http2.held()[].request.outgoing.supply
         return self.http1.outgoing.supply
+
+    def is_dry(self) -> Bool:
+        """Tells whether the upstream has taken all of the request that has come,
+        and more is to come."""
+        var supply = self.supply()
+        if supply.has_all() or supply == Supply.CUT:
+            return False
+        if self.http2:
+            return self.http2.held()[].request.outgoing.left_len() == 0
+        return self.http1.outgoing.left_len() == 0
 
     def flight(self) -> ArcPointer[Http2Flight]:
         """Lends the stream, which there is."""
