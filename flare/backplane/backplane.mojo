@@ -113,7 +113,8 @@ trait Backplane(Copyable, Deinitable, Movable):
         ...
 
     def interrupt(self):
-        """Ends the wait of this process."""
+        """Has the wait of this process end soon: at once, or when what it waits
+        for at the moment does."""
         ...
 
     def message_len_max(self) -> Int:

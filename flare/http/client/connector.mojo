@@ -8,6 +8,9 @@ proxy's tunnel, TLS.
                  |               v           ^
                  +--> TUNNEL or SOCKS -------+
 
+    any of them --> REFUSED, or RESOLVING again for a proxy that has asked for
+    credentials and closed
+
 TARGET is the host itself, for a SOCKS5 proxy that is given addresses.
 Who drives it (a blocking call, or a reactor with many) waits for the
 `watches`, no longer than `wait_ms`, and calls `advance`.

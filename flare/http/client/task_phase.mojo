@@ -1,7 +1,7 @@
 """What a request of a client waits for, around the attempts that it takes.
 
     STARTING --> QUEUED --woken--> ALONE --> as STARTING, but for QUEUED
-        +--> AWAITING --> CONNECTING
+        +--> AWAITING --> CONNECTING, EXCHANGING or OPENING
         +--> CONNECTING --> EXCHANGING
         |         +--> OPENING --> STREAMING
         +--> OPENING --no room--> ALONE

@@ -93,7 +93,7 @@ struct RequestPolicy(TrivialRegisterPassable):
     @always_inline
     def runs_elsewhere(self) -> Bool:
         """Tells whether the worker hands the request on in place of answering it
-        at once.
+        at once; asked of a policy that the server has completed.
 
         Returns:
             True if it blocks, or its content is read while it arrives.

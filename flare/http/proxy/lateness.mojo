@@ -1,4 +1,5 @@
-"""What is said of an upstream that takes too long."""
+"""How long an upstream is waited for, and what is said of one that takes longer.
+"""
 
 from flare.http.exchange.request_phase import (
     CONTINUE_TIMEOUT_MS,

@@ -41,7 +41,7 @@ struct RouteTree(Movable):
 
     At each level text comes before a parameter, and a parameter before a rest;
     where the better choice leads nowhere, the next is tried. Each node is
-    visited once at most.
+    visited once at most, for HEAD twice: routes of GET answer it, too.
     """
 
     var _nodes: List[_Node]

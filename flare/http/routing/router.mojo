@@ -404,7 +404,9 @@ struct Router(Handler):
             req: The request.
 
         Returns:
-            The route's response, or 400, 404, 405, 501 or an answer to OPTIONS.
+            The route's response, or 400, 404, 405, 501 or an answer to OPTIONS;
+            500 if routers within each other have more parameters than there
+            is room for.
 
         Raises:
             Error: What the route's handler raises.

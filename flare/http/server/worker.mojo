@@ -165,6 +165,7 @@ struct Worker(Movable):
             self._state.begin_round()
             self._ready.begin_round()
             for index in range(count):
+                # One look at the clock serves two turns, of which most are short.
                 if index & 1 == 1:
                     self._state.begin_turn()
                 var event = self._selector.event(index)

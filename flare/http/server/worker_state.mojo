@@ -173,10 +173,10 @@ struct WorkerState(Movable):
     """True if that may answer with a conversation."""
     var asks_policies: Bool
     """True if handlers are asked about requests without content, too: they may
-    run on a thread."""
+    run on a thread, or answer later."""
     var has_streamed: Bool
-    """True if some handlers always do, since they read content while it arrives.
-    """
+    """True if some handlers always do, since they read content while it arrives,
+    or answer later."""
     var slow: SlowHandlers
     """Warns of handlers that hold the loop."""
     var lengths: ResponseLengths

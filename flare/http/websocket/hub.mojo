@@ -29,7 +29,7 @@ struct WsHub(Copyable, HasBackplane):
     """Rooms of clients; copies are the same hub.
 
     A message is written once, however many get it, on whatever worker they
-    are, and in the same order for all. A worker process has a hub of its own,
+    are, and in the same order for all of a process. A worker process has a hub of its own,
     unless a backplane carries its messages to the others:
 
         var hub = WsHub(SharedMemoryBackplane())

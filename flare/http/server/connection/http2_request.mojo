@@ -147,7 +147,8 @@ def _answer_later(
     mut state: WorkerState,
 ):
     """Asks the handler how a request with content, or with handler threads each,
-    is to be treated."""
+    is to be treated, and does that: it is answered or refused by its head, or
+    waits for content, a thread or an errand."""
     var task = state.streams.take(event.stream_id)
     if not task[].request:
         task[].request = OwnedPointer(ReceivedRequest())

@@ -38,8 +38,9 @@ struct TurnClock(TrivialRegisterPassable):
 
     Time counts for the side that is waited for: the handler's turns have their
     time each, those of the client one in all. It is the client's turn while the
-    handler waits for content, the handler's before it asks for any, while it has
-    more than it takes, and behind the end of the content.
+    handler waits for content, the handler's before it asks for any, while there is
+    some that it could take (over HTTP/2), or the window is full (over HTTP/1.1),
+    and behind the end of the content.
     """
 
     var is_client_turn: Bool
