@@ -139,6 +139,30 @@ def test_unsafe_methods(origin, gateway):
     assert [method for method, *_ in origin.asked] == ["GET", "POST", "GET"]
 
 
+def test_nobody_gets_the_page_of_another(origin, gateway):
+    """RFC 9111 section 4.1, by a Vary that the handler behind the cache has set."""
+    first, other, again = (
+        httpx.get(f"{gateway.url}/own", headers={"X-User": user})
+        for user in ("ann", "ben", "ann")
+    )
+    assert first.headers["vary"] == other.headers["vary"] == "X-User"
+    assert other.text != first.text
+    assert (again.text, state(again)) == (first.text, "flare; hit")
+
+
+def test_nobody_who_waits_gets_the_page_of_another(origin, gateway):
+    """The same where a fetch for another one was waited for in vain."""
+    origin.pause_s = 0.3
+    clients = [Client(gateway) for _ in range(6)]
+    for number, client in enumerate(clients):
+        client.send(GET[:-2] % b"/own" + b"X-User: %d\r\n\r\n" % number)
+    answers = [client.response() for client in clients]
+    for client in clients:
+        client.sock.close()
+    assert len({answer.body for answer in answers}) == 6
+    assert {answer.fields.get("vary") for answer in answers} == {"X-User"}
+
+
 def test_stale_while_revalidate(origin, gateway):
     """One request waits for the newer response, since no thread can fetch it."""
     url = f"{gateway.url}/a?max-age=0,stale-while-revalidate=60"

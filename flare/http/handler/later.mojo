@@ -9,8 +9,10 @@ A handler answers with an `Errand`, which the worker begins behind the handler's
 call. What it waits for are tasks of its `WorkerLoop`.
 """
 
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.message.body import (
     Erased,
     counted,
@@ -25,10 +27,12 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.handler.failure import refusal
 from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.runtime.worker_loop import WorkerLoop
+from flare.sys.log import log_line
 from std.memory import ArcPointer
 from std.reflection import reflect
 
@@ -377,6 +381,78 @@ struct AnyStep(Movable):
         return self._finish(self._step, response^)
 
 
+@fieldwise_init
+struct _PlacedStep(Movable):
+    # What was set further in on what stands for the response.
+    var fields: HeaderMap
+    var step: AnyStep
+
+
+struct LaterSteps(Movable, Sized):
+    """What middleware does with a response that its inner handler makes later,
+    from the inside out: each step finds what was set further in, as it would
+    on a response that is made at once."""
+
+    var _placed: List[_PlacedStep]
+
+    def __init__(out self):
+        self._placed = []
+
+    def __len__(self) -> Int:
+        return len(self._placed)
+
+    def append(mut self, mut response: Response, var step: AnyStep):
+        """Adds a step further out; it takes the fields of what stands for the
+        response."""
+        var fields = HeaderMap()
+        if len(response.headers) > 0:
+            swap(fields, response.headers)
+        self._placed.append(_PlacedStep(fields^, step^))
+
+    def clear(mut self):
+        """Drops all steps: nobody waits for the response."""
+        self._placed.clear()
+
+    def finish(self, var response: Response) -> Response:
+        """Makes what the outermost middleware gives of what an errand has
+        made."""
+        for index in range(len(self._placed)):
+            ref placed = self._placed.at(index)
+            add_fields(response.headers, placed.fields)
+            try:
+                response = placed.step.finish(response^)
+            except error:
+                log_line(
+                    Text()
+                    .add("middleware failed on a response made later: ")
+                    .add(error)
+                    .end()
+                )
+                # Those around it see what a client will.
+                response = refusal(500, "internal server error\n")
+        return response^
+
+
+def add_fields(mut headers: HeaderMap, more: HeaderMap):
+    """Adds fields that middleware has set on what stands for a response; what
+    was set further in wins, but for fields that are lists by their nature."""
+    for index in range(len(more)):
+        var name = more.name(index)
+        if name in headers and not _is_list(name.as_bytes()):
+            continue
+        try:
+            headers.append(name, more.value(index))
+        except:
+            # It was checked when it was set; a block that is full takes none.
+            return
+
+
+def _is_list(name: Span[UInt8, _]) -> Bool:
+    return equals_ignore_case(name, "vary".as_bytes()) or equals_ignore_case(
+        name, "set-cookie".as_bytes()
+    )
+
+
 struct DeferredCall(Movable):
     """What a worker lends to a handler that may answer later; a note of its
     request."""
@@ -387,7 +463,7 @@ struct DeferredCall(Movable):
     """The content, if it goes on arriving."""
     var errand: Optional[AnyErrand]
     """What the handler has answered with."""
-    var steps: List[AnyStep]
+    var steps: LaterSteps
     """What middleware does with the response, the innermost first."""
     var spare: Response
     """An empty response with room, which an errand may take for its own."""
@@ -411,7 +487,7 @@ struct DeferredCall(Movable):
         self.loop = loop.copy()
         self.content = content^
         self.errand = None
-        self.steps = []
+        self.steps = LaterSteps()
         self.spare = Response(500)
         self.upstream = None
         self._kept = {}
@@ -455,13 +531,23 @@ struct DeferredCall(Movable):
 
 def is_later(req: Request, response: Response) -> Bool:
     """Tells whether a response of the inner handler stands for one that is made
-    later, which `finish_later` then tells."""
+    later, which `finish_later` then tells.
+
+    Args:
+        req: The request.
+        response: What the inner handler has answered.
+
+    Returns:
+        True if so, and a server has called the handler as it must be.
+    """
     return response.outcome() == ResponseOutcome.LATER and Bool(
         req.extension[DeferredCall]()
     )
 
 
-def finish_later[S: LaterStep](req: Request, var step: S) raises:
+def finish_later[
+    S: LaterStep
+](req: Request, mut response: Response, var step: S) raises:
     """Has a step done with the response that an inner handler makes later.
 
     Parameters:
@@ -469,12 +555,14 @@ def finish_later[S: LaterStep](req: Request, var step: S) raises:
 
     Args:
         req: The request.
+        response: What the inner handler has answered. Its fields are taken:
+            the step finds them on the response.
         step: What middleware would do with a response that is there.
 
     Raises:
         Error: If the inner handler does not answer later.
     """
-    deferred_call(req)[].steps.append(AnyStep(step^))
+    deferred_call(req)[].steps.append(response, AnyStep(step^))
 
 
 def deferred_call[
@@ -523,7 +611,8 @@ def later[E: Errand](req: Request, errand: ArcPointer[E]) raises -> Response:
 
     Returns:
         What stands for the response meanwhile. Header fields that are set on it
-        are added to the response.
+        are added to the response, unless the errand has set them; Vary and
+        Set-Cookie in any case.
 
     Raises:
         Error: If the handler is not `Deferred`, or has answered so already.

@@ -108,7 +108,7 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
         try:
             var response = self.handler.serve(req)
             if is_later(req, response):
-                self._log_later(req, unix_ms, began_ns)
+                self._log_later(req, response, unix_ms, began_ns)
             else:
                 self._log(req, response, unix_ms, began_ns)
             return response^
@@ -129,12 +129,19 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
         self._write(req, entry)
 
     @no_inline
-    def _log_later(self, req: Request, unix_ms: Int, began_ns: Int) raises:
+    def _log_later(
+        self,
+        req: Request,
+        mut response: Response,
+        unix_ms: Int,
+        began_ns: Int,
+    ) raises:
         """Logs a response when it is there."""
         # SAFETY: a handler outlives the requests that it has been given.
         var log = Pointer(to=self).unsafe_origin_cast[ImmUntrackedOrigin]()
         finish_later(
             req,
+            response,
             _LateEntry(
                 log,
                 OwnedRequest(copy_of=req),

@@ -169,7 +169,7 @@ struct Cache[H: Handler](Layer):
         )
         if not is_later(req, response):
             return passed.finish(response^)
-        finish_later(req, passed^)
+        finish_later(req, response, passed^)
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
@@ -350,8 +350,9 @@ struct Cache[H: Handler](Layer):
                 timeout_ms=timeout_ms,
             )
         )
-        finish_later(req, WaitSteps(wait[].steps))
-        return later(req, wait)
+        var response = later(req, wait)
+        finish_later(req, response, WaitSteps(wait[].inner))
+        return response^
 
     def _fetched_by_other(
         self, req: Request, mut fetch: CacheFetch
@@ -402,6 +403,7 @@ struct Cache[H: Handler](Layer):
         fetch.is_later = True
         finish_later(
             req,
+            response,
             _Fetched[Self.H](OwnedRequest(copy_of=req), fetch^, self._erased()),
         )
         return response^

@@ -7,17 +7,19 @@ from flare.http.cache.store import CacheStore
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.body import Erased
 from flare.http.message.extensions import ExtensionScope
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.middleware.cache_fetch import CacheFetch
 from flare.http.handler.failure import refusal
 from flare.http.handler.later import (
     AnyErrand,
-    AnyStep,
     Completion,
     DeferredCall,
     Errand,
     LaterStep,
+    LaterSteps,
+    add_fields,
 )
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
@@ -40,18 +42,31 @@ comptime GoOn = def(
 """Asks the inner handler."""
 
 
+struct InnerAnswer(Movable):
+    """What the inner handler has given, when it was asked after all."""
+
+    var steps: LaterSteps
+    """What middleware further in does with the response."""
+    var fields: HeaderMap
+    """What was set behind the last step on what stands for it."""
+
+    def __init__(out self):
+        self.steps = LaterSteps()
+        self.fields = HeaderMap()
+
+
 struct WaitSteps(LaterStep):
     """Does what the cache does with a response for which another request was
     waited for in vain: known only when the handler was asked after all."""
 
-    var steps: ArcPointer[List[AnyStep]]
+    var inner: ArcPointer[InnerAnswer]
 
-    def __init__(out self, steps: ArcPointer[List[AnyStep]]):
-        self.steps = steps.copy()
+    def __init__(out self, inner: ArcPointer[InnerAnswer]):
+        self.inner = inner.copy()
 
     def finish(mut self, var response: Response) raises -> Response:
-        for index in range(len(self.steps[])):
-            response = self.steps[].at(index).finish(response^)
+        response = self.inner[].steps.finish(response^)
+        add_fields(response.headers, self.inner[].fields)
         return response^
 
 
@@ -59,7 +74,7 @@ struct FetchWait(Errand, LoopTask):
     """A request that waits for the response to another one, or for its own
     look-up."""
 
-    var steps: ArcPointer[List[AnyStep]]
+    var inner: ArcPointer[InnerAnswer]
     """Shared with a `WaitSteps`."""
     var _request: OwnedRequest
     var _fetch: Optional[CacheFetch]
@@ -92,7 +107,7 @@ struct FetchWait(Errand, LoopTask):
     ):
         """Makes a wait for a response in `store`, for which `look_again` looks;
         `go_on` asks the inner handler."""
-        self.steps = ArcPointer(List[AnyStep]())
+        self.inner = ArcPointer(InnerAnswer())
         self._request = request^
         self._fetch = fetch^
         self._store = store
@@ -209,7 +224,8 @@ struct FetchWait(Errand, LoopTask):
         if response.outcome() != ResponseOutcome.LATER or not call.errand:
             self._finish(response^)
             return
-        swap(self.steps[], call.steps)
+        swap(self.inner[].steps, call.steps)
+        swap(self.inner[].fields, response.headers)
         self._errand = call.errand.take()
         self._errand.held().begin(self._completion.take())
 

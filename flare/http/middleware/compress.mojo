@@ -89,7 +89,7 @@ struct Compress[H: Handler](ChangesResponses, Layer):
         """
         var response = self.handler.serve(req)
         if is_later(req, response):
-            change_later(self, req)
+            change_later(self, req, response)
             return response^
         return self.change(req, response^)
 

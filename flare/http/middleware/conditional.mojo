@@ -124,7 +124,9 @@ struct Conditional[H: Handler](Layer):
         var response = self.handler.serve(req)
         var read = _Read(told^, self.makes_tags)
         if is_later(req, response):
-            finish_later(req, _LateRead(read^, OwnedRequest(copy_of=req)))
+            finish_later(
+                req, response, _LateRead(read^, OwnedRequest(copy_of=req))
+            )
             return response^
         return read.answer(req, response^)
 

@@ -125,7 +125,7 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
         try:
             var response = self.handler.serve(req)
             if is_later(req, response):
-                change_later(self, req)
+                change_later(self, req, response)
                 return response^
             return self.change(req, response^)
         except error:

@@ -201,7 +201,9 @@ struct Idempotency[H: Handler](Layer):
             var response = self.handler.serve(req)
             if is_later(req, response):
                 finish_later(
-                    req, _LateAnswer(self._answers, known.claim.copy())
+                    req,
+                    response,
+                    _LateAnswer(self._answers, known.claim.copy()),
                 )
             else:
                 answers.end(known.claim, response)

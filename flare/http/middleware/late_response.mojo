@@ -31,9 +31,11 @@ struct _Change[M: ChangesResponses](LaterStep):
 
 
 @no_inline
-def change_later[M: ChangesResponses](middleware: M, req: Request) raises:
+def change_later[
+    M: ChangesResponses
+](middleware: M, req: Request, mut response: Response) raises:
     """Has middleware change a response when it is there, as `is_later` has
-    told. Raises if the inner handler does not answer later."""
+    told of `response`, which stands for it. Raises if the inner handler does not answer later."""
     # SAFETY: a handler outlives the requests that it has been given.
     var held = Pointer(to=middleware).unsafe_origin_cast[ImmUntrackedOrigin]()
-    finish_later(req, _Change(held, OwnedRequest(copy_of=req)))
+    finish_later(req, response, _Change(held, OwnedRequest(copy_of=req)))

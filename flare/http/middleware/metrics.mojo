@@ -324,7 +324,7 @@ struct RequestMetrics[H: Handler](Layer):
         try:
             var response = self.handler.serve(req)
             if is_later(req, response):
-                self._end_later(req, place, began_ns)
+                self._end_later(req, response, place, began_ns)
                 return response^
             self.metrics.end(
                 place,
@@ -345,10 +345,17 @@ struct RequestMetrics[H: Handler](Layer):
             raise error^
 
     @no_inline
-    def _end_later(self, req: Request, place: Int, began_ns: Int) raises:
+    def _end_later(
+        self,
+        req: Request,
+        mut response: Response,
+        place: Int,
+        began_ns: Int,
+    ) raises:
         """Counts a response when it is there."""
         finish_later(
             req,
+            response,
             _LateCount(
                 self.metrics, place, began_ns, req.method, String(req.route())
             ),

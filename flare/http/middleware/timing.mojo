@@ -61,7 +61,7 @@ struct Timing[H: Handler](Layer):
         var began_ns = monotonic_ns()
         var response = self.handler.serve(req)
         if is_later(req, response):
-            finish_later(req, _LateTime(began_ns))
+            finish_later(req, response, _LateTime(began_ns))
             return response^
         _add_time(response, began_ns)
         return response^

@@ -101,7 +101,7 @@ struct Tracing[H: Handler](Layer):
             scope^.end()
             if unlikely(span.is_recording()):
                 if is_later(req, response):
-                    _finish_later(span, req)
+                    _finish_later(span, req, response)
                 else:
                     _finish(span, req, response)
             return response^
@@ -219,9 +219,9 @@ def _finish(span: TraceSpan, req: Request, mut response: Response):
 
 
 @no_inline
-def _finish_later(span: TraceSpan, req: Request) raises:
+def _finish_later(span: TraceSpan, req: Request, mut response: Response) raises:
     """Ends the span with a response that is made later."""
-    finish_later(req, _LateSpan(span, OwnedRequest(copy_of=req)))
+    finish_later(req, response, _LateSpan(span, OwnedRequest(copy_of=req)))
 
 
 @fieldwise_init

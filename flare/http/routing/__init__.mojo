@@ -32,6 +32,7 @@ from flare.http.handler.later import (
     RequestContent,
     deferred_call,
     finish_later,
+    is_later,
     later,
 )
 from flare.http.handler.upstream_facts import UpstreamFacts

@@ -17,13 +17,14 @@ from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.failure import refusal
 from flare.http.handler.later import (
     AnyErrand,
-    AnyStep,
     Completion,
     DeferredCall,
     FinishedErrand,
     LaterBell,
     LaterInbox,
+    LaterSteps,
     RequestContent,
+    add_fields,
 )
 from flare.http.server.connection.dispatch import status_problem
 from flare.http.server.job import Job, SpareJobs
@@ -51,16 +52,16 @@ struct _Waiting(Movable):
 
     var job: Optional[OwnedPointer[Job]]
     var errand: Optional[AnyErrand]
-    # Fields that middleware has set on what stands for the response.
-    var headers: HeaderMap
     # What middleware does with the response.
-    var steps: List[AnyStep]
+    var steps: LaterSteps
+    # Fields that were set behind the last step on what stands for the response.
+    var headers: HeaderMap
     var generation: UInt64
 
     def __init__(out self):
         self.job = None
         self.errand = None
-        self.steps = []
+        self.steps = LaterSteps()
         self.headers = HeaderMap()
         self.generation = 0
 
@@ -227,12 +228,12 @@ struct DeferredJobs(Movable):
         slot.errand = None
         slot.generation = (slot.generation + 1) & _INDEX_MASK
         if len(slot.steps) > 0:
-            var steps = List[AnyStep]()
+            var steps = LaterSteps()
             swap(steps, slot.steps)
-            response = _stepped(steps, response^)
+            response = steps.finish(response^)
         job[].response = _final(response^)
         if len(slot.headers) > 0:
-            _add_fields(job[].response.headers, slot.headers)
+            add_fields(job[].response.headers, slot.headers)
             slot.headers = HeaderMap()
         self._free.append(index)
         self._done.append(job^)
@@ -318,34 +319,3 @@ def _final(var response: Response) -> Response:
         return response^
     log_line(problem)
     return refusal(500, "internal server error\n")
-
-
-def _stepped(steps: List[AnyStep], var response: Response) -> Response:
-    """Lets middleware finish a response."""
-    for index in range(len(steps)):
-        try:
-            response = steps.at(index).finish(response^)
-        except error:
-            log_line(
-                Text()
-                .add("middleware failed on a response made later: ")
-                .add(error)
-                .end()
-            )
-            # Those around it see what a client will.
-            response = refusal(500, "internal server error\n")
-    return response^
-
-
-def _add_fields(mut headers: HeaderMap, more: HeaderMap):
-    """Adds fields of the middleware; what the errand has set itself wins, but
-    for those that are lists by their nature."""
-    for index in range(len(more)):
-        var name = more.name(index)
-        if name in headers and not (name == "Vary" or name == "Set-Cookie"):
-            continue
-        try:
-            headers.append(name, more.value(index))
-        except:
-            # It was checked when it was set; a block that is full takes none.
-            return

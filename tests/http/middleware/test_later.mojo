@@ -1,31 +1,38 @@
 """Middleware around handlers that answer later: it works on the response that
 comes, not on what stands for it, and counts those that nobody waits for."""
 
+from flare.http.cache.core.policy import CachePolicy
+from flare.http.cache.store import CacheStore
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.access_log import AccessLog
+from flare.http.middleware.cache import Cache
 from flare.http.middleware.compress import Compress
 from flare.http.middleware.conditional import Conditional
 from flare.http.middleware.error_handler import ErrorHandler, Problem
 from flare.http.middleware.metrics import Metrics, RequestMetrics
+from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.tracing import Tracing
 from flare.http.handler.state import State
 from flare.http.handler.handler import Handler
 from flare.http.handler.later import (
-    AnyStep,
     Completion,
     DeferredCall,
     Errand,
+    LaterSteps,
     is_later,
     later,
 )
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.routing.router import Router
+from flare.http.session.session import Session, SessionConfig
+from flare.http.session.signing_keys import SigningKeys
 from flare.log.sink import LogFormat, LogSink
 from flare.runtime.worker_loop import WorkerLoop
+from flare.sys.clock import unix_seconds
 from flare.trace.core.tracer import SpanCollector, Tracer
 from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -54,9 +61,7 @@ def _answer(req: Request) raises -> Response:
     return later(req, ArcPointer(_Silent(0)))
 
 
-def _steps[
-    H: Handler
-](handler: H, request: OwnedRequest) raises -> List[AnyStep]:
+def _steps[H: Handler](handler: H, request: OwnedRequest) raises -> LaterSteps:
     """Asks a handler; gives what its middleware does with the response."""
     var call = DeferredCall(ArcPointer(WorkerLoop()), None)
     var req = request.view()
@@ -66,7 +71,7 @@ def _steps[
     assert_true(response.outcome() == ResponseOutcome.LATER)
     # What is set here would be added to the response, whatever that is.
     assert_equal(len(response.headers), 0)
-    var steps = List[AnyStep]()
+    var steps = LaterSteps()
     swap(steps, call.steps)
     return steps^
 
@@ -76,12 +81,8 @@ def _keep[H: Handler](handler: H):
     return
 
 
-def _finish(
-    var steps: List[AnyStep], var response: Response
-) raises -> Response:
-    for index in range(len(steps)):
-        response = steps[index].finish(response^)
-    return response^
+def _finish(var steps: LaterSteps, var response: Response) -> Response:
+    return steps.finish(response^)
 
 
 def _get(
@@ -214,6 +215,66 @@ def test_errors_are_shaped_when_they_come() raises:
     )
     var well = _finish(_steps(handler, _get()), ok("hello"))
     assert_equal(String(from_utf8=well.body.as_bytes()), "hello")
+    _keep(handler)
+
+
+def _own_page(req: Request) raises -> Response:
+    _ = CurrentSession.of(req)[].get("user")
+    return later(req, ArcPointer(_Silent(0)))
+
+
+def _of_user(keys: SigningKeys, user: String) raises -> OwnedRequest:
+    var session = Session()
+    session.set("user", user.copy())
+    var cookie = session.cookie(keys, SessionConfig(), unix_seconds())
+    return _get("Cookie", String("session=", cookie.value))
+
+
+def test_a_cache_gives_nobody_the_page_of_another() raises:
+    # RFC 9111 section 4.1: what stands further in says Vary: Cookie, on what
+    # stands for the response.
+    var keys = SigningKeys("k" * 32)
+    var router = Router()
+    router.get("/slow/:id", _own_page)
+    var handler = Cache(
+        Sessions(router^, keys.copy()), CacheStore(), CachePolicy()
+    )
+    for user in ["ann", "ben"]:
+        var request = _of_user(keys, String(user))
+        var call = DeferredCall(ArcPointer(WorkerLoop()), None)
+        var req = request.view()
+        var scope = ExtensionScope(req.extensions(), call)
+        var response = handler.serve(req)
+        scope^.end()
+        assert_true(response.outcome() == ResponseOutcome.LATER, user)
+        var page = ok("the page of " + user)
+        page.headers.set("Cache-Control", "max-age=60")
+        response = call.steps.finish(page^)
+        assert_equal(response.headers["Vary"], "Cookie")
+    _keep(handler)
+
+
+struct _Tagged(Handler):
+    """Sets a tag on whatever its handler answers with."""
+
+    var handler: Router
+
+    def __init__(out self) raises:
+        self.handler = _router()
+
+    def serve(self, req: Request) raises -> Response:
+        var response = self.handler.serve(req)
+        response.headers.set("ETag", '"v1"')
+        return response^
+
+
+def test_conditions_are_judged_by_what_is_set_further_in() raises:
+    # RFC 9110 section 13.1.2.
+    var handler = Conditional(_Tagged())
+    var steps = _steps(handler, _get("If-None-Match", '"v1"'))
+    var response = _finish(steps^, ok("hello"))
+    assert_equal(response.status.code, 304)
+    assert_equal(response.headers["ETag"], '"v1"')
     _keep(handler)
 
 

@@ -3,7 +3,7 @@
     cached_proxy PORT upstream=URL workers=N redis=URL processes=N
 
 With `redis` it shares what it keeps; GET /purge?how=key|prefix|invalid&url=...
-removes something.
+removes something. Below /own each X-User has responses of his own.
 """
 
 from flare.http import (
@@ -11,6 +11,7 @@ from flare.http import (
     HttpServer,
     MetricsEndpoint,
     Request,
+    RequestPolicy,
     Response,
     Router,
     ok,
@@ -35,6 +36,25 @@ struct Purge(Handler):
         if req.query_param("how") == "invalid":
             return ok(String(self.store.invalidate(url)))
         return ok(String(self.store.purge(url)))
+
+
+@fieldwise_init
+struct OwnPages(Handler, Movable):
+    """Says who may share, on what stands for the upstream's response."""
+
+    var proxy: ReverseProxy
+
+    def serve(self, req: Request) raises -> Response:
+        var response = self.proxy.serve(req)
+        if req.path.startswith("/own"):
+            response.headers.append("Vary", "X-User")
+        return response^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return self.proxy.policy_for(req)
+
+    def may_defer(self) -> Bool:
+        return True
 
 
 def main() raises:
@@ -62,7 +82,7 @@ def main() raises:
     var router = Router()
     router.get("/metrics", MetricsEndpoint(CacheMetrics(store)))
     router.get("/purge", Purge(store))
-    router.fallback(Cache(ReverseProxy(upstream), store, policy^))
+    router.fallback(Cache(OwnPages(ReverseProxy(upstream)), store, policy^))
     var server = HttpServer.bind(SocketAddr.localhost(UInt16(Int(argv()[1]))))
     print("listening on", server.local_addr(), flush=True)
     if processes > 0:
