@@ -16,7 +16,7 @@ from flare.http.middleware.idempotency_store import (
 )
 from flare.http.middleware.rate_limit import RateKey
 from flare.http.handler.failure import refusal
-from flare.http.handler.handler import Handler
+from flare.http.handler.handler import Handler, is_head_only
 from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.log import log_line
@@ -113,9 +113,10 @@ struct Idempotency[H: Handler](Layer):
 
     A repeated request gets the first answer, with `Idempotent-Replayed: true`.
     While the first is under way it is 409, and 422 if the key was used for
-    another target, type or content. An answer of 429 or from 500 up, and an
-    error, decide nothing: the request may come again. Where a client went away
-    before there was an answer, or a process died, the key is held for `lock_s`.
+    another target, type or content. An answer of 429 or from 500 up, a refusal
+    for which the content was not waited for, and an error decide nothing: the
+    request may come again. Where a client went away before there was an answer,
+    or a process died, the key is held for `lock_s`.
 
     With `RedisIdempotency` in place of `LocalIdempotency` all processes know of
     all keys. The whole content is compared, so it does not stand around
@@ -205,6 +206,9 @@ struct Idempotency[H: Handler](Layer):
                     response,
                     _LateAnswer(self._answers, known.claim.copy()),
                 )
+            elif is_head_only(req) and response.status.code >= 400:
+                # Refused without its content, which the key goes with.
+                answers.forget(known.claim)
             else:
                 answers.end(known.claim, response)
             return response^

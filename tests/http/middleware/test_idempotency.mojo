@@ -2,6 +2,8 @@
 (draft-ietf-httpapi-idempotency-key-header)."""
 
 from flare.http.client.request import ClientRequest
+from flare.http.message.extensions import ExtensionScope
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.idempotency import (
@@ -19,7 +21,7 @@ from flare.http.middleware.idempotency_store import (
     LocalIdempotency,
 )
 from flare.http.handler.state import State
-from flare.http.handler.handler import Handler
+from flare.http.handler.handler import Handler, HeadOnly
 from flare.testing.test_client import TestClient
 from tests.support.assertions import (
     assert_equal,
@@ -98,6 +100,25 @@ def test_who_needs_a_key() raises:
         var without = ClientRequest("POST", "/orders")
         assert_equal(easy.send(without^).status.code, 200)
     assert_equal(count.lock()[], 4)
+
+
+def test_a_request_without_its_content_takes_no_key() raises:
+    # Section 2.4 of the draft: the fingerprint is of the request's content,
+    # which is not there where a guard refuses by the head.
+    var count = State(0)
+    var handler = Idempotency(_Orders(count), LocalIdempotency())
+    var request = OwnedRequest("POST", "/orders?status=401")
+    request.add_header("Idempotency-Key", "k-1")
+    var req = request.view()
+    var note = HeadOnly()
+    var scope = ExtensionScope(req.extensions(), note)
+    assert_equal(handler.serve(req).status.code, 401)
+    scope^.end()
+    var whole = OwnedRequest("POST", "/orders?status=401")
+    whole.add_header("Idempotency-Key", "k-1")
+    whole.body.extend("{}".as_bytes())
+    assert_equal(handler.serve(whole.view()).text(), "order 2")
+    assert_equal(handler.serve(whole.view()).text(), "order 2")
 
 
 def test_keys_that_are_taken() raises:
