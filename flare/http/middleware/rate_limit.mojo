@@ -186,8 +186,14 @@ struct RateLimit[H: Handler](Layer):
         var buckets = self._buckets.lock()
         has_token = buckets[].has_token(key, monotonic_ns())
         _ = buckets^
+        var policy = self.handler.policy_for(req)
         if has_token:
-            return self.handler.policy_for(req)
+            return policy
+        if policy.defers:
+            # A token may have come by the time that it is called, and it can
+            # answer in no other way.
+            policy.needs_content = False
+            return policy
         return RequestPolicy.by_head()
 
     def _take(self, key: String) -> BucketVerdict:

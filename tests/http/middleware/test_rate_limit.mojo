@@ -1,6 +1,7 @@
 """Rate limits: the buckets by a clock of ours, and the middleware."""
 
 from flare.http.client.request import ClientRequest
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.rate_limit import RateLimit, TokenBuckets
@@ -12,7 +13,7 @@ from flare.http.middleware.rate_store import (
 )
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
 from flare.http.handler.state import State
-from flare.http.handler.handler import FnHandler
+from flare.http.handler.handler import FnHandler, Handler, RequestPolicy
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient
@@ -170,6 +171,30 @@ def test_middleware_by_address() raises:
     assert_equal(client.get("/").status.code, 429)
     client.peer = SocketAddr.parse("[2001:db8:0:1::1]:9")
     assert_equal(client.get("/").status.code, 200)
+
+
+@fieldwise_init
+struct _Later(Handler):
+    """Says that it answers later."""
+
+    def serve(self, req: Request) raises -> Response:
+        return ok("hello")
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy(streams=True, defers=True)
+
+
+def test_what_answers_later_is_never_called_otherwise() raises:
+    # A token may have come by the time that the handler is called: it must be
+    # called as one that answers later then, too.
+    var limit = RateLimit(_Later(), rate=0.001, burst=1)
+    var request = OwnedRequest("POST", "/")
+    assert_true(limit.policy_for(request.view()).needs_content)
+    assert_equal(limit.serve(request.view()).status.code, 200)
+    var policy = limit.policy_for(request.view())
+    assert_true(policy.defers)
+    assert_true(policy.streams)
+    assert_false(policy.needs_content)
 
 
 def test_mapped_addresses_have_a_bucket_each() raises:
