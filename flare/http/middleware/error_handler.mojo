@@ -193,7 +193,7 @@ def _take_fields(response: Response, mut shaped: Response) raises:
 
 def _is_plain(response: Response) -> Bool:
     """Tells whether a response says no more than a text does."""
-    if response.body.is_stream():
+    if response.body.is_stream() or "content-encoding" in response.headers:
         return False
     if len(response.body) == 0:
         return True

@@ -48,6 +48,12 @@ def _busy(req: Request) raises -> Response:
     return response^
 
 
+def _coded(req: Request) raises -> Response:
+    var response = Response(502, "zz", content_type=TEXT_PLAIN)
+    response.headers.set("Content-Encoding", "gzip")
+    return response^
+
+
 def _router() raises -> Router:
     var router = Router()
     router.get("/hello", _hello)
@@ -55,6 +61,7 @@ def _router() raises -> Router:
     router.get("/bad", _bad)
     router.get("/own", _own)
     router.get("/busy", _busy)
+    router.get("/coded", _coded)
     return router^
 
 
@@ -95,6 +102,14 @@ def test_errors_have_one_shape() raises:
     assert_equal(client.get("/busy").headers["retry-after"], "7")
     var refused = client.send(ClientRequest("POST", "/hello"))
     assert_true("GET" in refused.headers["allow"])
+
+
+def test_coded_content_stays_as_it_is() raises:
+    # RFC 9110 section 8.4: the coding is that of the octets, which no text has.
+    var handler = ErrorHandler(_router(), _shout)
+    var response = handler.serve(OwnedRequest("GET", "/coded").view())
+    assert_equal(response.headers.get("Content-Encoding").value(), "gzip")
+    assert_equal(len(response.body), 2)
 
 
 def test_a_problem_as_json() raises:
