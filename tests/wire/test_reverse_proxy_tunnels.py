@@ -64,6 +64,22 @@ def test_another_protocol_goes_through(proxied):
     assert "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==" in lines
 
 
+def test_a_client_of_http_1_0_changes_no_protocol(proxied):
+    """RFC 9110 sections 7.8 and 15.2: it knows no 101, and who is in front of it
+    might take what follows for responses."""
+    heads.clear()
+
+    def handle(connection: Connection) -> None:
+        heads.append(connection.head())
+        connection.send(SWITCHING if "Upgrade:" in heads[0] else OK)
+
+    _, server = proxied(handle)
+    with Client(server) as client:
+        client.send(ASK.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        assert client.response().status == 200
+    assert "Upgrade:" not in heads[0]
+
+
 def test_who_ends_a_tunnel(proxied):
     ended = threading.Event()
 

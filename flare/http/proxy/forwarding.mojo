@@ -382,18 +382,20 @@ struct ForwardingRules(Copyable, Movable):
                         name, _value(req.headers, index)
                     )
             elif kind == ForwardedKind.EXPECT:
-                out.expects_continue = names_token(
-                    req.headers, "expect", "100-continue"
-                )
+                # Of HTTP/1.0 it counts no more than an Upgrade does (RFC 9110
+                # section 10.1.1).
+                out.expects_continue = not (
+                    req.version < Version.HTTP_1_1
+                ) and names_token(req.headers, "expect", "100-continue")
             elif kind == ForwardedKind.TE:
                 out.accepts_trailers = names_token(
                     req.headers, "te", "trailers"
                 )
             elif kind == ForwardedKind.UPGRADE:
-                # More than one protocol, or none that the connection is asked
-                # for: then the request is answered as it stands (RFC 9110
-                # section 7.8).
-                if options.has_upgrade:
+                # More than one protocol, none that the connection is asked for,
+                # or one of HTTP/1.0, whose client knows no 101: then the request
+                # is answered as it stands (RFC 9110 section 7.8).
+                if options.has_upgrade and not (req.version < Version.HTTP_1_1):
                     self._take_upgrade(req.headers, index, out.upgrade)
             elif kind == ForwardedKind.CLIENT and is_trusted:
                 if (

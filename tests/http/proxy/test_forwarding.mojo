@@ -364,6 +364,16 @@ def test_upgrade_and_te() raises:
             out,
         )
         assert_equal(out.upgrade, "")
+    # RFC 9110 sections 7.8 and 10.1.1: a client of HTTP/1.0 is given neither,
+    # nor any 1xx (section 15.2).
+    var old = _request("Connection: upgrade|Upgrade: a|Expect: 100-continue")
+    rules.forward_request(old.view(), "up:80", out)
+    assert_equal(out.upgrade, "a")
+    assert_true(out.expects_continue)
+    old.version = Version.HTTP_1_0
+    rules.forward_request(old.view(), "up:80", out)
+    assert_equal(out.upgrade, "")
+    assert_false(out.expects_continue)
     rules.forward_request(
         _request("TE: gzip;q=0.5, Trailers|Expect: 100-Continue").view(),
         "up:80",
