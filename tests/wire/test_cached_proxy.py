@@ -163,6 +163,23 @@ def test_nobody_who_waits_gets_the_page_of_another(origin, gateway):
     assert {answer.fields.get("vary") for answer in answers} == {"X-User"}
 
 
+def test_an_answer_to_content_is_not_kept(origin, gateway):
+    """RFC 9110 section 9.3.1: an origin may look at content of GET, which HTTP/2 need
+    not announce."""
+
+    def late():
+        time.sleep(0.1)
+        yield b"evil"
+
+    with httpx.Client(http1=False, http2=True) as client:
+        said = client.request("GET", f"{gateway.url}/a", content=late())
+        assert said.http_version == "HTTP/2"
+    assert state(said) == "flare; fwd=bypass"
+    plain = httpx.get(f"{gateway.url}/a")
+    assert state(plain) == "flare; fwd=uri-miss; stored"
+    assert plain.text != said.text
+
+
 def test_stale_while_revalidate(origin, gateway):
     """One request waits for the newer response, since no thread can fetch it."""
     url = f"{gateway.url}/a?max-age=0,stale-while-revalidate=60"

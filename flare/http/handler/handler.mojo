@@ -109,6 +109,15 @@ struct HeadOnly(TrivialRegisterPassable):
         return
 
 
+struct ContentToCome(TrivialRegisterPassable):
+    """Lent as a note while a handler is asked about a request whose content has
+    not come; HTTP/2 announces it by no field."""
+
+    def __init__(out self):
+        """Makes the note, which says all by being there."""
+        return
+
+
 def is_head_only(req: Request) -> Bool:
     """Tells whether a request is answered without its content, since a policy
     said that it is not needed.

@@ -16,6 +16,7 @@ from flare.http.cache.reply import (
 from flare.http.cache.fetches import FetchClaim, FetchState
 from flare.http.cache.store import CacheStore, Figure, Lookup
 from flare.http.message.body import Erased
+from flare.http.message.body_reader import LentFeed
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest, ReplacedFields
 from flare.http.message.outcome import ResponseOutcome
@@ -36,7 +37,7 @@ from flare.http.middleware.cache_keep import (
 from flare.http.middleware.cache_shared import adopt, find_shared
 from flare.http.middleware.cache_wait import FetchWait, WaitSteps
 from flare.http.handler.failure import log_failure, refusal
-from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.handler import ContentToCome, Handler, RequestPolicy
 from flare.http.handler.later import (
     DeferredCall,
     finish_later,
@@ -154,7 +155,7 @@ struct Cache[H: Handler](Layer):
             Error: What the inner handler raises, unless a stale response may
                 stand in for it.
         """
-        if is_readable(req):
+        if is_readable(req) and not _has_content_to_come(req):
             return self._read(req)
         var is_reading = req.method == Method.GET or req.method == Method.HEAD
         if is_reading and self._asked(req).only_if_cached:
@@ -184,6 +185,9 @@ struct Cache[H: Handler](Layer):
         """
         var policy = self.handler.policy_for(req)
         if not policy.blocks or not is_readable(req):
+            return policy
+        if req.extension[ContentToCome]():
+            # It goes to the inner handler, which may block.
             return policy
         # A second from now, so that it is still so when the handler is called.
         var found = self.store.look_up(
@@ -656,6 +660,15 @@ def _refresh[H: Handler](target: Erased, var request: OwnedRequest):
         # Nobody waits for it; the next request fetches it again.
         log_failure(request.view(), error)
     _ = request^
+
+
+def _has_content_to_come(req: Request) -> Bool:
+    """Tells whether content goes on arriving that the inner handler takes, and
+    that no field announces over HTTP/2."""
+    var call = req.extension[DeferredCall]()
+    if call and call.held()[].content:
+        return True
+    return req.extension[LentFeed]().__bool__()
 
 
 def _is_usable(found: Lookup) -> Bool:

@@ -1,8 +1,11 @@
 """Middleware around handlers that answer later: it works on the response that
 comes, not on what stands for it, and counts those that nobody waits for."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.store import CacheStore
+from flare.http.message.body_reader import BodyError
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
@@ -17,12 +20,14 @@ from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.tracing import Tracing
 from flare.http.handler.state import State
-from flare.http.handler.handler import Handler
+from flare.http.handler.handler import ContentToCome, Handler, RequestPolicy
 from flare.http.handler.later import (
+    ArrivingContent,
     Completion,
     DeferredCall,
     Errand,
     LaterSteps,
+    RequestContent,
     is_later,
     later,
 )
@@ -252,6 +257,68 @@ def test_a_cache_gives_nobody_the_page_of_another() raises:
         response = call.steps.finish(page^)
         assert_equal(response.headers["Vary"], "Cookie")
     _keep(handler)
+
+
+@fieldwise_init
+struct _Evil(ArrivingContent):
+    """Content that has not come yet."""
+
+    def take(
+        mut self, mut out: Buffer, mut failure: Optional[BodyError]
+    ) -> Bool:
+        out.append("evil".as_bytes())
+        return True
+
+    def trailers(self) -> HeaderMap:
+        return HeaderMap()
+
+    def go_on(mut self, task: UInt64):
+        return
+
+
+def test_a_cache_keeps_no_answer_to_content() raises:
+    # RFC 9110 section 9.3.1: content of GET has no meaning, and an origin may
+    # look at it all the same. Over HTTP/2 no field announces it.
+    var handler = Cache(_router(), CacheStore(), CachePolicy())
+    for has_content in [True, False]:
+        var request = _get()
+        var content = Optional[RequestContent](None)
+        if has_content:
+            content = RequestContent(_Evil())
+        var call = DeferredCall(ArcPointer(WorkerLoop()), content^)
+        var req = request.view()
+        var scope = ExtensionScope(req.extensions(), call)
+        var response = handler.serve(req)
+        scope^.end()
+        assert_true(response.outcome() == ResponseOutcome.LATER)
+        var page = ok("you said: evil")
+        page.headers.set("Cache-Control", "max-age=60")
+        _ = call.steps.finish(page^)
+    _keep(handler)
+
+
+@fieldwise_init
+struct _Blocks(Handler):
+    """Takes long, and answers at once."""
+
+    def serve(self, req: Request) raises -> Response:
+        return ok("hello").with_header("Cache-Control", "max-age=60")
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy()
+
+
+def test_what_blocks_is_not_called_on_the_loop_for_content() raises:
+    var handler = Cache(_Blocks(), CacheStore(), CachePolicy())
+    var request = _get()
+    var req = request.view()
+    assert_true(handler.policy_for(req).blocks)
+    _ = handler.serve(req)
+    assert_false(handler.policy_for(req).blocks, "it is kept")
+    var note = ContentToCome()
+    var scope = ExtensionScope(req.extensions(), note)
+    assert_true(handler.policy_for(req).blocks, "it is passed on")
+    scope^.end()
 
 
 struct _Tagged(Handler):

@@ -16,7 +16,11 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.handler.handler import HeadOnly, RequestPolicy
+from flare.http.handler.handler import (
+    ContentToCome,
+    HeadOnly,
+    RequestPolicy,
+)
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     BUSY,
@@ -170,7 +174,14 @@ def _answer_later(
     var lent = request.unsafe_request[ImmUntrackedOrigin](
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
-    var policy = state.handler[].policy_for(lent)
+    var policy: RequestPolicy
+    if is_whole:
+        policy = state.handler[].policy_for(lent)
+    else:
+        var note = ContentToCome()
+        var scope = ExtensionScope(lent.extensions(), note)
+        policy = state.handler[].policy_for(lent)
+        scope^.end()
     complete_policy(policy, state)
     task[].call.policy = policy
     var length = head.content_length
