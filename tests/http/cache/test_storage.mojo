@@ -192,6 +192,22 @@ def test_what_is_stored() raises:
             _VARY,
             _VARY,
         ),
+        _Row(
+            "9110-7.6.1 a proxy has not passed it on",
+            200,
+            "A: 1\nConnection: close, A",
+            "Cache-Control: max-age=1\nVary: b, a",
+            _REQUEST,
+            _REQUEST,
+        ),
+        _Row(
+            "9110-7.6.1 of no matter",
+            200,
+            "A: 1\nConnection: keep-alive, , A",
+            "Cache-Control: max-age=1\nVary: b, ",
+            _NONE,
+            _NONE,
+        ),
         _Row("3.3 part", 206, "", "Cache-Control: max-age=1", _STATUS, _STATUS),
         _Row(
             "3 not modified",

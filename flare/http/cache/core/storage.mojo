@@ -108,6 +108,8 @@ def store_refusal(
             return refusal
     if _varies_by_all(headers):
         return StoreRefusal.VARY
+    if _varies_by_connection(fields, headers):
+        return StoreRefusal.REQUEST
     var lifetime = freshness_lifetime(status, headers, control, policy, times)
     if lifetime.seconds > 0:
         return StoreRefusal.NONE
@@ -171,6 +173,29 @@ def _varies_by_all(headers: HeaderMap) -> Bool:
     while index >= 0:
         for element in ListElements(headers.value(index).as_bytes()):
             if len(element) == 1 and element.at(0) == 42:
+                return True
+        index = headers.find("vary", index + 1)
+    return False
+
+
+def _varies_by_connection(fields: Fields, headers: HeaderMap) -> Bool:
+    """Tells whether the response depends on a field that the request's
+    Connection names: a proxy further in has not passed it on (RFC 9110 section
+    7.6.1), so that this is no answer to requests with that field."""
+    var index = fields.find("connection")
+    while index >= 0:
+        for option in ListElements(fields.value_bytes(index)):
+            if len(option) > 0 and _varies_by(headers, option):
+                return True
+        index = fields.find("connection", index + 1)
+    return False
+
+
+def _varies_by(headers: HeaderMap, name: Span[UInt8, _]) -> Bool:
+    var index = headers.find("vary")
+    while index >= 0:
+        for element in ListElements(headers.value(index).as_bytes()):
+            if equals_ignore_case(element, name):
                 return True
         index = headers.find("vary", index + 1)
     return False
