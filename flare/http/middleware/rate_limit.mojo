@@ -1,5 +1,7 @@
 """Limits on how many requests come from one key, by token buckets."""
 
+from flare.bytes.base64 import base64url_encode
+from flare.bytes.hash import sha256
 from flare.bytes.ranges import range_problem
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
@@ -20,7 +22,8 @@ from flare.sys.random import KeyedHasher
 from std.memory import ArcPointer
 
 comptime RateKey = def[o: ImmOrigin](Request[o]) thin -> String
-"""Tells whose request it is: `def key(req: Request) -> String`."""
+"""Tells whose request it is: `def key(req: Request) -> String`. A key of more
+than 64 bytes is kept by its digest."""
 
 # Who has one IPv6 address has the 64 bits behind the prefix as well (RFC 6177).
 comptime _V6_PREFIX_LEN = 64
@@ -157,7 +160,7 @@ struct RateLimit[H: Handler](Layer):
         Raises:
             Error: What the inner handler raises.
         """
-        var verdict = self._take(self.key(req))
+        var verdict = self._take(_bounded(self.key(req)))
         if self._shared and verdict.remaining < 0:
             return refusal(503, "requests cannot be counted now\n")
         if verdict.is_allowed and not refuses_by_head(req, self.handler):
@@ -181,7 +184,7 @@ struct RateLimit[H: Handler](Layer):
         if self._shared:
             # A store is not asked twice, nor on the worker's own thread.
             return self.handler.policy_for(req)
-        var key = self.key(req)
+        var key = _bounded(self.key(req))
         var has_token: Bool
         var buckets = self._buckets.lock()
         has_token = buckets[].has_token(key, monotonic_ns())
@@ -207,6 +210,20 @@ struct RateLimit[H: Handler](Layer):
                 return BucketVerdict(False, _NOT_COUNTED, 0)
         var buckets = self._buckets.lock()
         return buckets[].take(key, monotonic_ns())
+
+
+comptime _KEY_LEN_MAX = 64
+# A key may be a field, of which a client may send thousands, of 8 KiB each.
+
+
+def _bounded(var key: String) -> String:
+    """Gives a key that takes no more room than that of an address."""
+    if key.byte_length() <= _KEY_LEN_MAX:
+        return key^
+    var digest = sha256(key.as_bytes())
+    var text = List[UInt8]()
+    base64url_encode(Span(digest), text)
+    return String(unsafe_from_utf8=text)
 
 
 comptime _NOT_COUNTED = -1

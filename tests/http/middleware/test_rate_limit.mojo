@@ -281,6 +281,28 @@ def test_a_store_decides() raises:
     assert_equal(refused.headers["retry-after"], "3")
 
 
+def test_long_keys_take_no_more_room() raises:
+    # Keys may be what a client sends, and their number alone bounds no memory.
+    var shared = State(_Shared())
+    var client = TestClient(
+        RateLimit(
+            FnHandler(_hello),
+            rate=4,
+            burst=1,
+            key=_by_user,
+            store=_Store(shared),
+        )
+    )
+    var seen = List[String]()
+    for user in ["a" * 64, "a" * 65, "b" * 65, "a" * 4_000, "a" * 4_001]:
+        assert_equal(client.get(String("/?user=", user)).status.code, 200)
+        var key = String(shared.lock()[].last.split(" ")[0])
+        assert_true(key.byte_length() <= 64, key)
+        assert_false(key in seen, key)
+        seen.append(key^)
+    assert_equal(seen[0], "a" * 64)
+
+
 def test_a_store_that_is_away() raises:
     var rows: List[Tuple[RateFallback, Int, Int]] = [
         (RateFallback.LOCAL, 200, 429),
