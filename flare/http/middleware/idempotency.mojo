@@ -16,7 +16,7 @@ from flare.http.middleware.idempotency_store import (
 )
 from flare.http.middleware.rate_limit import RateKey
 from flare.http.handler.failure import refusal
-from flare.http.handler.handler import Handler, is_head_only
+from flare.http.handler.handler import Handler, RequestPolicy, is_head_only
 from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.log import log_line
@@ -119,8 +119,8 @@ struct Idempotency[H: Handler](Layer):
     or a process died, the key is held for `lock_s`.
 
     With `RedisIdempotency` in place of `LocalIdempotency` all processes know of
-    all keys. The whole content is compared, so it does not stand around
-    handlers that are `Streamed`.
+    all keys. The whole content is compared, so it is waited for also where the
+    inner handler would read it while it arrives (`Streamed`, `ReverseProxy`).
 
     Parameters:
         H: The inner handler's type.
@@ -190,7 +190,7 @@ struct Idempotency[H: Handler](Layer):
         Raises:
             Error: What the inner handler raises.
         """
-        if req.method != Method.POST and req.method != Method.PATCH:
+        if not _may_have_key(req):
             return self.handler.serve(req)
         ref answers = self._answers[]
         var known = answers.begin(req)
@@ -215,6 +215,25 @@ struct Idempotency[H: Handler](Layer):
         except error:
             answers.forget(known.claim)
             raise error^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        """Tells that content is compared before the inner handler gets it.
+
+        Args:
+            req: The request's head.
+
+        Returns:
+            What the inner handler says, but behind the content if there is a
+            key.
+        """
+        var policy = self.handler.policy_for(req)
+        if _may_have_key(req) and "idempotency-key" in req.headers:
+            policy.streams = False
+        return policy
+
+
+def _may_have_key(req: Request) -> Bool:
+    return req.method == Method.POST or req.method == Method.PATCH
 
 
 @fieldwise_init

@@ -21,7 +21,7 @@ from flare.http.middleware.idempotency_store import (
     LocalIdempotency,
 )
 from flare.http.handler.state import State
-from flare.http.handler.handler import Handler, HeadOnly
+from flare.http.handler.handler import Handler, HeadOnly, RequestPolicy
 from flare.testing.test_client import TestClient
 from tests.support.assertions import (
     assert_equal,
@@ -119,6 +119,35 @@ def test_a_request_without_its_content_takes_no_key() raises:
     whole.body.extend("{}".as_bytes())
     assert_equal(handler.serve(whole.view()).text(), "order 2")
     assert_equal(handler.serve(whole.view()).text(), "order 2")
+
+
+@fieldwise_init
+struct _Streams(Handler):
+    """Reads content while it arrives."""
+
+    def serve(self, req: Request) raises -> Response:
+        return ok(String(len(req.body)))
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        return RequestPolicy(streams=True, defers=True)
+
+
+def test_content_that_is_compared_is_waited_for() raises:
+    # Section 2.4 of the draft: the fingerprint is of the request's content.
+    var handler = Idempotency(_Streams(), LocalIdempotency())
+    var rows: List[Tuple[String, String, Bool]] = [
+        ("POST", "k-1", False),
+        ("PATCH", "k-1", False),
+        ("POST", "", True),
+        ("PUT", "k-1", True),
+    ]
+    for row in rows:
+        var request = OwnedRequest(row[0], "/orders")
+        if row[1] != "":
+            request.add_header("Idempotency-Key", row[1])
+        var policy = handler.policy_for(request.view())
+        assert_equal(policy.streams, row[2], row[0])
+        assert_true(policy.defers)
 
 
 def test_keys_that_are_taken() raises:
