@@ -136,7 +136,6 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
         unix_ms: Int,
         began_ns: Int,
     ) raises:
-        """Logs a response when it is there."""
         # SAFETY: a handler outlives the requests that it has been given.
         var log = Pointer(to=self).unsafe_origin_cast[ImmUntrackedOrigin]()
         finish_later(

@@ -352,7 +352,6 @@ struct RequestMetrics[H: Handler](Layer):
         place: Int,
         began_ns: Int,
     ) raises:
-        """Counts a response when it is there."""
         finish_later(
             req,
             response,
