@@ -11,7 +11,7 @@ from flare.sys.openssl.key_log import start_key_log
 from flare.tls.error import BadTlsConfig, TlsError
 
 
-struct TlsConfig(Copyable, Movable):
+struct TlsConfig(Copyable, Equatable, Movable):
     """Settings of a client. The defaults verify the server strictly.
 
     The server's certificate must be valid now, name the host, and lead to an
@@ -211,7 +211,7 @@ struct TlsServerConfig(Copyable, Movable):
         self.identities.append(identity^)
 
 
-struct TlsIdentity(Copyable, Movable):
+struct TlsIdentity(Copyable, Equatable, Movable):
     """What one side shows of itself: a certificate chain and its key."""
 
     var certificate: PemSource
@@ -259,7 +259,7 @@ struct TlsIdentity(Copyable, Movable):
         return self.certificate.is_given() or self.key.is_given()
 
 
-struct PemSource(Copyable, Movable):
+struct PemSource(Copyable, Equatable, Movable):
     """Text in PEM form, or the path of a file that holds it.
 
     A file is read when a context is made, and again when it is reloaded.
@@ -312,7 +312,7 @@ struct PemSource(Copyable, Movable):
 comptime _KeyLogStart = def(Int, String) thin -> String
 
 
-struct KeyLog(Copyable, Defaultable, Movable):
+struct KeyLog(Copyable, Defaultable, Equatable, Movable):
     """A file that gets the secrets of TLS sessions, as `SSLKEYLOGFILE` does
     elsewhere: with it, Wireshark reads what was recorded.
 
@@ -348,6 +348,17 @@ struct KeyLog(Copyable, Defaultable, Movable):
             path: Its path.
         """
         self = Self(String(path))
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares the paths.
+
+        Args:
+            other: Another one.
+
+        Returns:
+            True if both write to one file, or nowhere.
+        """
+        return self._path == other._path
 
     def start(self, context: Int) raises TlsError:
         """Begins to write for the sessions of a context.

@@ -51,19 +51,20 @@ struct ConnectContext(Movable):
 
     def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
         """Begins a TLS session with a proxy; its handshake is still to come.
-        Raises if OpenSSL is missing or the proxy's configuration does not
-        work."""
+        Two proxies at one place have each its own trust. Raises if OpenSSL is
+        missing or the proxy's configuration does not work."""
         var name = proxy.name()
         try:
             for index in range(len(self._proxies)):
-                if self._proxies[index].name == name:
-                    return self._proxies[index].context.session(proxy.host)
+                ref known = self._proxies[index]
+                if known.name == name and known.config == proxy.tls:
+                    return known.context.session(proxy.host)
             var config = proxy.tls.copy()
             # What a proxy is spoken to in, whatever goes through it.
             config.alpn = ["http/1.1"]
             var made = TlsClientContext(config)
             var session = made.session(proxy.host)
-            self._proxies.append(_ProxyTls(name^, made))
+            self._proxies.append(_ProxyTls(name^, proxy.tls.copy(), made))
             return session^
         except error:
             raise ClientError(materialize[Phase.PROXY](), error)
@@ -105,9 +106,10 @@ struct ConnectContext(Movable):
 
 @fieldwise_init
 struct _ProxyTls(Copyable, Movable):
-    """Trust of a proxy, by its name."""
+    """Trust of a proxy, by its name and what it was made of."""
 
     var name: String
+    var config: TlsConfig
     var context: TlsClientContext
 
 
