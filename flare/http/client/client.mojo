@@ -43,7 +43,8 @@ struct HttpClient(TransferMethods):
             var items = client.get("/items").json()
             client.post("/items", '{"name": "new"}').raise_for_status()
 
-    A client belongs to one thread. All its errors are `ClientError`, which
+    A client belongs to one thread. A process that forks keeps its connections,
+    and the child opens its own. All its errors are `ClientError`, which
     name the phase; a status of 400 or more is a response like any other.
     """
 
@@ -156,6 +157,7 @@ struct HttpClient(TransferMethods):
 
     def close(mut self):
         """Closes idle connections; the client can still be used."""
+        self._state[].leave_to_parent()
         self._state[].pool.clear()
 
     def idle_count(self) -> Int:
@@ -164,6 +166,7 @@ struct HttpClient(TransferMethods):
         Returns:
             How many there are.
         """
+        self._state[].leave_to_parent()
         return len(self._state[].pool)
 
     def send(

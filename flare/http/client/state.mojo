@@ -61,6 +61,8 @@ struct ClientState(Movable):
     var _http1: Http1Endpoints
     # Buffers of requests that are over, for the next ones.
     var _spare: List[OwnedPointer[Attempt]]
+    # The process whose connections these are.
+    var _process: Int
 
     def __init__(out self, var config: ClientConfig):
         """Starts without connections, by a configuration whose `problem` is
@@ -82,6 +84,7 @@ struct ClientState(Movable):
         self._bell = None
         self._bell_process = 0
         self._spare = []
+        self._process = process_id()
 
     @no_inline
     def __deinit__(deinit self):
@@ -94,6 +97,18 @@ struct ClientState(Movable):
         self.context.common = parts.contexts
         self.context.challenges = parts.challenges
         self.shared = parts^
+
+    def leave_to_parent(mut self):
+        """Forgets the connections of the process that this one was forked from:
+        of two that send on one, each would read what the other has asked for.
+        Nothing is sent on them."""
+        if self._process == process_id():
+            return
+        self._process = process_id()
+        self.pool.clear()
+        self.links.clear()
+        self._dials.clear()
+        self.woken.clear()
 
     def take_attempt(mut self) -> OwnedPointer[Attempt]:
         """Gives the buffers of a request that is over, or new ones."""
@@ -140,6 +155,7 @@ struct ClientState(Movable):
         """
         if self.shared:
             return self.claim(claim, endpoint, may_reuse, joins)
+        self.leave_to_parent()
         if not may_reuse:
             return None
         return self.take_idle(endpoint)
@@ -161,6 +177,7 @@ struct ClientState(Movable):
         other, and does not share one with other threads. Raises if the request
         has waited too long, or too many wait.
         """
+        self.leave_to_parent()
         var link = self.find_link(endpoint, is_full=False)
         if link:
             return IdleConnection(link.take())
