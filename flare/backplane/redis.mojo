@@ -2,7 +2,13 @@
 
 from flare.backplane.backplane import Backplane, BackplaneCounts, Handover
 from flare.backplane.outbox import Outbox, SenderPhase
-from flare.backplane.redis_way import TURN_MAX, RedisWay, id_of_time, last_id
+from flare.backplane.redis_way import (
+    TURN_MAX,
+    RedisWay,
+    id_of_time,
+    is_before,
+    last_id,
+)
 from flare.bytes.buffer import Buffer
 from flare.bytes.text import Text
 from flare.redis.client import RedisClient
@@ -272,11 +278,24 @@ struct RedisBackplane(Backplane):
     ) raises RedisError:
         if not reader.client:
             reader.client = RedisClient(self._way.config.copy())
+            reader.connect_count = -1
         ref client = reader.client.value()
         if self._position.byte_length() == 0:
             self._position = id_of_time(client, self._key, self._begun_ms)
+        if client.connect_count() != reader.connect_count:
+            self._step_back(client)
+            reader.connect_count = client.connect_count()
         # Less than the time for one exchange, which holds for it, too.
         _ = self._read_stream(client, min(timeout_ms, _TIMEOUT_MS // 2))
+
+    def _step_back(mut self, mut client: RedisClient) raises RedisError:
+        """Goes back to the newest entry of a stream that ends before the
+        position. Another master may lack what the former one had, and what it
+        adds gets the next ids, or those of its own clock: they would stand
+        before the position and never be read."""
+        var last = last_id(client, self._key)
+        if is_before(last, self._position):
+            self._position = last^
 
     def _wait_for_messages(
         mut self, mut reader: _Reader, timeout_ms: Int
@@ -382,12 +401,15 @@ struct _Reader(Movable):
     var subscriber: Optional[RedisSubscriber]
     var failures: Int
     var gap_count: Int
+    # Of the client's connections, the one whose stream was looked at last.
+    var connect_count: Int
 
     def __init__(out self):
         self.client = None
         self.subscriber = None
         self.failures = 0
         self.gap_count = 0
+        self.connect_count = -1
 
 
 struct _Writer(Task):

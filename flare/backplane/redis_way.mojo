@@ -67,6 +67,34 @@ def last_id(mut client: RedisClient, key: String) raises RedisError -> String:
     return String(reply[0][0].text())
 
 
+def is_before(id: StringSpan, other: StringSpan) -> Bool:
+    """Tells whether an entry stands before another in a stream, by their ids:
+    milliseconds and a sequence number, decimal and without leading zeros."""
+    var time = _before_dash(id)
+    var other_time = _before_dash(other)
+    if time != other_time:
+        return _is_less(time.as_bytes(), other_time.as_bytes())
+    # What is behind has the same length before it.
+    return _is_less(id.as_bytes(), other.as_bytes())
+
+
+def _before_dash(id: StringSpan) -> String:
+    var octets = id.as_bytes()
+    var end = 0
+    while end < len(octets) and octets[end] != 0x2D:
+        end += 1
+    return String(StringSpan(unsafe_from_utf8=octets[0:end]))
+
+
+def _is_less(digits: Span[UInt8, _], other: Span[UInt8, _]) -> Bool:
+    if len(digits) != len(other):
+        return len(digits) < len(other)
+    for index in range(len(digits)):
+        if digits[index] != other[index]:
+            return digits[index] < other[index]
+    return False
+
+
 def id_of_time(
     mut client: RedisClient, key: String, begun_ms: Int
 ) raises RedisError -> String:

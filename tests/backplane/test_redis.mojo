@@ -1,6 +1,8 @@
-"""What a hub's way to Redis does at its end, with a server that is slow."""
+"""What a hub's way to Redis does at its end, with a server that is slow, and
+behind another master."""
 
 from flare.backplane.redis import RedisBackplane
+from flare.bytes.buffer import Buffer
 from flare.net.socket_addr import SocketAddr
 from flare.redis.config import RedisConfig
 from flare.sys.clock import Deadline
@@ -56,4 +58,68 @@ def test_what_waits_at_the_end_is_sent() raises:
     _ = plane.publish("last".as_bytes(), wants_order=False)
     plane.interrupt()
     assert_equal(published.lock()[], 2)
+    server^.join()
+
+
+struct _Failover(Task):
+    """A master, and from the second connection on another one, which had not
+    all of the stream, and whose clock is behind."""
+
+    var _listener: TcpListener
+
+    def __init__(out self, var listener: TcpListener):
+        self._listener = listener^
+
+    def run(mut self) raises:
+        self._serve("9000-1")
+        self._serve("5-1")
+
+    def _serve(mut self, last: String) raises:
+        var stream = self._listener.accept(PATIENCE_MS)
+        stream.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=4_096, fill=0)
+        while True:
+            var count = stream.read(room)
+            if count == 0:
+                return
+            var asked = String(from_utf8_lossy=room[:count])
+            var answer = String("-ERR unknown command\r\n")
+            if "XREVRANGE" in asked:
+                answer = String(
+                    "*1\r\n*2\r\n$",
+                    last.byte_length(),
+                    "\r\n",
+                    last,
+                    "\r\n*2\r\n$1\r\nm\r\n$3\r\nold\r\n",
+                )
+            elif "XREAD" in asked:
+                answer = String("*-1\r\n")
+                # What it has added since stands right behind.
+                if "$3\r\n5-1\r\n" in asked:
+                    answer = String(
+                        "*1\r\n*2\r\n$4\r\nroom\r\n*1\r\n*2\r\n$3\r\n5-2\r\n"
+                        "*2\r\n$1\r\nm\r\n$3\r\nnew\r\n"
+                    )
+                else:
+                    pause(5)
+            stream.write_all(answer.as_bytes())
+
+
+def test_entries_of_another_master_are_read() raises:
+    """Redis, XADD: ids follow the newest entry that the master has, and its
+    clock, so a new master may give lower ones than the former has given."""
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var config = RedisConfig()
+    config.port = listener.local_addr().port
+    var server = Thread(_Failover(listener^))
+    var plane = RedisBackplane(config^, "room", history=9)
+    plane.connect(wants_past=False)
+    var deadline = Deadline(PATIENCE_MS)
+    var message = Buffer()
+    while not plane.receive(message):
+        assert_true(deadline.left_ms() > 0, "what it has added is not read")
+        plane.wait(20)
+    assert_equal(String(from_utf8_lossy=message.span()), "new")
+    plane.interrupt()
+    _ = plane^
     server^.join()

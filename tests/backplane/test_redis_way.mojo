@@ -1,6 +1,6 @@
 """Which node of a cluster a hub asks next."""
 
-from flare.backplane.redis_way import RedisWay
+from flare.backplane.redis_way import RedisWay, is_before
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisError, RedisErrorKind
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -61,3 +61,23 @@ def test_a_unix_socket_is_left_for_a_port() raises:
         way.turns(RedisError(RedisErrorKind.CONNECT_FAILED, String("gone")))
     )
     assert_equal(way.config.unix_path, "/run/redis.sock")
+
+
+def test_ids_of_a_stream_have_an_order() raises:
+    """Redis, Streams: an id is a time in milliseconds and a sequence number,
+    each compared as a number."""
+    comptime ids = [
+        StaticString("0-0"),
+        "0-1",
+        "9-5",
+        "9-10",
+        "10-0",
+        "1760000000000-0",
+        "1760000000000-18446744073709551615",
+        "1760000000001-0",
+        "18446744073709551615-0",
+    ]
+    var sorted = materialize[ids]()
+    for index in range(len(sorted)):
+        for other in range(len(sorted)):
+            assert_equal(is_before(sorted[index], sorted[other]), index < other)
