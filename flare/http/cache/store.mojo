@@ -496,7 +496,9 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         for.
 
         Args:
-            url: Such as `http://example.com/images/`; empty for all.
+            url: Such as `http://example.com/images/`; empty for all. The host
+                is always whole: `http://exam` means all of the host `exam`, and
+                nothing of `example.com`.
 
         Returns:
             How many they were.

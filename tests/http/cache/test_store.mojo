@@ -179,10 +179,16 @@ def test_purge() raises:
     assert_equal(store.purge("http://h/a"), 0)
     assert_equal(store.purge_prefix("http://h/a/"), 2)
     assert_equal(_found(store, "http://h/d"), "d")
+    # A host is whole, and so is what stands for it.
+    for part in ["http://", "http://H:80", "http://hh", "http:", "htt"]:
+        var count = Int(part == "http://H:80")
+        assert_equal(store.purge_prefix(part), count, part)
+        if count > 0:
+            _ = store.put("http://h/d", _stored("d"))
     assert_equal(store.purge_prefix(""), 1)
     assert_equal(store.stats().entry_count, 0)
     assert_equal(store.stats().octet_count, 0)
-    assert_equal(store.stats().purged_count, 4)
+    assert_equal(store.stats().purged_count, 5)
 
 
 def test_invalidate() raises:
