@@ -142,13 +142,12 @@ struct Cors[H: Handler](Layer):
         Raises:
             Error: What the inner handler raises.
         """
-        var origin = req.headers.get("origin")
         if (
-            origin
-            and req.method == Method.OPTIONS
+            req.method == Method.OPTIONS
+            and "origin" in req.headers
             and "access-control-request-method" in req.headers
         ):
-            return self._preflight(req, origin.value())
+            return self._preflight(req)
         var response = self.handler.serve(req)
         self._let_in(req, response)
         return response^
@@ -172,7 +171,7 @@ struct Cors[H: Handler](Layer):
 
     def _let_in(self, req: Request, mut response: Response) raises HeaderError:
         """Adds the fields for the request's origin."""
-        var origin = req.headers.get("origin")
+        var origin = _origin(req)
         if self._is_open:
             # Also without an origin: the same is given to all, so a cache may
             # give this response to any page, and nothing varies.
@@ -200,11 +199,10 @@ struct Cors[H: Handler](Layer):
         return False
 
     @no_inline
-    def _preflight(
-        self, req: Request, origin: StringSpan
-    ) raises HeaderError -> Response:
+    def _preflight(self, req: Request) raises HeaderError -> Response:
         """Answers what a browser asks before the request proper."""
         var response = Response(204)
+        var origin = _origin(req)
         ref headers = response.headers
         headers.set(
             "Vary",
@@ -213,12 +211,12 @@ struct Cors[H: Handler](Layer):
                 " Access-Control-Request-Headers"
             ),
         )
-        if not self._is_open and not self._lets_in(origin):
+        if not self._is_open and not (origin and self._lets_in(origin.value())):
             response.status = 403
             return response^
         headers.set(
             "Access-Control-Allow-Origin",
-            StringSpan("*") if self._is_open else origin,
+            StringSpan("*") if self._is_open else origin.value(),
         )
         headers.set("Access-Control-Allow-Methods", self.policy.methods)
         var wanted = req.headers.get("access-control-request-headers")
@@ -230,3 +228,12 @@ struct Cors[H: Handler](Layer):
             headers.set("Access-Control-Allow-Credentials", "true")
         headers.set("Access-Control-Max-Age", String(self.policy.max_age_s))
         return response^
+
+
+def _origin[o: ImmOrigin](req: Request[o]) -> Optional[StringSpan[o]]:
+    """Lends the page's origin. Browsers send one at most (RFC 6454 section
+    7.3), so several are none that may be let in."""
+    var place = req.headers.find("origin")
+    if place < 0 or req.headers.find("origin", place + 1) >= 0:
+        return None
+    return req.headers.value(place)

@@ -137,9 +137,14 @@ struct _Opening(Movable):
 
     def _lets_in(self, req: Request) -> Bool:
         """Tells whether a page of this origin may connect (RFC 6455 10.2)."""
-        var origin = req.headers.get("origin")
-        if not origin:
+        var place = req.headers.find("origin")
+        if place < 0:
             return True
+        if req.headers.find("origin", place + 1) >= 0:
+            # Browsers send one (RFC 6454 section 7.3); which of two counts, who
+            # stands in front may see otherwise.
+            return False
+        var origin = req.headers.get("origin")
         ref origins = self._config[].origins
         var named = origin.held().as_bytes()
         for index in range(len(origins)):

@@ -109,6 +109,21 @@ def test_origins_are_compared_whole() raises:
         assert_equal(vary, "Accept;Origin;", row.rule)
 
 
+def test_several_origins_are_let_in_by_none() raises:
+    """RFC 6454 section 7.3: one field at most."""
+    var client = TestClient(Cors(FnHandler(_hello), _policy()))
+    for method in ["GET", "OPTIONS"]:
+        for other in ["https://evil.example", String(APP)]:
+            var request = ClientRequest(method, "/")
+            request.set_header("Origin", APP)
+            request.headers.append("Origin", other)
+            request.set_header("Access-Control-Request-Method", "PUT")
+            var response = client.send(request^)
+            assert_equal(_field(response, "access-control-allow-origin"), "-")
+            if method == "OPTIONS":
+                assert_equal(response.status.code, 403)
+
+
 def test_vary_without_an_origin() raises:
     var client = TestClient(Cors(FnHandler(_hello), _policy()))
     var response = _ask(client, "GET", "")

@@ -161,6 +161,22 @@ def test_pages_of_other_origins_are_refused() raises:
     assert_equal(status(open, handshake(origin="http://a")), 403)
 
 
+def test_pages_of_several_origins_are_refused() raises:
+    """RFC 6454 section 7.3: one field at most; another one must not hide behind
+    it."""
+    var seen = ArcPointer(Seen())
+    var config = WsConfig()
+    config.origins = ["*"]
+    for is_open in [False, True]:
+        var route = WsRoute(Guest(WsHub(), seen), WsConfig())
+        if is_open:
+            route = WsRoute(Guest(WsHub(), seen), config.copy())
+        for other in ["http://b", "http://a"]:
+            var request = handshake(origin="http://a")
+            request.add_header("Origin", other)
+            assert_equal(status(route, request), 403)
+
+
 def test_the_origin_behind_a_proxy() raises:
     """The page's scheme and host are those that a trusted proxy tells."""
     var seen = ArcPointer(Seen())
