@@ -80,8 +80,9 @@ struct GrpcServiceConfig(Copyable, Movable):
             The config.
 
         Raises:
-            GrpcStatus: `INVALID_ARGUMENT` if it is no JSON, or a value in it
-                cannot work.
+            GrpcStatus: `INVALID_ARGUMENT` if it is no JSON, a value in it
+                cannot work, or something is said twice: a member of an
+                object, or how a method is called.
         """
         try:
             return _read(text)
@@ -126,10 +127,20 @@ def _read(text: StringSpan) raises -> GrpcServiceConfig:
     var root = document.view()
     if root.kind() != JsonKind.OBJECT:
         raise Error("it must be an object")
+    _refuse_repeated(root)
     if root.contains("methodConfig"):
         var methods = root["methodConfig"]
+        var known = Dict[String, Bool]()
         for index in range(_count(methods)):
             config.methods.append(_read_method(methods[index]))
+            for name in config.methods[index].names:
+                if name in known:
+                    raise Error(
+                        "methodConfig: '",
+                        name,
+                        "' is named twice; each method and service has one",
+                    )
+                known[name] = True
     if root.contains("retryThrottling"):
         var throttling = root["retryThrottling"]
         config.max_tokens = _number(throttling["maxTokens"])
@@ -148,6 +159,22 @@ def _read(text: StringSpan) raises -> GrpcServiceConfig:
                 config.spreads_calls = True
                 break
     return config^
+
+
+def _refuse_repeated(view: JsonView) raises:
+    """Raises if an object, at any depth, has two members of one name: readers
+    would differ in which of them counts (RFC 8259 section 4)."""
+    if view.kind() == JsonKind.ARRAY:
+        for element in view.elements():
+            _refuse_repeated(element)
+    elif view.kind() == JsonKind.OBJECT:
+        var known = Dict[String, Bool]()
+        for member in view.members():
+            var name = String(member.name)
+            if name in known:
+                raise Error(view.path(), " has '", name, "' twice")
+            known[name] = True
+            _refuse_repeated(member.value)
 
 
 def _read_method(view: JsonView) raises -> GrpcMethodConfig:

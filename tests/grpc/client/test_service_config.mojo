@@ -116,6 +116,19 @@ def test_what_is_refused() raises:
             '{"retryThrottling": {"maxTokens": 1, "tokenRatio": 0}}',
             "more than 0",
         ),
+        # RFC 8259 section 4: which of two counts is not said.
+        ('{"methodConfig": [], "methodConfig": []}', "'methodConfig' twice"),
+        (_method('"timeout": "1s", "timeout": "9s"'), "'timeout' twice"),
+        ('{"unknown": [{"a": 1, "\\u0061": 2}]}', "'a' twice"),
+        # service_config.md: one method config for a name.
+        (
+            _method('"name": [{"service": "a.B"}, {"service": "a.B"}]'),
+            "'/a.B/' is named twice",
+        ),
+        (
+            '{"methodConfig": [{"name": [{}]}, {"name": [{}]}]}',
+            "'/' is named twice",
+        ),
     ]
     for index in range(len(rows)):
         var told = String()
