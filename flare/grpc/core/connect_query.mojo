@@ -43,7 +43,7 @@ struct ConnectQuery(Movable):
                 end += 1
             if middle >= 0:
                 self._take(
-                    query.between(start, middle).as_imm(),
+                    _decoded(query.between(start, middle)),
                     _decoded(query.between(middle + 1, end)),
                 )
             start = end + 1
@@ -53,8 +53,8 @@ struct ConnectQuery(Movable):
         """Drops all of it, out of line."""
         return
 
-    def _take(mut self, name: Span[UInt8, _], var value: List[UInt8]):
-        var text = StringSpan(unsafe_from_utf8=name)
+    def _take(mut self, name: List[UInt8], var value: List[UInt8]):
+        var text = StringSpan(unsafe_from_utf8=Span(name))
         if text == "encoding":
             self.codec = value^
         elif text == "compression":

@@ -416,6 +416,12 @@ def test_queries() raises:
     assert_equal(String(StringSpan(unsafe_from_utf8=query.codec)), "json")
     assert_equal(String(StringSpan(unsafe_from_utf8=query.coding)), "gzip")
     assert_equal(String(StringSpan(unsafe_from_utf8=query.message())), "{ +}")
+    # A name may be written with percent signs, too (RFC 3986 section 6.2.2.2).
+    var coded = ConnectQuery(
+        "%65ncoding=json&m%65ssage=a&b%61se64=1&compressio%6E=gzip".as_bytes()
+    )
+    assert_equal(String(from_utf8_lossy=coded.codec), "json")
+    assert_equal(String(from_utf8_lossy=coded.coding), "gzip")
     for text in ["-_8", "-_8=", "%2D_8%3D"]:
         var coded = String("base64=1&message=", text)
         var octets = ConnectQuery(coded.as_bytes()).message()
