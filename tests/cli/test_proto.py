@@ -1,5 +1,6 @@
 """`flare proto`: what it makes of `.proto` files, and what it says of bad ones."""
 
+import ast
 import importlib.util
 import subprocess
 import sys
@@ -52,6 +53,7 @@ message Other {
   optional int64 count = 2 [default = -5];
   optional Kind kind = 3 [default = B];
   optional string text = 4 [default = "a\\"b"];
+  optional string controls = 10 [default = "\\0f\\033\\r\\n\\v\\177\\xc2\\x85\\\\x01"];
   optional double huge = 5 [default = inf];
   repeated int32 packed = 6 [packed = true];
   repeated int32 expanded = 7;
@@ -85,6 +87,9 @@ def main() raises:
     var octets = encode(message)
     var again = decode[Message_](octets)
     print(encode(again) == octets, again.which_which_(), Other.DEFAULT_COUNT)
+    for octet in Other.DEFAULT_CONTROLS.as_bytes():
+        print(octet, end=" ")
+    print()
     print(encode_json(again))
     print(encode_json(decode_json[Message_](encode_json(again))) == encode_json(again))
     print(len(encode(Nothing())), len(encode(WordsOther())))
@@ -254,6 +259,27 @@ def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
     )
 
 
+@needs_protoc
+def test_texts_of_any_octets_are_one_line(tmp_path: Path) -> None:
+    """Escapes of texts (text format of Protocol Buffers): a default may hold any
+    control character, which ends no line, and no text, of what is made."""
+    controls = [*range(32), 127]
+    given = "".join(f"\\{one:03o}f" for one in controls)
+    made = make(
+        tmp_path,
+        {
+            "c.proto": 'syntax = "proto2";\npackage c;\nmessage A {\n'
+            f'  optional string a = 1 [default = "{given}"];\n}}\n'
+        },
+    )
+    text = (made / "c_pb.mojo").read_text()
+    assert not set(text) & {chr(one) for one in controls} - {"\n"}
+    [line] = [one for one in text.split("\n") if "DEFAULT_A" in one]
+    literal = line[line.index("(") + 1 : line.rindex(")")]
+    # Mojo reads these escapes as Python does.
+    assert ast.literal_eval(literal) == "".join(f"{chr(one)}f" for one in controls)
+
+
 @pytest.mark.parametrize(
     ("name", "made"),
     [("SayHello", "say_hello"), ("GetURLOf", "get_url_of"), ("V2Ping", "v2_ping"),
@@ -280,6 +306,7 @@ def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
     said = subprocess.run([BUILD / "cli" / "proto_words"], capture_output=True, text=True)
     assert said.stdout.splitlines() == [
         "True 9 -5",
+        "0 102 27 13 10 11 127 194 133 92 120 48 49 ",
         '{"self":1,"def":"d","list":{"items":[{"self":2}]},"other":{"name":"n",'
         '"packed":[3],"expanded":[1,2],"second":{"s":"s"}},"next":{"name":"NUMBER"},'
         '"byName":"b"}',

@@ -645,6 +645,10 @@ def _quoted(text: str) -> str:
     """Writes a text in the quotes that need fewer escapes, as the formatter does."""
     inner = text.replace("\\", "\\\\")
     inner = inner.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    # What is left of controls would end the line, or the text, of a source.
+    inner = "".join(
+        f"\\x{ord(one):02x}" if one < " " or one == "\x7f" else one for one in inner
+    )
     if '"' in inner and "'" not in inner:
         return f"'{inner}'"
     escaped = inner.replace('"', '\\"')
