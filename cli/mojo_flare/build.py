@@ -69,7 +69,7 @@ def build(
 
       flare build --target-cpu x86-64-v2 --bundle dist
     """
-    source = project.source_file(file)
+    source = project.source_file(file, "build")
     folders = include.checked(includes)
     found = toolchain.find()
     if bundle_folder is None:

@@ -30,7 +30,7 @@ def check(
 
       flare check tools/load.mojo
     """
-    source = project.source_file(file)
+    source = project.source_file(file, "check")
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "checked.o"
         found = include.checked(includes)

@@ -14,20 +14,20 @@ _SKIPPED = {"build", "node_modules", "venv", "__pycache__"}
 _ENTRY_COUNT_MAX = 5_000
 
 
-def source_file(named: Path | None) -> Path:
+def source_file(named: Path | None, command: str) -> Path:
     """Gives the file that a command is about, or says why there is none."""
     path = named or MAIN
     if str(path).startswith("-"):
         raise CommandError(
             f"there is no option {path}",
-            f"for the program, name its file first: flare run {MAIN} {path}",
+            f"for the program, name its file first: flare {command} {MAIN} {path}",
         )
     if path.is_dir():
         if not (path / MAIN).exists():
             raise CommandError(f"there is no {MAIN} in the folder {path}")
         path = path / MAIN
     if not path.exists():
-        remedy = "name a file: flare run FILE.mojo" if named is None else ""
+        remedy = f"name a file: flare {command} FILE.mojo" if named is None else ""
         if named is None:
             remedy += ", or begin a project: flare new NAME"
         raise CommandError(f"there is no file {path}", remedy)

@@ -34,7 +34,7 @@ def run(
 
       flare run -I ../shared
     """
-    source = project.source_file(file)
+    source = project.source_file(file, "run")
     found = toolchain.find()
     folder = project.work_folder(source.parent)
     output = folder / "run" / source.stem

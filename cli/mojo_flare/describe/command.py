@@ -38,7 +38,7 @@ def routes(
 
       flare routes service.mojo --json
     """
-    source = project.source_file(file)
+    source = project.source_file(file, "routes")
     rows = json.loads(ask(source, include.checked(includes), "routes"))
     home = source.resolve().parent
     known = registrations(project.mojo_files(home), home)
@@ -110,7 +110,7 @@ def openapi(
 
       flare openapi service.mojo --title Orders --api-version 2.1.0
     """
-    source = project.source_file(file)
+    source = project.source_file(file, "openapi")
     name = title or source.resolve().parent.name
     folders = include.checked(includes)
     text = ask(source, folders, "openapi", path, name, api_version)

@@ -72,7 +72,7 @@ def dev(
 
       flare dev --address 127.0.0.1:8080 server.mojo 8080
     """
-    source = project.source_file(file)
+    source = project.source_file(file, "dev")
     packages = include.checked(includes)
     settings = Settings(
         source=source,
