@@ -14,6 +14,7 @@ from flare.redis.pipeline import (
 )
 from flare.redis.script import ScriptCommands
 from flare.redis.streams import StreamCommands
+from std.sys.intrinsics import unlikely
 
 
 struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
@@ -25,7 +26,9 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
     A connection that is lost is made again by the next command. A command is
     repeated only if the server has not carried it out, or if that changes
-    nothing; else the error says that its answer is lost (`ANSWER_LOST`).
+    nothing; else the error says that its answer is lost (`ANSWER_LOST`). It is
+    not repeated either behind what counts for one connection alone, such as
+    `watch`, or SELECT and MULTI by `command`: the next connection begins anew.
     """
 
     var _link: RedisLink
@@ -87,7 +90,16 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
     @always_inline
     def _run(mut self) raises RedisError -> Reply[ImmUntrackedOrigin]:
+        if unlikely(self._command.alters_connection):
+            return self._alter()
         return self._link.run(self._command)
+
+    @no_inline
+    def _alter(mut self) raises RedisError -> Reply[ImmUntrackedOrigin]:
+        """Runs a command behind which the connection may be another one."""
+        var reply = self._link.run(self._command)
+        self._link.is_altered = True
+        return reply
 
     def execute(
         mut self, pipe: Pipeline
@@ -108,6 +120,8 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
         if len(pipe) == 0:
             raise nothing_to_send()
         self._link.run_all(pipe.commands)
+        if pipe.commands.alters_connection:
+            self._link.is_altered = True
         return self._link.connection.all().unsafe_lent_by[
             ImmOrigin(origin_of(self))
         ]()
@@ -161,6 +175,8 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
         append_transaction(self._next(), pipe)
         self._link.run_all(self._command)
         self._link.is_pinned = False
+        if pipe.commands.alters_connection:
+            self._link.is_altered = True
         var replies = transaction_replies(self._link.connection.all())
         if replies.is_null():
             return None

@@ -25,6 +25,9 @@ struct RedisLink(Movable):
     var is_pinned: Bool
     """True while the server remembers something for this connection alone, so
     that another one does not serve (WATCH)."""
+    var is_altered: Bool
+    """True if the connection may not be as `open` makes it: a command was sent
+    on it behind which another one does not serve (SELECT, MULTI)."""
     var _context: Optional[TlsClientContext]
 
     def __init__(out self, var config: RedisConfig) raises RedisError:
@@ -38,6 +41,7 @@ struct RedisLink(Movable):
         self.config = config^
         self.connect_count = 0
         self.is_pinned = False
+        self.is_altered = False
 
     @no_inline
     def __deinit__(deinit self):
@@ -143,10 +147,16 @@ struct RedisLink(Movable):
             if len(self.config.sentinels) == 0:
                 return False
             self.connection.close()
-        if self.is_pinned and not self.connection.is_open():
+        if self.is_special() and not self.connection.is_open():
             self.is_pinned = False
+            self.is_altered = False
             return False
         return is_elsewhere or may_repeat(error, command.is_repeatable)
+
+    def is_special(self) -> Bool:
+        """Tells whether another connection, as `open` makes it, does not serve
+        in place of this one."""
+        return self.is_pinned or self.is_altered
 
     def refusal(self, error: RedisError) -> RedisError:
         """Says which server it was that refused a command."""
@@ -196,6 +206,7 @@ struct RedisLink(Movable):
         """Closes the connection; a next command makes another."""
         self.connection.close()
         self.is_pinned = False
+        self.is_altered = False
 
 
 def find_master(

@@ -68,8 +68,9 @@ struct RedisPool(Copyable, Movable):
         var redis = pool.acquire()
         redis[].set("greeting", "hello")
 
-    lends a client until the last use of `redis`. The one that was used last is
-    lent first, so that those that are not needed stay idle.
+    lends a client until the last use of `redis`. A connection that is not as it
+    was, behind commands such as SELECT or MULTI, is closed then. The one that
+    was used last is lent first, so that those that are not needed stay idle.
     """
 
     var _shelf: Mutex[_Shelf]
@@ -172,8 +173,9 @@ struct RedisPool(Copyable, Movable):
         if shelf[].is_closed or not client[].is_connected():
             # A failed one is not kept: its room is another's.
             client[].close()
-        elif client[]._link.is_pinned:
-            # What it watches is nothing for whoever gets it next.
+        elif client[]._link.is_special():
+            # What it watches, or its database, is nothing for whoever gets it
+            # next.
             client[].close()
         else:
             shelf[].idle.append(client^)

@@ -93,6 +93,9 @@ struct Command(Movable):
     """True if nothing changes when all of them are carried out twice."""
     var extra_ms: Int
     """How long the server may wait on purpose, on top of the timeout."""
+    var alters_connection: Bool
+    """True if the connection may be another one behind it: with another
+    database, say, or in a transaction."""
     var _key_start: Int
     var _key_len: Int
 
@@ -101,6 +104,7 @@ struct Command(Movable):
         self.count = 0
         self.is_repeatable = True
         self.extra_ms = 0
+        self.alters_connection = False
         self._key_start = 0
         self._key_len = -1
 
@@ -112,6 +116,7 @@ struct Command(Movable):
         self.count = 0
         self.is_repeatable = True
         self.extra_ms = 0
+        self.alters_connection = False
         self._key_len = -1
 
     @always_inline
@@ -137,6 +142,8 @@ struct Command(Movable):
         """Begins a command whose name is known when it is sent."""
         if not is_read(name):
             self.is_repeatable = False
+            if alters_connection(name):
+                self.alters_connection = True
         self.count += 1
         append_header(self.octets, 0x2A, argument_count + 1)
         self.add(name)
@@ -247,9 +254,27 @@ comptime _READS = StaticString(
 # Carried out twice they change nothing.
 
 
+comptime _ALTERATIONS = StaticString(
+    " WATCH UNWATCH MULTI EXEC DISCARD SELECT AUTH HELLO RESET CLIENT ASKING"
+    " READONLY READWRITE SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE"
+    " PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC REPLCONF QUIT "
+)
+# Behind them a server may treat the connection otherwise.
+
+
 def is_read(name: Span[UInt8, _]) -> Bool:
     """Tells whether a command is known to change nothing, however often it is
     sent."""
+    return _is_among(name, _READS)
+
+
+def alters_connection(name: Span[UInt8, _]) -> Bool:
+    """Tells whether a server may treat the connection otherwise behind a
+    command, its name in any case."""
+    return _is_among(name, _ALTERATIONS)
+
+
+def _is_among(name: Span[UInt8, _], names: StaticString) -> Bool:
     var word = String(" ")
     for octet in name:
         if octet - 97 < 26:
@@ -259,7 +284,7 @@ def is_read(name: Span[UInt8, _]) -> Bool:
         else:
             return False
     word += " "
-    return word in _READS
+    return word in names
 
 
 comptime BEHIND_STREAMS = -2
