@@ -168,7 +168,9 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
         Raises:
             RedisError: If the server refuses one of the commands, and so
-                carries out none, or the connection fails.
+                carries out none, or the connection fails. For a user who may
+                not say MULTI (`NO_PERMISSION`) the others were carried out one
+                by one, which the message says.
         """
         if len(pipe) == 0:
             raise nothing_to_send()

@@ -477,7 +477,8 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         Raises:
             RedisError: If the keys are in several slots (`CROSS_SLOT`), the
                 server refuses one of the commands, and so carries out none, or
-                the connection fails.
+                the connection fails; or for a user who may not say MULTI, as
+                `RedisClient.transaction` has it.
         """
         self._errands.begin(pipe)
         var slot = self._errands.list[0].command.slot

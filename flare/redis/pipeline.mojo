@@ -3,7 +3,7 @@
 from flare.redis.core.any_command import GivenKey, append_command
 from flare.redis.core.command import Command, RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.core.reply import Reply
+from flare.redis.core.reply import Reply, ReplyItems, ReplyKind
 
 
 struct Pipeline(Movable, Sized):
@@ -217,9 +217,45 @@ def transaction_replies[
     var items = all.__iter__()
     while True:
         var reply = items.next()
-        reply.check()
+        if reply.is_error():
+            var refused = _refusal(reply.error(), items)
+            raise refused^
         if not items.has_next():
             return reply
+
+
+@no_inline
+def _refusal(
+    error: RedisError, mut behind: ReplyItems[_]
+) raises RedisError -> RedisError:
+    """Says what becomes of a transaction of which something was refused, by the
+    replies to what came behind it."""
+    while behind.has_next():
+        var reply = behind.next()
+        var is_last = not behind.has_next()
+        if reply.is_error() or (is_last and reply.is_null()):
+            continue
+        if is_last or not _is_queued(reply):
+            # Never one that may be repeated.
+            var kind = RedisErrorKind.REFUSED
+            if error.kind == RedisErrorKind.NO_PERMISSION:
+                kind = error.kind
+            return RedisError(
+                kind,
+                String(
+                    (
+                        "MULTI was refused, and commands behind it were"
+                        " carried out all the same, with no guard: "
+                    ),
+                    error.message,
+                ),
+            )
+    return error.copy()
+
+
+def _is_queued(reply: Reply[_]) raises RedisError -> Bool:
+    """Tells whether a command waits for EXEC."""
+    return reply.kind() == ReplyKind.SIMPLE and reply.text() == "QUEUED"
 
 
 def nothing_to_send() -> RedisError:
