@@ -203,6 +203,8 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
     var _seeds: List[String]
     var _slots: SlotMap
     var _nodes: List[OwnedPointer[_Node]]
+    # True if the map was read since nodes were looked at that it may not name.
+    var _has_new_map: Bool
     var _command: Command
     # The node that answered last: it lends the reply.
     var _last: Int
@@ -242,6 +244,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         self._config = config^
         self._slots = SlotMap()
         self._nodes = []
+        self._has_new_map = False
         self._command = Command()
         self._last = 0
         self._redirection_count = 0
@@ -293,6 +296,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
 
     def _way_to(mut self, slot: Int) raises RedisError -> _Way:
         """Begins with the node of a slot; with any node if there is no key."""
+        self._forget_nodes()
         var deadline = Deadline(self._config.timeout_ms)
         return _Way(slot, self._place_of(slot, deadline), deadline)
 
@@ -301,7 +305,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         what may not be repeated."""
         way.turn_count += 1
         if way.turn_count == REDIRECTION_MAX:
-            raise _sent_on_for_ever()
+            raise _never_done(error)
         way.is_asking = error.kind == RedisErrorKind.ASK
         if way.is_asking or error.kind == RedisErrorKind.MOVED:
             self._redirection_count += 1
@@ -358,6 +362,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 says where the slots are; nothing was sent then.
         """
         self._errands.begin(pipe)
+        self._forget_nodes()
         var deadline = Deadline(self._config.timeout_ms)
         self._place_errands(pipe.commands, deadline)
         var attempt = 0
@@ -592,6 +597,18 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 String(self._nodes[place][].name, " knows of no slots"),
             )
         self._slots = slots^
+        self._has_new_map = True
+
+    def _forget_nodes(mut self):
+        """Closes the connections to nodes that a new map does not name: they
+        have left, or have no slots. No place of a node is held meanwhile."""
+        if not self._has_new_map or len(self._slots.nodes) == 0:
+            return
+        self._has_new_map = False
+        self._last = 0
+        for index in range(len(self._nodes) - 1, -1, -1):
+            if self._nodes[index][].name not in self._slots.nodes:
+                _ = self._nodes.pop(index)
 
     def node_count(self) -> Int:
         """Counts the masters that are known.
@@ -616,10 +633,18 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
 
 
 @no_inline
-def _sent_on_for_ever() -> RedisError:
+def _never_done(error: RedisError) -> RedisError:
+    """Says why a command is given up, by what became of its last attempt."""
+    if error.kind != RedisErrorKind.MOVED and error.kind != RedisErrorKind.ASK:
+        return error.copy()
     return RedisError(
         RedisErrorKind.CLUSTER_DOWN,
-        String("the nodes have sent a command on ", REDIRECTION_MAX, " times"),
+        String(
+            "the nodes have sent a command on ",
+            REDIRECTION_MAX,
+            " times, last with: ",
+            error.message,
+        ),
     )
 
 

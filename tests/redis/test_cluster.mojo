@@ -3,9 +3,14 @@
 from flare.net.socket_addr import SocketAddr
 from flare.redis.cluster import RedisCluster
 from flare.redis.config import RedisConfig
+from flare.redis.core.error import RedisErrorKind
+from flare.sys.backoff import Backoff
 from flare.sys.clock import monotonic_ms
+from flare.sys.mutex import Mutex
+from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
-from tests.support.assertions import assert_raises, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
+from tests.support.loopback import PATIENCE_MS
 
 comptime _TIMEOUT_MS = 900
 
@@ -29,3 +34,94 @@ def test_silent_nodes_share_the_time_of_a_command() raises:
     var took_ms = monotonic_ms() - began_ms
     assert_true(took_ms < 2 * _TIMEOUT_MS, String(took_ms))
     _ = listeners^
+
+
+struct _Node(Task):
+    """Says where the slots are, and one thing to all else, and notes when its
+    client ends the connection."""
+
+    var _listener: TcpListener
+    var _map: String
+    var _answer: String
+    var _has_ended: Mutex[Bool]
+
+    def __init__(
+        out self,
+        var listener: TcpListener,
+        owner: UInt16,
+        var answer: String,
+        has_ended: Mutex[Bool],
+    ):
+        self._listener = listener^
+        self._has_ended = has_ended
+        self._map = String(
+            "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:",
+            owner,
+            "\r\n",
+        )
+        self._answer = answer^
+
+    def run(mut self) raises:
+        var stream = self._listener.accept(PATIENCE_MS)
+        stream.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=1_024, fill=0)
+        while True:
+            var count = stream.read(room)
+            if count == 0:
+                self._has_ended.lock()[] = True
+                return
+            var asked = StringSpan(unsafe_from_utf8=Span(room)[:count])
+            if "SLOTS" in asked:
+                _ = stream.write(self._map.as_bytes())
+            else:
+                _ = stream.write(self._answer.as_bytes())
+
+
+def _config() -> RedisConfig:
+    var config = RedisConfig()
+    config.protocol = 2
+    config.timeout_ms = PATIENCE_MS
+    config.backoff = Backoff(1, 1)
+    config.retry_max = 100
+    return config^
+
+
+def test_connections_to_nodes_that_left_are_closed() raises:
+    """Redis, cluster specification: clients keep to the map of slots; a node
+    without one serves no key."""
+    var left = TcpListener.bind(SocketAddr.localhost(0))
+    var stays = TcpListener.bind(SocketAddr.localhost(0))
+    var owner = stays.local_addr().port
+    var seeds: List[String] = [String("127.0.0.1:", left.local_addr().port)]
+    var has_left = Mutex(False)
+    var first = Thread(_Node(left^, owner, String(), has_left))
+    var second = Thread(_Node(stays^, owner, String("$-1\r\n"), Mutex(False)))
+    var cluster = RedisCluster(seeds^, _config())
+    _ = cluster.get("key")
+    _ = cluster.get("key")
+    # It ends with its connection, or when its patience is over.
+    first^.join()
+    assert_true(has_left.lock()[], "its connection is open")
+    _ = cluster.get("key")
+    cluster.close()
+    second^.join()
+
+
+def test_the_last_cause_is_told() raises:
+    """What keeps a command from being carried out is what the node says."""
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var owner = listener.local_addr().port
+    var seeds: List[String] = [String("127.0.0.1:", owner)]
+    var server = Thread(
+        _Node(listener^, owner, String("-LOADING from disk\r\n"), Mutex(False))
+    )
+    var cluster = RedisCluster(seeds^, _config())
+    var kind = RedisErrorKind.REFUSED
+    try:
+        _ = cluster.get("key")
+    except error:
+        kind = error.kind
+        assert_true("from disk" in error.message, error.message)
+    assert_equal(String(kind), "Loading")
+    cluster.close()
+    server^.join()
