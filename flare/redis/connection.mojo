@@ -12,6 +12,7 @@ from flare.redis.core.reply import Reply
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR, OsError
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
+from flare.sys.signal import process_id
 from flare.sys.socket import (
     let_receives_wait,
     peek_now,
@@ -53,6 +54,8 @@ struct RedisConnection(Movable):
     var _timeout_ms: Int
     # When the last exchange began.
     var _used_ms: Int
+    # The process that has opened it.
+    var _process: Int
 
     def __init__(out self, config: RedisConfig):
         """Makes one that is closed."""
@@ -65,6 +68,7 @@ struct RedisConnection(Movable):
         self._lent_len = 0
         self._timeout_ms = config.timeout_ms
         self._used_ms = 0
+        self._process = 0
 
     @always_inline
     def is_open(self) -> Bool:
@@ -73,9 +77,11 @@ struct RedisConnection(Movable):
         return self._socket.is_open() or Bool(self._tls)
 
     def close(mut self):
-        """Closes the connection now; a second call does nothing."""
+        """Closes the connection now; a second call does nothing. A process that
+        was forked since says no goodbye on it."""
         if self._tls:
-            self._tls.held()[].close()
+            if self._process == process_id():
+                self._tls.held()[].close()
             self._tls = None
         self._socket.close()
         self._input.clear()
@@ -101,6 +107,7 @@ struct RedisConnection(Movable):
         refuses the login."""
         self.close()
         self.name = config.server_name()
+        self._process = process_id()
         # Until the socket waits by itself.
         self._timeout_ms = _NOT_YET
         var deadline = Deadline(timeout_ms)
@@ -275,6 +282,7 @@ struct RedisConnection(Movable):
         False if the time is over, which leaves the connection as it was. If the
         connection fails, it is closed."""
         try:
+            self._check_process()
             if self._lent_len > 0 or not self._parser.takes_pushes:
                 self._drop_lent()
                 self._parser.takes_pushes = True
@@ -291,6 +299,7 @@ struct RedisConnection(Movable):
         """Sends commands whose answers come as pushes. If the connection fails,
         it is closed."""
         try:
+            self._check_process()
             self._send(octets, self._timeout_ms)
         except error:
             raise self._failed(error)
@@ -315,13 +324,28 @@ struct RedisConnection(Movable):
     def _check_unread(mut self, timeout_ms: Int) raises RedisError:
         """Sees to it that what comes next answers what is sent next. A reply too
         many would be taken for that answer, and shift all that follow, for
-        nothing else says which answer belongs to what. It costs a system call.
-        """
+        nothing else says which answer belongs to what. It costs two system
+        calls."""
+        self._check_process()
         if likely(not self._tls and len(self._input) == 0):
             var octet = Array[UInt8, 1](fill=0)
             if likely(peek_now(self._socket.fd(), Span(octet)) == -EAGAIN):
                 return
         self._drop_pushes(Deadline(timeout_ms))
+
+    @always_inline
+    def _check_process(self) raises RedisError:
+        """Raises if another process has opened the connection: of two that send
+        on one, each would read what the other has asked for. Whoever is told
+        closes this one's handle, and the other goes on."""
+        if unlikely(self._process != process_id()):
+            raise _lost(
+                String(
+                    "the connection belongs to the process that this one was"
+                    " forked from"
+                ),
+                was_sent=False,
+            )
 
     @no_inline
     def _drop_pushes(mut self, deadline: Deadline) raises RedisError:

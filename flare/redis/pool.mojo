@@ -6,6 +6,7 @@ from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Condvar, Mutex
+from flare.sys.signal import process_id
 from std.memory import OwnedPointer
 
 
@@ -38,6 +39,8 @@ struct _Shelf(Movable):
     var waiting: List[Int]
     var next_number: Int
     var is_closed: Bool
+    # Whose threads have what is lent.
+    var process: Int
 
     def __init__(
         out self, var config: RedisConfig, var bounds: RedisPoolConfig
@@ -49,6 +52,17 @@ struct _Shelf(Movable):
         self.waiting = []
         self.next_number = 0
         self.is_closed = False
+        self.process = process_id()
+
+    def leave_to_parent(mut self):
+        """Forgets what the process has that this one was forked from: its
+        threads are not here to give anything back."""
+        if self.process == process_id():
+            return
+        self.process = process_id()
+        self.idle.clear()
+        self.waiting.clear()
+        self.lent_count = 0
 
     def has_free(self) -> Bool:
         return self.lent_count < self.bounds.connections_max
@@ -70,7 +84,9 @@ struct RedisPool(Copyable, Movable):
 
     lends a client until the last use of `redis`. A connection that is not as it
     was, behind commands such as SELECT or MULTI, is closed then. The one that
-    was used last is lent first, so that those that are not needed stay idle.
+    was used last is lent first, so that those that are not needed stay idle. A
+    process that was forked leaves the connections to its parent, and makes its
+    own; no other thread may use the pool at that moment.
     """
 
     var _shelf: Mutex[_Shelf]
@@ -117,6 +133,7 @@ struct RedisPool(Copyable, Movable):
                 (`POOL_EXHAUSTED`), or the pool is closed (`CLOSED`).
         """
         var shelf = self._shelf.lock()
+        shelf[].leave_to_parent()
         if not shelf[].has_free() or len(shelf[].waiting) > 0:
             var number = shelf[].next_number
             if len(shelf[].waiting) >= shelf[].bounds.waiting_max:
@@ -162,13 +179,18 @@ struct RedisPool(Copyable, Movable):
             )
         if len(shelf[].idle) > 0:
             shelf[].lent_count += 1
-            return PooledRedis(self.copy(), shelf[].idle.pop())
+            return PooledRedis(self.copy(), shelf[].idle.pop(), shelf[].process)
         var client = OwnedPointer(RedisClient(shelf[].config.copy()))
         shelf[].lent_count += 1
-        return PooledRedis(self.copy(), client^)
+        return PooledRedis(self.copy(), client^, shelf[].process)
 
-    def _give_back(self, var client: OwnedPointer[RedisClient]):
+    def _give_back(self, var client: OwnedPointer[RedisClient], process: Int):
         var shelf = self._shelf.lock()
+        shelf[].leave_to_parent()
+        if process != shelf[].process:
+            # It was lent in another process, where it counts.
+            client[].close()
+            return
         shelf[].lent_count -= 1
         if shelf[].is_closed or not client[].is_connected():
             # A failed one is not kept: its room is another's.
@@ -211,23 +233,29 @@ struct PooledRedis(Movable):
 
     var _pool: RedisPool
     var _client: Optional[OwnedPointer[RedisClient]]
+    var _process: Int
 
     def __init__(
-        out self, var pool: RedisPool, var client: OwnedPointer[RedisClient]
+        out self,
+        var pool: RedisPool,
+        var client: OwnedPointer[RedisClient],
+        process: Int,
     ):
         """Takes a client; `RedisPool.acquire` does that.
 
         Args:
             pool: Where it goes back.
             client: The client.
+            process: Whose client it is, by the process's number.
         """
         self._pool = pool^
         self._client = client^
+        self._process = process
 
     def __deinit__(deinit self):
         """Gives the client back."""
         var client = self._client^
-        self._pool._give_back(client.take())
+        self._pool._give_back(client.take(), self._process)
 
     def __getitem__(
         ref self,

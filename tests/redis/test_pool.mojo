@@ -1,12 +1,14 @@
-"""What a pool lends again, with a server that says yes to all."""
+"""What a pool lends again, with a server that says yes to all, and what becomes
+of its connections behind a fork."""
 
 from flare.net.socket_addr import SocketAddr
+from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
 from flare.redis.pipeline import Pipeline
 from flare.redis.pool import RedisPool
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
-from tests.support.assertions import assert_equal
+from tests.support.assertions import assert_equal, assert_raises
 from tests.support.loopback import PATIENCE_MS
 
 
@@ -73,3 +75,86 @@ def test_other_connections_are_lent_again() raises:
     for name in ["SET", "PUBLISH", "GET", "EVAL"]:
         for piped in [False, True]:
             assert_equal(_kept_behind(name, piped=piped), 1, String(name))
+
+
+struct _Twice(Task):
+    """Says OK to what comes on two connections, the second one first."""
+
+    var _listener: TcpListener
+
+    def __init__(out self, var listener: TcpListener):
+        self._listener = listener^
+
+    def run(mut self) raises:
+        var first = self._listener.accept(PATIENCE_MS)
+        first.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=1_024, fill=0)
+        _ = first.read(room)
+        _ = first.write("+OK\r\n".as_bytes())
+        var second = self._listener.accept(PATIENCE_MS)
+        second.set_read_timeout(PATIENCE_MS)
+        while second.read(room) > 0:
+            _ = second.write("+OK\r\n".as_bytes())
+
+
+def _served_twice(mut config: RedisConfig) raises -> Thread:
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    config.port = listener.local_addr().port
+    config.protocol = 2
+    config.timeout_ms = 2_000
+    return Thread(_Twice(listener^))
+
+
+def test_a_process_sends_nothing_for_another_one() raises:
+    """RESP: answers come in the order of commands, and nothing else says which
+    belongs to what."""
+    var config = RedisConfig()
+    var server = _served_twice(config)
+    var client = RedisClient(config^)
+    client.set("a", "b")
+    # As a process sees it that was forked from one with that number.
+    client._link.connection._process = 1
+    client.set("a", "b")
+    assert_equal(client.connect_count(), 2)
+    client.close()
+    server^.join()
+
+
+def test_a_state_of_before_a_fork_is_missed() raises:
+    """In another database a command must not be carried out unasked."""
+    var config = RedisConfig()
+    var server = _served_twice(config)
+    var client = RedisClient(config^)
+    client.command("SELECT", 3).check()
+    client._link.connection._process = 1
+    with assert_raises(contains="forked"):
+        client.set("a", "b")
+    client.set("a", "b")
+    assert_equal(client.connect_count(), 2)
+    client.close()
+    server^.join()
+
+
+def test_a_pool_lends_nothing_of_another_process() raises:
+    var config = RedisConfig()
+    var server = _served_twice(config)
+    var pool = RedisPool(config^)
+    var redis = pool.acquire()
+    redis[].set("a", "b")
+    _ = redis^
+    var held = pool.acquire()
+    assert_equal(pool.lent_count(), 1)
+    pool._shelf.lock()[].process = 1
+    held._process = 1
+    var own = pool.acquire()
+    own[].set("a", "b")
+    assert_equal(own[].connect_count(), 1)
+    assert_equal(pool.lent_count(), 1)
+    # Nor does it count what comes back.
+    _ = held^
+    assert_equal(pool.lent_count(), 1)
+    _ = own^
+    assert_equal(pool.lent_count(), 0)
+    assert_equal(pool.idle_count(), 1)
+    pool.close()
+    server^.join()
