@@ -32,7 +32,7 @@ from flare.http.client.state import ClientState
 from flare.http.client.task_event import TaskEvent
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.request_stream import RequestStream
-from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.error import NOWHERE, RemoteProtocolError, Rule
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
@@ -317,7 +317,7 @@ struct Http2Exchange(Movable):
             return
         var error = ClientError(
             materialize[Phase.READ_BODY](),
-            RemoteProtocolError(materialize[Rule.BODY_LEN](), length),
+            RemoteProtocolError(materialize[Rule.BODY_LEN](), NOWHERE),
         )
         error.name_setting(attempt.size_setting)
         raise error^

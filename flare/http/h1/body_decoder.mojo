@@ -13,7 +13,7 @@ from flare.bytes.buffer import Buffer, TerminatedInput
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.h1.chunked import ChunkedDecoder
-from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.error import NOWHERE, RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import ContentEnd
 from flare.http.message.fields import FieldLine, Fields
@@ -110,7 +110,7 @@ struct BodyDecoder(Movable):
         """
         if self._end == ContentEnd.SIZED:
             if self._length > self.max_body_size:
-                raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
+                raise RemoteProtocolError(materialize[Rule.BODY_LEN](), NOWHERE)
             var missing_len = self._length - self.taken_len
             self.content_len = min(len(input), missing_len)
             return self.content_len == missing_len
@@ -120,7 +120,7 @@ struct BodyDecoder(Movable):
             var room = self.max_body_size - self.taken_len
             self.content_len = min(len(input), room)
             if len(input) > room:
-                raise RemoteProtocolError(materialize[Rule.BODY_LEN](), 0)
+                raise RemoteProtocolError(materialize[Rule.BODY_LEN](), NOWHERE)
             return is_closed
         return True
 

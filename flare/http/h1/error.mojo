@@ -195,6 +195,10 @@ def _later_rule_text(number: Int) -> StaticString:
             return "a rule was broken"
 
 
+comptime NOWHERE = -1
+"""The offset of what is wrong as a whole, such as one response too many."""
+
+
 @fieldwise_init
 struct RemoteProtocolError(Copyable, Movable, Writable):
     """The peer broke a rule; its connection ends with this answer."""
@@ -202,14 +206,17 @@ struct RemoteProtocolError(Copyable, Movable, Writable):
     var rule: Rule
     var offset: Int
     """Where, in bytes from the start of the message, or of the trailer
-    section, or, for a chunk, from the start of the chunked body."""
+    section, or, for a chunk, from the start of the chunked body; `NOWHERE` if
+    no octet is wrong of itself."""
 
     def status(self) -> Int:
         """Gives the 4xx or 5xx code to answer with."""
         return self.rule.status
 
     def write_to(self, mut writer: Some[Writer]):
-        writer.write(self.rule.text(), " (byte ", self.offset, ")")
+        writer.write(self.rule.text())
+        if self.offset != NOWHERE:
+            writer.write(" (byte ", self.offset, ")")
 
 
 struct LocalProtocolError(Copyable, Movable, Writable):

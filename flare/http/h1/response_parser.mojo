@@ -18,7 +18,7 @@ call, which drops it from the input: a body of any length needs a small buffer.
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.http.h1.body_decoder import BodyDecoder, BodyProgress
-from flare.http.h1.error import RemoteProtocolError, Rule
+from flare.http.h1.error import NOWHERE, RemoteProtocolError, Rule
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import ContentEnd, IS_IRREGULAR, SWITCHING_PROTOCOLS
 from flare.http.h1.response_head import ResponseHead, content_end
@@ -121,7 +121,7 @@ struct ResponseParser(Movable):
         """
         self._drop()
         if len(self.input) > 0:
-            raise RemoteProtocolError(materialize[Rule.UNSOLICITED](), 0)
+            raise RemoteProtocolError(materialize[Rule.UNSOLICITED](), NOWHERE)
         self._method = method
         self._expects_switching = expects_switching
         self._is_irregular = False
@@ -204,11 +204,13 @@ struct ResponseParser(Movable):
             self._is_irregular = True
         var status = self.head.status
         if status == SWITCHING_PROTOCOLS and not self._expects_switching:
-            raise RemoteProtocolError(materialize[Rule.SWITCHING](), 0)
+            raise RemoteProtocolError(materialize[Rule.SWITCHING](), NOWHERE)
         if status < 200 and status != SWITCHING_PROTOCOLS:
             self._interim_count += 1
             if self._interim_count > INTERIM_COUNT_MAX:
-                raise RemoteProtocolError(materialize[Rule.INTERIM_COUNT](), 0)
+                raise RemoteProtocolError(
+                    materialize[Rule.INTERIM_COUNT](), NOWHERE
+                )
             self.head.begin()
             return ResponseProgress.INTERIM
         self._end = content_end(self._method, self.head)
@@ -222,8 +224,12 @@ struct ResponseParser(Movable):
         if not self._is_closed:
             return ResponseProgress.NEEDS_OCTETS
         if not self.has_begun():
-            raise RemoteProtocolError(materialize[Rule.NO_RESPONSE](), 0)
-        raise RemoteProtocolError(truncated, len(self.input))
+            raise RemoteProtocolError(materialize[Rule.NO_RESPONSE](), NOWHERE)
+        # Of content, what came before is taken out.
+        var is_head = truncated == Rule.TRUNCATED_HEAD
+        raise RemoteProtocolError(
+            truncated, len(self.input) if is_head else NOWHERE
+        )
 
     def is_reusable(self) -> Bool:
         """Tells whether the connection may carry another request: request and

@@ -1,7 +1,7 @@
 """A client connection's input as a whole: responses come out the same however
 the octets are cut (RFC 9112 sections 6.3, 8 and 9)."""
 
-from flare.http.h1.error import Rule
+from flare.http.h1.error import NOWHERE, RemoteProtocolError, Rule
 from flare.http.message.method import Method
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.response_log import ResponseLog
@@ -217,13 +217,13 @@ def test_refuses_with_rule_and_offset_however_it_is_cut() raises:
             "max_body_size sized",
             "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\na",
             Rule.BODY_LEN.number,
-            0,
+            NOWHERE,
         ),
         _Refused(
             "9110-15.2.2 101 unasked",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
             Rule.SWITCHING.number,
-            0,
+            NOWHERE,
         ),
         _Refused(
             "9112-8 closed within a head",
@@ -235,21 +235,21 @@ def test_refuses_with_rule_and_offset_however_it_is_cut() raises:
             "9112-8 closed within sized content",
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na",
             Rule.TRUNCATED_CONTENT.number,
-            0,
+            NOWHERE,
         ),
         _Refused(
             "9112-8 closed without the last chunk",
             CHUNKED + "1\r\na\r\n",
             Rule.TRUNCATED_CONTENT.number,
-            0,
+            NOWHERE,
         ),
         _Refused(
             "9112-8 closed within the trailers",
             CHUNKED + "1\r\na\r\n0\r\nA: b\r\n",
             Rule.TRUNCATED_CONTENT.number,
-            6,
+            NOWHERE,
         ),
-        _Refused("no response", "", Rule.NO_RESPONSE.number, 0),
+        _Refused("no response", "", Rule.NO_RESPONSE.number, NOWHERE),
     ]
     for row in rows:
         var wanted = String("<", row.number, " @", row.offset, ">")
@@ -267,8 +267,17 @@ def test_interim_responses_are_bounded() raises:
     var final = text + "HTTP/1.1 204 No Content\r\n\r\n"
     assert_true(_of(final, 1000).endswith("[204 No Content 1.1\n||]\n"))
     text.write("HTTP/1.1 102 Processing\r\n\r\n")
-    assert_true(_of(text, 1000).endswith("(102)<31 @0>"))
-    assert_true(_of(text, 1).endswith("(102)<31 @0>"))
+    assert_true(_of(text, 1000).endswith("(102)<31 @-1>"))
+    assert_true(_of(text, 1).endswith("(102)<31 @-1>"))
+
+
+def test_what_is_wrong_as_a_whole_has_no_place() raises:
+    """An offset is of an octet that is wrong; one response too many has none."""
+    comptime RULE = Rule.INTERIM_COUNT
+    assert_equal(String(RemoteProtocolError(RULE, NOWHERE)), RULE.text())
+    assert_equal(
+        String(RemoteProtocolError(RULE, 7)), String(RULE.text(), " (byte 7)")
+    )
 
 
 def test_switching_protocols_when_asked() raises:
