@@ -1,6 +1,6 @@
 """What is answered and logged when a handler raises, and the id that ties both."""
 
-from flare.bytes.ascii import hex_text
+from flare.bytes.ascii import ESCAPED_LEN_MAX, hex_text, write_visible
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
@@ -86,8 +86,7 @@ def failure_line(req: Request, error: Error) -> String:
 
     Octets of the request are escaped, so that no request can forge a line.
     """
-    var line = Text().add("handler failed: ")
-    line = line^.add_escaped(String(error).as_bytes())
+    var line = Text().add("handler failed: ").add(_one_line(String(error)))
     line = line^.add(" [")
     line = line^.add_escaped(req.method_name.as_bytes())
     line = line^.add(" ")
@@ -95,6 +94,17 @@ def failure_line(req: Request, error: Error) -> String:
     line = line^.add(" ").add(req.version).add(", from ").add(req.peer)
     line = line^.add(", id ").add(request_id(req)).add("]")
     return line^.end()
+
+
+def _one_line(message: String) -> String:
+    """Keeps an error in one line, and short. What it has escaped itself, such as
+    octets of a request, stays as it is."""
+    var octets = message.as_bytes()
+    var line = String()
+    write_visible(octets.before(min(len(octets), ESCAPED_LEN_MAX)), line)
+    if len(octets) > ESCAPED_LEN_MAX:
+        line.write("... (", len(octets), " bytes)")
+    return line^
 
 
 def log_failure(req: Request, error: Error):

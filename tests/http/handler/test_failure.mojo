@@ -6,7 +6,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.error_handler import Recover
-from flare.http.handler.failure import failure_status
+from flare.http.handler.failure import failure_line, failure_status
 from flare.http.routing.router import Router
 from flare.http.server.connection.dispatch import call_handler
 from flare.testing.test_client import TestClient
@@ -166,3 +166,16 @@ def test_what_stands_around_sees_it() raises:
         _ = bare.post("/failing", "{")
     bare.hides_errors = True
     assert_equal(bare.post("/failing", "{").status.code, 500)
+
+
+def test_an_error_is_escaped_once() raises:
+    """What an error has escaped itself is told as it is; what it has not stays
+    within the line."""
+    var request = OwnedRequest("GET", "/a\\b")
+    for text in ["found 'a\\x0db'", "found 'a\rb'"]:
+        var line = failure_line(request.view(), Error(text))
+        assert_true("found 'a\\x0db' [GET" in line, line)
+        # Of the request nothing was escaped before.
+        assert_true("/a\\x5cb" in line, line)
+    var long = failure_line(request.view(), Error(String("a") * 300))
+    assert_true(String(String("a") * 200, "... (300 bytes) [") in long, long)
