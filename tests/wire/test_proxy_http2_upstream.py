@@ -472,6 +472,33 @@ def test_interim_responses_are_passed_on(proxied_h2):
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
+CLOSING_POST = (
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("count, status", [(16, 200), (17, 502)])
+def test_interim_responses_are_bounded(proxied_h2, count, status):
+    """RFC 9110 section 15.2 sets no limit, so an upstream could go on for ever."""
+
+    def handle(peer: Upstream) -> None:
+        stream = peer.request()
+        for _ in range(count):
+            peer.head(stream, ("link", "</a>"), status=103)
+        if status == 200:
+            peer.answer(stream)
+        peer.drain()
+
+    _, server = proxied_h2(handle)
+    with Client(server, WAIT_S) as client:
+        # Not repeated: each attempt has a bound of its own.
+        client.send(CLOSING_POST)
+        data = read_all(client.sock)
+    # The one too many may be on its way before it is counted.
+    assert data.count(b"HTTP/1.1 103 ") in (16, count)
+    assert b"HTTP/1.1 %d " % status in data
+
+
 def test_hints_and_trailers_both_ways(proxied_h2):
     seen = []
 

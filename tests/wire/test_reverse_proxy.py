@@ -267,6 +267,24 @@ def test_interim_responses_are_passed_on(proxied, status, fields):
     assert second.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
+CLOSING_POST = (
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("count, status", [(16, 200), (17, 502)])
+def test_interim_responses_are_bounded(proxied, count, status):
+    """RFC 9110 section 15.2 sets no limit, so an upstream could go on for ever."""
+    hint = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    _, server = proxied(answering(hint * count + OK))
+    with Client(server) as client:
+        # Not repeated: each attempt has a bound of its own.
+        client.send(CLOSING_POST)
+        data = read_all(client.sock)
+    assert data.count(b"HTTP/1.1 103 ") == 16
+    assert b"HTTP/1.1 %d " % status in data
+
+
 def test_interim_responses_have_no_framing(proxied):
     """RFC 9110 section 8.6: nobody behind may take it for that of content."""
     framing = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
