@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.float_text import float_text
 from flare.bytes.utf8 import is_valid_utf8
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
 from flare.json.string import scan_plain
@@ -374,7 +375,6 @@ def dumps(value: JsonValue) raises JsonError -> String:
 
 
 comptime _PLACES_MAX = 6
-comptime _EXACT_MAX = Float64(1 << 53)
 comptime _POWERS: Array[Float64, _PLACES_MAX + 1] = [
     1,
     1e1,
@@ -399,14 +399,7 @@ def write_float(mut out: Buffer, number: Float64):
             if scaled / power == magnitude:
                 _write_decimal(out, Int(scaled), Int(power), places)
                 return
-    # The standard library's text is sometimes read back as the neighbour when
-    # the magnitude is in this range; such a float is an integer, which is then
-    # written in full.
-    if magnitude >= _EXACT_MAX and magnitude < _EXACT_MAX * _EXACT_MAX:
-        if not _is_read_back(magnitude):
-            out.write(_integer_of(magnitude), ".0")
-            return
-    out.write(magnitude)
+    out.write(float_text(magnitude))
 
 
 def _write_decimal(mut out: Buffer, scaled: Int, power: Int, places: Int):
@@ -423,20 +416,6 @@ def _write_decimal(mut out: Buffer, scaled: Int, power: Int, places: Int):
         out.append_octet(48)
         place //= 10
     out.append_decimal(rest)
-
-
-def _is_read_back(number: Float64) -> Bool:
-    try:
-        return atof(String(number)) == number
-    except:
-        return False
-
-
-def _integer_of(number: Float64) -> UInt128:
-    """Converts a float from 2^53 up to below 2^106 without loss."""
-    var bits = bitcast[DType.uint64](number)
-    var mantissa = bits & ((UInt64(1) << 52) - 1) | (UInt64(1) << 52)
-    return UInt128(mantissa) << UInt128((bits >> 52) - 1075)
 
 
 struct JsonComposer(Movable):

@@ -2,6 +2,7 @@
 data, each from whatever a program has at hand."""
 
 from flare.bytes.copy import list_of
+from flare.bytes.float_text import float_text
 from flare.http.client.multipart import MultipartForm
 from flare.http.client.request import RequestBody
 from flare.http.message.body import Body
@@ -69,7 +70,7 @@ struct PlainValue(Copyable, Movable):
         Args:
             number: The number.
         """
-        self.text = String(number)
+        self.text = float_text(number)
 
     @implicit
     def __init__(out self, truth: Bool):

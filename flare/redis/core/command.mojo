@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
+from flare.bytes.float_text import float_text
 from std.sys.intrinsics import likely
 
 comptime KEPT_COMMAND_LEN_MAX = 65_536
@@ -57,7 +58,7 @@ struct RedisArg(Copyable, Movable):
         Args:
             number: The number.
         """
-        self.text = String(number)
+        self.text = float_text(number)
 
     @implicit
     def __init__(out self, octets: Span[UInt8, _]):
@@ -181,7 +182,7 @@ struct Command(Movable):
 
     @no_inline
     def add_fraction(mut self, number: Float64):
-        append_bulk(self.octets, String(number).as_bytes())
+        append_bulk(self.octets, float_text(number).as_bytes())
 
     @always_inline
     def has_key(self) -> Bool:

@@ -54,6 +54,12 @@ def test_arguments_of_all_types() raises:
     assert_equal(RedisArg("a").text, "a")
     assert_equal(RedisArg(-7).text, "-7")
     assert_equal(RedisArg(1.5).text, "1.5")
+    # Redis, ZADD: scores are floats of 64 bits, and no neighbours of them.
+    assert_equal(RedisArg(18050427306500948.0).text, "18050427306500948.0")
+    var command = Command()
+    command.begin["ZADD"](1)
+    command.add_fraction(18050427306500948.0)
+    assert_true("18050427306500948.0" in _text(command), _text(command))
     var octets: List[UInt8] = [0xFF, 0x00]
     assert_equal(RedisArg(Span(octets)).text.byte_length(), 2)
 
