@@ -804,7 +804,9 @@ def _begin(
             if not query:
                 coding = _coding(protocol, value)
         elif _is(name, protocol.accept_field()):
-            call._accepts_gzip = accepts_gzip(value)
+            # Several lines are one list (RFC 9110 section 5.3).
+            if not call._accepts_gzip:
+                call._accepts_gzip = accepts_gzip(value)
         elif is_connect and _is(name, VERSION_FIELD):
             if StringSpan(unsafe_from_utf8=value) != VERSION:
                 raise _malformed(protocol, "connect-protocol-version must be 1")

@@ -90,3 +90,32 @@ def test_a_method_that_raises_has_no_reply() raises:
         assert_equal(response.status.code, 500)
         assert_true("internal" in response.text())
     assert_equal(ends.lock()[][0], "INTERNAL")
+
+
+def _long(
+    request: StringValue, mut call: GrpcCall
+) raises GrpcStatus -> StringValue:
+    call.compresses = True
+    return StringValue(value=String("a") * 4_096)
+
+
+def test_codings_may_stand_in_several_lines() raises:
+    """RFC 9110 section 5.3: they are one list, in their order."""
+    for first in ["gzip", "identity", "br, deflate"]:
+        for second in ["gzip", "identity"]:
+            var services = GrpcServices()
+            services.unary[_long]("/t.T/Long")
+            var client = TestClient(services^)
+            var octets = List[UInt8](length=5, fill=0)
+            var request = ClientRequest(
+                "POST",
+                "/t.T/Long",
+                RequestBody(Body(octets^), "application/grpc-web"),
+            )
+            request.headers.append("grpc-accept-encoding", first)
+            request.headers.append("grpc-accept-encoding", second)
+            var response = client.send(request^)
+            var is_gzip = first == "gzip" or second == "gzip"
+            var content = response.body.as_bytes()
+            assert_true(len(content) > 5, String(len(content)))
+            assert_equal(content[0] == 1, is_gzip, String(first, ", ", second))
