@@ -1,6 +1,7 @@
 """A cache in front of handlers, over real sockets (RFC 9111)."""
 
 import re
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
@@ -163,6 +164,49 @@ def test_stale_while_revalidate(cache):
     stale = httpx.get(url)
     assert stale.text == first
     assert wait_until(lambda: httpx.get(url).text != first)
+
+
+THREAD_REFUSER = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* As the system does that has no more threads, for as long as a file is there. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                   void *(*start)(void *), void *argument) {
+    if (access(getenv("NO_THREADS"), F_OK) == 0) return EAGAIN;
+    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+        dlsym(RTLD_NEXT, "pthread_create");
+    return next(thread, attributes, start, argument);
+}
+"""
+
+
+@pytest.mark.unsanitized
+def test_a_refresh_that_finds_no_thread_is_made_later(tmp_path, monkeypatch):
+    """RFC 5861 section 3: a stale response is revalidated; if that cannot be now,
+    then with a later request."""
+    source, library = tmp_path / "refuser.c", tmp_path / "refuser.so"
+    source.write_text(THREAD_REFUSER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    refuses = tmp_path / "refuses"
+    binary = built("cache_server")
+    monkeypatch.setenv("NO_THREADS", str(refuses))
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    server = Server(binary, ["workers=1"])
+    monkeypatch.delenv("LD_PRELOAD")
+    try:
+        url = f"{server.url}/hit?control=max-age%3D0,stale-while-revalidate%3D60"
+        first = httpx.get(url).text
+        refuses.touch()
+        assert httpx.get(url).text == first
+        refuses.unlink()
+        assert wait_until(lambda: httpx.get(url).text != first)
+    finally:
+        assert server.stop() == 0
 
 
 def test_hits_of_a_slow_route_are_quick():

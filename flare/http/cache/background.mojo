@@ -120,7 +120,8 @@ struct Background(Movable):
 
     def add(self, var job: Job) raises OsError -> Bool:
         """Has a job done soon. Drops it if too many wait, and returns False.
-        Raises if the system has no more threads."""
+        Raises, without the job, if there is no thread for it, and the system
+        has no more."""
         ref shared = self._shared[]
         var queue = shared.queue.lock()
         if queue[].process != process_id():
@@ -130,11 +131,17 @@ struct Background(Movable):
             queue[].busy_count = 0
         if queue[].is_closed or len(queue[].jobs) >= QUEUE_MAX:
             return False
-        queue[].jobs.append(job^)
-        var wanted = queue[].busy_count + len(queue[].jobs)
+        var wanted = queue[].busy_count + len(queue[].jobs) + 1
         if queue[].thread_count < min(wanted, THREAD_COUNT_MAX):
-            _ = Thread(_Loop(self._shared.copy()))
-            queue[].thread_count += 1
+            # Before the job is among those that wait: with no thread it would
+            # hold its claim until another one comes.
+            try:
+                _ = Thread(_Loop(self._shared.copy()))
+                queue[].thread_count += 1
+            except error:
+                if queue[].thread_count == 0:
+                    raise error^
+        queue[].jobs.append(job^)
         shared.changed.notify_one()
         return True
 
