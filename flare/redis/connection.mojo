@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.net.error import Timeout
+from flare.net.error import BrokenPipe, ConnectionReset, Timeout
 from flare.net.raw_socket import RawSocket
 from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
@@ -22,7 +22,7 @@ from flare.sys.socket import (
 )
 from flare.tcp.stream import TcpStream
 from flare.tls.context import TlsClientContext
-from flare.tls.error import TlsError
+from flare.tls.error import ClosedEarly, HandshakeTimeout, NotTls, TlsError
 from flare.tls.stream import TlsStream
 from flare.unix.stream import UnixStream
 from flare.unix.unix_addr import UnixAddr
@@ -553,7 +553,25 @@ def _connect_unix(path: String, timeout_ms: Int) raises RedisError -> RawSocket:
         var stream = UnixStream.connect(UnixAddr(path), timeout_ms)
         return stream^.take_socket()
     except error:
-        raise _no_connection(String(error))
+        var cause = String(error)
+        if _lacks_tls(error):
+            cause += (
+                "; rediss:// asks for TLS, for a server without it write"
+                " redis://"
+            )
+        raise _no_connection(cause^)
+
+
+def _lacks_tls(error: TlsError) -> Bool:
+    """Tells whether there may be a server that speaks no TLS."""
+    if error.network:
+        var kind = error.network.held().kind
+        return kind == ConnectionReset or kind == BrokenPipe
+    return (
+        error.kind == NotTls
+        or error.kind == ClosedEarly
+        or error.kind == HandshakeTimeout
+    )
 
 
 def _let_wait(socket: RawSocket, timeout_ms: Int) raises RedisError:

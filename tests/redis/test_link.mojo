@@ -62,6 +62,54 @@ def test_repetitions_have_the_time_of_the_command() raises:
     server^.join()
 
 
+struct _Plain(Task):
+    """Speaks no TLS: it says so, or ends the connection, or says nothing until
+    its client has gone."""
+
+    var _listener: TcpListener
+    var _answer: String
+    var _waits: Bool
+
+    def __init__(
+        out self, var listener: TcpListener, var answer: String, waits: Bool
+    ):
+        self._listener = listener^
+        self._answer = answer^
+        self._waits = waits
+
+    def run(mut self) raises:
+        var stream = self._listener.accept(PATIENCE_MS)
+        stream.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=4_096, fill=0)
+        _ = stream.read(room)
+        stream.write_all(self._answer.as_bytes())
+        while self._waits and stream.read(room) > 0:
+            pass
+
+
+def test_a_server_without_tls_is_told_of() raises:
+    """A message says how to mend what it is about: here the URL's scheme."""
+    for answer in ["-ERR Protocol error\r\n", ""]:
+        for waits in [False, True]:
+            var listener = TcpListener.bind(SocketAddr.localhost(0))
+            var port = listener.local_addr().port
+            var config = RedisConfig.from_url(
+                String("rediss://127.0.0.1:", port)
+            )
+            config.connect_timeout_ms = 400
+            config.retry_max = 0
+            var server = Thread(_Plain(listener^, answer, waits))
+            var client = RedisClient(config^)
+            var text = String()
+            try:
+                client.ping()
+            except error:
+                text = String(error)
+            client.close()
+            server^.join()
+            assert_true("for a server without it write redis://" in text, text)
+
+
 struct _Loading(Task):
     """Carries nothing out, and counts how often it is asked to."""
 
