@@ -35,7 +35,8 @@ struct RedisConfig(Copyable, Defaultable, Movable):
     var username: String
     """Name for AUTH (ACL, Redis 6); empty for the default user."""
     var password: String
-    """Password for AUTH; none if empty."""
+    """Password for AUTH; empty for a user who needs none. Without name and
+    password there is no AUTH."""
     var database: Int
     """Number of the database (SELECT). Default 0."""
     var client_name: String

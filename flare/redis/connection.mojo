@@ -150,7 +150,7 @@ struct RedisConnection(Movable):
         )
         var command = Command()
         if not self.is_resp3:
-            if config.password.byte_length() > 0:
+            if _has_login(config):
                 _write_auth(command, config)
             if config.client_name.byte_length() > 0:
                 command.begin["CLIENT"](2)
@@ -171,11 +171,11 @@ struct RedisConnection(Movable):
     ) raises RedisError -> Bool:
         """Asks for RESP3; False if the server does not have it."""
         var command = Command()
-        var has_password = config.password.byte_length() > 0
+        var has_login = _has_login(config)
         var has_name = config.client_name.byte_length() > 0
-        command.begin["HELLO"](1 + 3 * Int(has_password) + 2 * Int(has_name))
+        command.begin["HELLO"](1 + 3 * Int(has_login) + 2 * Int(has_name))
         command.add("3")
-        if has_password:
+        if has_login:
             command.add("AUTH")
             var is_default = config.username.byte_length() == 0
             command.add("default" if is_default else config.username)
@@ -518,6 +518,14 @@ def _is_timeout(error: TlsError) -> Bool:
     return Bool(error.network) and error.network.held().kind == Timeout
 
 
+def _has_login(config: RedisConfig) -> Bool:
+    """Tells whether the server is told who asks: a user may need no password,
+    and is another one than the default user."""
+    return (
+        config.password.byte_length() > 0 or config.username.byte_length() > 0
+    )
+
+
 def _write_auth(mut command: Command, config: RedisConfig):
     if config.username.byte_length() > 0:
         command.begin["AUTH"](2)
@@ -545,14 +553,6 @@ def _connect_tls(
             TlsStream.connect(config.host, config.port, context, timeout_ms)
         )
     except error:
-        raise _no_connection(String(error))
-
-
-def _connect_unix(path: String, timeout_ms: Int) raises RedisError -> RawSocket:
-    try:
-        var stream = UnixStream.connect(UnixAddr(path), timeout_ms)
-        return stream^.take_socket()
-    except error:
         var cause = String(error)
         if _lacks_tls(error):
             cause += (
@@ -572,6 +572,14 @@ def _lacks_tls(error: TlsError) -> Bool:
         or error.kind == ClosedEarly
         or error.kind == HandshakeTimeout
     )
+
+
+def _connect_unix(path: String, timeout_ms: Int) raises RedisError -> RawSocket:
+    try:
+        var stream = UnixStream.connect(UnixAddr(path), timeout_ms)
+        return stream^.take_socket()
+    except error:
+        raise _no_connection(String(error))
 
 
 def _let_wait(socket: RawSocket, timeout_ms: Int) raises RedisError:

@@ -110,6 +110,74 @@ def test_a_server_without_tls_is_told_of() raises:
             assert_true("for a server without it write redis://" in text, text)
 
 
+struct _Asked(Task):
+    """Knows no HELLO, says OK to all else, and keeps what it was asked."""
+
+    var _listener: TcpListener
+    var _asked: Mutex[String]
+
+    def __init__(out self, var listener: TcpListener, asked: Mutex[String]):
+        self._listener = listener^
+        self._asked = asked
+
+    def run(mut self) raises:
+        var stream = self._listener.accept(PATIENCE_MS)
+        stream.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=1_024, fill=0)
+        while True:
+            var count = stream.read(room)
+            if count == 0:
+                return
+            var text = String(from_utf8_lossy=Span(room)[:count])
+            self._asked.lock()[] += text
+            if "HELLO" in text:
+                stream.write_all("-ERR unknown command\r\n".as_bytes())
+            else:
+                stream.write_all("+OK\r\n".as_bytes())
+
+
+def test_a_user_without_a_password_is_named() raises:
+    """Redis, ACL: a user may need none (nopass), and is not the default user."""
+    # The user of the URL, and what comes in HELLO and in AUTH behind it.
+    var rows: List[Tuple[String, String, String]] = [
+        (
+            "alice@",
+            "AUTH\r\n$5\r\nalice\r\n$0\r\n\r\n",
+            "*3\r\n$4\r\nAUTH\r\n$5\r\nalice\r\n$0\r\n\r\n",
+        ),
+        (
+            "alice:pw@",
+            "AUTH\r\n$5\r\nalice\r\n$2\r\npw\r\n",
+            "*3\r\n$4\r\nAUTH\r\n$5\r\nalice\r\n$2\r\npw\r\n",
+        ),
+        (
+            ":pw@",
+            "AUTH\r\n$7\r\ndefault\r\n$2\r\npw\r\n",
+            "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n",
+        ),
+    ]
+    for index in range(len(rows)):
+        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var asked = Mutex(String())
+        var config = RedisConfig.from_url(
+            String(
+                "redis://",
+                rows[index][0],
+                "127.0.0.1:",
+                listener.local_addr().port,
+            )
+        )
+        var server = Thread(_Asked(listener^, asked))
+        var client = RedisClient.connect(config^)
+        client.close()
+        server^.join()
+        var text = asked.lock()[].copy()
+        assert_true(
+            String("HELLO\r\n$1\r\n3\r\n$4\r\n", rows[index][1]) in text, text
+        )
+        assert_true(text.endswith(rows[index][2]), text)
+
+
 struct _Loading(Task):
     """Carries nothing out, and counts how often it is asked to."""
 
