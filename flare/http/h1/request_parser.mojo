@@ -136,14 +136,7 @@ struct RequestParser(Movable):
             return self._advance_skip()
         var head_len = self.head.head_len
         var body = self.input.terminate().tail(head_len)
-        var is_complete: Bool
-        try:
-            is_complete = self.body.decode(body, limits)
-        except error:
-            if not self.body.is_chunked():
-                error.offset += head_len
-            raise error^
-        if not is_complete:
+        if not self.body.decode(body, limits):
             var gap = self.body.close_gap(body)
             self.input.truncate(len(self.input) - gap)
             return Progress.NEEDS_OCTETS

@@ -1,6 +1,7 @@
 """A connection's input as a whole: requests come out the same however the
 octets are cut."""
 
+from flare.http.h1.error import Rule
 from flare.http.h1.request_parser import RequestParser, Progress
 from flare.http.h1.field_section import HeadLimits
 from tests.support.assertions import assert_equal, assert_true
@@ -116,6 +117,23 @@ def test_body_limit_is_the_callers() raises:
     drain_into(parser, log, 6)
     assert_equal(log.count("["), 1)
     assert_true(log.endswith("<413>"), log)
+
+
+def test_content_that_is_too_long_has_no_place() raises:
+    """RFC 9110 section 15.5.14: what is wrong is its length, and no octet."""
+    comptime RULE = Rule.BODY_LEN
+    var parser = RequestParser(16)
+    parser.input.append(
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n".as_bytes()
+    )
+    var text = String()
+    try:
+        _ = parser.advance(_LIMITS)
+        parser.body.max_body_size = 8
+        _ = parser.advance(_LIMITS)
+    except error:
+        text = String(error)
+    assert_equal(text, RULE.text())
 
 
 def test_missing_len_tells_what_is_to_come() raises:
