@@ -2,6 +2,8 @@
 
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.event import Waker
+from flare.sys.clock import Deadline
+from flare.sys.poll import POLL_READ, wait_for
 from flare.sys.thread import Task
 from fuzz.engine import Target, fuzz_main
 
@@ -17,7 +19,9 @@ struct _Worker(Task):
         if self.what == 1:
             raise Error("as told")
         while self.what != 2 and self.waker.drain() == 0:
-            continue
+            # Asleep, as a worker in its selector: one that asks again and again
+            # takes the processor from those that are to start.
+            _ = wait_for(self.waker.fd(), POLL_READ, Deadline(-1))
 
 
 @fieldwise_init
