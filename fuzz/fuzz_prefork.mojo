@@ -7,9 +7,25 @@ from flare.runtime.prefork.roster import ListenerShare
 from fuzz.engine import Target, fuzz_main
 
 
-@fieldwise_init
+comptime _WORKER_COUNT_MAX = 5
+
+
 struct PreforkTarget(Target):
     """Octets are times between crashes; each is looked at twice."""
+
+    var shares: List[ListenerShare]
+    """Sockets for one worker, for two, and so on: an input only says for how
+    many, and twenty system calls for each would say nothing new."""
+
+    def __init__(out self) raises:
+        """Opens the sockets."""
+        self.shares = List[ListenerShare]()
+        for count in range(1, _WORKER_COUNT_MAX + 1):
+            var share = ListenerShare(
+                [RawSocket.listen_tcp(SocketAddr.localhost(0))], True
+            )
+            share.provide(count)
+            self.shares.append(share^)
 
     def seeds(self) -> List[String]:
         """Lists times."""
@@ -38,14 +54,11 @@ struct PreforkTarget(Target):
             var full = min(3 << min(count - 1, 10), 100)
             if delay > full or delay < full - full // 2:
                 raise Error("waits ", delay, " of ", full)
-        _check_share(1 + len(input) % 5)
+        var chosen = len(input) % _WORKER_COUNT_MAX
+        _check_share(self.shares[chosen], 1 + chosen)
 
 
-def _check_share(count: Int) raises:
-    var share = ListenerShare(
-        [RawSocket.listen_tcp(SocketAddr.localhost(0))], True
-    )
-    share.provide(count)
+def _check_share(share: ListenerShare, count: Int) raises:
     for workers in range(1, count + 1):
         var owned = 0
         for worker in range(workers):
