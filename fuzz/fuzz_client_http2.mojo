@@ -35,6 +35,8 @@ struct Http2ClientTarget(Target):
     """The client's configuration."""
     var listener: UnixListener
     """Where the connections come from."""
+    var scratch: List[UInt8]
+    """Room for what the client sends, which nobody looks at."""
 
     def __init__(out self) raises:
         """Listens."""
@@ -42,6 +44,7 @@ struct Http2ClientTarget(Target):
         self.config.max_decoded_size = DECODED_LEN_MAX
         var name = String("@flare-fuzz-client-http2-", monotonic_ns())
         self.listener = UnixListener.bind(UnixAddr(name))
+        self.scratch = List[UInt8](length=65_536, fill=0)
 
     def seeds(self) -> List[String]:
         """Lists what servers send behind SETTINGS."""
@@ -126,7 +129,9 @@ struct Http2ClientTarget(Target):
         if kind == 1:
             request.body = String("{}")
         try:
-            return _exchange(link, far, request^, input, cuts, self.config)
+            return _exchange(
+                link, far, request^, input, cuts, self.config, self.scratch
+            )
         except error:
             if not link[].failure and _has_lost_room(link[]):
                 return "violation: room of the connection is lost"
@@ -141,6 +146,7 @@ def _exchange(
     input: Span[UInt8, _],
     cuts: List[Int],
     config: ClientConfig,
+    mut scratch: List[UInt8],
 ) raises ClientError -> String:
     """Runs one exchange; says how it has ended."""
     var url = parse_request_url(request.url)
@@ -157,11 +163,15 @@ def _exchange(
         for end in cuts:
             if not is_over:
                 _ = far.send(input[start:end])
-                is_over = _go_on(exchange, far, attempt, call, builder, config)
+                is_over = _go_on(
+                    exchange, far, attempt, call, builder, config, scratch
+                )
             start = end
         far.close()
         if not is_over:
-            is_over = _go_on(exchange, far, attempt, call, builder, config)
+            is_over = _go_on(
+                exchange, far, attempt, call, builder, config, scratch
+            )
     except error:
         exchange.end()
         raise error^
@@ -191,9 +201,9 @@ def _go_on(
     mut call: PreparedRequest,
     mut builder: ResponseBuilder,
     config: ClientConfig,
+    mut scratch: List[UInt8],
 ) raises ClientError -> Bool:
     """Drives the exchange until it has to wait; True if it is over."""
-    var scratch = List[UInt8](length=65_536, fill=0)
     exchange.link[].flush()
     if far.is_open():
         _ = far.receive(Span(scratch))
