@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.sys.errno import EBADF, EINTR, OsError, last_errno, result_of
-from flare.sys.platform import by_platform
+from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
 
 comptime _F_DUPFD_CLOEXEC = by_platform(1030, 67)
@@ -12,6 +12,7 @@ comptime _F_GETFD = 1
 comptime _F_SETFD = 2
 comptime _FD_CLOEXEC = 1
 comptime _O_NONBLOCK = by_platform(0o4000, 0x4)
+comptime _O_CLOEXEC = 0o2000000
 
 
 struct Descriptor(Movable):
@@ -144,13 +145,24 @@ struct Pipe(Movable):
 
     def __init__(out self) raises OsError:
         var ends = Array[Int32, 2](fill=-1)
-        if external_call["pipe", Int32](ends.unsafe_ptr()) != 0:
-            raise OsError("pipe", last_errno())
+        comptime if IS_MACOS:
+            if external_call["pipe", Int32](ends.unsafe_ptr()) != 0:
+                raise OsError("pipe", last_errno())
+        else:
+            # At once: no program that another thread executes meanwhile gets it.
+            if (
+                external_call["pipe2", Int32](
+                    ends.unsafe_ptr(), Int32(_O_NONBLOCK | _O_CLOEXEC)
+                )
+                != 0
+            ):
+                raise OsError("pipe2", last_errno())
         self._reading = Descriptor(owned=ends[0])
         self._writing = Descriptor(owned=ends[1])
-        for index in range(2):
-            make_nonblocking(ends.at(index))
-            close_on_exec(ends.at(index))
+        comptime if IS_MACOS:
+            for index in range(2):
+                make_nonblocking(ends.at(index))
+                close_on_exec(ends.at(index))
 
     @no_inline
     def __deinit__(deinit self):

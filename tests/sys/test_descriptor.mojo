@@ -5,6 +5,7 @@ from flare.sys.descriptor import (
     Pipe,
     close_descriptor,
     duplicate_from,
+    is_kept_on_exec,
     notify_pipe,
     read_into,
     write_from,
@@ -126,6 +127,13 @@ def test_pipe_full_bell_does_not_wait() raises:
         pipe.notify()
     assert_true(pipe.drain() > 0)
     assert_equal(pipe.drain(), 0)
+
+
+def test_pipe_is_closed_on_exec() raises:
+    var pipe = Pipe()
+    assert_false(is_kept_on_exec(pipe.reading_fd()))
+    assert_false(is_kept_on_exec(pipe.writing_fd()))
+    _ = pipe^
 
 
 def _drained(pipe: Pipe) -> Int:
