@@ -1,10 +1,12 @@
 """Cross-origin requests of browsers."""
 
-from flare.http.message.header_map import HeaderError, add_vary
+from flare.http.message.header_map import HeaderError, HeaderMap, add_vary
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import Handler
+from flare.http.handler.later import is_later
+from flare.http.middleware.late_response import set_later
 from flare.http.routing.stack import Layer
 
 
@@ -149,7 +151,12 @@ struct Cors[H: Handler](Layer):
         ):
             return self._preflight(req)
         var response = self.handler.serve(req)
-        self._let_in(req, response)
+        if not is_later(req, response):
+            self._let_in(req, response.headers)
+            return response^
+        var fields = HeaderMap()
+        self._let_in(req, fields)
+        set_later(req, response, fields^)
         return response^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
@@ -166,31 +173,29 @@ struct Cors[H: Handler](Layer):
             Error: What the inner handler raises.
         """
         response = self.handler.refuse(req, response^)
-        self._let_in(req, response)
+        self._let_in(req, response.headers)
         return response^
 
-    def _let_in(self, req: Request, mut response: Response) raises HeaderError:
+    def _let_in(self, req: Request, mut headers: HeaderMap) raises HeaderError:
         """Adds the fields for the request's origin."""
         var origin = _origin(req)
         if self._is_open:
             # Also without an origin: the same is given to all, so a cache may
             # give this response to any page, and nothing varies.
-            response.headers.set("Access-Control-Allow-Origin", "*")
-            self._expose(response)
+            headers.set("Access-Control-Allow-Origin", "*")
+            self._expose(headers)
             return
         # Also without an origin: a cache must not give this to one.
-        add_vary(response.headers, "Origin")
+        add_vary(headers, "Origin")
         if origin and self._lets_in(origin.value()):
-            response.headers.set("Access-Control-Allow-Origin", origin.value())
+            headers.set("Access-Control-Allow-Origin", origin.value())
             if self.policy.credentials:
-                response.headers.set("Access-Control-Allow-Credentials", "true")
-            self._expose(response)
+                headers.set("Access-Control-Allow-Credentials", "true")
+            self._expose(headers)
 
-    def _expose(self, mut response: Response) raises HeaderError:
+    def _expose(self, mut headers: HeaderMap) raises HeaderError:
         if self.policy.exposed.byte_length() > 0:
-            response.headers.set(
-                "Access-Control-Expose-Headers", self.policy.exposed
-            )
+            headers.set("Access-Control-Expose-Headers", self.policy.exposed)
 
     def _lets_in(self, origin: StringSpan) -> Bool:
         for ref known in self.policy.origins:

@@ -1,5 +1,7 @@
 """Middleware that changes responses, where they are made later."""
 
+from flare.bytes.ascii import equals_ignore_case
+from flare.http.message.header_map import HeaderMap, add_vary
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -39,3 +41,28 @@ def change_later[
     # SAFETY: a handler outlives the requests that it has been given.
     var held = Pointer(to=middleware).unsafe_origin_cast[ImmUntrackedOrigin]()
     finish_later(req, response, _Change(held, OwnedRequest(copy_of=req)))
+
+
+@fieldwise_init
+struct _SetFields(LaterStep):
+    var fields: HeaderMap
+
+    def finish(mut self, var response: Response) raises -> Response:
+        for index in range(len(self.fields)):
+            var name = self.fields.name(index)
+            var value = self.fields.value(index)
+            if equals_ignore_case(name.as_bytes(), "vary".as_bytes()):
+                add_vary(response.headers, value)
+            else:
+                response.headers.set(name, value)
+        return response^
+
+
+@no_inline
+def set_later(
+    req: Request, mut response: Response, var fields: HeaderMap
+) raises:
+    """Has fields set on a response when it is there, as `is_later` has told, in
+    place of those that it brings; Vary is added to. Raises if the inner handler
+    does not answer later."""
+    finish_later(req, response, _SetFields(fields^))

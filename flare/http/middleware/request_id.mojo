@@ -2,10 +2,12 @@
 
 from flare.bytes.ascii import hex_digits
 from flare.bytes.scan import TCHAR
-from flare.http.message.header_map import HeaderError
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import Handler
+from flare.http.handler.later import is_later
+from flare.http.middleware.late_response import set_later
 from flare.http.routing.stack import Layer
 from flare.sys.errno import OsError
 from flare.sys.memory_map import SharedCounters
@@ -79,7 +81,12 @@ struct RequestId[H: Handler](Layer):
         """
         self._name(req)
         var response = self.handler.serve(req)
-        _tell(req, response)
+        if not is_later(req, response):
+            _tell(req, response.headers)
+            return response^
+        var fields = HeaderMap()
+        _tell(req, fields)
+        set_later(req, response, fields^)
         return response^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
@@ -97,7 +104,7 @@ struct RequestId[H: Handler](Layer):
         """
         self._name(req)
         response = self.handler.refuse(req, response^)
-        _tell(req, response)
+        _tell(req, response.headers)
         return response^
 
     def _name(self, req: Request):
@@ -132,9 +139,9 @@ def _write_hex(mut room: Array[UInt8, _OWN_LEN], start: Int, number: UInt64):
     room.unsafe_ptr().unsafe_store(start, hex_digits(number))
 
 
-def _tell(req: Request, mut response: Response) raises HeaderError:
+def _tell(req: Request, mut headers: HeaderMap) raises HeaderError:
     ref record = req.route_params()[].record
-    response.headers.set("X-Request-Id", record.id())
+    headers.set("X-Request-Id", record.id())
 
 
 def _is_fit(id: StringSpan) -> Bool:

@@ -14,8 +14,10 @@ from flare.http.middleware.access_log import AccessLog
 from flare.http.middleware.cache import Cache
 from flare.http.middleware.compress import Compress
 from flare.http.middleware.conditional import Conditional
+from flare.http.middleware.cors import Cors, CorsPolicy
 from flare.http.middleware.error_handler import ErrorHandler, Problem
 from flare.http.middleware.metrics import Metrics, RequestMetrics
+from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.sessions import CurrentSession, Sessions
 from flare.http.middleware.timing import Timing
 from flare.http.middleware.tracing import Tracing
@@ -96,6 +98,16 @@ def _get(
     var request = OwnedRequest("GET", "/slow/7")
     request.add_header(name, value)
     return request^
+
+
+def _all(headers: HeaderMap, name: StringSpan) -> String:
+    """The values of all fields of a name."""
+    var values = String()
+    for index in range(len(headers)):
+        if headers.name(index) == name:
+            values += "; " if values.byte_length() > 0 else ""
+            values += headers.value(index)
+    return values^
 
 
 def _router() raises -> Router:
@@ -184,6 +196,37 @@ def test_content_is_compressed_when_it_is_there() raises:
     # Another's request: nothing of the first one is left.
     var plain = _finish(_steps(handler, _get()), ok("hello " * 1_000))
     assert_false("Content-Encoding" in plain.headers)
+    _keep(handler)
+
+
+def test_who_may_read_it_says_cors_and_not_the_upstream() raises:
+    """As around a handler that answers at once."""
+    var handler = Cors(
+        _router(),
+        CorsPolicy(["https://a.example"], credentials=True, exposed="X-Own"),
+    )
+    var came = ok("hello")
+    came.headers.set("Access-Control-Allow-Origin", "*")
+    came.headers.set("Access-Control-Expose-Headers", "X-Other")
+    came.headers.set("Vary", "Accept")
+    var steps = _steps(handler, _get("Origin", "https://a.example"))
+    var headers = _finish(steps^, came^).headers.copy()
+    assert_equal(
+        _all(headers, "Access-Control-Allow-Origin"), "https://a.example"
+    )
+    assert_equal(_all(headers, "Access-Control-Allow-Credentials"), "true")
+    assert_equal(_all(headers, "Access-Control-Expose-Headers"), "X-Own")
+    assert_equal(_all(headers, "Vary"), "Accept; Origin")
+    _keep(handler)
+
+
+def test_the_id_is_that_of_the_request_and_not_the_upstreams() raises:
+    var handler = RequestId(_router())
+    var came = ok("hello")
+    came.headers.set("X-Request-Id", "other")
+    var steps = _steps(handler, _get("X-Request-Id", "own"))
+    var headers = _finish(steps^, came^).headers.copy()
+    assert_equal(_all(headers, "X-Request-Id"), "own")
     _keep(handler)
 
 
