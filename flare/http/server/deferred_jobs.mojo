@@ -7,7 +7,6 @@ when its sockets are ready.
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.bytes.text import Text
 from flare.http.h1.framing import CONTINUE
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.outcome import ResponseOutcome
