@@ -183,11 +183,18 @@ def _problem_of(response: Response) -> Problem:
 
 
 def _take_fields(response: Response, mut shaped: Response) raises:
-    """Gives a problem the status and the fields of the response it stands for."""
+    """Gives a problem the status and the fields of the response it stands for, but
+    for those that tell of its content."""
+    comptime OF_CONTENT = StaticString(
+        " content-type content-language etag last-modified content-digest"
+        " repr-digest accept-ranges "
+    )
     shaped.status = response.status
     for index in range(len(response.headers)):
         var name = response.headers.name(index)
-        if name.lower() != "content-type" and name not in shaped.headers:
+        if String(" ", name.lower(), " ") in OF_CONTENT:
+            continue
+        if name not in shaped.headers:
             shaped.headers.append(name, response.headers.value(index))
 
 

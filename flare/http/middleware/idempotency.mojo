@@ -325,8 +325,8 @@ struct FirstAnswers(Movable):
         elif len(record.answer) == 0:
             known.response = refusal(
                 409,
-                "this request was carried out; its answer was too long to be"
-                " kept\n",
+                "this request was carried out; its answer was too long, or came"
+                " in pieces, and was not kept\n",
             )
         else:
             var response = read_answer(record.answer)

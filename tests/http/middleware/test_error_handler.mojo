@@ -3,7 +3,13 @@
 from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
-from flare.http.message.response import Response, TEXT_PLAIN, bad_request, ok
+from flare.http.message.response import (
+    Response,
+    TEXT_PLAIN,
+    bad_request,
+    not_found,
+    ok,
+)
 from flare.http.middleware.access_log import AccessLog
 from flare.http.middleware.cors import Cors
 from flare.http.middleware.error_handler import (
@@ -23,7 +29,12 @@ from flare.http.routing.router import Router
 from flare.json.value import parse
 from flare.testing.test_client import TestClient
 from flare.log.sink import LogSink
-from tests.support.assertions import assert_equal, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 
 def _hello(req: Request) raises -> Response:
@@ -62,7 +73,18 @@ def _router() raises -> Router:
     router.get("/own", _own)
     router.get("/busy", _busy)
     router.get("/coded", _coded)
+    router.get("/digest", _digest)
     return router^
+
+
+def _digest(req: Request) raises -> Response:
+    var response = not_found("gone")
+    response.headers.set("ETag", '"a"')
+    response.headers.set("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")
+    response.headers.set("Content-Digest", "sha-256=:AAAA:")
+    response.headers.set("Content-Language", "en")
+    response.headers.set("X-Own", "1")
+    return response^
 
 
 def _shout(req: Request, problem: Problem) raises -> Response:
@@ -110,6 +132,16 @@ def test_coded_content_stays_as_it_is() raises:
     var response = handler.serve(OwnedRequest("GET", "/coded").view())
     assert_equal(response.headers.get("Content-Encoding").value(), "gzip")
     assert_equal(len(response.body), 2)
+
+
+def test_what_is_told_of_content_goes_with_it() raises:
+    # RFC 9110 section 8.8, RFC 9530 section 2: of the octets that were.
+    var client = TestClient(ErrorHandler(_router(), problem_json))
+    var headers = client.get("/digest").headers.copy()
+    assert_equal(headers["content-type"], "application/problem+json")
+    assert_equal(headers["x-own"], "1")
+    for name in ["etag", "last-modified", "content-digest", "content-language"]:
+        assert_false(name in headers, name)
 
 
 def test_a_problem_as_json() raises:
