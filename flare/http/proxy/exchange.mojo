@@ -527,7 +527,7 @@ def _again(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
 def _start_anew(e: ArcPointer[Exchange], pause_ms: Int):
     """Goes to another connection of the same upstream, in a moment."""
     e[]._move(RequestEvent.PAUSE)
-    _give_back(e)
+    _give_up(e)
     _set_deadline(e, pause_ms)
 
 
@@ -911,15 +911,15 @@ def _let_go(e: ArcPointer[Exchange]):
     """Gives back what it has needed."""
     ref x = e[]
     _leave_loop(e)
-    _give_back(e)
+    _give_up(e)
     x.request.content = None
     x.request.http1.outgoing.end_loan()
 
 
-def _give_back(e: ArcPointer[Exchange]):
+def _give_up(e: ArcPointer[Exchange]):
     """Closes the connection, or ends the stream, complete or not."""
     ref x = e[]
-    x.request.give_back(x.worker[])
+    x.request.give_up(x.worker[])
 
 
 def _finish(e: ArcPointer[Exchange], var response: Response):
@@ -943,7 +943,7 @@ def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
 def _start_elsewhere(e: ArcPointer[Exchange]):
     """Begins another attempt, at the upstream that was chosen for it."""
     ref x = e[]
-    _give_back(e)
+    _give_up(e)
     if x.request.http2:
         x.request.http2.held()[].again_count = 0
     x._head_time = HeadTime()
@@ -979,7 +979,7 @@ def _fail(
     var is_strange = is_http1 and was_sent and x.place.may_lack(x.upgrade)
     var is_kept = x.request.supply().is_kept()
     var goes_anew = was_idle and x._goes_anew(was_sent)
-    _give_back(e)
+    _give_up(e)
     if goes_anew:
         x._move(RequestEvent.BEGIN)
         return _connect(e, trusts_idle=False)

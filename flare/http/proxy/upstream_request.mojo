@@ -294,7 +294,7 @@ struct UpstreamRequest(Movable):
         kept[].release()
         return kept^
 
-    def give_back(mut self, mut worker: ProxyWorker):
+    def give_up(mut self, mut worker: ProxyWorker):
         """Closes the connection, or ends the stream, complete or not."""
         if self.http1.parser:
             worker.give_parser(self.http1.parser.take())

@@ -243,7 +243,7 @@ struct Worker(Movable):
             event.is_readable
             and (action == NextAction.WAIT or action == NextAction.YIELD)
         ):
-            if unlikely(not connection.phase.reads_requests()):
+            if unlikely(not connection.phase.is_driven_as_http1()):
                 if connection.phase == Phase.STREAMS:
                     action = on_readable_http2(
                         connection,

@@ -51,7 +51,7 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
         self.number = number
 
     @always_inline
-    def reads_requests(self) -> Bool:
+    def is_driven_as_http1(self) -> Bool:
         """Tells whether octets that come are a request's, or belong to the
         protocol that follows one."""
         return self.number < Self.LINGER.number
