@@ -78,6 +78,8 @@ struct RangeSet(Copyable, Movable):
     var ranges: List[ByteRange]
     """The satisfiable ranges as they were asked for, cut to what is there;
     empty unless the verdict is `PARTS`."""
+    var _asks_for_last: Bool
+    # True if the last octets were asked for, and there are none.
 
     def __init__(out self, verdict: RangeVerdict):
         """Makes a set without ranges.
@@ -87,6 +89,7 @@ struct RangeSet(Copyable, Movable):
         """
         self.verdict = verdict
         self.ranges = List[ByteRange]()
+        self._asks_for_last = False
 
     @staticmethod
     def parse(value: Span[UInt8, _], size: Int) -> Self:
@@ -127,10 +130,9 @@ struct RangeSet(Copyable, Movable):
             return Self(RangeVerdict.MALFORMED)
         if len(set.ranges) == 0:
             # The last octets of nothing are nothing, which is all there is.
-            if size == 0 and set.verdict == RangeVerdict.WHOLE:
-                return set^
+            if size == 0 and set._asks_for_last:
+                return Self(RangeVerdict.WHOLE)
             return Self(RangeVerdict.UNSATISFIABLE)
-        set.verdict = RangeVerdict.PARTS
         return set^
 
     def _note(mut self, element: Span[UInt8, _], size: Int) -> Bool:
@@ -151,7 +153,7 @@ struct RangeSet(Copyable, Movable):
             if length > 0:
                 self.ranges.append(ByteRange(size - length, length))
             elif last > 0:
-                self.verdict = RangeVerdict.WHOLE
+                self._asks_for_last = True
             return True
         if last == _ABSENT:
             last = _POSITION_MAX

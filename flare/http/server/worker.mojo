@@ -292,7 +292,11 @@ struct Worker(Movable):
     @no_inline
     def _settle(mut self):
         """Goes on with requests that are answered later: begins them, ends them
-        if their clients have gone, and sends what they are answered with."""
+        if their clients have gone, and sends what they are answered with.
+
+        In this order, on which errands count: who has gone is not told of content,
+        and content that has come is told before an answer is sent.
+        """
         if not self._jobs.deferred.begin_settling(self._state.now_ms):
             return
         while self._jobs.has_news():

@@ -8,6 +8,10 @@ counted.
 Over HTTP/1.1 a full window stops the receiving. Over HTTP/2 the receiving goes on
 for other streams: what is in the window is not given back to the client's
 (`Http2Config.upload_window_size`), which bounds it, and each reading rings.
+
+So the ring that a reader owes says one of three things: the window is no longer full
+(HTTP/1.1), some of it was taken (HTTP/2), or the client that waits to be asked for
+its content may send it (`Expect: 100-continue`).
 """
 
 from flare.bytes.buffer import Buffer
@@ -107,7 +111,8 @@ struct _Window(Movable):
     var is_complete: Bool
     # True if the reader is to ring when it wants more.
     var owes_ring: Bool
-    # The memory of what the reader has taken.
+    # The memory of what the reader has taken: of the buffer that it got in exchange
+    # for its own, or the octets that were copied.
     var taken_len: Int
     # Tells an errand on the worker's own thread of what has come.
     var bell: Optional[LaterBell]

@@ -138,6 +138,11 @@ def _answer(
     mut job: Job,
     mut state: WorkerState,
 ):
+    """Sends what a handler elsewhere has answered with. The response is a task of
+    its own: it takes over the pipe of a request whose content goes on arriving, and
+    what else was not read is dropped. Content that is whole lives on in the pipe's
+    other side, for as long as the handler reads there.
+    """
     var task = link.tasks.pop(index)
     task[].call.job = None
     var goes_on = task[].call.goes_on_behind(job.response.body)

@@ -414,7 +414,13 @@ def _keep_content(
     mut state: WorkerState,
 ):
     """Keeps content for a handler that is called later, or hands it to one that
-    reads it."""
+    reads it.
+
+    The stream's window gets its room back once: as the content is read, if a handler
+    reads it or will (`piped_len` has what is still owed), at once if it is kept, and
+    never if it is dropped with its stream, of which the connection's window alone is
+    owed (`owe`).
+    """
     ref task = link.tasks.at(index)[]
     var held_len: Int
     if task.call.pipe:

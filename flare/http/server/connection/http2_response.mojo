@@ -479,6 +479,8 @@ def end_late_tasks(
             index += 1
             continue
         var late = link.drop(index, state.out)
+        # Where the content is not whole: while the handler has not asked for it, or
+        # does not take what has come.
         var is_servers_fault = (
             late[].call.intake == Intake.WHOLE
             or late[].is_tunnel

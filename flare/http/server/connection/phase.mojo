@@ -52,8 +52,8 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_driven_as_http1(self) -> Bool:
-        """Tells whether octets that come are a request's, or belong to the
-        protocol that follows one."""
+        """Tells whether octets that come are those of HTTP/1.1: a handshake, a
+        request, or the protocol that follows one."""
         return self.number < Self.LINGER.number
 
     def write_to(self, mut writer: Some[Writer]):
