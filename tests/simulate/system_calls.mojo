@@ -142,11 +142,15 @@ def sim_socket(family: Int32, kind: Int32, protocol: Int32) abi("C") -> Int32:
     return Int32(_answer(world.value()[].kernel.socket()))
 
 
-@export("pipe")
-def sim_pipe(ends: Memory) abi("C") -> Int32:
+@export("pipe2")
+def sim_pipe(ends: Memory, flags: Int32) abi("C") -> Int32:
     var world = current_world()
     if not world:
-        return Int32(external_call["syscall", Int, num_fixed_args=1](22, ends))
+        return Int32(
+            external_call["syscall", Int, num_fixed_args=1](
+                293, ends, Int(flags)
+            )
+        )
     var numbers = ends.unsafe_bitcast[Int32]()
     var first = world.value()[].kernel.pipe()
     numbers[unsafe_offset=0] = Int32(first)
