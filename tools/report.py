@@ -1,19 +1,9 @@
 """Counts what passed and failed, and says so at the end."""
 
-import json
-import os
-import signal
-import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
-
-# Of a core that others want, too, work apart gets about a quarter.
-APART_NICENESS = 5
 
 
 class Report:
@@ -72,48 +62,10 @@ class Report:
             done = pool.submit(other, apart)
             one(self)
             done.result()
-        self._add(apart)
-
-    def _add(self, other: "Report") -> None:
-        with self._lock:
-            self.pass_count += other.pass_count
-            self.skip_count += other.skip_count
-            self.failures += other.failures
-            self.times += other.times
-
-    def save(self, path: Path) -> None:
-        """Writes what was counted, for `apart`."""
-        counted = (self.pass_count, self.skip_count, self.failures, self.times)
-        path.write_text(json.dumps(counted))
-
-    @contextmanager
-    def apart(self, what: str, *command: str) -> Iterator[None]:
-        """Runs a program meanwhile that takes what time others leave, to its end. Its
-        last argument is a file to which it has to `save` what it has counted, which
-        is added."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "counted.json"
-            process = subprocess.Popen(
-                ["nice", "-n", str(APART_NICENESS), *command, str(path)],
-                process_group=0,
-            )
-            try:
-                yield
-                code = process.wait()
-            finally:
-                if process.poll() is None:
-                    # With the compilers that it has started.
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-            if not path.exists():
-                self.fail(what, f"it ended with {code}, and has counted nothing")
-                return
-            counted = Report()
-            passed, skipped, failures, times = json.loads(path.read_text())
-            counted.pass_count, counted.skip_count = passed, skipped
-            counted.failures = [(name, message) for name, message in failures]
-            counted.times = [(seconds, name) for seconds, name in times]
-            self._add(counted)
+        self.pass_count += apart.pass_count
+        self.skip_count += apart.skip_count
+        self.failures += apart.failures
+        self.times += apart.times
 
     def close(self) -> int:
         """Prints the end of the run; gives the exit code."""

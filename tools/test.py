@@ -6,8 +6,7 @@ generates), fuzz, vectors, differential,
 simulate (servers in worlds made from seeds), examples, cli (the wheel and the command),
 wire-programs, wire, deploy (what is in deploy/); asan and nightly only when named, and changed:
 what a change can break first. An argument with a slash is a path: a test file, or a
-folder of them. With no argument, what computes alone runs in a second process, beside
-the rest.
+folder of them.
 """
 
 import importlib.util
@@ -47,8 +46,6 @@ SIMULATED_SEEDS = 3_000
 SIMULATED_SEEDS_NIGHTLY = 100_000
 DIFFERENTIAL_INPUTS = 2_000
 DIFFERENTIAL_INPUTS_NIGHTLY = 100_000
-# What stands before the file to which the results are written, and no part behind it.
-SAVE = "--save"
 # Four processes share the files of tests that wait for more than they compute.
 TOGETHER = ("-n", "4", "--dist", "loadfile")
 
@@ -296,10 +293,12 @@ PARTS = {
 
 
 SELDOM = ("nightly", "asan", "changed")
-# They compute, and judge nothing's speed: they take the time that is left beside the
-# other parts, of which the longest wait for more than they compute.
-APART = (
-    "unit", "size", "fuzz", "vectors", "differential", "cross", "simulate", "examples"
+# They keep a core busy while the unit tests, one program, are compiled on the other;
+# none of them judges how fast anything is. What takes two cores comes last, when the
+# unit tests may be done.
+BESIDE_UNIT = (
+    "check", "refusals", "size", "fuzz", "vectors", "differential", "examples",
+    "wire-programs", "cross", "simulate", "cli",
 )  # fmt: skip
 
 
@@ -320,18 +319,15 @@ def run_path(report: Report, path: str) -> None:
 
 
 def run_all(report: Report) -> None:
-    others = [name for name in PARTS if name not in (*SELDOM, *APART)]
-    with report.apart("what runs apart", sys.executable, __file__, *APART, SAVE):
-        for name in others:
-            PARTS[name](report)
+    for name, part in PARTS.items():
+        if name == "unit":
+            report.beside(part, lambda r: [PARTS[other](r) for other in BESIDE_UNIT])
+        elif name not in (*SELDOM, *BESIDE_UNIT):
+            part(report)
 
 
 def main() -> int:
     named = [argument for argument in sys.argv[1:] if argument != "-x"]
-    saved = None
-    if SAVE in named:
-        saved = Path(named[-1])
-        named = named[: named.index(SAVE)]
     for name in named:
         if name not in PARTS and ("/" not in name or name.startswith("-")):
             print(
@@ -348,9 +344,6 @@ def main() -> int:
             PARTS[name](report)
         else:
             report.step(name, run_path, name)
-    if saved:
-        report.save(saved)
-        return 0
     return report.close()
 
 
