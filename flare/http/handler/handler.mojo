@@ -110,8 +110,9 @@ struct HeadOnly(TrivialRegisterPassable):
 
 
 struct ContentToCome(TrivialRegisterPassable):
-    """Lent as a note while a handler is asked about a request whose content has
-    not come; HTTP/2 announces it by no field."""
+    """Lent as a note while a handler is asked about a GET or HEAD whose content
+    has not come: nobody expects some there, and HTTP/2 announces it by no field.
+    """
 
     def __init__(out self):
         """Makes the note, which says all by being there."""

@@ -175,7 +175,7 @@ def _answer_later(
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     var policy: RequestPolicy
-    if is_whole:
+    if is_whole or (lent.method != Method.GET and lent.method != Method.HEAD):
         policy = state.handler[].policy_for(lent)
     else:
         var note = ContentToCome()
