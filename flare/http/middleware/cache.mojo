@@ -186,7 +186,7 @@ struct Cache[H: Handler](Layer):
         var policy = self.handler.policy_for(req)
         if not policy.blocks or not is_readable(req):
             return policy
-        if req.extension[ContentToCome]():
+        if _has_content_to_come(req):
             # It goes to the inner handler, which may block.
             return policy
         # A second from now, so that it is still so when the handler is called.
@@ -663,12 +663,12 @@ def _refresh[H: Handler](target: Erased, var request: OwnedRequest):
 
 
 def _has_content_to_come(req: Request) -> Bool:
-    """Tells whether content goes on arriving that the inner handler takes, and
-    that no field announces over HTTP/2."""
-    var call = req.extension[DeferredCall]()
-    if call and call.held()[].content:
+    """Tells whether content goes on arriving that the inner handler takes, or
+    will, and that no field announces over HTTP/2."""
+    if req.extension[ContentToCome]() or req.extension[LentFeed]():
         return True
-    return req.extension[LentFeed]().__bool__()
+    var call = req.extension[DeferredCall]()
+    return call and call.held()[].content.__bool__()
 
 
 def _is_usable(found: Lookup) -> Bool:

@@ -36,8 +36,9 @@ struct _Change[M: ChangesResponses](LaterStep):
 def change_later[
     M: ChangesResponses
 ](middleware: M, req: Request, mut response: Response) raises:
-    """Has middleware change a response when it is there, as `is_later` has
-    told of `response`, which stands for it. Raises if the inner handler does not answer later."""
+    """Has middleware change a response when it is there, as `is_later` has told
+    of `response`, which stands for it. Raises if the inner handler does not
+    answer later."""
     # SAFETY: a handler outlives the requests that it has been given.
     var held = Pointer(to=middleware).unsafe_origin_cast[ImmUntrackedOrigin]()
     finish_later(req, response, _Change(held, OwnedRequest(copy_of=req)))

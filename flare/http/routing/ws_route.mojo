@@ -144,9 +144,9 @@ struct _Opening(Movable):
             # Browsers send one (RFC 6454 section 7.3); which of two counts, who
             # stands in front may see otherwise.
             return False
-        var origin = req.headers.get("origin")
+        var origin = req.headers.value(place)
         ref origins = self._config[].origins
-        var named = origin.held().as_bytes()
+        var named = origin.as_bytes()
         for index in range(len(origins)):
             var allowed = origins.at(index).as_bytes()
             if same_octets(allowed, "*".as_bytes()) or same_octets(
@@ -161,8 +161,8 @@ struct _Opening(Movable):
             scheme = String(req.scheme())
         var host = forwarded_host(req)
         if host.byte_length() > 0:
-            return is_same_origin(origin.held(), scheme, host)
-        return is_same_origin(origin.held(), scheme, req.host())
+            return is_same_origin(origin, scheme, host)
+        return is_same_origin(origin, scheme, req.host())
 
 
 def _refusal(error: WsHandshakeError) raises -> Response:

@@ -106,7 +106,7 @@ def store_refusal(
         var refusal = _shared_refusal(fields, headers, control, policy)
         if refusal != StoreRefusal.NONE:
             return refusal
-    if _varies_by_all(headers):
+    if _names(headers, "vary", "*".as_bytes()):
         return StoreRefusal.VARY
     if _varies_by_connection(fields, headers):
         return StoreRefusal.REQUEST
@@ -168,16 +168,6 @@ def _understands(status: Status) -> Bool:
     return (code >= 400 and code <= 431) or (code >= 500 and code <= 511)
 
 
-def _varies_by_all(headers: HeaderMap) -> Bool:
-    var index = headers.find("vary")
-    while index >= 0:
-        for element in ListElements(headers.value(index).as_bytes()):
-            if len(element) == 1 and element.at(0) == 42:
-                return True
-        index = headers.find("vary", index + 1)
-    return False
-
-
 def _varies_by_connection(fields: Fields, headers: HeaderMap) -> Bool:
     """Tells whether the response depends on a field that the request's
     Connection names: a proxy further in has not passed it on (RFC 9110 section
@@ -185,19 +175,20 @@ def _varies_by_connection(fields: Fields, headers: HeaderMap) -> Bool:
     var index = fields.find("connection")
     while index >= 0:
         for option in ListElements(fields.value_bytes(index)):
-            if len(option) > 0 and _varies_by(headers, option):
+            if len(option) > 0 and _names(headers, "vary", option):
                 return True
         index = fields.find("connection", index + 1)
     return False
 
 
-def _varies_by(headers: HeaderMap, name: Span[UInt8, _]) -> Bool:
-    var index = headers.find("vary")
+def _names(headers: HeaderMap, field: StringSpan, name: Span[UInt8, _]) -> Bool:
+    """Tells whether a field that is a list has a name among its elements."""
+    var index = headers.find(field)
     while index >= 0:
         for element in ListElements(headers.value(index).as_bytes()):
             if equals_ignore_case(element, name):
                 return True
-        index = headers.find("vary", index + 1)
+        index = headers.find(field, index + 1)
     return False
 
 
@@ -230,13 +221,7 @@ def is_stored(headers: HeaderMap, name: StringSpan) -> Bool:
         comptime NAME = _NOT_STORED[index]
         if equals_ignore_case(name.as_bytes(), NAME.as_bytes()):
             return False
-    var index = headers.find("connection")
-    while index >= 0:
-        for element in ListElements(headers.value(index).as_bytes()):
-            if equals_ignore_case(element, name.as_bytes()):
-                return False
-        index = headers.find("connection", index + 1)
-    return True
+    return not _names(headers, "connection", name.as_bytes())
 
 
 def freshened_fields(
