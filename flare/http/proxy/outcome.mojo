@@ -1,5 +1,8 @@
 """What became of an attempt at an upstream, and what a client is told of it (RFC 9110 section 15.6, RFC 9209)."""
 
+from flare.bytes.checked import *
+from std.builtin.globals import global_constant
+
 
 struct Outcome(Equatable, TrivialRegisterPassable):
     """How one attempt at an upstream ended."""
@@ -89,7 +92,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         Returns:
             Such as `connect_failed`.
         """
-        return _names(self.code).name
+        return self._names().name
 
     def client_status(self) -> Int:
         """Says what the client is answered with.
@@ -100,7 +103,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         """
         if self.status > 0:
             return Int(self.status)
-        return _names(self.code).status
+        return self._names().status
 
     def proxy_error(self) -> StaticString:
         """Names the failure as in Proxy-Status.
@@ -108,7 +111,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         Returns:
             A token of RFC 9209 section 2.3; empty for what is no failure.
         """
-        return _names(self.code).proxy_error
+        return self._names().proxy_error
 
     def reason(self) -> StaticString:
         """Says what happened, for logs and for the client.
@@ -116,7 +119,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         Returns:
             A clause in plain words.
         """
-        return _names(self.code).reason
+        return self._names().reason
 
     def is_failure(self) -> Bool:
         """Tells whether the upstream has failed to give a response.
@@ -146,6 +149,9 @@ struct Outcome(Equatable, TrivialRegisterPassable):
             or self == Self.DNS_TIMEOUT
         )
 
+    def _names(self) -> _Names:
+        return global_constant[_NAMES]().at(Int(self.code))
+
     def has_begun_to_answer(self) -> Bool:
         """Tells whether a part of the response may be with the client.
 
@@ -162,126 +168,31 @@ comptime OUTCOME_COUNT = 17
 struct _Names(TrivialRegisterPassable):
     var name: StaticString
     var status: Int
+    """What the client is answered with."""
     var proxy_error: StaticString
+    """A token of RFC 9209 section 2.3."""
     var reason: StaticString
 
 
-def _names(code: UInt8) -> _Names:
-    """The table of outcomes: name, status for the client, token of RFC 9209
-    section 2.3, words."""
-    if code == Outcome.CONNECT_FAILED.code:
-        return _Names(
-            "connect_failed",
-            502,
-            "connection_refused",
-            "the upstream takes no connection",
-        )
-    if code == Outcome.CONNECT_TIMEOUT.code:
-        return _Names(
-            "connect_timeout",
-            504,
-            "connection_timeout",
-            "the upstream took no connection in time",
-        )
-    if code == Outcome.RESET.code:
-        return _Names(
-            "reset",
-            502,
-            "connection_terminated",
-            "the upstream closed the connection before a response",
-        )
-    if code == Outcome.HEAD_TIMEOUT.code:
-        return _Names(
-            "head_timeout",
-            504,
-            "http_response_timeout",
-            "the upstream did not answer in time",
-        )
-    if code == Outcome.BAD_RESPONSE.code:
-        return _Names(
-            "bad_response",
-            502,
-            "http_protocol_error",
-            "the upstream's response breaks the rules of HTTP",
-        )
-    return _rarer_names(code)
-
-
-def _rarer_names(code: UInt8) -> _Names:
-    if code == Outcome.CONTENT_FAILED.code:
-        return _Names(
-            "content_failed",
-            502,
-            "http_response_incomplete",
-            "the upstream ended in the midst of its response",
-        )
-    if code == Outcome.CONTENT_TIMEOUT.code:
-        return _Names(
-            "content_timeout",
-            504,
-            "connection_read_timeout",
-            "the upstream stopped in the midst of its response",
-        )
-    if code == Outcome.SEND_TIMEOUT.code:
-        return _Names(
-            "send_timeout",
-            504,
-            "connection_write_timeout",
-            "the upstream stopped taking the request",
-        )
-    if code == Outcome.BAD_CERTIFICATE.code:
-        return _Names(
-            "bad_certificate",
-            502,
-            "tls_certificate_error",
-            "the upstream's certificate is not trusted",
-        )
-    if code == Outcome.TLS_FAILED.code:
-        return _Names(
-            "tls_failed",
-            502,
-            "tls_protocol_error",
-            "the upstream does not agree on TLS",
-        )
-    if code == Outcome.DNS_FAILED.code:
-        return _Names(
-            "dns_failed",
-            502,
-            "dns_error",
-            "the upstream's name has no address",
-        )
-    if code == Outcome.DNS_TIMEOUT.code:
-        return _Names(
-            "dns_timeout",
-            504,
-            "dns_timeout",
-            "the upstream's name had no address in time",
-        )
-    if code == Outcome.REFUSED.code:
-        return _Names(
-            "refused",
-            502,
-            "connection_terminated",
-            "the upstream has left the request untouched",
-        )
-    return _names_without_failure(code)
-
-
-def _names_without_failure(code: UInt8) -> _Names:
-    if code == Outcome.CANCELLED.code:
-        return _Names("cancelled", 499, "", "the client went away")
-    if code == Outcome.NONE_AVAILABLE.code:
-        return _Names(
-            "none_available",
-            503,
-            "destination_unavailable",
-            "there is no upstream to ask",
-        )
-    if code == Outcome.FULL.code:
-        return _Names(
-            "full",
-            503,
-            "connection_limit_reached",
-            "all upstreams have as many requests as they may",
-        )
-    return _Names("answered", 200, "", "the upstream has answered")
+# By their codes.
+# fmt: off
+comptime _NAMES: Array[_Names, OUTCOME_COUNT] = [
+    _Names("answered", 200, "", "the upstream has answered"),
+    _Names("connect_failed", 502, "connection_refused", "the upstream takes no connection"),
+    _Names("connect_timeout", 504, "connection_timeout", "the upstream took no connection in time"),
+    _Names("reset", 502, "connection_terminated", "the upstream closed the connection before a response"),
+    _Names("head_timeout", 504, "http_response_timeout", "the upstream did not answer in time"),
+    _Names("bad_response", 502, "http_protocol_error", "the upstream's response breaks the rules of HTTP"),
+    _Names("content_failed", 502, "http_response_incomplete", "the upstream ended in the midst of its response"),
+    _Names("cancelled", 499, "", "the client went away"),
+    _Names("none_available", 503, "destination_unavailable", "there is no upstream to ask"),
+    _Names("full", 503, "connection_limit_reached", "all upstreams have as many requests as they may"),
+    _Names("content_timeout", 504, "connection_read_timeout", "the upstream stopped in the midst of its response"),
+    _Names("send_timeout", 504, "connection_write_timeout", "the upstream stopped taking the request"),
+    _Names("bad_certificate", 502, "tls_certificate_error", "the upstream's certificate is not trusted"),
+    _Names("tls_failed", 502, "tls_protocol_error", "the upstream does not agree on TLS"),
+    _Names("dns_failed", 502, "dns_error", "the upstream's name has no address"),
+    _Names("dns_timeout", 504, "dns_timeout", "the upstream's name had no address in time"),
+    _Names("refused", 502, "connection_terminated", "the upstream has left the request untouched"),
+]
+# fmt: on
