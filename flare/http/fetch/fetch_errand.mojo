@@ -16,10 +16,8 @@ from flare.http.fetch.worker_client import (
     start_call,
     worker_client,
 )
-from flare.http.message.response import internal_error
 from flare.http.handler.later import Completion, Errand
 from flare.runtime.worker_loop import WorkerLoop
-from flare.sys.log import log_line
 from std.memory import ArcPointer
 
 comptime ROUND_COUNT_MAX = 100
@@ -36,7 +34,6 @@ struct FetchErrand(Errand, FetchUser):
     # What is sent first.
     var _requests: List[ClientRequest]
     var _continuation: AnyContinuation
-    var _logs_errors: Bool
     var _completion: Optional[Completion]
     var _results: List[SendResult]
     var _calls: List[UInt64]
@@ -52,16 +49,13 @@ struct FetchErrand(Errand, FetchUser):
         client: SharedClient,
         var requests: List[ClientRequest],
         var continuation: AnyContinuation,
-        logs_errors: Bool,
     ):
-        """Makes one that has not begun; with `logs_errors`, errors of the
-        continuation are logged."""
+        """Makes one that has not begun."""
         self._padding = {}
         self._loop = loop.copy()
         self._client = client
         self._requests = requests^
         self._continuation = continuation^
-        self._logs_errors = logs_errors
         self._completion = None
         self._results = []
         self._calls = []
@@ -161,7 +155,5 @@ def _go_on(errand: ArcPointer[FetchErrand]) -> Bool:
         swap(self._requests, next.requests)
         return False
     except error:
-        if self._logs_errors:
-            log_line(Text().add("handler failed: ").add(error).end())
-        self._completion.take().finish(internal_error())
+        self._completion.take().fail(error^)
         return True

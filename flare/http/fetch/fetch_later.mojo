@@ -200,6 +200,5 @@ def fetch_later[
         client,
         requests^,
         AnyContinuation(continuation^),
-        req.route_params()[].record.logs_errors,
     )
     return later(req, ArcPointer(errand^))

@@ -48,6 +48,15 @@ def failure_response(req: Request, error: Error) -> Response:
     return response^
 
 
+@no_inline
+def answer_failure(req: Request, error: Error) -> Response:
+    """Logs what a handler or its middleware has raised, and makes what is
+    answered in its place."""
+    if not bad_input_of(req, error):
+        log_failure(req, error)
+    return failure_response(req, error)
+
+
 def refusal(status: Int, var reason: String) -> Response:
     """Makes what is answered in place of a handler; with 503 goes Retry-After.
     The content says the reason, fit for strangers."""

@@ -12,7 +12,6 @@ call. What it waits for are tasks of its `WorkerLoop`.
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.text import Text
 from flare.http.message.body import (
     Erased,
     counted,
@@ -27,12 +26,11 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.handler.failure import refusal
+from flare.http.handler.failure import answer_failure
 from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.runtime.worker_loop import WorkerLoop
-from flare.sys.log import log_line
 from std.memory import ArcPointer
 from std.reflection import reflect
 
@@ -188,6 +186,8 @@ struct LaterInbox(Movable):
 
     var finished: List[FinishedErrand]
     """Those that have a response."""
+    var failed: List[FailedErrand]
+    """Those that have none."""
     var interim: List[FinishedErrand]
     """What is to be sent before a response (1xx)."""
     var rung: List[UInt64]
@@ -197,6 +197,7 @@ struct LaterInbox(Movable):
 
     def __init__(out self):
         self.finished = []
+        self.failed = []
         self.interim = []
         self.rung = []
         self.rung_tasks = []
@@ -210,6 +211,13 @@ struct FinishedErrand(Movable):
 
     def take(deinit self) -> Response:
         return self.response^
+
+
+@fieldwise_init
+struct FailedErrand(Movable):
+
+    var number: UInt64
+    var error: Error
 
 
 struct LaterBell(Copyable, Movable):
@@ -257,6 +265,15 @@ struct Completion(Movable):
             response: The response, as a handler would give it.
         """
         self._inbox[].finished.append(FinishedErrand(self._number, response^))
+
+    def fail(deinit self, var error: Error):
+        """Ends without a response: the request is answered, and the error
+        logged, as if the handler had raised it.
+
+        Args:
+            error: What went wrong; the client is not told.
+        """
+        self._inbox[].failed.append(FailedErrand(self._number, error^))
 
     def send_hints(self, var fields: HeaderMap):
         """Sends a 103 (Early Hints, RFC 8297) before the response.
@@ -413,7 +430,7 @@ struct LaterSteps(Movable, Sized):
         """Drops all steps: nobody waits for the response."""
         self._placed.clear()
 
-    def finish(self, var response: Response) -> Response:
+    def finish(self, req: Request, var response: Response) -> Response:
         """Makes what the outermost middleware gives of what an errand has
         made."""
         for index in range(len(self._placed)):
@@ -422,14 +439,8 @@ struct LaterSteps(Movable, Sized):
             try:
                 response = placed.step.finish(response^)
             except error:
-                log_line(
-                    Text()
-                    .add("middleware failed on a response made later: ")
-                    .add(error)
-                    .end()
-                )
                 # Those around it see what a client will.
-                response = refusal(500, "internal server error\n")
+                response = answer_failure(req, error)
         return response^
 
 

@@ -2,7 +2,6 @@
 where the inner handler answers later: on the worker's own loop, without a thread."""
 
 from flare.bytes.checked import *
-from flare.bytes.text import Text
 from flare.http.cache.store import CacheStore
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.body import Erased
@@ -11,7 +10,6 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.middleware.cache_fetch import CacheFetch
-from flare.http.handler.failure import refusal
 from flare.http.handler.later import (
     AnyErrand,
     Completion,
@@ -23,7 +21,6 @@ from flare.http.handler.later import (
 )
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
-from flare.sys.log import log_line
 from std.memory import ArcPointer
 
 comptime _PAUSE_MIN_MS = 2
@@ -45,12 +42,15 @@ comptime GoOn = def(
 struct InnerAnswer(Movable):
     """What the inner handler has given, when it was asked after all."""
 
+    var request: OwnedRequest
+    """What it was asked."""
     var steps: LaterSteps
     """What middleware further in does with the response."""
     var fields: HeaderMap
     """What was set behind the last step on what stands for it."""
 
-    def __init__(out self):
+    def __init__(out self, var request: OwnedRequest):
+        self.request = request^
         self.steps = LaterSteps()
         self.fields = HeaderMap()
 
@@ -65,7 +65,9 @@ struct WaitSteps(LaterStep):
         self.inner = inner.copy()
 
     def finish(mut self, var response: Response) raises -> Response:
-        response = self.inner[].steps.finish(response^)
+        response = self.inner[].steps.finish(
+            self.inner[].request.view(), response^
+        )
         add_fields(response.headers, self.inner[].fields)
         return response^
 
@@ -76,7 +78,6 @@ struct FetchWait(Errand, LoopTask):
 
     var inner: ArcPointer[InnerAnswer]
     """Shared with a `WaitSteps`."""
-    var _request: OwnedRequest
     var _fetch: Optional[CacheFetch]
     var _store: CacheStore
     # SAFETY: the cache outlives the worker, see `Cache._erased`; the functions
@@ -107,8 +108,7 @@ struct FetchWait(Errand, LoopTask):
     ):
         """Makes a wait for a response in `store`, for which `look_again` looks;
         `go_on` asks the inner handler."""
-        self.inner = ArcPointer(InnerAnswer())
-        self._request = request^
+        self.inner = ArcPointer(InnerAnswer(request^))
         self._fetch = fetch^
         self._store = store
         self._cache = cache
@@ -154,8 +154,9 @@ struct FetchWait(Errand, LoopTask):
         try:
             wait._look()
         except error:
-            log_line(Text().add("handler failed: ").add(error).end())
-            wait._finish(refusal(500, "internal server error\n"))
+            wait._loop[].remove(wait._token)
+            if wait._completion:
+                wait._completion.take().fail(error^)
 
     def _watch(mut self):
         """Has a look-up ring when it ends."""
@@ -204,7 +205,7 @@ struct FetchWait(Errand, LoopTask):
             return
         self._unwatch()
         var answer = self._look_again(
-            self._cache, self._request, self._fetch.held()
+            self._cache, self.inner[].request, self._fetch.held()
         )
         if answer:
             self._finish(answer.take())
@@ -231,9 +232,11 @@ struct FetchWait(Errand, LoopTask):
 
     def _ask_with(mut self, mut call: DeferredCall) raises -> Response:
         """Calls the inner handler as a worker does."""
-        var scope = ExtensionScope(self._request.view().extensions(), call)
+        var scope = ExtensionScope(
+            self.inner[].request.view().extensions(), call
+        )
         var response = self._go_on(
-            self._cache, self._request, self._fetch.take()
+            self._cache, self.inner[].request, self._fetch.take()
         )
         scope^.end()
         return response^

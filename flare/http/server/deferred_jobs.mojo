@@ -13,11 +13,12 @@ from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Version
 from flare.http.message.response import Response
 from flare.http.handler.any_handler import AnyHandler
-from flare.http.handler.failure import refusal
+from flare.http.handler.failure import answer_failure, refusal
 from flare.http.handler.later import (
     AnyErrand,
     Completion,
     DeferredCall,
+    FailedErrand,
     FinishedErrand,
     LaterBell,
     LaterInbox,
@@ -229,7 +230,8 @@ struct DeferredJobs(Movable):
         if len(slot.steps) > 0:
             var steps = LaterSteps()
             swap(steps, slot.steps)
-            response = steps.finish(response^)
+            # SAFETY: the job stays in its box for the length of this call.
+            response = steps.finish(job[].unsafe_request(), response^)
         job[].response = _final(response^)
         if len(slot.headers) > 0:
             add_fields(job[].response.headers, slot.headers)
@@ -264,7 +266,22 @@ struct DeferredJobs(Movable):
                 self._end(index, last^.take())
         var done = spare.take_list()
         swap(done, self._done)
+        if len(self._inbox[].failed) > 0:
+            self._end_failed()
         return done^
+
+    def _end_failed(mut self):
+        """Answers in place of errands that have no response."""
+        var failed = List[FailedErrand]()
+        swap(failed, self._inbox[].failed)
+        for position in range(len(failed)):
+            ref one = failed.at(position)
+            var index = self._find(one.number)
+            if index >= 0:
+                ref job = self._slots.at(index).job.held()[]
+                # SAFETY: the job stays in its slot for the length of this call.
+                var response = answer_failure(job.unsafe_request(), one.error)
+                self._end(index, response^)
 
     def _ring(mut self):
         """Tells errands of content that has come."""

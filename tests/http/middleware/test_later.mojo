@@ -88,8 +88,9 @@ def _keep[H: Handler](handler: H):
     return
 
 
-def _finish(var steps: LaterSteps, var response: Response) -> Response:
-    return steps.finish(response^)
+def _finish(var steps: LaterSteps, var response: Response) raises -> Response:
+    var request = _get()
+    return steps.finish(request.view(), response^)
 
 
 def _get(
@@ -297,7 +298,7 @@ def test_a_cache_gives_nobody_the_page_of_another() raises:
         assert_true(response.outcome() == ResponseOutcome.LATER, user)
         var page = ok("the page of " + user)
         page.headers.set("Cache-Control", "max-age=60")
-        response = call.steps.finish(page^)
+        response = call.steps.finish(req, page^)
         assert_equal(response.headers["Vary"], "Cookie")
     _keep(handler)
 
@@ -336,7 +337,7 @@ def test_a_cache_keeps_no_answer_to_content() raises:
         assert_true(response.outcome() == ResponseOutcome.LATER)
         var page = ok("you said: evil")
         page.headers.set("Cache-Control", "max-age=60")
-        _ = call.steps.finish(page^)
+        _ = call.steps.finish(req, page^)
     _keep(handler)
 
 

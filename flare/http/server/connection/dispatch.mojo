@@ -30,8 +30,7 @@ from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request, RequestLine, Version
 from flare.http.message.response import Response
 from flare.http.handler.failure import (
-    bad_input_of,
-    failure_response,
+    answer_failure,
     finished_refusal,
     log_failure,
     refusal,
@@ -337,7 +336,7 @@ def call_handler(handler: AnyHandler, request: Request) -> Response:
     try:
         return _serve(handler, request)
     except error:
-        return _failed(request, error)
+        return answer_failure(request, error)
 
 
 @no_inline
@@ -364,7 +363,7 @@ def call_while_arriving(
         var failure = outlet.failure()
         if failure:
             return refusal(failure.held().status, failure.held().reason)
-        return _failed(request, error)
+        return answer_failure(request, error)
 
 
 @always_inline
@@ -427,14 +426,6 @@ def status_problem(code: Int, outcome: ResponseOutcome) -> String:
         return String()
     # 1xx is no final response, and others are none at all.
     return problem^.add("a handler answered with status ").add(code).end()
-
-
-@no_inline
-def _failed(request: Request, error: Error) -> Response:
-    """Logs what a handler has raised, and answers in its place."""
-    if not bad_input_of(request, error):
-        log_failure(request, error)
-    return failure_response(request, error)
 
 
 @no_inline
