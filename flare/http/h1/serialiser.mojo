@@ -8,7 +8,7 @@ from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.framing import (
     SWITCHING_PROTOCOLS,
 )
-from flare.http.message.content_length import read_content_length
+from flare.http.message.content_length import announced_len
 from flare.http.message.date import append_imf_fixdate
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.fields import ListElements
@@ -211,17 +211,6 @@ def asks_for_close(headers: HeaderMap) -> Bool:
                 return True
         index = headers.find("connection", index + 1)
     return False
-
-
-@no_inline
-def announced_len(headers: HeaderMap) -> Int:
-    """Reads the one Content-Length that a handler has set, for HEAD; 0 without
-    one."""
-    var index = headers.find("content-length")
-    if index < 0 or headers.find("content-length", index + 1) >= 0:
-        return 0
-    var digits = headers.value(index).as_bytes()
-    return max(read_content_length(digits), 0)
 
 
 @no_inline

@@ -1,6 +1,7 @@
 """The Content-Length field (RFC 9110 section 8.6)."""
 
 from flare.bytes.digits import read_digits
+from flare.http.message.header_map import HeaderMap
 
 comptime CONTENT_LENGTH_DIGITS_MAX = 18
 """Most digits accepted in a Content-Length (RFC 9110 section 8.6).
@@ -18,3 +19,14 @@ def read_content_length(value: Span[UInt8, _]) -> Int:
         `CONTENT_LENGTH_DIGITS_MAX` digits.
     """
     return read_digits(value, CONTENT_LENGTH_DIGITS_MAX)
+
+
+@no_inline
+def announced_len(headers: HeaderMap) -> Int:
+    """Reads the one Content-Length that a handler has set, for HEAD; 0 without
+    one."""
+    var index = headers.find("content-length")
+    if index < 0 or headers.find("content-length", index + 1) >= 0:
+        return 0
+    var digits = headers.value(index).as_bytes()
+    return max(read_content_length(digits), 0)

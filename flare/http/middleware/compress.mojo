@@ -8,6 +8,7 @@ from flare.http.conditional.conditional import (
     TagListMatch,
     match_tag_list,
 )
+from flare.http.message.announced_content import announce, left_out_len
 from flare.http.message.body import Body
 from flare.http.message.content_coding import AcceptEncoding
 from flare.http.message.fields import ListElements
@@ -129,18 +130,25 @@ def _compressed(
     if response.status == 304:
         _describe_unchanged(req, response)
         return response^
-    if not _is_fit(response, content_len_min):
+    var left_out = left_out_len(req, response)
+    var length = max(left_out, len(response.body))
+    if not _is_fit(response, length, content_len_min):
         return response^
     add_vary(response.headers, "Accept-Encoding")
     var coding = _choose(req, offered)
     var format = coding.format()
     if not format:
         return response^
-    var octets = compress(response.body.as_bytes(), format.value())
-    if len(octets) >= len(response.body):
-        return response^
-    response.body = Body(octets^)
-    response.headers.set("Content-Encoding", coding.name())
+    if left_out > 0:
+        # Whether GET would get a coding depends on the content, and with it how
+        # long it is.
+        announce(response, None)
+    else:
+        var octets = compress(response.body.as_bytes(), format.value())
+        if len(octets) >= length:
+            return response^
+        response.body = Body(octets^)
+        response.headers.set("Content-Encoding", coding.name())
     # Ranges of it are not offered: the next one might be coded otherwise.
     _ = response.headers.remove("Accept-Ranges")
     var tag = response.headers.get("etag")
@@ -160,8 +168,8 @@ def _choose(req: Request, offered: List[ContentCoding]) -> ContentCoding:
     return chosen.or_else(ContentCoding.IDENTITY)
 
 
-def _is_fit(response: Response, content_len_min: Int) -> Bool:
-    if len(response.body) < max(content_len_min, 1):
+def _is_fit(response: Response, length: Int, content_len_min: Int) -> Bool:
+    if length < max(content_len_min, 1):
         return False
     if not response.status.allows_content() or response.status == 206:
         return False

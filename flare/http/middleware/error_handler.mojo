@@ -1,6 +1,7 @@
 """Answers to errors: problem details (RFC 9457), and handlers that raise."""
 
 from flare.bytes.utf8 import lossy_text
+from flare.http.message.announced_content import announce, left_out_len
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.message.status import Status
@@ -174,6 +175,9 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     def _shape(self, req: Request, var response: Response) raises -> Response:
         var shaped = self.format(req, _problem_of(response))
         _take_fields(response, shaped)
+        if left_out_len(req, response) > 0:
+            # What the content says, which GET would get, is not here.
+            announce(shaped, None)
         return shaped^
 
 
@@ -186,7 +190,7 @@ def _take_fields(response: Response, mut shaped: Response) raises:
     """Gives a problem the status and the fields of the response it stands for, but
     for those that tell of its content."""
     comptime OF_CONTENT = StaticString(
-        " content-type content-language etag last-modified content-digest"
+        " content-type content-length content-language etag last-modified content-digest"
         " repr-digest accept-ranges "
     )
     shaped.status = response.status
@@ -202,7 +206,7 @@ def _is_plain(response: Response) -> Bool:
     """Tells whether a response says no more than a text does."""
     if response.body.is_stream() or "content-encoding" in response.headers:
         return False
-    if len(response.body) == 0:
+    if len(response.body) == 0 and "content-type" not in response.headers:
         return True
     return response.headers.content_type().startswith("text/plain")
 

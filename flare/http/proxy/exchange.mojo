@@ -30,6 +30,7 @@ from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.failure import refusal
 from flare.http.handler.later import Completion, Errand
+from flare.http.message.announced_content import announce
 from flare.http.message.body import Body, BodySource, Poll, StreamWaker
 from flare.http.message.body_reader import BodyError
 from flare.http.message.fields import Fields
@@ -67,7 +68,7 @@ from flare.http.proxy.stream_tunnel import (
     opens_tunnel,
 )
 from flare.http.proxy.tunnel import agree_on_protocol, begin_tunnel
-from flare.http.proxy.upstream_content import announce, has_events
+from flare.http.proxy.upstream_content import has_events
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,

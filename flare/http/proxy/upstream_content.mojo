@@ -1,25 +1,12 @@
 """What is said to the client of the content of an upstream's response."""
 
 from flare.bytes.ascii import equals_ignore_case
-from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.message.body import Body, BodySource, Poll
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 
 comptime _EVENTS = StaticString("text/event-stream")
-
-
-struct NoContent(BodySource):
-    """Content of unknown length that HEAD has not asked for."""
-
-    def __init__(out self):
-        pass
-
-    def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Makes nothing, and says that this was all."""
-        return Poll.DONE
 
 
 def trailers_of(fields: HeaderMap) -> Trailers:
@@ -43,12 +30,3 @@ def has_events(response: Response) -> Bool:
             content_type.before(_EVENTS.byte_length()), _EVENTS.as_bytes()
         )
     )
-
-
-def announce(mut response: Response, length: Optional[Int]) raises:
-    """Says how long the content would be that HEAD has not asked for, if the
-    upstream has said so."""
-    if length:
-        response.headers.set("Content-Length", String(length.held()))
-    else:
-        response.body = Body(NoContent())

@@ -5,13 +5,14 @@ from flare.compress.decoder import decompress
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 from flare.http.message.body import Body
+from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.middleware.compress import Compress, shrinks
 from flare.http.middleware.conditional import Conditional
 from flare.http.handler.handler import FnHandler
 from flare.testing.test_client import TestClient
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime TEXT = StaticString("all work and no play ")
 
@@ -208,6 +209,41 @@ def test_tag_and_ranges() raises:
     assert_equal(plain.headers["accept-ranges"], "bytes")
     query = 'status=200&len=3000&Content-Type=text/css&ETag=W/"a"'
     assert_equal(_ask(client, query, "gzip").headers["etag"], 'W/"a"')
+
+
+def _left_out(req: Request) raises -> Response:
+    """Tells of content that HEAD has not asked for, as a proxy does."""
+    var response = _content(req)
+    response.headers.set("Content-Length", String(len(response.body)))
+    response.body = Body()
+    return response^
+
+
+def test_head_tells_nothing_that_get_does_not() raises:
+    # RFC 9110 sections 8.6 and 9.3.2: whether GET has a coding, and how long it
+    # is then, is not known without the content.
+    var handler = Compress(FnHandler(_left_out))
+    comptime TARGET = StaticString(
+        '/?status=200&len=3000&Content-Type=text/css&ETag="a"'
+    )
+    for accepted in ["gzip", "identity"]:
+        var request = OwnedRequest("HEAD", TARGET)
+        request.add_header("Accept-Encoding", accepted)
+        var response = handler.serve(request.view())
+        assert_equal(response.headers["vary"], "Accept-Encoding")
+        var is_coded = accepted == "gzip"
+        assert_equal(
+            response.headers["etag"], 'W/"a"' if is_coded else '"a"', accepted
+        )
+        for name in ["content-length", "accept-ranges"]:
+            assert_equal(name in response.headers, not is_coded, name)
+        assert_false("content-encoding" in response.headers)
+    # Nor has it a coding if it is short.
+    var short = OwnedRequest(
+        "HEAD", "/?status=200&len=30&Content-Type=text/css"
+    )
+    short.add_header("Accept-Encoding", "gzip")
+    assert_false("vary" in handler.serve(short.view()).headers)
 
 
 @fieldwise_init

@@ -15,10 +15,10 @@ from flare.http.h2.message_fields import (
 from flare.http.h2.settings import FRAME_LEN_MIN
 from flare.http.h1.serialiser import (
     ResponseFraming,
-    announced_len,
     asks_for_close,
     sends_content,
 )
+from flare.http.message.content_length import announced_len
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
