@@ -430,6 +430,35 @@ struct Router(Handler):
             return table.fallback.held().serve(req)
         return answer_without_route(req, found.allowed)
 
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Lets the handler of the request's route finish an answer that the
+        server makes.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response, as it is if no route takes what was read.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        ref table = self._table[]
+        var found = RouteMatch()
+        if req.path.byte_length() == 0:
+            return response^
+        try:
+            table.tree.find(req.method, req.path.as_bytes(), found)
+        except:
+            return response^
+        if found.route >= 0:
+            ref handler = table.routes.at(found.route).handler
+            return handler.refuse(req, response^)
+        if found.allowed == 0 and table.fallback:
+            return table.fallback.held().refuse(req, response^)
+        return response^
+
     @always_inline
     def identity(self) -> UInt64:
         """Tells this router from others, for routes that are kept.

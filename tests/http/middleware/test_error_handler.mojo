@@ -144,6 +144,29 @@ def test_what_is_told_of_content_goes_with_it() raises:
         assert_false(name in headers, name)
 
 
+def _told(req: Request) raises -> Response:
+    """Tells of content that HEAD has not asked for, as a proxy does."""
+    var response = Response(404)
+    response.headers.set("Content-Type", req.query_param("type"))
+    response.headers.set("Content-Length", "500")
+    return response^
+
+
+def test_head_says_no_length_but_that_of_get() raises:
+    # RFC 9110 section 8.6: the content, which GET has shaped, is not here.
+    var handler = ErrorHandler(FnHandler(_told), problem_json)
+    var plain = handler.serve(OwnedRequest("HEAD", "/?type=text/plain").view())
+    assert_equal(plain.headers["content-type"], "application/problem+json")
+    assert_false("content-length" in plain.headers)
+    assert_true(plain.body.is_stream() and not plain.body.stream()[].length)
+    # What GET passes on as it is.
+    var other = handler.serve(
+        OwnedRequest("HEAD", "/?type=application/json").view()
+    )
+    assert_equal(other.headers["content-type"], "application/json")
+    assert_equal(other.headers["content-length"], "500")
+
+
 def test_a_problem_as_json() raises:
     """RFC 9457 section 3.1."""
     var client = TestClient(RequestId(ErrorHandler(_router(), problem_json)))
@@ -222,6 +245,25 @@ def test_a_request_that_was_not_read_is_logged_too() raises:
     _ = handler.refuse(nothing.view(), _refusal(400))
     var kept = lines.snapshot()
     assert_true(" - - HTTP/1.1 400 10 0.000ms " in kept[0], kept[0])
+
+
+def test_middleware_of_the_route_takes_part_in_refusals() raises:
+    var api = Router()
+    api.any("/api/*rest", Cors(_router()))
+    var router = Router()
+    router.any("/api/*rest", SecurityHeaders(api^))
+    router.fallback(Cors(_router()))
+    for path in ["/api/x", "/other"]:
+        var request = OwnedRequest("POST", path)
+        var response = router.refuse(request.view(), _refusal(413))
+        assert_equal(response.headers["access-control-allow-origin"], "*", path)
+        assert_equal("x-frame-options" in response.headers, path == "/api/x")
+    # What was not read leads nowhere.
+    var nothing = OwnedRequest("", "")
+    assert_equal(
+        len(router.refuse(nothing.view(), _refusal(400)).headers),
+        len(_refusal(400).headers),
+    )
 
 
 def test_without_middleware_a_refusal_stays_as_it_is() raises:
