@@ -53,13 +53,17 @@ def stored_reply(
 def conditional_reply(
     req: Request, var response: Response, now_s: Int
 ) raises -> Response:
-    """Answers If-None-Match, If-Modified-Since and Range by a complete response
-    with its content in memory: as it is, or by 304, 206 or 416. The request is
-    GET or HEAD, without If-Match and If-Unmodified-Since: those are for origins
-    (section 4.3.2)."""
+    """Answers If-None-Match, If-Modified-Since and Range by a complete response:
+    as it is, or by 304, 206 or 416; a part of what is in memory alone. The
+    request is GET or HEAD, without If-Match and If-Unmodified-Since: those are
+    for origins (section 4.3.2)."""
     if response.status != 200:
         return response^
-    var has_range = req.method == Method.GET and "range" in req.headers
+    var has_range = (
+        req.method == Method.GET
+        and "range" in req.headers
+        and not response.body.is_stream()
+    )
     if not has_range and not is_conditional(req.headers):
         return response^
     var validators = validators_of(response.headers, now_s)

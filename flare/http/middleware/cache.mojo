@@ -387,7 +387,10 @@ struct Cache[H: Handler](Layer):
             fetch.found.response.held()[].has_validators()
         )
         fetch.is_plain = not fetch.validates and (
-            not is_conditional(req.headers) or "range" in req.headers
+            not is_conditional(req.headers)
+            or "range" in req.headers
+            # Nor would the whole be kept.
+            or self.store.is_useless(fetch.key, fetch.times.request_s)
         )
         var response: Response
         try:
@@ -428,12 +431,11 @@ struct Cache[H: Handler](Layer):
             return self._confirmed(req, fetch, response)
         if req.method == Method.HEAD:
             note_head(self.store, req.headers, fetch, response, self.policy)
-            return self._told(response^, CacheStatus(fetch.reason()))
-        var is_plain = fetch.is_plain
-        response = self._keep(req, fetch^, response^)
-        if is_plain or response.body.is_stream():
-            return response^
-        return conditional_reply(req, response^, unix_seconds())
+            response = self._told(response^, CacheStatus(fetch.reason()))
+            if fetch.is_plain:
+                return response^
+            return conditional_reply(req, response^, unix_seconds())
+        return self._keep(req, fetch^, response^)
 
     def _may_stand_in(self, fetch: CacheFetch) -> Bool:
         return fetch.found.response.__bool__() and (
@@ -511,7 +513,8 @@ struct Cache[H: Handler](Layer):
     def _keep(
         self, req: Request, var fetch: CacheFetch, var response: Response
     ) raises -> Response:
-        """Keeps a response if it may be kept."""
+        """Keeps a response if it may be kept, and makes the answer of it."""
+        var is_plain = fetch.is_plain
         var status = CacheStatus(fetch.reason())
         var refusal = store_refusal(
             req.headers,
@@ -532,7 +535,11 @@ struct Cache[H: Handler](Layer):
             self.store.count(fetch.key, Figure.REFUSED)
             if not refusal.is_of_request(response.status):
                 self.store.note_useless(fetch.key, fetch.times.response_s)
-        return self._told(response^, status)
+        response = self._told(response^, status)
+        # What is kept as it passes has to pass.
+        if is_plain or (status.is_stored and response.body.is_stream()):
+            return response^
+        return conditional_reply(req, response^, unix_seconds())
 
     def _refresh_later(self, req: Request, key: String) -> Optional[FetchClaim]:
         """Has a newer response fetched on a thread, unless that is done already.

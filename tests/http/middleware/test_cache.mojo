@@ -462,6 +462,38 @@ def test_streams() raises:
     assert_equal(bench.asked(), 3, "too long to be kept")
 
 
+def test_conditions_of_what_is_not_kept() raises:
+    """RFC 9110 section 13.2.2: what the client has is not sent again, whether
+    or not the cache has left its condition out."""
+    comptime KNOWN = StaticString('If-None-Match:"a"')
+    # Asked for by HEAD.
+    var head = _Bench()
+    head.answer('Cache-Control: max-age=60\nETag: "a"')
+    assert_equal(head.ask(KNOWN, "HEAD").status, 304)
+    assert_equal(head.ask('If-None-Match:"b"', "HEAD").status, 200)
+    # A stream that is not kept; one that is has to pass.
+    for is_kept in [False, True]:
+        var bench = _Bench()
+        bench.answer(
+            String(
+                'ETag: "a"\nCache-Control: ',
+                "max-age=60" if is_kept else "no-store",
+            )
+        )
+        bench.plan.lock()[].stream_len = 95
+        assert_equal(bench.ask(KNOWN).status, 200 if is_kept else 304)
+    # What came last was of no use: the origin may answer by itself.
+    var useless = _Bench()
+    useless.answer('ETag: "a"\nCache-Control: private')
+    assert_equal(useless.ask(KNOWN).status, 304)
+    assert_equal(useless.asked_for(), "GET")
+    assert_equal(useless.ask('If-None-Match:"b"').text(), "content")
+    assert_equal(useless.asked_for(), 'GET If-None-Match="b"')
+    useless.answer('ETag: "a"\nCache-Control: private', status=304)
+    assert_equal(useless.ask(KNOWN).status, 304)
+    assert_equal(useless.asked_for(), 'GET If-None-Match="a"')
+
+
 def test_broken_streams() raises:
     """3.3: what is not complete is not kept."""
     var bench = _Bench()
