@@ -10,31 +10,31 @@ from flare.ws.core.receiver import WsLimits
 struct WsClientConfig(Copyable, Defaultable, Movable):
     """Times, limits and offers of a connection.
 
-    Every time is finite by default. A time of -1 (`NO_TIMEOUT_MS`) never
-    comes.
+    Times are in milliseconds, and finite by default. A time of -1
+    (`NO_TIMEOUT_MS`) never comes.
     """
 
     var connect_timeout_ms: Int
     """Time to resolve a name, connect, and shake hands: with a proxy, TLS and
-    WebSocket together."""
+    WebSocket together. Default 10 s."""
     var read_timeout_ms: Int
-    """Time for one `recv` or `recv_message`. The connection is still good
-    when it is over: call again, or send a ping."""
+    """Time for one `recv` or `recv_message`. The connection is still good when
+    it is over: call again, or send a ping. Default 30 s."""
     var write_timeout_ms: Int
-    """Time for the connection to take one message."""
+    """Time for the connection to take one message. Default 30 s."""
     var close_timeout_ms: Int
-    """Time for the server to answer a close frame."""
+    """Time for the server to answer a close frame. Default 5 s."""
     var max_frame_size: Int
-    """Longest payload of a frame that is taken, in bytes."""
+    """Longest payload of a frame that is taken, in bytes. Default 16 MiB."""
     var max_message_size: Int
-    """Longest message that is taken, in bytes, decompressed."""
+    """Longest message that is taken, in bytes, decompressed. Default 16 MiB."""
     var headers: HeaderMap
     """Further fields of the handshake, such as Authorization or Origin."""
     var subprotocols: List[String]
-    """Subprotocols to offer, best first."""
+    """Subprotocols to offer, best first. Default none."""
     var compression: Optional[DeflateAgreement]
     """What to offer about compression (RFC 7692); nothing to go without. It is
-    not offered if zlib is missing."""
+    not offered if zlib is missing. Default `DeflateAgreement.widest()`."""
     var tls: TlsConfig
     """Whom to trust, and what to show to servers. What `alpn` names is offered,
     `h2` only with `http2`; by default it is empty, and `http2` decides."""
@@ -46,7 +46,7 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
     longer for the server's SETTINGS."""
     var http2_prior_knowledge: Bool
     """True to speak HTTP/2 to `ws` URLs, with no way back: for servers that are
-    known to speak it without TLS (RFC 9113 section 3.3)."""
+    known to speak it without TLS (RFC 9113 section 3.3). Default False."""
     var proxy: ProxySettings
     """Which connections go through a tunnel of a proxy; none by default."""
 

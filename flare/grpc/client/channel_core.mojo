@@ -32,21 +32,22 @@ comptime ADDRESS_COUNT_MAX = 1_024
 
 
 struct GrpcChannelConfig(Copyable, Movable):
-    """Times, limits and habits of a channel."""
+    """Times in milliseconds, limits and habits of a channel."""
 
     var protocol: CallProtocol
     """How calls go over HTTP: `CallProtocol.GRPC`, `GRPC_WEB`, `CONNECT` or
-    `CONNECT_JSON`; others with JSON by `CallProtocol.of_content_type`. Not those
-    in base64."""
+    `CONNECT_JSON`; others with JSON by `CallProtocol.of_content_type`. Not
+    those in base64. Default `CallProtocol.GRPC`."""
     var http2: Bool
     """True to speak HTTP/2: without TLS from the first octet, with TLS if the
     server chooses it; gRPC has nothing else. False for HTTP/1.1, over which a
     call has a connection for itself, and many servers answer a stream both ways
-    only when all of it was sent."""
+    only when all of it was sent. Default True."""
     var uses_get: Bool
-    """True to call methods that only read by GET, if the protocol is Connect and
-    the URL has no more than 8,000 octets, so that caches may answer. Which do so
-    the caller says (`is_safe`), as code of `flare proto` does."""
+    """True to call methods that only read by GET, if the protocol is Connect
+    and the URL has no more than 8,000 octets, so that caches may answer. Which
+    do so the caller says (`is_safe`), as code of `flare proto` does. Default
+    False."""
     var json: ProtobufJson
     """What is chosen about messages in JSON. Members that are not known are left
     out unless this says otherwise; types that an `Any` may hold are to be
@@ -54,26 +55,28 @@ struct GrpcChannelConfig(Copyable, Movable):
     var tls: TlsConfig
     """Whom to trust, and what to show to servers, for `https` addresses."""
     var timeout_ms: Int
-    """How long a call with one message each way may take, unless the call or the
-    service config says otherwise, in milliseconds; -1 for ever. Calls that
-    stream have no such time."""
+    """How long a call with one message each way may take, unless the call or
+    the service config says otherwise, in milliseconds; -1 for ever. Calls that
+    stream have no such time. Default 60 s."""
     var idle_timeout_ms: Int
     """Longest silence of a server on a call, in milliseconds: none of its
-    messages comes, or none of ours goes. -1 for ever."""
+    messages comes, or none of ours goes. -1 for ever. Default 5 min."""
     var connect_timeout_ms: Int
-    """Time to connect, TLS included."""
+    """Time to connect, TLS included. Default 10 s."""
     var keepalive_ms: Int
     """After how much silence PING asks whether the server is there; -1 for
     never. Many servers end connections with more than one such question in five
-    minutes."""
+    minutes. Default -1."""
     var max_send_len: Int
-    """Longest message that is sent, in bytes."""
+    """Longest message that is sent, in bytes. Default 4,294,967,295, all that a
+    prefix can say."""
     var max_receive_len: Int
-    """Longest message that is read, in bytes, as sent and decompressed."""
+    """Longest message that is read, in bytes, as sent and decompressed. Default
+    4 MiB."""
     var service: GrpcServiceConfig
     """How methods are called."""
     var credentials: Optional[AnyCredentials]
-    """Says who calls. Sent over TLS alone."""
+    """Says who calls. Sent over TLS alone. Default nobody."""
     var limits: ConnectionLimits
     """How many connections there may be: more than one to a server if it allows
     no more calls at once on the first."""

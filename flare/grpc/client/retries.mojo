@@ -28,11 +28,11 @@ struct GrpcRetryPolicy(Copyable, Movable):
     var max_attempts: Int
     """Most attempts, the first one included; more than 5 count as 5."""
     var initial_backoff_ms: Int
-    """The longest first pause, in milliseconds."""
+    """The longest first pause, in milliseconds. Default 100 ms."""
     var max_backoff_ms: Int
-    """The longest pause, in milliseconds."""
+    """The longest pause, in milliseconds. Default 1 s."""
     var backoff_multiplier: Float64
-    """How much longer each pause may be than the one before."""
+    """How much longer each pause may be than the one before. Default 2."""
     var retryable_codes: List[GrpcCode]
     """What is worth another attempt; not OK."""
 

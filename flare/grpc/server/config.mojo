@@ -8,16 +8,19 @@ struct GrpcConfig(TrivialRegisterPassable):
     """Bounds of messages, and how replies are written."""
 
     var receive_len_max: Int
-    """Longest message that is read, in bytes, as sent and decompressed."""
+    """Longest message that is read, in bytes, as sent and decompressed. Default
+    4 MiB."""
     var send_len_max: Int
-    """Longest message that is sent, in bytes before it is compressed."""
+    """Longest message that is sent, in bytes before it is compressed. Default
+    4,294,967,295, all that a prefix can say."""
     var compresses: Bool
     """Whether replies are compressed for callers that read gzip; a method may
-    say something else by `GrpcCall.compresses`."""
+    say something else by `GrpcCall.compresses`. Default False."""
 
     var stream_threads: Int
     """Most threads for streams with blocking code (`Blocking`), for all workers
-    of a process together; 0 for none, so that such calls are UNAVAILABLE."""
+    of a process together; 0 for none, so that such calls are UNAVAILABLE.
+    Default 64."""
 
     def __init__(
         out self,

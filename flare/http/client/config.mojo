@@ -37,72 +37,88 @@ second is no download, but a server that drips to hold its client."""
 struct ClientConfig(Copyable, Movable):
     """Times, limits and habits of a client.
 
-    Every time is finite by default. A time of -1 (`NO_TIMEOUT_MS`) never
-    comes; what is less, or more than `TIME_MAX_MS`, is refused.
+    Times are in milliseconds, and finite by default. A time of -1
+    (`NO_TIMEOUT_MS`) never comes; what is less, or more than `TIME_MAX_MS`, is
+    refused.
     """
 
     var connect_timeout_ms: Int
     """Time to resolve a name, connect, and open a tunnel or TLS on the
-    connection."""
+    connection. Default 10 s."""
     var read_timeout_ms: Int
-    """Longest silence of a server while octets are awaited."""
+    """Longest silence of a server while octets are awaited. Default 30 s."""
     var write_timeout_ms: Int
-    """Longest time in which a server takes no octet of a request."""
+    """Longest time in which a server takes no octet of a request. Default 30 s.
+    """
     var total_timeout_ms: Int
     """Time for a request with all its redirections and repetitions. By default
     `WHILE_PROGRESSING`: what has not got to its content within 120 s ends, and
     then what has not moved a KiB of it within another 120 s; a download that
     goes on is not ended. A number is a total for all of it."""
     var max_redirects: Int
-    """Most redirections to follow; 0 to see the first one as the response."""
+    """Most redirections to follow; 0 to see the first one as the response.
+    Default 10."""
     var max_response_size: Int
-    """Most content of a response in memory, in bytes, as transferred."""
+    """Most content of a response in memory, in bytes, as transferred. Default
+    64 MiB."""
     var max_decoded_size: Int
-    """Most content of a response in memory, in bytes, decoded."""
+    """Most content of a response in memory, in bytes, decoded. Default 64 MiB.
+    """
     var max_download_size: Int
-    """Most content that goes to a sink, in bytes, transferred and decoded."""
+    """Most content that goes to a sink, in bytes, transferred and decoded.
+    Default 16 GiB."""
     var head_limits: HeadLimits
-    """Bounds of a response's head."""
+    """Bounds of a response's head. Default 8,192 bytes for the reason phrase,
+    32,768 for the fields, of which there may be 200."""
     var pool: PoolLimits
-    """How many connections wait for their next request, and how long."""
+    """How many connections wait for their next request, and how long. Default
+    100 to all hosts, 100 to one, and 30 s."""
     var max_retries: Int
     """How often a request that failed is sent again, if it is safe: the method
     is idempotent, or nothing was sent, and no octet of a response came. A
-    connection that went stale in the pool is replaced in any case."""
+    connection that went stale in the pool is replaced in any case. Default 0.
+    """
     var retry_base_ms: Int
-    """Longest wait before the first repetition; it doubles for each other."""
+    """Longest wait before the first repetition; it doubles for each other.
+    Default 200 ms."""
     var retry_max_ms: Int
-    """Longest wait before any repetition."""
+    """Longest wait before any repetition. Default 5 s."""
     var retries: Optional[RetryPolicy]
     """Which requests are repeated, in place of the three settings before it:
     also those answered with a status such as 503. Nothing by default."""
     var hooks: List[AnyHook]
-    """What sees each attempt of every request: see `ClientHook`."""
+    """What sees each attempt of every request: see `ClientHook`. Default none.
+    """
     var headers: HeaderMap
     """Fields of every request, unless a request has its own. Credentials among
     them are dropped when a redirection leads to another origin; `auth` of a
-    client with a base URL also stays away from other absolute URLs."""
+    client with a base URL also stays away from other absolute URLs. Default
+    User-Agent and Accept."""
     var decodes_content: Bool
-    """True to ask for compressed content, and decompress it."""
+    """True to ask for compressed content, and decompress it. Default True."""
     var tls: TlsConfig
     """Whom to trust, and what to show to servers. What `alpn` names is offered
     as it stands; by default that is empty, and `http2` decides."""
     var http2: Bool
     """True to offer HTTP/2 with TLS (ALPN), which servers then choose or not.
-    Requests of one client to one server share a connection then."""
+    Requests of one client to one server share a connection then. Default True.
+    """
     var http2_prior_knowledge: Bool
     """True to speak HTTP/2 to `http` URLs, too, with no way back: for servers
-    that are known to speak it without TLS (RFC 9113 section 3.3)."""
+    that are known to speak it without TLS (RFC 9113 section 3.3). Default
+    False."""
     var http2_ping_after_ms: Int
     """How long a connection of HTTP/2 may be silent, idle or while a response
-    is awaited, before PING asks whether the server is there; -1 for never."""
+    is awaited, before PING asks whether the server is there; -1 for never.
+    Default 15 s."""
     var http2_ping_timeout_ms: Int
     """Time for the answer to PING; without one the connection is given up, and
-    its requests are repeated if that is safe."""
+    its requests are repeated if that is safe. Default 5 s."""
     var proxy: ProxySettings
     """Which requests go through a proxy; none does by default."""
     var addresses: HostAddresses
-    """Where hosts are to be found, instead of asking the system."""
+    """Where hosts are to be found, instead of asking the system. Default none.
+    """
     var netrc: Netrc
     """Who logs in where, for requests that bring no credentials; nobody by
     default, and no file is looked for."""

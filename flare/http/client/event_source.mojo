@@ -75,9 +75,10 @@ struct EventSource(Movable):
     var last_id: String
     """The id of the last event, for a later `client.events(..., last_id)`."""
     var max_attempts: Int
-    """How often in turn it may go wrong, without an event in between."""
+    """How often in turn it may go wrong, without an event in between. Default
+    10."""
     var idle_timeout_ms: Int
-    """Longest silence of a connection, in milliseconds."""
+    """Longest silence of a connection, in milliseconds. Default 60 s."""
     var event_len_max: Int
     """Longest event, in bytes; `EVENT_LEN_MAX` by default."""
     var connect_count: Int

@@ -94,33 +94,36 @@ struct RetryPolicy(Copyable, Movable):
     """
 
     var max_attempts: Int
-    """Most times that the request is sent, the first included; 1 to 100."""
+    """Most times that the request is sent, the first included; 1 to 100.
+    Default 3."""
     var base_pause_ms: Int
     """Longest pause before the second attempt; it doubles for each other. How
-    long it is, from 0 up to that, is random ("full jitter")."""
+    long it is, from 0 up to that, is random ("full jitter"). Default 200 ms."""
     var max_pause_ms: Int
-    """Longest pause before any attempt, without Retry-After."""
+    """Longest pause before any attempt, without Retry-After. Default 5 s."""
     var max_retry_after_ms: Int
     """Longest Retry-After (RFC 9110 section 10.2.3) that is waited for: a pause
     is so long and then a random part. A response that asks for more is the
-    final one."""
+    final one. Default 30 s."""
     var retried_statuses: List[Int]
-    """Statuses that are no final answer while another attempt is allowed."""
+    """Statuses that are no final answer while another attempt is allowed.
+    Default 429, 502, 503 and 504."""
     var retries_connects: Bool
-    """True to repeat what did not get as far as a connection: names that are not
-    found, hosts and proxies that cannot be reached, a TLS handshake that was cut
-    off. What a certificate does wrong is not repeated."""
+    """True to repeat what did not get as far as a connection: names that are
+    not found, hosts and proxies that cannot be reached, a TLS handshake that
+    was cut off. What a certificate does wrong is not repeated. Default True."""
     var retries_losses: Bool
     """True to repeat what was sent, when the connection or the stream ended
-    before any octet of an answer."""
+    before any octet of an answer. Default True."""
     var retries_timeouts: Bool
     """True to repeat what was sent, when no octet of an answer came in
-    `read_timeout_ms`. The server may still be at it."""
+    `read_timeout_ms`. The server may still be at it. Default True."""
     var trusts_idempotency_key: Bool
     """True if servers act once on requests with the same Idempotency-Key field:
-    then such a request may be repeated, whatever its method."""
+    then such a request may be repeated, whatever its method. Default False."""
     var budget: RetryBudget
-    """How many repetitions all requests with this policy have together."""
+    """How many repetitions all requests with this policy have together. Default
+    20 for 100 requests, and 10 beyond that."""
     var jitter: JitterSource
     """Where the random part of pauses comes from."""
 

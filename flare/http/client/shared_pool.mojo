@@ -15,17 +15,18 @@ struct ConnectionLimits(ImplicitlyCopyable):
 
     var max_connections: Int
     """Most connections open at once, to all hosts together, idle ones included:
-    of those the oldest makes room."""
+    of those the oldest makes room. Default 256."""
     var max_per_host: Int
-    """Most connections open at once to one host, by one way (proxy, TLS)."""
+    """Most connections open at once to one host, by one way (proxy, TLS).
+    Default 64."""
     var queue_timeout_ms: Int
     """Longest wait of a request for a connection, in milliseconds; -1 for as
     long as its own times allow. Who waits for one that it shares with nobody
     (HTTP/1.1, `send_all`, `fetch_later`) holds up those behind it to the same
-    host as long."""
+    host as long. Default 10 s."""
     var max_waiting: Int
     """Most requests that wait at once; one more fails at once
-    (`PoolExhausted`)."""
+    (`PoolExhausted`). Default 1,024."""
 
     def __init__(
         out self,

@@ -13,23 +13,27 @@ from flare.http.routing.stack import Layer
 struct CorsPolicy(Copyable, Movable):
     """Which pages of other origins may call, and what they may see.
 
-    Source: Fetch Standard section 3.3. The defaults let no other origin in.
+    Source: Fetch Standard section 3.3. Without `origins` it is refused (`check`);
+    `Cors` without a policy lets every origin in, without credentials.
     """
 
     var origins: List[String]
     """Origins as browsers send them, such as `https://app.example.com`, or `*`
     alone for every one."""
     var methods: String
-    """Methods allowed beside GET, HEAD and POST with simple content."""
+    """Methods allowed beside GET, HEAD and POST with simple content. Default
+    GET, HEAD, POST, PUT, PATCH, DELETE."""
     var headers: String
-    """Request fields allowed beside the simple ones; empty allows those that
-    a preflight asks for."""
+    """Request fields allowed beside the simple ones; empty allows those that a
+    preflight asks for. Default empty."""
     var exposed: String
-    """Response fields that scripts may read beside the simple ones."""
+    """Response fields that scripts may read beside the simple ones. Default
+    none."""
     var credentials: Bool
-    """Whether cookies and Authorization may come along."""
+    """Whether cookies and Authorization may come along. Default False."""
     var max_age_s: Int
-    """How long a browser keeps the answer to a preflight, in seconds."""
+    """How long a browser keeps the answer to a preflight, in seconds. Default
+    600."""
 
     def __init__(
         out self,

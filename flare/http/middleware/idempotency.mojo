@@ -49,20 +49,24 @@ struct IdempotencyConfig(Copyable, Movable):
     """How repeated requests are treated."""
 
     var is_required: Bool
-    """Whether a POST or PATCH without a key is answered with 400."""
+    """Whether a POST or PATCH without a key is answered with 400. Default
+    False."""
     var keep_s: Int
-    """How long first answers are kept, in seconds."""
+    """How long first answers are kept, in seconds. Default a day."""
     var lock_s: Int
     """How long a request may be carried out, in seconds. One that was lost on
-    the way, with its process, may be repeated from then on."""
+    the way, with its process, may be repeated from then on. Default a minute.
+    """
     var max_response_size: Int
     """Most content of an answer that is kept, in bytes. Of longer and of
-    streamed ones it is known only that the request was carried out."""
+    streamed ones it is known only that the request was carried out. Default 1
+    MiB."""
     var goes_without: Bool
     """Whether requests are carried out while the store cannot be asked, as if
-    they had no key; else they are answered with 503."""
+    they had no key; else they are answered with 503. Default False."""
     var scope: RateKey
-    """Tells whose key it is: keys of others are other keys."""
+    """Tells whose key it is: keys of others are other keys. Default
+    `by_authorization`."""
 
     def __init__(
         out self,

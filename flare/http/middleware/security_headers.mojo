@@ -20,17 +20,20 @@ struct SecurityPolicy(Copyable, Movable):
     """Content-Security-Policy (CSP Level 3): what a page may load. The default
     fits an API and pages whose every part comes from the server itself."""
     var referrer_policy: String
-    """Referrer-Policy: what other sites learn of the page's URL."""
+    """Referrer-Policy: what other sites learn of the page's URL. Default
+    `strict-origin-when-cross-origin`."""
     var frame_options: String
-    """X-Frame-Options (RFC 7034), for browsers without `frame-ancestors`."""
+    """X-Frame-Options (RFC 7034), for browsers without `frame-ancestors`.
+    Default `DENY`."""
     var permissions_policy: String
-    """Permissions-Policy: which devices a page may ask for."""
+    """Permissions-Policy: which devices a page may ask for. Default empty."""
     var opener_policy: String
-    """Cross-Origin-Opener-Policy: who shares a page's group of windows."""
+    """Cross-Origin-Opener-Policy: who shares a page's group of windows. Default
+    `same-origin`."""
     var transport_max_age_s: Int
     """Strict-Transport-Security (RFC 6797): for how many seconds browsers use
     HTTPS alone. 0 leaves it out; set it where the site is served by TLS for
-    good, since browsers cannot be told otherwise later."""
+    good, since browsers cannot be told otherwise later. Default 0."""
 
     def __init__(
         out self,

@@ -350,15 +350,17 @@ struct MultipartLimits(ImplicitlyCopyable):
     """How much a form may have."""
 
     var part_count_max: Int
-    """Most parts."""
+    """Most parts. Default 1,000."""
     var field_section_len_max: Int
-    """Longest field section of one part, in bytes; it bounds names too."""
+    """Longest field section of one part, in bytes; it bounds names too. Default
+    8 KiB."""
     var name_len_max: Int
-    """Longest name of a field, or of a file, in bytes."""
+    """Longest name of a field, or of a file, in bytes. Default 1 KiB."""
     var part_len_max: Int
-    """Longest content of one part, in bytes as sent."""
+    """Longest content of one part, in bytes as sent. Default `total_len_max`.
+    """
     var total_len_max: Int
-    """Longest body, in bytes."""
+    """Longest body, in bytes. Default 10 MiB."""
 
     def __init__(out self, total_len_max: Int = 10 * 1024 * 1024):
         """Sets the limits that fit most forms.

@@ -179,16 +179,18 @@ struct ForwardingRules(Copyable, Movable):
     """
 
     var host: HostRule
-    """Which Host the upstream is asked for."""
+    """Which Host the upstream is asked for. Default `HostRule.PASS_ON`."""
     var fixed_host: String
     """The Host of `HostRule.FIXED`."""
     var client_fields: ClientFields
-    """By which fields the upstream is told of the client."""
+    """By which fields the upstream is told of the client. Default
+    `ClientFields.X_FORWARDED`."""
     var trusted_proxies: List[IpNetwork]
-    """From where `Forwarded` and `X-Forwarded-*` are believed, and added to; not
-    needed behind a `TrustedProxies` handler."""
+    """From where `Forwarded` and `X-Forwarded-*` are believed, and added to;
+    not needed behind a `TrustedProxies` handler. Default none."""
     var via: String
-    """The pseudonym in Via (RFC 9110 section 7.6.3); a token."""
+    """The pseudonym in Via (RFC 9110 section 7.6.3); a token. Default `flare`.
+    """
     var request_fields: HeaderMap
     """Fields that are set on the way to the upstream, in place of the
     client's."""

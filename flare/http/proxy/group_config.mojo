@@ -18,85 +18,91 @@ struct Balance(Equatable, TrivialRegisterPassable):
 
 
 struct GroupConfig(Copyable, Movable):
-    """The rules of an `UpstreamGroup`; 0 switches off what it says so of."""
+    """The rules of an `UpstreamGroup`; times are in milliseconds, and 0 switches
+    off what it says so of."""
 
     var balance: Balance
-    """By what rule an upstream is chosen."""
+    """By what rule an upstream is chosen. Default `Balance.ROUND_ROBIN`."""
 
     var failures_to_eject: Int
     """After how many failures without a success between them an upstream is
-    ejected, which is: asked no more for some time; 0 for never."""
+    ejected, which is: asked no more for some time; 0 for never. Default 5."""
     var failure_share_percent: Int
     """From which share of failures in `failure_window_ms` on an upstream is
-    ejected; 0 for never."""
+    ejected; 0 for never. Default 50."""
     var failure_share_requests: Int
-    """Of how many requests at least that share is taken."""
+    """Of how many requests at least that share is taken. Default 20."""
     var failure_window_ms: Int
-    """Over which time failures and repetitions are counted."""
+    """Over which time failures and repetitions are counted. Default 10 s."""
     var ejection_ms: Int
     """How long the first ejection lasts; the second in a row lasts twice as
-    long, the third three times."""
+    long, the third three times. Default 10 s."""
     var ejection_max_ms: Int
-    """How long one lasts at most."""
+    """How long one lasts at most. Default 5 min."""
     var ejected_share_max_percent: Int
-    """Which share of the upstreams may be ejected at a time; of two or more, one
-    may in any case, unless this is 0."""
+    """Which share of the upstreams may be ejected at a time; of two or more,
+    one may in any case, unless this is 0. Default 50."""
     var counts_all_5xx: Bool
     """True to take every status from 500 up for a failure; False for 502, 503
-    and 504 alone, by which an upstream says that it does not work."""
+    and 504 alone, by which an upstream says that it does not work. Default
+    False."""
 
     var max_requests: Int
-    """Most requests that one upstream has at a time; 0 for no bound."""
+    """Most requests that one upstream has at a time; 0 for no bound. Default 0.
+    """
     var queue_timeout_ms: Int
     """How long a request waits, first come first served, while all upstreams
     have as many as they may; 0 to refuse it at once. None waits for an upstream
-    whose circuit is open."""
+    whose circuit is open. Default 1 s."""
     var max_queued_requests: Int
-    """Most requests that wait so at a time; one more is refused at once."""
+    """Most requests that wait so at a time; one more is refused at once.
+    Default 1,024."""
     var failures_to_open: Int
     """After how many failures in a row an upstream's circuit opens: it is then
-    spared, even if it is the only one; 0 for never."""
+    spared, even if it is the only one; 0 for never. Default 0."""
     var open_ms: Int
-    """How long a circuit is open before one request may try."""
+    """How long a circuit is open before one request may try. Default 5 s."""
 
     var lookup_interval_ms: Int
     """How often the name of an upstream is looked up, while there are requests.
     Each address that it has is an upstream of its own; 0 to leave it one, whose
-    name is looked up for each new connection."""
+    name is looked up for each new connection. Default 30 s."""
     var max_connection_age_ms: Int
     """How long a connection to an upstream gets new requests, for those that
     lead elsewhere by now; up to an eighth less, so that not all end at once. 0
-    for no bound."""
+    for no bound. Default 10 min."""
 
     var slow_start_ms: Int
-    """How long an upstream that is new, or back, gets less than its share; 0 for
-    its share at once."""
+    """How long an upstream that is new, or back, gets less than its share; 0
+    for its share at once. Default 0."""
 
     var health_path: String
     """What is asked for to find out whether an upstream works; empty to ask
-    nothing."""
+    nothing. Default empty."""
     var health_interval_ms: Int
-    """How often."""
+    """How often that is asked for. Default 5 s."""
     var health_timeout_ms: Int
-    """How long an answer may take."""
+    """How long an answer may take. Default 2 s."""
     var healthy_after: Int
-    """How many good answers in a row make an upstream that is down come back."""
+    """How many good answers in a row make an upstream that is down come back.
+    Default 2."""
     var unhealthy_after: Int
-    """How many bad ones, or none, take it down."""
+    """How many bad ones, or none, take it down. Default 3."""
 
     var max_attempts: Int
-    """How often a request is sent at most, the first time included."""
+    """How often a request is sent at most, the first time included. Default 3.
+    """
     var retried_statuses: List[Int]
     """Statuses of an upstream that are taken for a failure of the attempt, if
-    the method is idempotent; such as 503."""
+    the method is idempotent; such as 503. Default none."""
     var retries_timeouts: Bool
     """True to send an idempotent request once more that was not answered in
-    time."""
+    time. Default False."""
     var retry_share_percent: Int
     """Which share of the requests in `failure_window_ms` may be repetitions of
-    what may have reached an upstream."""
+    what may have reached an upstream. Default 20."""
     var retry_min: Int
-    """How many repetitions in that time are free of the share."""
+    """How many repetitions in that time are free of the share. Default 10."""
 
     def __init__(out self, balance: Balance = Balance.ROUND_ROBIN):
         """Makes rules for a few upstreams of one kind.

@@ -13,7 +13,7 @@ comptime _HEAD_LEN_MAX = 65_000
 
 
 struct ProxyConfig(Copyable, Movable):
-    """Times, limits and rules of a `ReverseProxy`."""
+    """Times in milliseconds, limits and rules of a `ReverseProxy`."""
 
     var rules: ForwardingRules
     """What is passed on, and how it is changed."""
@@ -21,29 +21,33 @@ struct ProxyConfig(Copyable, Movable):
     """How requests are shared among upstreams, when one is left out, and when a
     request is sent again."""
     var key: RequestKey
-    """What `Balance.CONSISTENT_HASH` looks at."""
+    """What `Balance.CONSISTENT_HASH` looks at. Default `RequestKey.client()`.
+    """
     var connect_timeout_ms: Int
-    """Time to resolve a name, connect and open TLS."""
+    """Time to resolve a name, connect and open TLS. Default 5 s."""
     var write_timeout_ms: Int
-    """Longest time in which an upstream takes no octet of a request."""
+    """Longest time in which an upstream takes no octet of a request. Default 30
+    s."""
     var head_timeout_ms: Int
     """Time from the end of the request to the head of the response, on however
-    many connections of one upstream."""
+    many connections of one upstream. Default 60 s."""
     var idle_timeout_ms: Int
     """Longest silence of an upstream within the content of a response, in which
-    it takes nothing of the request either; or of both sides of a connection that
-    has changed its protocol."""
+    it takes nothing of the request either; or of both sides of a connection
+    that has changed its protocol. Default 60 s."""
     var max_idle_connections: Int
     """Most connections to one upstream that wait for a request, for each
     worker. With fewer than there are requests at a time, connections are opened
-    and closed all the while, which costs more than the requests."""
+    and closed all the while, which costs more than the requests. Default 1,024.
+    """
     var keep_idle_ms: Int
     """How long such a connection waits before it is closed. Best less than the
-    upstream's own time, for what it closes at that moment fails."""
+    upstream's own time, for what it closes at that moment fails. Default 30 s.
+    """
     var max_body_size: Int
     """Most content of a request in bytes; the server's own limit by default."""
     var head_limits: HeadLimits
-    """Bounds of a response's head."""
+    """Bounds of a response's head. Default 65,000 bytes, and 256 fields."""
     var tls: TlsConfig
     """Whom to trust of upstreams that are reached over TLS, and what to show
     them."""
@@ -52,15 +56,18 @@ struct ProxyConfig(Copyable, Movable):
     which the loop waits for; the system is asked for all others."""
     var http2: Bool
     """True to offer HTTP/2 to upstreams that are reached over TLS (ALPN): those
-    that agree get all requests of a worker on one connection."""
+    that agree get all requests of a worker on one connection. Default True."""
     var http2_prior_knowledge: Bool
-    """True to speak HTTP/2 to `http` upstreams, too, with no way back: for those
-    that are known to speak it without TLS (RFC 9113 section 3.3)."""
+    """True to speak HTTP/2 to `http` upstreams, too, with no way back: for
+    those that are known to speak it without TLS (RFC 9113 section 3.3). Default
+    False."""
     var http2_ping_after_ms: Int
-    """How long a connection of HTTP/2 may be silent while a response is awaited,
-    before PING asks whether the upstream is there; -1 for never."""
+    """How long a connection of HTTP/2 may be silent while a response is
+    awaited, before PING asks whether the upstream is there; -1 for never.
+    Default 15 s."""
     var http2_ping_timeout_ms: Int
-    """Time for the answer to PING; without one the connection is given up."""
+    """Time for the answer to PING; without one the connection is given up.
+    Default 5 s."""
 
     def __init__(out self):
         """Makes the default settings."""

@@ -38,10 +38,10 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
     var rewrites_location: Bool
     """True to make Location and Content-Location lead to the gateway, where
     they lead to the upstream: such a URL becomes a path, with the prefixes of
-    `ForwardingRules.paths` exchanged back."""
+    `ForwardingRules.paths` exchanged back. Default False."""
     var rewrites_cookies: Bool
     """True to drop the Domain of cookies that the upstream sets for itself, and
-    to exchange the prefixes in their Path."""
+    to exchange the prefixes in their Path. Default False."""
 
     def __init__(out self):
         """Makes rules that change nothing."""

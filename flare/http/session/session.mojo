@@ -20,12 +20,13 @@ struct SessionConfig(Copyable, Movable):
     """How sessions are kept."""
 
     var cookie_name: String
-    """The cookie's name."""
+    """The cookie's name. Default `session`."""
     var max_age_s: Int
-    """How long a session lasts after it was last saved, in seconds."""
+    """How long a session lasts after it was last saved, in seconds. Default two
+    weeks."""
     var is_secure: Bool
     """Whether the cookie goes over TLS alone; switch it off for tests without
-    TLS only."""
+    TLS only. Default True."""
 
     def __init__(
         out self,

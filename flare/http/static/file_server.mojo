@@ -49,24 +49,27 @@ struct FileServerConfig(Copyable, Movable):
     default, for what the route has before its `*rest`: `/static` under
     `/static/*rest`."""
     var index_file: String
-    """What is sent for a folder; empty for nothing."""
+    """What is sent for a folder; empty for nothing. Default `index.html`."""
     var fallback_file: String
     """What is sent where there is no file, as single-page applications want;
-    empty to answer 404."""
+    empty to answer 404. Default empty."""
     var cache_control: String
-    """The Cache-Control field of what is found; empty for none."""
+    """The Cache-Control field of what is found; empty for none. Default empty.
+    """
     var lists_folders: Bool
-    """Whether a folder without an index is listed."""
+    """Whether a folder without an index is listed. Default False."""
     var follows_links: Bool
-    """Whether symbolic links are followed, wherever they lead."""
+    """Whether symbolic links are followed, wherever they lead. Default False.
+    """
     var serves_hidden: Bool
-    """Whether files are served whose names begin with a dot."""
+    """Whether files are served whose names begin with a dot. Default False."""
     var serves_coded: Bool
-    """Whether `NAME.br` or `NAME.gz` beside a file is sent to clients that
-    take it."""
+    """Whether `NAME.br` or `NAME.gz` beside a file is sent to clients that take
+    it. Default True."""
     var cache_ms: Int
-    """How long a file is kept open for the next requests, in milliseconds; 0
-    to open it for each. See `FileFolder` for what may be noticed that late."""
+    """How long a file is kept open for the next requests, in milliseconds; 0 to
+    open it for each. See `FileFolder` for what may be noticed that late.
+    Default 1 s."""
 
     def __init__(
         out self,

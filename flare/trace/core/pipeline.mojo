@@ -36,20 +36,22 @@ struct BatchConfig(ImplicitlyCopyable):
 
     var queue_max: Int
     """Most spans that wait or are being exported; what comes beyond is dropped
-    and counted."""
+    and counted. Default 2,048."""
     var batch_max: Int
-    """Most spans in one export, which begins as soon as there are so many."""
+    """Most spans in one export, which begins as soon as there are so many.
+    Default 512."""
     var interval_ms: Int
-    """How long the first span waits for others."""
+    """How long the first span waits for others. Default 5 s."""
     var retry_ms: Int
-    """How long a batch is tried, its first attempt included."""
+    """How long a batch is tried, its first attempt included. Default 60 s."""
     var backoff_ms: Int
     """Pause before the second attempt; it doubles up to 16 times as much, and
-    is varied. A collector that names a longer time is obeyed."""
+    is varied. A collector that names a longer time is obeyed. Default 1 s."""
     var flush_ms: Int
     """How long a server waits at its end for what is left to be exported, on
-    top of `ServerConfig.shutdown_timeout_ms`. Keep `PreforkConfig.grace_ms`, and
-    the time that a service manager gives the program, above both."""
+    top of `ServerConfig.shutdown_timeout_ms`. Keep `PreforkConfig.grace_ms`,
+    and the time that a service manager gives the program, above both. Default 5
+    s."""
 
     def __init__(
         out self,

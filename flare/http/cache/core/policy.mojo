@@ -12,40 +12,41 @@ struct CachePolicy(Copyable, Movable):
     """
 
     var is_shared: Bool
-    """True for a cache of many users, False for one of a single user
-    (RFC 9111 section 1)."""
+    """True for a cache of many users, False for one of a single user (RFC 9111
+    section 1). Default True."""
     var default_ttl_s: Int
     """How long a response is fresh that says nothing of it, in seconds; 0 for
-    not at all. For statuses of `is_heuristic` alone."""
+    not at all. For statuses of `is_heuristic` alone. Default 0."""
     var heuristic_percent: Int
     """How much of the time since its Last-Modified a response is fresh that
-    says nothing (RFC 9111 section 4.2.2), 0 to 100."""
+    says nothing (RFC 9111 section 4.2.2), 0 to 100. Default 0."""
     var heuristic_max_s: Int
-    """Most that `heuristic_percent` gives, in seconds."""
+    """Most that `heuristic_percent` gives, in seconds. Default a day."""
     var stale_while_revalidate_s: Int
     """How long a stale response is given while a newer one is fetched, where it
-    does not say itself, in seconds."""
+    does not say itself, in seconds. Default 0."""
     var stale_if_error_s: Int
     """How long a stale response is given in place of an error, where it does
-    not say itself, in seconds."""
+    not say itself, in seconds. Default 0."""
     var obeys_clients: Bool
     """Whether Cache-Control of requests counts. Without it clients cannot make
-    a cache ask its origin."""
+    a cache ask its origin. Default True."""
     var keeps_cookies: Bool
     """Whether a shared cache keeps responses that set cookies, also if they are
-    neither `public` nor have `s-maxage`."""
+    neither `public` nor have `s-maxage`. Default False."""
     var targets: List[String]
     """Fields that outrank Cache-Control and Expires, the first that is there
-    (RFC 9213)."""
+    (RFC 9213). Default `cdn-cache-control` in a shared cache, none in another.
+    """
     var content_len_max: Int
-    """Longest content that is kept, in bytes."""
+    """Longest content that is kept, in bytes. Default 1 MiB."""
     var collapse_timeout_ms: Int
     """How long a request on a handler thread waits for the response to the same
     request of another client before it is sent itself, in milliseconds; 0 for
-    not at all."""
+    not at all. Default 5 s."""
     var cache_name: String
-    """Who speaks in Cache-Status (RFC 9211), a token; empty for no such
-    field."""
+    """Who speaks in Cache-Status (RFC 9211), a token; empty for no such field.
+    Default `flare`."""
 
     def __init__(
         out self,
