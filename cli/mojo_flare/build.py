@@ -58,8 +58,8 @@ def build(
     """Build a program.
 
     A bundle runs where there is no Mojo: it holds the binary and a folder lib
-    beside it. OpenSSL, zlib and brotli are the system's; they are loaded only
-    by programs that use TLS or content codings.
+    beside it. OpenSSL, zlib, brotli and zstd are the system's; they are loaded
+    only by programs that use TLS or content codings.
 
     [bold]Examples[/bold]
 

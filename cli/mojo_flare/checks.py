@@ -229,6 +229,14 @@ SYSTEM_LIBRARIES = (
         "libbrotli1",
         "brotli",
     ),
+    SystemLibrary(
+        "zstd",
+        ("libzstd.so.1",),
+        _brewed("zstd", "libzstd.1.dylib"),
+        "zstd, which is then not offered",
+        "libzstd1",
+        "zstd",
+    ),
 )
 
 

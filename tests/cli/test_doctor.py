@@ -5,6 +5,7 @@ import socket
 import sys
 from pathlib import Path
 
+import package
 import pytest
 from commands import flare, flare_on_a_terminal
 from mojo_flare import checks, doctor, toolchain
@@ -109,6 +110,17 @@ def absent(names: tuple[str, ...]) -> SystemLibrary:
 def test_openssl():
     assert only(checks.check_openssl()).level == Level.OK
     assert only(checks.check_openssl(absent(("libnone.so.3",)))).level == Level.PROBLEM
+
+
+def test_all_libraries_that_programs_load_are_looked_for():
+    looked_for = {
+        name.split(".so")[0]
+        for library in (checks.OPENSSL, *checks.SYSTEM_LIBRARIES)
+        for name in library.linux
+    }
+    loaded = {name for row in package.sbom.LOADED.values() for name in row[2]}
+    # OpenSSL's other half comes with it.
+    assert loaded - looked_for == {"libcrypto"}
 
 
 @pytest.mark.parametrize("library", checks.SYSTEM_LIBRARIES, ids=lambda each: each.subject)
