@@ -1,8 +1,8 @@
 """What programs use of HTTP every day; the rest is in the packages within.
 
-`flare.http.client`, `.conditional`, `.cookie`, `.extract`, `.message`,
-`.middleware`, `.multipart`, `.openapi`, `.routing`, `.server`, `.session`,
-`.sse` and `.static` have all of theirs.
+`flare.http.cache`, `.client`, `.conditional`, `.cookie`, `.extract`, `.fetch`,
+`.message`, `.middleware`, `.multipart`, `.openapi`, `.proxy`, `.routing`,
+`.server`, `.session`, `.sse`, `.static` and `.stores` have all of theirs.
 """
 
 # Server.

@@ -1,4 +1,5 @@
-"""WebSocket: a client for `ws` and `wss`, and routes of the HTTP server."""
+"""WebSocket: a client for `ws` and `wss`, routes of the HTTP server, and a server
+on a port of its own."""
 
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.hub import WsHub

@@ -99,8 +99,8 @@ struct GrpcServices(Handler, HoldsHandler):
         var services = GrpcServices()
         HttpServer.bind(SocketAddr.localhost(50051)).serve(services^)
 
-    `unary` and `stream` add methods before. What `flare proto` makes of a service has a function that adds all of its
-    methods. Calls of gRPC come over HTTP/2 alone: over TLS, or as the client
+    `unary` and `stream` add methods, before it serves. What `flare proto` makes
+    of a service has a function that adds all of its methods. Calls of gRPC come over HTTP/2 alone: over TLS, or as the client
     begins; those of gRPC-Web and Connect over HTTP/1.1, too.
     """
 

@@ -300,8 +300,8 @@ struct Streamed(Handler, HoldsHandler):
         router.post("/upload", Streamed(upload), max_body_size=1 << 30)
 
     The handler is called when the head is there, on a thread of
-    `ServerConfig.handler_threads`, and never on the worker's own: a server
-    without such threads refuses to start. So it may be called for several
+    `ServerConfig.handler_threads`, and never on the worker's own: with
+    `handler_threads=0` a server refuses to start. So it may be called for several
     requests at once, like any handler on such threads. Content that arrives
     whole with its head is read the same way.
 

@@ -161,10 +161,11 @@ def refuses_by_head[H: Handler](req: Request, handler: H) -> Bool:
 trait Handler(Deinitable, Movable):
     """Answers requests.
 
-    A server with one worker calls a handler for one request at a time. Several
-    workers, and `ServerConfig.handler_threads`, call it from several threads at
-    once: what it changes must be atomic or locked then. Middleware is a handler
-    that holds another.
+    It is called from several threads at once, also by a server with one worker,
+    which moves routes that hold its loop to handler threads: what it changes
+    must be atomic or locked. One worker with `ServerConfig(handler_threads=0)`
+    alone calls it for one request at a time. Middleware is a handler that holds
+    another.
     """
 
     def serve(self, req: Request) raises -> Response:
@@ -184,10 +185,10 @@ trait Handler(Deinitable, Movable):
     def policy_for(self, req: Request) -> RequestPolicy:
         """Says how a request is to be treated before it is served.
 
-        Asked once a request, when its head is there, if it has content, if
-        there are handler threads, or if any handler reads content while it
-        arrives or answers later. It must be quick and must not block: it runs
-        on the worker's own thread.
+        Asked once a request, when its head is there, if it has content, or if
+        any handler may run on a handler thread, reads content while it arrives
+        or answers later. It must be quick and must not block: it runs on the
+        worker's own thread.
 
         Args:
             req: The request, still without content and path parameters.
@@ -204,7 +205,7 @@ trait Handler(Deinitable, Movable):
     def may_stream(self) -> Bool:
         """Tells whether some request's policy may say that it `streams`.
 
-        Asked once, before a server starts: without handler threads it refuses
+        Asked once, before a server starts: with `handler_threads=0` it refuses
         to serve such a handler.
 
         Returns:
@@ -250,8 +251,8 @@ trait Handler(Deinitable, Movable):
         """Finishes an answer that the server makes in place of the handler.
 
         That is: to a request that breaks a rule, goes beyond a limit, comes too
-        slowly, or comes when there is no room (400, 408, 413, 414, 431, 501,
-        503, 505). Of the request only what was read is there: method, target
+        slowly, or comes when there is no room (400, 408, 413, 414, 417, 431,
+        501, 503, 505). Of the request only what was read is there: method, target
         and fields may be empty. Framing and the end of the connection stay as
         they are.
 

@@ -215,9 +215,8 @@ struct Request[o: ImmOrigin](Movable):
 
             req.send_early_hints("</style.css>; rel=preload; as=style")
 
-        A handler on a thread of `ServerConfig.handler_threads` is ahead of its
-        response by the time that it takes; on a worker's own thread both leave
-        together. The response names the links again. A client of HTTP/1.0 is
+        A handler on a handler thread is ahead of its response by the time that
+        it takes; on a worker's own thread both leave together. The response names the links again. A client of HTTP/1.0 is
         told nothing, nor is one that is far behind in what it was sent.
 
         Args:
@@ -238,8 +237,8 @@ struct Request[o: ImmOrigin](Movable):
     def cancelled(self) -> Bool:
         """Tells whether the response is still wanted.
 
-        A handler that takes long on a thread of `ServerConfig.handler_threads`
-        asks now and then. On a worker's own thread the answer is always False.
+        A handler that takes long on a handler thread asks now and then. On a
+        worker's own thread the answer is always False.
 
         Returns:
             True if the client has closed its side of the connection, the
@@ -253,8 +252,7 @@ struct Request[o: ImmOrigin](Movable):
         """Tells whether `cancelled` can ever be True.
 
         Returns:
-            True on a thread of `ServerConfig.handler_threads`, and for handlers
-            that answer later.
+            True on a handler thread, and for handlers that answer later.
         """
         return Bool(self._cancel)
 

@@ -81,7 +81,7 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     it); its responses from 400 up without content or with plain text, such as
     the router's 404 and 405, those of guards, and `bad_request("...")`; and what
     the server answers before or in place of any handler (400, 408, 413, 414,
-    431, 503). Errors with content of another type are somebody's own, and stay.
+    417, 431, 501, 503, 505). Errors with content of another type are somebody's own, and stay.
     Status and all other fields (`Allow`, `Retry-After`) are kept.
 
     Parameters:

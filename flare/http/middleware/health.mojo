@@ -53,8 +53,8 @@ struct Readiness(Handler):
         ready.add("database", ping_database)
         router.get("/ready", ready^)
 
-    All checks run for each request, one after the other, on the worker or, with
-    `ServerConfig.handler_threads`, on a thread of its own.
+    All checks run for each request, one after the other, on the worker's own
+    thread or a handler thread, as any handler (`ServerConfig.handler_threads`).
     """
 
     var switch: ReadySwitch

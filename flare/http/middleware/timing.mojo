@@ -115,9 +115,10 @@ struct Timeout[H: Handler](Layer):
     on, and what the handler answers later is dropped. The innermost `Timeout`
     around a handler holds.
 
-    A handler cannot be interrupted, so this needs threads: without
-    `ServerConfig.handler_threads`, and for a route with `may_block=False`,
-    nothing is held to the time. While content arrives that is read meanwhile
+    A handler cannot be interrupted, so this needs threads: with
+    `handler_threads=0`, for a route with `may_block=False`, and by default
+    until a route has held the loop (`ServerConfig.handler_threads`), nothing is
+    held to the time. While content arrives that is read meanwhile
     (`Streamed`), the time counts for each of the handler's turns, as
     `handler_timeout_ms` does.
 

@@ -329,6 +329,9 @@ struct HttpServer(Movable):
     def serve[H: Handler](self, var handler: H) raises:
         """Answers requests on the calling thread until the server is stopped.
 
+        Handlers that hold its loop are moved to threads beside it, so they are
+        called from several at once (`ServerConfig.handler_threads`).
+
         Parameters:
             H: The handler's type.
 
@@ -337,8 +340,7 @@ struct HttpServer(Movable):
 
         Raises:
             Error: If the server was served before, the handler streams and
-                there are no handler threads, or the system refuses what it
-                needs.
+                `handler_threads` is 0, or the system refuses what it needs.
         """
         self._serve_alone(share_handler(handler^))
 
@@ -363,8 +365,8 @@ struct HttpServer(Movable):
 
         Raises:
             Error: If the count is out of range, the server was served before,
-                the handler streams and there are no handler threads, or the
-                system refuses what it needs.
+                the handler streams and `handler_threads` is 0, or the system
+                refuses what it needs.
         """
         self._serve_on_threads(
             share_handler(handler^), ThreadPlan(num_workers, pin_cores)
