@@ -38,6 +38,7 @@ LIBRARY = BUILD / "docs" / "api.json"
 SKIPPED = {".git", ".venv", "build", "node_modules", ".venv-docs", ".pytest_cache"}
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+PACKAGES = re.compile(r"^\| ((?:`flare/[\w/]+`(?:, )?)+) \|")
 SYMBOL = re.compile(r"`([\w./-]+\.(?:mojo|py)):\s*([\w.]+)`")
 
 
@@ -95,7 +96,31 @@ def check_map(root: Path) -> Iterator[Problem]:
     if not (root / MAP).exists():
         yield Problem(MAP, 1, "missing; write the map of the library")
         return
-    yield from check_symbols(root, Page.read(root, MAP))
+    page = Page.read(root, MAP)
+    yield from check_symbols(root, page)
+    yield from check_packages(root, page)
+
+
+def check_packages(root: Path, page: Page) -> Iterator[Problem]:
+    """Holds the map's table of packages to the list of layers: all, in its order."""
+    order = list(Layers.read(root / "tools" / "layers.toml").allowed)
+    seen: set[str] = set()
+    last = 0
+    for number, line in enumerate(page.prose, 1):
+        if not (row := PACKAGES.match(line)):
+            continue
+        names = re.findall(r"`([^`]+)`", row[1])
+        listed = [name for name in names if name in order]
+        seen.update(names)
+        # A row may tell of a part of a layer: its place is that of the layer.
+        place = max((order.index(name) for name in listed), default=last)
+        if place < last:
+            message = f"{listed[-1]} is below {order[last]} in layers.toml"
+            yield Problem(page.path, number, message)
+        last = max(last, place)
+    for name in order if seen else []:
+        if not any(name == row or name.startswith(f"{row}/") for row in seen):
+            yield Problem(page.path, 1, f"no row for the package {name}")
 
 
 def check_symbols(root: Path, page: Page) -> Iterator[Problem]:

@@ -12,6 +12,24 @@ BASE = {
 }
 
 
+LAYERS = (
+    "".join(
+        f'[[layer]]\npackage = "flare/{name}"\nimports = []\n'
+        for name in ("bytes", "net", "net/core", "http")
+    )
+    + '[fronts]\npackages = ["flare/net"]\n'
+)
+
+
+def rows(*names: str) -> dict[str, str]:
+    """A map with a table of packages."""
+    table = "".join(f"| {name} | is one |\n" for name in names)
+    return {
+        "tools/layers.toml": LAYERS,
+        "ARCHITECTURE.md": f"# Map\n\n| package | holds |\n| --- | --- |\n{table}",
+    }
+
+
 def program(text: str) -> str:
     return f"# Title\n\n```mojo\n{text}```\n"
 
@@ -66,6 +84,9 @@ ACCEPTED = {
     "method in the map": {
         "ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.parse`"
     },
+    "packages in the order of their layers": rows(
+        "`flare/bytes`", "`flare/net`", "`flare/net/part`", "`flare/http`"
+    ),
     "name from a front": {
         "README.md": program("from flare.net import IpAddr\n")
     },
@@ -127,6 +148,14 @@ REFUSED = {
     "method of the map": (
         {"ARCHITECTURE.md": "`flare/net/ip.mojo: IpAddr.no`"},
         "defines no IpAddr.no",
+    ),
+    "packages in another order": (
+        rows("`flare/net`", "`flare/bytes`", "`flare/http`"),
+        "ARCHITECTURE.md:6: flare/bytes is below flare/net in layers.toml",
+    ),
+    "package without a row": (
+        rows("`flare/bytes`, `flare/net`"),
+        "no row for the package flare/http",
     ),
     "symbol of a page": (
         {"README.md": "\n`flare/net/ip.mojo: test_no`"},
