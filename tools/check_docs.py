@@ -5,7 +5,8 @@ ARCHITECTURE.md and of a page for users exists; the pages for newcomers name all
 (`doc_features.py`); every name that a code block imports from flare is there; every
 block of Mojo code compiles (`doc_blocks.py`), and so does every example of a
 docstring (`doc_examples.py`); every name in prose is there, and every page is in the
-navigation (`doc_names.py`); no public name is without a docstring.
+navigation (`doc_names.py`); no public name is without a docstring, and what one says
+of a default is so (`doc_defaults.py`).
 """
 
 import json
@@ -24,6 +25,7 @@ from doc_blocks import (
     compile_snippets,
 )
 from doc_blocks import run_programs as build_programs
+from doc_defaults import check_defaults
 from doc_examples import docstring_snippets, unmarked_code
 from doc_features import check_features
 from doc_names import check_names, check_navigation
@@ -184,7 +186,9 @@ def problems(root: Path) -> list[str]:
     found = list(check_map(root))
     found += check_navigation(root)
     found += check_features(root)
-    found += noise(root, offered_names(root))
+    offered = offered_names(root)
+    found += noise(root, offered)
+    found += check_defaults(root, offered)
     for page in pages(root):
         found += check_links(root, page)
         if is_for_users(page):

@@ -19,13 +19,16 @@ struct GrpcMethodConfig(Copyable, Movable):
     """Which: paths such as `/pkg.Service/Method`, `/pkg.Service/` for all methods
     of a service, `/` for all."""
     var timeout_ms: Int
-    """The longest time of a call, in milliseconds; or `NOT_SET`."""
+    """The longest time of a call, in milliseconds. Default `NOT_SET`: the
+    channel's."""
     var wait_for_ready: Optional[Bool]
     """Whether a call waits for a server that cannot be reached."""
     var max_send_len: Int
-    """Longest message that is sent, in bytes; or `NOT_SET`."""
+    """Longest message that is sent, in bytes. Default `NOT_SET`: the channel's.
+    """
     var max_receive_len: Int
-    """Longest message that is read, in bytes; or `NOT_SET`."""
+    """Longest message that is read, in bytes. Default `NOT_SET`: the channel's.
+    """
     var retries: Optional[GrpcRetryPolicy]
     """When a call begins anew."""
 
@@ -55,12 +58,12 @@ struct GrpcServiceConfig(Copyable, Movable):
     var methods: List[GrpcMethodConfig]
     """How methods are called."""
     var max_tokens: Int
-    """Of `retryThrottling`; 0 for no limit."""
+    """Of `retryThrottling`; 0 for no limit. Default 0."""
     var token_ratio: Float64
-    """Of `retryThrottling`: what a success gives back."""
+    """Of `retryThrottling`: what a success gives back. Default 0."""
     var spreads_calls: Bool
     """True if each call goes to another address in turn (`round_robin`), False
-    if all go to the first one that answers (`pick_first`)."""
+    if all go to the first one that answers (`pick_first`). Default False."""
 
     def __init__(out self):
         """Makes one that says nothing."""

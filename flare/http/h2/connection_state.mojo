@@ -40,19 +40,22 @@ struct Http2Limits(TrivialRegisterPassable):
     """What a peer may ask for; `ServerConfig` has the fields of a server."""
 
     var section: SectionLimits
-    """How large field sections may be."""
+    """How large field sections may be. Default 8,192 bytes, 100 fields, and
+    8,192 bytes of target."""
     var stream_count_max: Int
-    """How many streams the peer may have open."""
+    """How many streams the peer may have open. Default 100."""
     var stream_window: Int
-    """How much content of a stream may wait here, in bytes."""
+    """How much content of a stream may wait here, in bytes. Default
+    `STREAM_WINDOW_LEN`, 64 KiB."""
     var connection_window: Int
-    """The same of all streams together."""
+    """The same of all streams together. Default 1 MiB."""
     var continuation_count_max: Int
-    """Most CONTINUATION frames of one field block."""
+    """Most CONTINUATION frames of one field block. Default 8."""
     var setting_count_max: Int
-    """Most settings in a frame."""
+    """Most settings in a frame. Default 32."""
     var abuse: AbuseLimits
-    """What of no use the peer may send."""
+    """What of no use the peer may send. Default 1,000 frames, and 33 more each
+    second."""
 
     def __init__(out self):
         """Sets the defaults."""

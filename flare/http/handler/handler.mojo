@@ -31,28 +31,31 @@ struct RequestPolicy(TrivialRegisterPassable):
     """
 
     var max_body_size: Int
-    """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
+    """Most content in bytes. Default `DEFAULT_BODY_LIMIT`: the server's limit.
+    """
     var timeout_ms: Int
     """How long the handler may take on a handler thread, or the answer that it
-    `defers`, at least 1, or `DEFAULT_TIMEOUT_MS`; see `Timeout`. One that reads
-    content while it arrives has it for each of its turns."""
+    `defers`, at least 1 ms; see `Timeout`. One that reads content while it
+    arrives has it for each of its turns. Default `DEFAULT_TIMEOUT_MS`: the
+    server's time."""
     var streams: Bool
     """True if the handler reads content while it arrives, with
     `Request.body_reader`; it then runs on a handler thread, or, if it `defers`,
     has the content of its `DeferredCall`. See `Streamed`, and
-    `Handler.may_stream`."""
+    `Handler.may_stream`. Default False."""
     var blocks: Bool
     """False if the handler never takes long: it is then called on the worker's
-    own thread, which costs less and waits for no other handler."""
+    own thread, which costs less and waits for no other handler. Default True.
+    """
     var defers: Bool
     """Whether the handler is called on the worker's own thread, and may answer
     with `later`: with `streams` as soon as the head is there, else when all
-    content is. See `Deferred`, and `Handler.may_defer`."""
+    content is. See `Deferred`, and `Handler.may_defer`. Default False."""
     var needs_content: Bool
     """False if the answer does not depend on the content, and takes no time:
     there is no such route, or somebody may not enter. A request whose content
     has not arrived is then answered by its head alone, without a wait, on the
-    worker's own thread; see `is_head_only`."""
+    worker's own thread; see `is_head_only`. Default True."""
 
     def __init__(
         out self,
