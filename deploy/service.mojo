@@ -7,27 +7,12 @@ Arguments: where to listen, such as 127.0.0.1:8080, and if wanted
     field=forwarded        read Forwarded (RFC 7239) in place of X-Forwarded-For
 """
 
-from flare.http import (
-    EventHub,
-    ForwardedField,
-    Handler,
-    Health,
-    HttpServer,
-    MetricPair,
-    Metrics,
-    MetricsEndpoint,
-    Readiness,
-    Request,
-    RequestMetrics,
-    Response,
-    Router,
-    ServerConfig,
-    ServerSentEvent,
-    TrustedProxies,
-    forwarded_proto,
-    no_content,
-    ok,
-)
+from flare.http import EventHub, Handler, HttpServer, Request, RequestMetrics
+from flare.http import Response, Router, ServerConfig, ServerSentEvent
+from flare.http import no_content, ok
+from flare.http.message import forwarded_proto
+from flare.http.middleware import ForwardedField, Health, MetricPair, Metrics
+from flare.http.middleware import MetricsEndpoint, Readiness, TrustedProxies
 from flare.net import IpNetwork, SocketAddr
 from flare.runtime import NoHooks, PreforkConfig
 from flare.settings import exit_refusing

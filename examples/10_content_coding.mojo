@@ -18,7 +18,7 @@ from flare.compress import (
     decompress,
     is_available,
 )
-from flare.http import AcceptEncoding
+from flare.http.message import AcceptEncoding
 
 
 def main() raises:

@@ -11,15 +11,8 @@
 #   an hour later: cart=7
 #   a handler reads id=42
 
-from flare.http import (
-    Cookie,
-    CookieJar,
-    OwnedRequest,
-    SameSite,
-    Url,
-    ok,
-    parse_set_cookie_header,
-)
+from flare.http import Cookie, CookieJar, Url, ok, parse_set_cookie_header
+from flare.http.message import OwnedRequest, SameSite
 
 
 def main() raises:

@@ -7,8 +7,9 @@
 #   line 3
 #   a million lines have 11888896 bytes
 
-from flare.http import BodySource, Buffer, HttpServer, Request, Response
-from flare.http import Poll, ok_stream
+from flare.bytes.buffer import Buffer
+from flare.http import HttpServer, Request, Response, ok_stream
+from flare.http.message import BodySource, Poll
 from flare.net import SocketAddr
 from std.os import Process
 

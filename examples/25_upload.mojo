@@ -6,9 +6,10 @@
 #   422 without an image
 #   first 3, second 5
 
-from flare.http import Endpoint, Extracted, HttpServer, Multipart, Router
-from flare.http import MultipartReader, Request, Response, Streamed, ok
-from flare.http import ServerConfig, UploadedPart
+from flare.http import Endpoint, Extracted, HttpServer, Multipart, Request
+from flare.http import Response, Router, ServerConfig, Streamed, UploadedPart
+from flare.http import ok
+from flare.http.extract import MultipartReader
 from flare.net import SocketAddr
 from std.os import Process
 

@@ -8,20 +8,10 @@
 #   content: application/json
 #   a page of HTML: True
 
-from flare.http import (
-    ApiInfo,
-    Endpoint,
-    Extracted,
-    Json,
-    Operation,
-    PathInt,
-    QueryParam,
-    Response,
-    Router,
-    add_api_docs,
-    created,
-    ok_json,
-)
+from flare.http import Endpoint, Extracted, Json, Response, Router, created
+from flare.http import ok_json
+from flare.http.extract import Operation, PathInt, QueryParam
+from flare.http.openapi import ApiInfo, add_api_docs
 from flare.testing import TestClient
 
 

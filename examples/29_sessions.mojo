@@ -7,8 +7,9 @@
 #   posted: 200, from elsewhere: 403
 #   nobody
 
-from flare.http import CurrentSession, Request, Response, Router
-from flare.http import SessionConfig, Sessions, SigningKeys, forbidden, ok
+from flare.http import Request, Response, Router, Sessions, forbidden, ok
+from flare.http.middleware import CurrentSession
+from flare.http.session import SessionConfig, SigningKeys
 from flare.testing import TestClient
 
 

@@ -26,25 +26,10 @@ from examples.small_curl.cookie_file import keep_cookie
 from examples.small_curl.failure import Failure
 from examples.small_curl.options import Options, read_file
 from examples.small_curl.standard_output import StandardOutput
-from flare.http import (
-    BasicAuth,
-    ClientConfig,
-    ClientRequest,
-    ClientResponse,
-    CookieJar,
-    Credentials,
-    Handler,
-    HttpClient,
-    HttpServer,
-    Request,
-    RequestBody,
-    Response,
-    ShutdownHandle,
-    not_found,
-    ok,
-    proxy_from_env,
-    redirect,
-)
+from flare.http import BasicAuth, ClientConfig, ClientRequest, ClientResponse
+from flare.http import CookieJar, Handler, HttpClient, HttpServer, Request
+from flare.http import Response, ShutdownHandle, not_found, ok, redirect
+from flare.http.client import Credentials, RequestBody, proxy_from_env
 from flare.http.client.redirect import (
     drop_credentials,
     is_redirect,

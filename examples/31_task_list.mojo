@@ -19,7 +19,8 @@
 #   stopped
 
 from examples.task_list.service import task_service
-from flare.http import HttpServer, ServerConfig, StandardError
+from flare.http import HttpServer, ServerConfig
+from flare.http.middleware import StandardError
 from flare.net import SocketAddr
 from std.os import Process
 from std.sys import argv

@@ -5,8 +5,10 @@
 #   Mojo is fast.
 #   4 tokens, then: stop
 
-from flare.http import BodySource, Buffer, HttpClient, HttpServer, Request
-from flare.http import Poll, Response, ServerSentEvent, ok_stream
+from flare.bytes.buffer import Buffer
+from flare.http import HttpClient, HttpServer, Request, Response
+from flare.http import ServerSentEvent, ok_stream
+from flare.http.message import BodySource, Poll
 from flare.json import parse, read_json
 from flare.net import SocketAddr
 from flare.runtime import Task, Thread

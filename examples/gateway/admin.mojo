@@ -1,17 +1,8 @@
 """The gateway's own side: figures, a page of its upstreams, and changes."""
 
-from flare.http import (
-    HttpServer,
-    MetricSource,
-    MetricsEndpoint,
-    Request,
-    Response,
-    Router,
-    bad_request,
-    not_found,
-    ok,
-    ok_html,
-)
+from flare.http import HttpServer, Request, Response, Router, bad_request
+from flare.http import not_found, ok, ok_html
+from flare.http.middleware import MetricSource, MetricsEndpoint
 from flare.http.proxy import Outcome, UpstreamMetrics, Upstreams
 from flare.http.routing import Handler
 from flare.runtime import Task

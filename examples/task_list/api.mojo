@@ -2,23 +2,9 @@
 
 from examples.task_list.task import NewTask, Task, TaskChange, TaskPage
 from examples.task_list.task_list import TASKS_MAX, TaskList
-from flare.http import (
-    Endpoint,
-    EventHub,
-    Extracted,
-    Handler,
-    InputError,
-    Json,
-    Operation,
-    PathInt,
-    QueryParam,
-    Request,
-    Response,
-    Router,
-    State,
-    no_content,
-    ok_json,
-)
+from flare.http import Endpoint, EventHub, Extracted, Handler, Json, Request
+from flare.http import Response, Router, State, no_content, ok_json
+from flare.http.extract import InputError, Operation, PathInt, QueryParam
 
 
 def api_routes(hub: EventHub) raises -> Router:

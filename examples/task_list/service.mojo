@@ -2,26 +2,12 @@
 
 from examples.task_list.api import api_routes
 from examples.task_list.task_list import TaskList
-from flare.http import (
-    AccessLog,
-    AnyHandler,
-    ApiInfo,
-    App,
-    Compress,
-    EventHub,
-    FileServer,
-    Health,
-    LogSink,
-    RequestMetrics,
-    Metrics,
-    MetricsEndpoint,
-    Recover,
-    RequestId,
-    Router,
-    SecurityHeaders,
-    Timing,
-    add_api_docs,
-)
+from flare.http import AccessLog, App, Compress, EventHub, FileServer, Recover
+from flare.http import RequestId, RequestMetrics, Router, SecurityHeaders
+from flare.http.middleware import Health, LogSink, Metrics, MetricsEndpoint
+from flare.http.middleware import Timing
+from flare.http.openapi import ApiInfo, add_api_docs
+from flare.http.routing import AnyHandler
 
 
 def task_service[S: LogSink](site: StringSpan, var log: S) raises -> AnyHandler:

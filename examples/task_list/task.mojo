@@ -1,6 +1,6 @@
 """What clients send and get."""
 
-from flare.http import Checked, InputError
+from flare.http.extract import Checked, InputError
 
 comptime TITLE_LEN_MAX = 200
 """Longest title, in characters."""

@@ -2,12 +2,16 @@
 
 import re
 
+import pytest
 from toolchain import ROOT
 
 MARK = "# Here until 0.2; docs/api-changes.md says which package has each.\n"
 IMPORT = re.compile(r"^from \S+ import\s*(\([^)]*\)|[^\n]*)", re.MULTILINE)
 DEFINITION = re.compile(r"^(?:struct|trait|def|comptime) (\w+)", re.MULTILINE)
 ROW = re.compile(r"^\| `(flare[\w.]*)` \| (.*) \|$", re.MULTILINE)
+
+
+TAKEN = re.compile(r"^ *from flare\.http import\s*(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
 def names_of(source: str) -> set[str]:
@@ -51,3 +55,18 @@ def test_old_names_have_a_home_that_the_list_tells() -> None:
     assert not set(homes) - old, "the list names what the front has not"
     for name, package in homes.items():
         assert name in names_of(source_of(package)), (name, package)
+
+
+@pytest.mark.parametrize("folder", ["README.md", "cli", "deploy", "docs", "examples"])
+def test_what_users_copy_has_no_name_that_leaves(folder: str) -> None:
+    _, old = front()
+    place = ROOT / folder
+    files = [place] if place.is_file() else place.rglob("*.m[do]*")
+    leaving = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for found in TAKEN.findall(path.read_text())
+        for name in re.findall(r"\w+", found)
+        if name in old
+    }
+    assert not leaving

@@ -5,7 +5,8 @@ It has a token and limits of its own.
 
 from app.service import routes, service
 from app.settings import Settings, made_up_token
-from flare.http import AccessLog, LogFormat
+from flare.http import AccessLog
+from flare.http.middleware import LogFormat
 from flare.settings import settings_or_exit
 
 

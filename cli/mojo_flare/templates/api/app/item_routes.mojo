@@ -6,21 +6,10 @@ there and good; if not, the client is told of everything that is wrong.
 
 from app.items import ITEM_COUNT_MAX, Item, ItemPage, Items, NewItem
 from app.login import SignedIn
-from flare.http import (
-    Endpoint,
-    Extracted,
-    InputError,
-    Json,
-    Operation,
-    OptQueryInt,
-    OptQueryStr,
-    PathInt,
-    Response,
-    Router,
-    State,
-    no_content,
-    ok_json,
-)
+from flare.http import Endpoint, Extracted, Json, Response, Router, State
+from flare.http import no_content, ok_json
+from flare.http.extract import InputError, Operation, OptQueryInt, OptQueryStr
+from flare.http.extract import PathInt
 
 comptime PAGE_LEN = 50
 """How many items a page has, if the client does not say."""

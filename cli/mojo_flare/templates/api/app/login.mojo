@@ -1,23 +1,10 @@
 """Who sends a request: a user's session in a signed cookie."""
 
 from app.settings import Settings
-from flare.http import (
-    CurrentSession,
-    Handler,
-    Input,
-    InputError,
-    KnownUsers,
-    Middleware,
-    Operation,
-    RateLimit,
-    Request,
-    RequireBasicAuth,
-    Response,
-    Router,
-    no_content,
-    ok_json,
-    principal,
-)
+from flare.http import Handler, Middleware, RateLimit, Request, RequireBasicAuth
+from flare.http import Response, Router, no_content, ok_json, principal
+from flare.http.extract import Input, InputError, Operation
+from flare.http.middleware import CurrentSession, KnownUsers
 from flare.http.openapi import SecurityScheme
 
 comptime REALM = "{{name}}"

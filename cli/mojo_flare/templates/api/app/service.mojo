@@ -4,25 +4,12 @@ from app.item_routes import item_routes
 from app.items import Items
 from app.login import LoginChallenge, login_routes
 from app.settings import Settings, made_up_secrets
-from flare.http import (
-    AnyHandler,
-    ApiInfo,
-    App,
-    Compress,
-    ErrorHandler,
-    Health,
-    Metrics,
-    MetricsEndpoint,
-    RequestId,
-    RequestMetrics,
-    Router,
-    SecurityHeaders,
-    SessionConfig,
-    Sessions,
-    SigningKeys,
-    add_api_docs,
-    problem_json,
-)
+from flare.http import App, Compress, ErrorHandler, RequestId, RequestMetrics
+from flare.http import Router, SecurityHeaders, Sessions, problem_json
+from flare.http.middleware import Health, Metrics, MetricsEndpoint
+from flare.http.openapi import ApiInfo, add_api_docs
+from flare.http.routing import AnyHandler
+from flare.http.session import SessionConfig, SigningKeys
 
 comptime NAME = "{{name}}"
 """What the page of the API is headed with."""

@@ -1,21 +1,11 @@
 """The whole gateway as one handler."""
 
 from app.settings import Settings, made_up_token
-from flare.http import (
-    AnyHandler,
-    ErrorHandler,
-    Health,
-    KnownToken,
-    Metrics,
-    MetricsEndpoint,
-    RateLimit,
-    RequestId,
-    RequestMetrics,
-    RequireBearerAuth,
-    Router,
-    Timing,
-    problem_json,
-)
+from flare.http import ErrorHandler, RateLimit, RequestId, RequestMetrics
+from flare.http import RequireBearerAuth, Router, problem_json
+from flare.http.middleware import Health, KnownToken, Metrics, MetricsEndpoint
+from flare.http.middleware import Timing
+from flare.http.routing import AnyHandler
 
 comptime REALM = "{{name}}"
 """What clients are told that the token is for."""

@@ -2,17 +2,9 @@
 
 from app.service import service
 from app.settings import Settings
-from flare.http import (
-    AnyHandler,
-    BearerAuth,
-    HttpClient,
-    HttpServer,
-    Request,
-    Response,
-    ServerConfig,
-    ShutdownHandle,
-    ok_json,
-)
+from flare.http import BearerAuth, HttpClient, HttpServer, Request, Response
+from flare.http import ServerConfig, ShutdownHandle, ok_json
+from flare.http.routing import AnyHandler
 from flare.net import SocketAddr
 from flare.runtime import Task, Thread
 from flare.settings import Secret

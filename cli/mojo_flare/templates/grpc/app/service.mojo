@@ -5,7 +5,8 @@ from app.messages.greeter_grpc import add_greeter
 from flare.grpc import GrpcServices
 from flare.grpc.health import HealthState, add_health
 from flare.grpc.reflection import add_reflection
-from flare.http import Health, Router
+from flare.http import Router
+from flare.http.middleware import Health
 
 
 def routes() raises -> Router:

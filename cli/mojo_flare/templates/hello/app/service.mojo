@@ -1,15 +1,8 @@
 """What is served: a page, a greeting, and a sign of life."""
 
-from flare.http import (
-    AnyHandler,
-    Health,
-    Request,
-    Response,
-    Router,
-    SecurityHeaders,
-    ok,
-    ok_html,
-)
+from flare.http import Request, Response, Router, SecurityHeaders, ok, ok_html
+from flare.http.middleware import Health
+from flare.http.routing import AnyHandler
 
 comptime PAGE = StaticString(
     """<!doctype html>

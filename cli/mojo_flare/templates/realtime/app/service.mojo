@@ -1,18 +1,10 @@
 """The whole service as one handler: a page, a room, and a feed."""
 
 from app.room import Room
-from flare.http import (
-    AnyHandler,
-    Compress,
-    EventHub,
-    FileServer,
-    Handler,
-    Health,
-    Request,
-    Response,
-    Router,
-    SecurityHeaders,
-)
+from flare.http import Compress, EventHub, FileServer, Handler, Request
+from flare.http import Response, Router, SecurityHeaders
+from flare.http.middleware import Health
+from flare.http.routing import AnyHandler
 from flare.ws import WsConfig
 
 comptime MESSAGE_LEN_MAX = 4_096
