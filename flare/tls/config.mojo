@@ -28,7 +28,8 @@ struct TlsConfig(Copyable, Equatable, Movable):
     var identity: TlsIdentity
     """The client's own certificate, for servers that want one."""
     var alpn: List[String]
-    """Application protocols to offer, best first, such as "h2" (RFC 7301)."""
+    """Application protocols to offer, best first, such as "h2" (RFC 7301).
+    Default none; clients of HTTP and WebSocket then offer what they speak."""
     var minimum_version: TlsVersion
     """The oldest version that is spoken. Default 1.2."""
     var insecure_skip_verification: Bool
@@ -123,7 +124,8 @@ struct TlsServerConfig(Copyable, Movable):
     """
     var alpn: List[String]
     """Application protocols, best first. A client that offers only others is
-    refused (RFC 7301); one that offers none is served."""
+    refused (RFC 7301); one that offers none is served. Default none, and so no
+    refusal; `HttpServer.bind_tls` then takes `h2` and `http/1.1`."""
     var client_verification: ClientVerification
     """Whether clients must show a certificate. Default `NONE`."""
     var client_authorities: PemSource

@@ -92,7 +92,8 @@ struct ConfigError(Copyable, Movable, Writable):
 
 
 struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
-    """Limits and times of a server. All are on by default.
+    """Limits and times of a server. All are on by default, but for how many
+    requests a connection may carry and how old it may get.
 
     Times are totals for their phase: a client that sends an octet now and then
     does not gain more. Every field may be given by name:
