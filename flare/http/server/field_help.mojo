@@ -45,7 +45,7 @@ comptime _ROWS: List[_Row] = [
     ),
     _Row(
         "handler_threads",
-        "Threads of each worker for handlers that block; 0 for none.",
+        "Threads of each worker for handlers that wait; 0 none, -1 as needed.",
     ),
     _Row("handler_queue", "Requests that may wait for such a thread (503)."),
     _Row("handler_timeout_ms", "For a handler on such a thread (503)."),

@@ -114,6 +114,12 @@ def test_every_field_has_a_line_of_help() raises:
         assert_true(about.byte_length() <= 70, name)
 
 
+def test_help_says_what_minus_one_threads_are() raises:
+    # `--help` prints -1 as the default, of which there are no threads.
+    assert_equal(ServerConfig().handler_threads, -1)
+    assert_true("-1" in ServerConfig.about("handler_threads"))
+
+
 def test_each_field_is_read_from_its_variable() raises:
     comptime for index in range(reflect[ServerConfig].field_count()):
         comptime NAME = reflect[ServerConfig].field_names()[index]
