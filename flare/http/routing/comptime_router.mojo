@@ -565,10 +565,6 @@ def find_compiled[
     # SAFETY: nothing of the path is kept beyond this call.
     var octets = unsafe_lend[ImmUntrackedOrigin](path.unsafe_ptr(), len(path))
     _ = _go_on[WAYS](_Sought(method, octets), 0, found)
-    if found.route < 0 and method == Method.HEAD:
-        var allowed = found.allowed
-        _ = _go_on[WAYS](_Sought(Method.GET, octets), 0, found)
-        found.allowed |= allowed
 
 
 def _go_on[
@@ -670,14 +666,19 @@ def _is_text(segment: _Octets, text: StaticString) -> Bool:
 
 
 def _choose[WAYS: List[Way]](method: Method, mut found: RouteMatch) -> Bool:
-    """Takes the route of a method, and notes which methods there are."""
-    comptime ANY = _route_of_any(WAYS)
+    """Takes the route of a method, or notes which methods there are."""
+    comptime ANY = _route_of(WAYS, ANY_METHOD)
+    comptime GET = _route_of(WAYS, Method.GET.number)
     comptime ALLOWED = _methods(WAYS)
     comptime for index in range(len(WAYS)):
         comptime METHOD = WAYS[index].method
         comptime ROUTE = WAYS[index].route
         if method.number == METHOD:
             found.route = ROUTE
+            return True
+    comptime if GET >= 0:
+        if method == Method.HEAD:
+            found.route = GET
             return True
     comptime if ANY >= 0:
         found.route = ANY
@@ -686,9 +687,9 @@ def _choose[WAYS: List[Way]](method: Method, mut found: RouteMatch) -> Bool:
     return False
 
 
-def _route_of_any(ways: List[Way]) -> Int:
+def _route_of(ways: List[Way], method: UInt8) -> Int:
     for way in ways:
-        if way.method == ANY_METHOD:
+        if way.method == method:
             return way.route
     return -1
 

@@ -41,7 +41,8 @@ struct RouteTree(Movable):
 
     At each level text comes before a parameter, and a parameter before a rest;
     where the better choice leads nowhere, the next is tried. Each node is
-    visited once at most, for HEAD twice: routes of GET answer it, too.
+    visited once at most. Of a pattern's routes, that of the method comes first,
+    for HEAD then that of GET, and that of all methods last.
     """
 
     var _nodes: List[_Node]
@@ -102,15 +103,10 @@ struct RouteTree(Movable):
         self, method: Method, path: Span[UInt8, _], mut found: RouteMatch
     ) raises PercentError:
         """Finds the route of a path as sent, with its first slash; `route` of
-        the new match is -1 if there is none. HEAD takes a GET route if there is
-        none of its own. Raises if a segment is malformed."""
-        if len(path) == 0 or path.at(0) != _SLASH:
-            return
-        _ = self._descend(0, method, path, 1, found)
-        if found.route < 0 and method == Method.HEAD:
-            var allowed = found.allowed
-            _ = self._descend(0, Method.GET, path, 1, found)
-            found.allowed |= allowed
+        the new match is -1 if there is none. Raises if a segment is malformed.
+        """
+        if len(path) > 0 and path.at(0) == _SLASH:
+            _ = self._descend(0, method, path, 1, found)
 
     def _descend(
         self,
@@ -163,20 +159,27 @@ struct RouteTree(Movable):
         return self._descend(child, method, path, end + 1, found)
 
     def _choose(self, node: Int, method: Method, mut found: RouteMatch) -> Bool:
-        """Takes the route of a method, and notes which methods there are."""
+        """Takes the route of a method, or notes which methods there are."""
         var any_route = -1
+        var get_route = -1
+        var allowed = UInt64(0)
         for leaf in self._nodes.at(node).leaves:
             if leaf.method == method.number:
                 found.route = leaf.route
                 return True
             if leaf.method == ANY_METHOD:
                 any_route = leaf.route
-            else:
-                found.allowed |= UInt64(1) << UInt64(leaf.method)
-        if any_route >= 0:
-            found.route = any_route
-            return True
-        return False
+                continue
+            # HEAD is answered as GET is (RFC 9110 section 9.3.2).
+            if leaf.method == Method.GET.number and method == Method.HEAD:
+                get_route = leaf.route
+            allowed |= UInt64(1) << UInt64(leaf.method)
+        var route = get_route if get_route >= 0 else any_route
+        if route < 0:
+            found.allowed |= allowed
+            return False
+        found.route = route
+        return True
 
 
 struct _Child(Copyable, Movable):

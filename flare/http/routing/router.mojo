@@ -42,9 +42,9 @@ struct Router(Handler):
     A pattern is text, `:name` for one segment, or `*name` at its end for all
     that is left. Text comes before `:name`, and that before `*name`. Paths are
     matched segment by segment after percent-decoding; an empty segment is a
-    segment, so `/a` and `/a/` are two paths. HEAD is answered by GET routes,
-    OPTIONS by itself, a path without a route for the method with 405, and a
-    path without any with 404.
+    segment, so `/a` and `/a/` are two paths. HEAD is answered by the route of GET
+    where a pattern has none of HEAD, OPTIONS by itself, a path without a route for
+    the method with 405, and a path without any with 404.
     """
 
     # In a box, since a handler that is a word costs least to call.

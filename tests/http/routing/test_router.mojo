@@ -76,6 +76,10 @@ def _router() raises -> Router:
     router.all("/both", _Named("all"))
     router.head("/own-head", _Named("head"))
     router.get("/own-head", _Named("get"))
+    router.all("/own-head", _Named("all"))
+    router.get("/shop/:id", _Named("item"))
+    router.all("/shop/:id", _Named("any-item"))
+    router.all("/shop/*rest", _Named("shop"))
     router.options("/own-options", _Named("options"))
     router.get("/a b", _Named("space"))
     router.get("/quiet", _quiet)
@@ -116,6 +120,11 @@ def test_routes() raises:
         _Row("BREW", "/both", "200 all"),
         _Row("HEAD", "/users/7", "200 user id=7"),
         _Row("HEAD", "/own-head", "200 head"),
+        # RFC 9110 section 9.3.2: HEAD is answered as GET is.
+        _Row("GET", "/shop/7", "200 item id=7"),
+        _Row("HEAD", "/shop/7", "200 item id=7"),
+        _Row("PUT", "/shop/7", "200 any-item id=7"),
+        _Row("HEAD", "/shop/7/x", "200 shop rest=7/x"),
         _Row("GET", "/quiet", "200 quiet"),
         _Row("GET", "/raising/bob", "200 hi bob"),
         _Row("GET", "/nope", "404 not found: /nope"),
