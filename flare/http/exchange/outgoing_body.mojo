@@ -385,8 +385,9 @@ struct OutgoingBody(Movable):
 
     def next_ask_ms(self, now_ms: Int) -> Int:
         """Tells when, later than now, a source that has nothing is asked even
-        if it does not ring."""
-        return now_ms + max(1, self.source.held()[].poll_interval_ms())
+        if it does not ring; never is the greatest time."""
+        var interval_ms = max(1, self.source.held()[].poll_interval_ms())
+        return now_ms + min(interval_ms, Int.MAX - now_ms)
 
     @no_inline
     def take_failure(mut self) -> String:

@@ -461,6 +461,10 @@ def test_a_source_waits_until_it_rings_or_its_time_comes() raises:
         _Wait(0, 5_000, 5_001),
         _Wait(-1, 5_000, 5_001),
         _Wait(-9_000, 0, 1),
+        # One that wants to be asked never, or in an age.
+        _Wait(Int.MAX, 5_000, Int.MAX),
+        _Wait(Int.MAX - 5_000, 5_001, Int.MAX),
+        _Wait(Int.MAX - 5_000, 5_000, Int.MAX),
     ]:
         var seen = _seen()
         var script = _Script("a~~b.", seen)
