@@ -20,6 +20,10 @@ comptime DEFAULT_BODY_LIMIT = -1
 comptime DEFAULT_TIMEOUT_MS = -1
 """Stands for `ServerConfig.handler_timeout_ms`."""
 
+comptime TIMEOUT_MS_MAX = 86_400_000
+"""The longest time of a handler, in milliseconds: a day. What waits longer is
+stuck."""
+
 
 struct RequestPolicy(TrivialRegisterPassable):
     """How a request is to be treated, as far as its head tells.
@@ -35,9 +39,9 @@ struct RequestPolicy(TrivialRegisterPassable):
     """
     var timeout_ms: Int
     """How long the handler may take on a handler thread, or the answer that it
-    `defers`, at least 1 ms; see `Timeout`. One that reads content while it
-    arrives has it for each of its turns. Default `DEFAULT_TIMEOUT_MS`: the
-    server's time."""
+    `defers`, 1 to `TIMEOUT_MS_MAX` ms; see `Timeout`. One that reads content
+    while it arrives has it for each of its turns. Default `DEFAULT_TIMEOUT_MS`:
+    the server's time."""
     var streams: Bool
     """True if the handler reads content while it arrives, with
     `Request.body_reader`; it then runs on a handler thread, or, if it `defers`,

@@ -7,6 +7,7 @@ from flare.http.handler.handler import (
     DEFAULT_TIMEOUT_MS,
     Handler,
     RequestPolicy,
+    TIMEOUT_MS_MAX,
 )
 from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
@@ -148,7 +149,7 @@ struct Timeout[H: Handler](Layer):
         Raises:
             Error: If the time is out of range.
         """
-        var problem = range_problem("timeout_ms", timeout_ms, 1, 86_400_000)
+        var problem = range_problem("timeout_ms", timeout_ms, 1, TIMEOUT_MS_MAX)
         if problem.byte_length() > 0:
             raise Error("Timeout: ", problem)
         self.handler = handler^

@@ -41,6 +41,7 @@ from flare.http.handler.handler import (
     DEFAULT_TIMEOUT_MS,
     HeadOnly,
     RequestPolicy,
+    TIMEOUT_MS_MAX,
 )
 from flare.http.handler.later import DeferredCall
 from flare.http.handler.route_memo import erase_memo
@@ -95,7 +96,7 @@ def complete_policy(mut policy: RequestPolicy, state: WorkerState):
         policy.max_body_size = config.max_body_size
     if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
         policy.timeout_ms = config.handler_timeout_ms
-    policy.timeout_ms = max(policy.timeout_ms, 1)
+    policy.timeout_ms = min(max(policy.timeout_ms, 1), TIMEOUT_MS_MAX)
     if policy.defers:
         # It takes content while it arrives without a wait, or it is called
         # behind the content, as for a thread.
