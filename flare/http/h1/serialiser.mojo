@@ -13,15 +13,11 @@ from flare.http.message.date import append_imf_fixdate
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.fields import ListElements
 from flare.http.message.response import Response
-from flare.http.message.status import Status
+from flare.http.message.status import RESET_CONTENT, Status
 from std.sys.intrinsics import likely, unlikely
 
 comptime CONTINUE_RESPONSE = StaticString("HTTP/1.1 100 Continue\r\n\r\n")
 """The interim response that asks for the content (RFC 9110 section 15.2.1)."""
-
-
-comptime RESET_CONTENT = 205
-"""A status whose content has a length, and that is 0 (RFC 9110 section 15.3.6)."""
 
 
 struct DateLine(Movable):

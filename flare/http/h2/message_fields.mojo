@@ -8,6 +8,7 @@ from flare.http.h2.hpack_table import FieldKind, kind_of
 from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
+from flare.http.message.status import RESET_CONTENT
 from std.sys.intrinsics import likely, unlikely
 
 comptime LENGTH_UNKNOWN = -1
@@ -41,8 +42,9 @@ def add_response_fields(
         session.encoder.add(
             session.fields, "date".as_bytes(), date, Indexing.KEPT
         )
-    if content_len >= 0 and response.status.allows_content():
-        session.encoder.add_content_length(session.fields, content_len)
+    var length = 0 if response.status == RESET_CONTENT else content_len
+    if length >= 0 and response.status.allows_content():
+        session.encoder.add_content_length(session.fields, length)
 
 
 def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):

@@ -2,6 +2,9 @@
 
 from flare.http.message.status_registry import reason_phrase
 
+comptime RESET_CONTENT = 205
+"""A status whose content has a length, and that is 0 (RFC 9110 section 15.3.6)."""
+
 
 struct Status(Comparable, Hashable, ImplicitlyCopyable, Writable):
     """A three-digit status code (RFC 9110 section 15).

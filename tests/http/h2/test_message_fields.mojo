@@ -3,9 +3,14 @@
 from flare.bytes.buffer import Buffer
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.hpack_decoder import HpackDecoder
-from flare.http.h2.message_fields import add_fields
+from flare.http.h2.message_fields import (
+    LENGTH_UNKNOWN,
+    add_fields,
+    add_response_fields,
+)
 from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.response import Response
 from tests.support.assertions import assert_equal
 
 
@@ -15,6 +20,11 @@ def _sent(headers: HeaderMap) raises -> String:
     var name = Buffer(0)
     session.begin_block()
     add_fields(session, headers, name)
+    return _decoded(session)
+
+
+def _decoded(session: Http2Session) raises -> String:
+    """Lists the fields of the block that was written, each in a line."""
     var decoder = HpackDecoder()
     decoder.begin()
     var octets = Buffer(0)
@@ -65,3 +75,40 @@ def test_fields_are_sent_in_order() raises:
     headers.append("A", "2")
     headers.append("b", "3")
     assert_equal(_sent(headers), "b: 1\na: 2\nb: 3\n")
+
+
+@fieldwise_init
+struct _LengthRow(Copyable, Movable):
+    var rule: StaticString
+    var status: Int
+    var content_len: Int
+    var sent: StaticString
+
+
+def test_which_length_is_said() raises:
+    var rows: List[_LengthRow] = [
+        _LengthRow("9110-8.6 that of the content", 200, 5, "5"),
+        _LengthRow("9110-8.6 none is known", 200, LENGTH_UNKNOWN, ""),
+        _LengthRow("9110-8.6 none of 204", 204, 5, ""),
+        _LengthRow("9110-8.6 none of 304 but its own", 304, 5, ""),
+        # A length that no DATA adds up to is malformed (RFC 9113 8.1.1).
+        _LengthRow("9110-15.3.6 205 has no content", 205, 5, "0"),
+        _LengthRow("9110-15.3.6 be it unknown", 205, LENGTH_UNKNOWN, "0"),
+    ]
+    for row in rows:
+        var session = Http2Session(Http2Role.SERVER, Http2Limits(), 0)
+        var name = Buffer(0)
+        session.begin_block()
+        add_response_fields(
+            session,
+            Response(row.status, "12345"),
+            row.content_len,
+            "now".as_bytes(),
+            name,
+        )
+        var sent = _decoded(session)
+        var line = String("content-length: ", row.sent, "\n")
+        assert_equal(line in sent, row.sent != "", row.rule)
+        assert_equal(
+            "content-length" in sent, row.sent != "", String(row.rule, sent)
+        )
