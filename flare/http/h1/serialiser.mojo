@@ -224,6 +224,9 @@ def _append_lines(mut out: Buffer, headers: HeaderMap, status: Int):
         out.append(headers.lines_octets())
         return
     _append_lines_without(out, headers, "connection")
+    # Who is in between must not pass it on (RFC 9110 section 7.8).
+    if "upgrade" in headers:
+        out.append_literal["Connection: Upgrade\r\n"]()
 
 
 @no_inline

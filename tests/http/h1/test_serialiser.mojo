@@ -87,6 +87,27 @@ def test_own_fields_are_sent_and_own_framing_is_not() raises:
     assert_false(asks_for_close(ok("x").headers))
 
 
+def test_upgrade_is_an_option_of_the_connection() raises:
+    """9110-7.8: who sends Upgrade names it in Connection, also where nothing is
+    switched (426)."""
+    var response = Response(426)
+    response.headers.set("Connection", "x, Upgrade")
+    response.headers.set("Upgrade", "websocket")
+    var head = _head(response, ResponseFraming(False, True, 1))
+    assert_true("\r\nUpgrade: websocket\r\n" in head, head)
+    assert_true("\r\nConnection: Upgrade\r\n" in head, head)
+    assert_equal(head.count("Connection"), 1)
+    head = _head(response, ResponseFraming(False, False, 1))
+    assert_true("\r\nConnection: Upgrade\r\n" in head, head)
+    assert_true("\r\nConnection: close\r\n" in head, head)
+    # Where something is switched, what switches says so itself.
+    var switching = Response(101)
+    switching.headers.set("Upgrade", "websocket")
+    switching.headers.set("Connection", "Upgrade")
+    head = _head(switching, ResponseFraming(False, True, 1))
+    assert_equal(head.count("Connection"), 1)
+
+
 @fieldwise_init
 struct _Connection(Copyable, Movable):
     var value: StaticString
