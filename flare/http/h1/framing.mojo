@@ -13,6 +13,7 @@ from flare.http.message.content_length import (
     CONTENT_LENGTH_DIGITS_MAX,
     read_content_length,
 )
+from flare.http.message.expectation import Expectations
 from flare.http.message.fields import FieldLine, ListElements
 from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
 from std.sys.intrinsics import likely, unlikely
@@ -214,15 +215,10 @@ struct Framing(TrivialRegisterPassable):
                 raise RemoteProtocolError(broken.held(), line.value_offset())
             self.flags |= IS_CHUNKED
         elif equals_ignore_case(name, "expect".as_bytes()):
-            self._note_expectations(value)
-
-    def _note_expectations(mut self, value: Span[UInt8, _]):
-        """Reads a list of expectations (RFC 9110 section 10.1.1): lines that
-        are repeated say the same as one list."""
-        for expectation in ListElements(value.as_imm()):
-            if equals_ignore_case(expectation, "100-continue".as_bytes()):
+            var expected = Expectations(value)
+            if expected.has_continue:
                 self.flags |= EXPECTS_CONTINUE
-            elif len(expectation) > 0:
+            if expected.has_other:
                 self.flags |= EXPECTS_OTHER
 
     def _note_length(

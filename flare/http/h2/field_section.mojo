@@ -20,6 +20,7 @@ from flare.http.h2.hpack_table import (
 )
 from flare.http.h2.priority import Priority
 from flare.http.message.content_length import read_content_length
+from flare.http.message.expectation import Expectations
 from flare.http.message.fields import FieldLine, Fields
 from flare.http.message.method import METHOD_LEN_MAX, Method
 from flare.http.message.request import RequestLine, Version
@@ -235,11 +236,9 @@ struct Http2FieldSection(Movable):
             if self._priority < 0:
                 self._priority = self._count
         elif kind == FieldKind.EXPECT:
-            self.expects_continue = equals_ignore_case(
-                self._value(field.line), "100-continue".as_bytes()
-            )
-            if not self.expects_continue:
-                self._expects_more = True
+            var expected = Expectations(self._value(field.line))
+            self.expects_continue |= expected.has_continue
+            self._expects_more |= expected.has_other
         self._keep(field.line)
 
     def _note_pseudo(mut self, kind: UInt8, line: FieldLine):

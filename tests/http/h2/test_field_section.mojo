@@ -287,6 +287,17 @@ def test_fields() raises:
         _Row("9110-10.1.1 100-continue", "GET\nexpect: 100-Continue\n", 0),
         _Row("9110-10.1.1 another", "GET\nexpect: more\n", 417),
         _Row(
+            "9110-5.6.1 a list of it",
+            "GET\nexpect: 100-continue, ,100-continue\n",
+            0,
+        ),
+        _Row("9110-5.6.1 an empty list", "GET\nexpect: \n", 0),
+        _Row(
+            "9110-10.1.1 another beside it",
+            "GET\nexpect: 100-continue,more\n",
+            417,
+        ),
+        _Row(
             "9110-10.1.1 the rest is checked, too",
             "GET\nexpect: more\nA: b\n",
             31,
