@@ -342,8 +342,10 @@ struct FileServer(Handler):
         var text = String()
         for value in req.headers.get_all("accept-encoding"):
             text.write(value, ",")
-        var coding = AcceptEncoding(text).choose(file[].codings())
-        if coding:
+        var offered = file[].codings()
+        offered.append(ContentCoding.IDENTITY)
+        var coding = AcceptEncoding(text).choose(offered)
+        if coding and coding.value() != ContentCoding.IDENTITY:
             chosen.coding = coding.value()
             chosen.file = file[].in_coding(coding.value())
             chosen.status = chosen.file[].status()

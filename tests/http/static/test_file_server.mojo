@@ -152,6 +152,24 @@ def test_finds() raises:
             200,
             "plain",
         ),
+        _Row(
+            "9110-12.5.3 what is wanted most is no coding",
+            "GET",
+            "/app.js",
+            "Accept-Encoding",
+            "identity, gzip;q=0.5, *;q=0.1",
+            200,
+            "plain",
+        ),
+        _Row(
+            "9110-12.5.3 no coding is refused",
+            "GET",
+            "/app.js",
+            "Accept-Encoding",
+            "gzip;q=0.1, identity;q=0",
+            200,
+            "as gz",
+        ),
     ]
     with TemporaryFolder() as folder:
         _fill(folder)
