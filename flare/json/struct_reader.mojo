@@ -14,7 +14,7 @@ from flare.json.field_types import (
 )
 from flare.json.value import JsonView
 from std.hash import Hasher
-from std.math import sqrt
+from std.math import isfinite, sqrt
 from std.memory import unsafe_stack_allocation
 from std.reflection import reflect
 
@@ -150,9 +150,7 @@ def _read_scalar[
         elif T == Float64:
             place.unsafe_bitcast[Float64]().unsafe_write(view.float_value())
         elif T == Float32:
-            place.unsafe_bitcast[Float32]().unsafe_write(
-                Float32(view.float_value())
-            )
+            place.unsafe_bitcast[Float32]().unsafe_write(_float_of_32(view))
         elif T == Int:
             place.unsafe_bitcast[Int]().unsafe_write(view.int_value())
         elif T == Int64:
@@ -175,6 +173,19 @@ def _read_scalar[
     except error:
         errors.add(error^)
         return False
+
+
+def _float_of_32(view: _AnyView) raises JsonError -> Float32:
+    """Reads a number that is not too large for 32 bits."""
+    var number = Float32(view.float_value())
+    if not isfinite(number):
+        raise JsonError.at_value(
+            JsonErrorKind.NUMBER_RANGE,
+            view.path(),
+            "a number within the range of a 32-bit float",
+            String(view.float_value()),
+        )
+    return number
 
 
 def _narrow[dtype: DType](view: _AnyView, place: Erased) raises JsonError:

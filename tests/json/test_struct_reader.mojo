@@ -68,6 +68,19 @@ struct _Row(Copyable, Movable):
     var path: StaticString
 
 
+def test_what_a_float_of_32_bits_cannot_hold() raises:
+    """RFC 8259 section 6 knows no infinity."""
+    assert_equal(read_json[Float32](parse("3.4e38").view()), Float32(3.4e38))
+    for text in ["3.5e38", "-1e300"]:
+        var value = parse(text)
+        try:
+            _ = read_json[Float32](value.view())
+        except error:
+            assert_true(error.kind == JsonErrorKind.NUMBER_RANGE, String(error))
+            continue
+        raise Error(text, ": was read")
+
+
 def test_what_does_not_fit() raises:
     comptime KIND = JsonErrorKind.WRONG_KIND
     comptime RANGE = JsonErrorKind.NUMBER_RANGE
