@@ -105,8 +105,8 @@ def write_response_head(
     var lines = response.headers.lines_octets()
     if unlikely(len(lines) > 0):
         has_own_date = "date" in response.headers
-        if framing.is_head and content_len == 0:
-            content_len = announced_len(response.headers)
+    if unlikely(framing.is_head and content_len == 0):
+        content_len = announced_len(response.headers)
     if likely(status == 200 and not has_own_date):
         out.append(date.ok_head())
     else:
@@ -128,6 +128,9 @@ def write_response_head(
     if likely(response.status.allows_content()):
         if unlikely(response.body.is_stream()):
             _append_stream_framing(out, response, framing)
+            return
+        if unlikely(content_len < 0 and response.status != RESET_CONTENT):
+            out.append_literal["\r\n"]()
             return
         out.append_literal["Content-Length: "]()
         out.append_decimal(

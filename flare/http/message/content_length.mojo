@@ -23,10 +23,10 @@ def read_content_length(value: Span[UInt8, _]) -> Int:
 
 @no_inline
 def announced_len(headers: HeaderMap) -> Int:
-    """Reads the one Content-Length that a handler has set, for HEAD; 0 without
-    one."""
+    """Reads the one Content-Length that a handler has set, for HEAD; -1 without
+    one: what GET would send is not known then, and must not be told (RFC 9110
+    section 8.6)."""
     var index = headers.find("content-length")
     if index < 0 or headers.find("content-length", index + 1) >= 0:
-        return 0
-    var digits = headers.value(index).as_bytes()
-    return max(read_content_length(digits), 0)
+        return -1
+    return read_content_length(headers.value(index).as_bytes())
