@@ -390,15 +390,16 @@ struct FileServer(Handler):
         var media_type = file_type(chosen.path)
         response.headers.set("Content-Type", media_type)
         if set.verdict != RangeVerdict.PARTS:
-            response.body = _content(
-                chosen.file, ByteRange(0, size), req.method
-            )
+            response.body = _content(chosen.file, ByteRange(0, size))
+            if size == 0:
+                # That nothing is there is known, and said to HEAD, too.
+                response.headers.set("Content-Length", "0")
             return response^
         response.status = 206
         if len(set.ranges) == 1:
             var part = set.ranges[0]
             response.headers.set("Content-Range", content_range(part, size))
-            response.body = _content(chosen.file, part, req.method)
+            response.body = _content(chosen.file, part)
             return response^
         var random = Array[UInt8, 16](fill=0)
         fill_random(Span(random))
@@ -457,12 +458,10 @@ def _with_slash(req: Request) -> String:
     return target^
 
 
-def _content(
-    file: ArcPointer[File], range: ByteRange, method: Method
-) raises -> Body:
+def _content(file: ArcPointer[File], range: ByteRange) raises -> Body:
     """Reads short content, which then goes with its head; anything longer is
     left to the server."""
-    if range.length > READ_LEN_MAX or method == Method.HEAD:
+    if range.length > READ_LEN_MAX:
         return Body(FileSource(file, range), length=range.length)
     var octets = List[UInt8](length=range.length, fill=0)
     file[].read_exactly_at(octets, range.start)

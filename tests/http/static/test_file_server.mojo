@@ -6,6 +6,7 @@ from flare.http.message.body import Poll
 from flare.http.message.date import parse_http_date
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
+from flare.http.middleware.compress import Compress
 from flare.http.routing.router import Router
 from flare.http.static.file_server import FileServer, FileServerConfig, file_tag
 from flare.sys.clock import unix_seconds
@@ -281,6 +282,23 @@ def test_fields() raises:
         )
         var other = OwnedRequest("GET", "/a.txt")
         assert_equal(Int(server.serve(other.view()).status.code), 404)
+
+
+def test_head_of_a_short_file_says_what_get_does() raises:
+    """9110-9.3.2: also around a `Compress`, which codes what is in memory."""
+    with TemporaryFolder() as folder:
+        Path(folder + "/a.txt").write_text(String("all work ") * 300)
+        _set_time(folder + "/a.txt", "2020-01-01 00:00:00")
+        var server = Compress(FileServer(folder))
+        var get = OwnedRequest("GET", "/a.txt")
+        get.add_header("Accept-Encoding", "gzip")
+        var whole = server.serve(get.view())
+        assert_equal(whole.headers["content-encoding"], "gzip")
+        var head = OwnedRequest("HEAD", "/a.txt")
+        head.add_header("Accept-Encoding", "gzip")
+        var short = server.serve(head.view())
+        assert_equal(String(short.headers), String(whole.headers))
+        assert_equal(len(short.body), len(whole.body))
 
 
 def test_several_ranges() raises:
