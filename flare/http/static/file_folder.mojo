@@ -64,6 +64,10 @@ A process may have 1,024 of them in all where nobody has raised the limit.
 """
 
 
+comptime _KEPT_MS_MAX = 1 << 62
+# So much can be added to any time.
+
+
 @fieldwise_init
 struct _Entry(Copyable, Movable):
     var file: ArcPointer[OpenFile]
@@ -122,7 +126,7 @@ struct FileCache(Movable, Sized):
         """Makes an empty cache, which keeps a file for so long; with 0 it stays
         empty."""
         self._entries = ArcPointer(_Entries())
-        self._kept_ms = kept_ms
+        self._kept_ms = min(kept_ms, _KEPT_MS_MAX)
 
     def find(self, path: String, now_ms: Int) -> Optional[ArcPointer[OpenFile]]:
         """Looks a file up on a clock that never goes back; nothing if it is not

@@ -81,3 +81,11 @@ def test_no_time_is_no_cache() raises:
     cache.keep("a", file, 1_000)
     assert_false(cache.find("a", 1_000))
     assert_equal(file.count(), 1)
+
+
+def test_a_time_without_end_is_one() raises:
+    var cache = FileCache(Int.MAX)
+    var file = _file()
+    cache.keep("a", file, 1_000)
+    assert_true(cache.find("a", 1_000))
+    assert_true(cache.find("a", 9_000_000_000_000))
