@@ -45,9 +45,9 @@ struct FileServerConfig(Copyable, Movable):
     """How files are served."""
 
     var prefix: String
-    """What of a request's path stands before that of the file. Empty, the
-    default, for what the route has before its `*rest`: `/static` under
-    `/static/*rest`."""
+    """What of a request's path stands before that of the file, from its slash
+    on and without one at its end. Empty, the default, for what the route has
+    before its `*rest`: `/static` under `/static/*rest`."""
     var index_file: String
     """What is sent for a folder; empty for nothing. Default `index.html`."""
     var fallback_file: String
@@ -212,8 +212,20 @@ struct FileServer(Handler):
             config: How files are served.
 
         Raises:
-            Error: If the folder cannot be opened; it says which, and why.
+            Error: If the folder cannot be opened, or no file can be below the
+                prefix; it says which, and why.
         """
+        ref prefix = config.prefix
+        if prefix.byte_length() > 0 and (
+            not prefix.startswith("/") or prefix.endswith("/")
+        ):
+            raise Error(
+                Text()
+                .add("FileServer: no file is below the prefix '")
+                .add_escaped(prefix.as_bytes())
+                .add("'; write it as '/static'")
+                .end()
+            )
         try:
             self._folder = FileFolder(
                 root,

@@ -381,6 +381,13 @@ def test_a_file_that_is_cut_breaks_off() raises:
         assert_true(is_broken)
 
 
+def test_a_prefix_that_no_file_is_below_is_refused() raises:
+    with TemporaryFolder() as folder:
+        for prefix in ["static", "/static/", "/", "//"]:
+            with assert_raises(contains="write it as '/static'"):
+                _ = FileServer(folder, FileServerConfig(prefix=String(prefix)))
+
+
 def test_a_folder_that_is_not_there_is_named() raises:
     with assert_raises(
         contains=(
