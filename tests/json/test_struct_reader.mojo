@@ -68,6 +68,19 @@ struct _Row(Copyable, Movable):
     var path: StaticString
 
 
+def test_unsigned_integers_are_written_as_they_are_read() raises:
+    for number in [UInt64(0), UInt64(Int.MAX)]:
+        var text = json_text(number)
+        assert_equal(text, String(number))
+        assert_equal(read_json[UInt64](parse(text).view()), number)
+    try:
+        _ = json_text(UInt64(1) << 63)
+    except error:
+        assert_true(error.kind == JsonErrorKind.NUMBER_RANGE, String(error))
+        return
+    raise Error("it was written")
+
+
 def test_what_a_float_of_32_bits_cannot_hold() raises:
     """RFC 8259 section 6 knows no infinity."""
     assert_equal(read_json[Float32](parse("3.4e38").view()), Float32(3.4e38))
