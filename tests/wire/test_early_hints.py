@@ -87,6 +87,15 @@ def test_an_errand_hints_before_its_response(start, flag):
     assert " 200" in last[0] and "x-middleware: was here" in last
 
 
+@pytest.mark.parametrize("flag", ["--http1.1", "--http2-prior-knowledge"])
+@pytest.mark.parametrize("wait", ["", "5"])
+def test_a_handler_that_may_answer_later_hints(start, flag, wait):
+    server = start("proxy_server", upstream="http://127.0.0.1:1")
+    early, last = heads(server, f"/pause?ms={wait}&early=%3C%2Fa.css%3E", flag)
+    assert " 103" in early[0] and early[1:] == ["link: </a.css>"]
+    assert " 200" in last[0]
+
+
 def test_those_of_a_pipelined_request_wait_for_the_answers_before_it(server):
     with Client(server) as client:
         client.send(

@@ -8,6 +8,7 @@ when its sockets are ready.
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.h1.framing import CONTINUE
+from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Version
@@ -185,6 +186,9 @@ struct DeferredJobs(Movable):
             content = RequestContent(outlet^)
         var call = DeferredCall(self.loop, content^)
         job[].run_deferred(handler, call)
+        if job[].params.early_hints.fields:
+            var hints = job[].params.early_hints.fields.take()
+            self._done.append(job[].note(EARLY_HINTS, hints[].copy()))
         if not call.errand or job[].response.outcome() != ResponseOutcome.LATER:
             self._free.append(index)
             self._done.append(job^)

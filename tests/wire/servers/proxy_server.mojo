@@ -99,8 +99,11 @@ struct Pause(Errand, LoopTask):
 
 
 def pause(req: Request) raises -> Response:
-    """Answers after `?ms`, and counts the content that has come by then."""
+    """Answers after `?ms`, and counts the content that has come by then; `?early`
+    is what it hints itself."""
     ref call = deferred_call(req)[]
+    if req.query_param("early") != "":
+        req.send_early_hints(req.query_param("early"))
     if req.query_param("ms") == "":
         return ok("at once")
     var errand = Pause(call.loop, Int(req.query_param("ms")))
