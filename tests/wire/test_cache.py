@@ -158,12 +158,15 @@ def test_a_client_that_leaves(cache):
     assert now - stored <= 2
 
 
-def test_stale_while_revalidate(cache):
-    url = f"{cache.url}/hit?control=max-age%3D0,stale-while-revalidate%3D60"
-    first = httpx.get(url).text
-    stale = httpx.get(url)
-    assert stale.text == first
-    assert wait_until(lambda: httpx.get(url).text != first)
+@pytest.mark.parametrize("version", [1, 2])
+def test_stale_while_revalidate(cache, version):
+    control = "max-age%3D0,stale-while-revalidate%3D60"
+    url = f"{cache.url}/hit?control={control}&version={version}"
+    with httpx.Client(http1=version == 1, http2=version == 2) as client:
+        first = client.get(url).text
+        stale = client.get(url)
+        assert stale.text == first
+        assert wait_until(lambda: client.get(url).text != first)
 
 
 THREAD_REFUSER = """

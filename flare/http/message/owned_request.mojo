@@ -97,6 +97,7 @@ struct OwnedRequest(Movable):
     """What TLS tells about the client; nothing without TLS."""
     var _method: Buffer
     var _url: Buffer
+    var _authority: Buffer
     var _headers: _OwnedFields
     var _trailers: _OwnedFields
     var _params: OwnedPointer[PathParams]
@@ -117,6 +118,7 @@ struct OwnedRequest(Movable):
         self._method.append(method.as_bytes())
         self._url = Buffer(0)
         self._url.append(url.as_bytes())
+        self._authority = Buffer(0)
         self._headers = _OwnedFields()
         self._trailers = _OwnedFields()
         self._params = OwnedPointer(PathParams())
@@ -129,6 +131,8 @@ struct OwnedRequest(Movable):
             copy_of: The request.
         """
         self = Self(copy_of.method_name, copy_of.url)
+        # Over HTTP/2 neither the target nor a field need hold it.
+        self._authority.append(copy_of.host().as_bytes())
         self.version = copy_of.version
         self.body.extend(copy_of.body)
         self.peer = copy_of.peer
@@ -195,6 +199,13 @@ struct OwnedRequest(Movable):
             path = unsafe_path_without_octets[o](method)
         else:
             path = _unsafe_text[o](self._url, parts.path_offset, parts.path_len)
+        var authority = _unsafe_text[o](
+            self._authority, 0, len(self._authority)
+        )
+        if parts.authority_len > 0:
+            authority = _unsafe_text[o](
+                self._url, parts.authority_offset, parts.authority_len
+            )
         var line = RequestLine[o](
             method=method,
             method_name=method_name,
@@ -203,9 +214,7 @@ struct OwnedRequest(Movable):
             query=_unsafe_text[o](
                 self._url, parts.query_offset, parts.query_len
             ),
-            authority=_unsafe_text[o](
-                self._url, parts.authority_offset, parts.authority_len
-            ),
+            authority=authority,
             version=self.version,
         )
         return Request[o](

@@ -1,7 +1,8 @@
 """Requests as handlers see them."""
 
+from flare.bytes.buffer import unsafe_lend_text
 from flare.http.message.owned_request import OwnedRequest
-from flare.http.message.request import Request, TlsPeer
+from flare.http.message.request import Request, RequestLine, TlsPeer, Version
 from flare.http.message.response import Response, ok
 from flare.http.routing.router import Router
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -135,6 +136,48 @@ def test_a_copy_has_everything() raises:
     assert_equal(
         router.serve(owned.view()).text(),
         "PUT /users/a%20b a b y content 127.0.0.1:0",
+    )
+
+
+def _kept_with_authority[
+    o: ImmOrigin
+](req: Request[o], authority: StaticString) -> OwnedRequest:
+    """Keeps a request as one over HTTP/2 is: its `:authority` is in neither
+    the target nor a field."""
+    var line = RequestLine[o](
+        method=req.method,
+        method_name=req.method_name,
+        url=req.url,
+        path=req.path,
+        query=req.query,
+        authority=unsafe_lend_text[o](
+            authority.unsafe_ptr(), authority.byte_length()
+        ),
+        version=Version(2, 0),
+    )
+    return OwnedRequest(
+        copy_of=Request[o](
+            line,
+            req.headers,
+            req.body,
+            req.trailers,
+            peer=req.peer,
+            params=req.route_params(),
+        )
+    )
+
+
+def test_a_copy_is_for_the_same_host() raises:
+    var owned = OwnedRequest("GET", "/a")
+    var kept = _kept_with_authority(owned.view(), "h.example:81")
+    assert_equal(kept.view().host(), "h.example:81")
+    assert_equal(kept.view().url, "/a")
+    var again = OwnedRequest(copy_of=kept.view())
+    assert_equal(again.view().host(), "h.example:81")
+    var absolute = OwnedRequest("GET", "http://other:81/p?q")
+    absolute.add_header("Host", "h")
+    assert_equal(
+        OwnedRequest(copy_of=absolute.view()).view().host(), "other:81"
     )
 
 
