@@ -45,6 +45,11 @@ def _field(req: Request, name: StringSpan) -> String:
     return String(value.value()) if value else String()
 
 
+comptime _TIME_S_MAX = 100 * 366 * 86_400
+# A century, in seconds. Longer ones count as this, so that no store that counts
+# in milliseconds goes beyond its numbers.
+
+
 struct IdempotencyConfig(Copyable, Movable):
     """How repeated requests are treated."""
 
@@ -102,8 +107,8 @@ struct IdempotencyConfig(Copyable, Movable):
                 "; at least 1, 1 and 0 are allowed",
             )
         self.is_required = is_required
-        self.keep_s = keep_s
-        self.lock_s = lock_s
+        self.keep_s = min(keep_s, _TIME_S_MAX)
+        self.lock_s = min(lock_s, _TIME_S_MAX)
         self.max_response_size = max_response_size
         self.goes_without = goes_without
         self.scope = scope

@@ -86,6 +86,15 @@ def test_a_repeated_request_is_carried_out_once() raises:
     assert_equal(count.lock()[], 2)
 
 
+def test_answers_may_be_kept_for_ever() raises:
+    var count = State(0)
+    var client = _client(
+        count, IdempotencyConfig(keep_s=Int.MAX, lock_s=Int.MAX)
+    )
+    _ = client.send(_post("k"))
+    assert_equal(client.send(_post("k")).text(), "order 1")
+
+
 def test_who_needs_a_key() raises:
     var count = State(0)
     var client = _client(count, IdempotencyConfig(is_required=True))
