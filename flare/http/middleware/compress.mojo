@@ -8,11 +8,12 @@ from flare.http.conditional.conditional import (
     TagListMatch,
     match_tag_list,
 )
-from flare.http.message.announced_content import announce, left_out_len
 from flare.http.message.body import Body
+from flare.http.message.content_length import announced_len
 from flare.http.message.content_coding import AcceptEncoding
 from flare.http.message.fields import ListElements
 from flare.http.message.header_map import HeaderMap, add_vary
+from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.middleware.late_response import (
@@ -130,7 +131,10 @@ def _compressed(
     if response.status == 304:
         _describe_unchanged(req, response)
         return response^
-    var left_out = left_out_len(req, response)
+    # Content that HEAD has not asked for.
+    var left_out = 0
+    if req.method == Method.HEAD and len(response.body) == 0:
+        left_out = announced_len(response.headers)
     var length = max(left_out, len(response.body))
     if not _is_fit(response, length, content_len_min):
         return response^
@@ -142,7 +146,7 @@ def _compressed(
     if left_out > 0:
         # Whether GET would get a coding depends on the content, and with it how
         # long it is.
-        announce(response, None)
+        _ = response.headers.remove("Content-Length")
     else:
         var octets = compress(response.body.as_bytes(), format.value())
         if len(octets) >= length:

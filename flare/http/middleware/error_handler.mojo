@@ -1,7 +1,8 @@
 """Answers to errors: problem details (RFC 9457), and handlers that raise."""
 
 from flare.bytes.utf8 import lossy_text
-from flare.http.message.announced_content import announce, left_out_len
+from flare.http.message.body import Body
+from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, internal_error
 from flare.http.message.status import Status
@@ -175,9 +176,14 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     def _shape(self, req: Request, var response: Response) raises -> Response:
         var shaped = self.format(req, _problem_of(response))
         _take_fields(response, shaped)
-        if left_out_len(req, response) > 0:
-            # What the content says, which GET would get, is not here.
-            announce(shaped, None)
+        if (
+            req.method == Method.HEAD
+            and len(response.body) == 0
+            and "content-type" in response.headers
+        ):
+            # What the content says that GET would get is not here, so neither
+            # is the length of what is made of it.
+            shaped.body = Body()
         return shaped^
 
 

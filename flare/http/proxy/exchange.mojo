@@ -30,7 +30,6 @@ from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.failure import refusal
 from flare.http.handler.later import Completion, Errand
-from flare.http.message.announced_content import announce
 from flare.http.message.body import Body, BodySource, Poll, StreamWaker
 from flare.http.message.body_reader import BodyError
 from flare.http.message.fields import Fields
@@ -748,8 +747,8 @@ def _respond(e: ArcPointer[Exchange], head: UpstreamHead) raises:
     if not is_stream and head.status == SWITCHING_PROTOCOLS:
         return _switch(e, response^)
     if not head.has_content:
-        if x.request.method == Method.HEAD:
-            announce(response, head.length)
+        if x.request.method == Method.HEAD and head.length:
+            response.headers.set("Content-Length", String(head.length.held()))
         if not is_stream and _advance(e) != ResponseProgress.END:
             raise Error("content where there is none")
         _end(e)
