@@ -365,6 +365,9 @@ struct _Reader(Movable):
             var end = 0
             while end < len(octets) and octets.at(end) != 61:
                 end += 1
+            if end == len(octets):
+                # No variable, but whoever starts a program may hand it over.
+                continue
             var name = String(from_utf8_lossy=octets.before(end))
             # The first of two counts, as for getenv.
             if not name.startswith(prefix) or name in seen:

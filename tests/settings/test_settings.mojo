@@ -246,6 +246,8 @@ def test_other_variables_are_left_alone() raises:
     assert_equal(
         _shop(["HOME=/", "XS_A=1", "", "=", "S"], []).value.admin.port, 9
     )
+    # Who starts a program may hand over entries that are no variables (environ(7)).
+    assert_equal(_shop(["S_ADMIN_PORT", "S_X"], []).value.admin.port, 9)
     # Without a prefix nothing can be told to be unknown.
     var given = Given(["PORT=7", "HOME=/"], String(""), [])
     assert_equal(settings_of[_Admin](given, None).value.port, 7)
