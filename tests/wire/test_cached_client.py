@@ -27,6 +27,8 @@ class Origin(BaseHTTPRequestHandler):
             self.answer_about(path, control)
         elif path == "/moved":
             self.answer(302, {"Location": "/there", "Cache-Control": "max-age=60"})
+        elif path == "/moves" and len(self.server.asked) > 1:
+            self.answer(302, {"Location": "/there"})
         elif self.server.fails:
             self.answer(503, {}, b"down")
         elif self.headers.get("If-None-Match") == '"v1"':
@@ -258,6 +260,16 @@ def test_redirections_are_followed_each_time(origin):
     lines = ask(origin, "GET /moved", "GET /moved")
     assert lines[0] != lines[1]
     assert len(origin.asked) == 4
+
+
+@pytest.mark.parametrize("client", ["", " client=red"])
+def test_conditions_are_for_the_url_that_was_kept(origin, client):
+    """RFC 9110 section 15.4: those of a cache do not go where a redirection leads,
+    where 304 would be about what nobody has."""
+    lines = ask(origin, *[f"GET /moves?no-cache{client}"] * 2)
+    answers = [line for line in lines if line[:3].isdigit()]
+    assert answers == ["200 - call 1", "200 - call 3"]
+    assert origin.asked == [("GET", None), ("GET", '"v1"'), ("GET", None)]
 
 
 def test_stale_in_place_of_an_error(origin):

@@ -477,6 +477,7 @@ def _is_readable(prepared: PreparedRequest, fields: HeaderMap) -> Bool:
 
 def _ask_to_validate(mut prepared: PreparedRequest, stored: StoredResponse):
     """Adds the conditions of section 4.3.1."""
+    prepared.is_validation = True
     try:
         var tag = stored.headers.get("etag")
         if tag:

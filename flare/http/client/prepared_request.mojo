@@ -23,6 +23,7 @@ from flare.http.client.proxy import (
 )
 from flare.http.client.redirect import (
     RequestOrigin,
+    drop_cache_conditions,
     drop_content_fields,
     drop_credentials,
     has_location,
@@ -129,6 +130,9 @@ struct PreparedRequest(Movable):
     var _max_redirects: Int
     var is_repeatable: Bool
     """True if it may be repeated whatever its method."""
+    var is_validation: Bool
+    """True if a cache has added conditions: they are about the URL alone of
+    which it has a response."""
     var extras: Optional[OwnedPointer[RequestExtras]]
     """What few requests have."""
 
@@ -169,6 +173,7 @@ struct PreparedRequest(Movable):
         self.origin = RequestOrigin.OWN
         self.cancel = request.cancel
         self.is_repeatable = request.is_repeatable
+        self.is_validation = False
         self.extras = extras_of(request, config)
         self._max_redirects = request.max_redirects
         if self._max_redirects == CLIENTS_OWN:
@@ -448,6 +453,9 @@ struct PreparedRequest(Movable):
         self._remember(response)
         # What is dropped below is of the request's own fields.
         self.undo_hooks()
+        if self.is_validation:
+            drop_cache_conditions(self.headers)
+            self.is_validation = False
         var method = redirected_method(response.status, self.method)
         if method != self.method:
             self.method = method^

@@ -14,6 +14,7 @@ comptime _CONTENT_FIELDS = StaticString(
     " content-length content-range content-digest repr-digest digest"
     " last-modified trailer expect"
 )
+comptime _CACHE_CONDITIONS = StaticString("if-none-match if-modified-since")
 
 
 struct RequestOrigin(Equatable, TrivialRegisterPassable):
@@ -201,6 +202,15 @@ def drop_content_fields(mut headers: HeaderMap):
     Source: RFC 9110 sections 15.4, 14.5 and 6.6.2, RFC 9530 for digests.
     """
     _drop(headers, _CONTENT_FIELDS)
+
+
+def drop_cache_conditions(mut headers: HeaderMap):
+    """Takes off what a cache asks the URL that it has a response of, before
+    another one is asked.
+
+    Source: RFC 9110 section 15.4.
+    """
+    _drop(headers, _CACHE_CONDITIONS)
 
 
 def is_credential(name: StringSpan) -> Bool:
