@@ -1,6 +1,7 @@
 """A client with a private cache, beside a server that counts."""
 
 import base64
+import gzip
 import re
 import subprocess
 import threading
@@ -27,6 +28,10 @@ class Origin(BaseHTTPRequestHandler):
             self.answer_about(path, control)
         elif path == "/moved":
             self.answer(302, {"Location": "/there", "Cache-Control": "max-age=60"})
+        elif path == "/coded":
+            fields = {"Content-Encoding": "gzip", "Cache-Control": control, "ETag": '"v1"'}
+            is_same = self.headers.get("If-None-Match") == '"v1"'
+            self.answer(304 if is_same else 200, fields, gzip.compress(b"all"))
         elif path == "/moves" and len(self.server.asked) > 1:
             self.answer(302, {"Location": "/there"})
         elif self.server.fails:
@@ -260,6 +265,14 @@ def test_redirections_are_followed_each_time(origin):
     lines = ask(origin, "GET /moved", "GET /moved")
     assert lines[0] != lines[1]
     assert len(origin.asked) == 4
+
+
+@pytest.mark.parametrize("control", ["max-age=60", "no-cache"])
+def test_what_is_kept_says_that_it_is_decoded(origin, control):
+    """Whoever passes it on has to know that its Content-Encoding holds no more."""
+    lines = ask(origin, *[f"GET /coded?{control}"] * 2)
+    assert [line.split(" ", 2)[2] for line in lines[:2]] == ["all (decoded)"] * 2
+    assert lines[-1] in ("hits 1 revalidated 0", "hits 0 revalidated 1")
 
 
 @pytest.mark.parametrize("client", ["", " client=red"])

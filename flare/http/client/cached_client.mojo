@@ -367,6 +367,7 @@ struct CachedClient(TransferMethods):
                 policy=self.policy,
                 times=times,
             )
+            stored.is_decoded = response.is_decoded
             self._put(key, stored^, fields)
         except:
             # Its fields have no room for a Date: it is not kept.
@@ -394,6 +395,7 @@ struct CachedClient(TransferMethods):
         response.reason = String(stored.status.reason())
         response.headers = stored.headers.copy()
         response.body = stored.body.copy()
+        response.is_decoded = stored.is_decoded
         try:
             response.headers.set("Age", String(stored.age_s(unix_seconds())))
         except:

@@ -2,8 +2,8 @@
 
     cached_client BASE_URL "METHOD PATH [NAME=VALUE]... [FIELD: VALUE]"...
 
-Each is answered with status, age or `-`, and content. The names are `client`
-(whose it is), `auth`, `digest` and `url` (who logs in, and how).
+Each is answered with status, age or `-`, content, and whether that is decoded. The
+names are `client` (whose it is), `auth`, `digest` and `url` (who logs in, and how).
 """
 
 from flare.http.cache import CacheStore
@@ -90,7 +90,10 @@ def show(mut client: CachedClient, var request: ClientRequest) raises:
     var response = client.send(request^)
     var age = response.headers.get("age")
     var shown = String(age.value()) if age else String("-")
-    print(response.status, shown, response.text(), flush=True)
+    var text = response.text()
+    if response.is_decoded:
+        text += " (decoded)"
+    print(response.status, shown, text, flush=True)
 
 
 def main() raises:

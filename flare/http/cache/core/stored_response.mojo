@@ -77,6 +77,9 @@ struct StoredResponse(Copyable, Movable):
     """The fields, without those of `stored_fields`, and with Date."""
     var body: Body
     """The content, a text in memory that copies share."""
+    var is_decoded: Bool
+    """Whether that is without the coding that the fields tell of: a client has
+    undone it."""
     var control: CacheControl
     """What it says to caches."""
     var vary: VaryKey
@@ -112,6 +115,7 @@ struct StoredResponse(Copyable, Movable):
         self.control = response_control(headers, policy)
         self.headers = stored_fields(headers, self.control, policy)
         self.body = body^
+        self.is_decoded = False
         self.vary = VaryKey(headers, fields)
         self.date_s = date_of(headers, times)
         self.response_s = times.response_s
@@ -146,6 +150,7 @@ struct StoredResponse(Copyable, Movable):
         self.vary = VaryKey(headers, fields)
         self.headers = headers^
         self.body = body^
+        self.is_decoded = False
         self.date_s = ages.date_s
         self.response_s = ages.response_s
         self.initial_age_s = ages.initial_age_s
@@ -201,7 +206,7 @@ struct StoredResponse(Copyable, Movable):
             headers.set("Age", age.held())
         if "date" not in newer:
             _ = headers.remove("date")
-        return Self(
+        var fresh = Self(
             self.status,
             headers,
             self.body.copy(),
@@ -209,6 +214,8 @@ struct StoredResponse(Copyable, Movable):
             policy=policy,
             times=times,
         )
+        fresh.is_decoded = self.is_decoded
+        return fresh^
 
     def age_s(self, now_s: Int) -> Int:
         """Computes `current_age` in seconds (section 4.2.3); a clock that was
