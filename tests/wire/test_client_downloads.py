@@ -54,9 +54,14 @@ class Files:
             begin = start + self.habits.get("off_by", 0)
             fields += f"Content-Range: bytes {begin}-{size - 1}/{size}\r\n"
         rest = self.content[start:]
-        connection.send(
-            f"HTTP/1.1 {line}\r\n{fields}Content-Length: {len(rest)}\r\n\r\n".encode()
-        )
+        length = f"Content-Length: {len(rest)}\r\n\r\n"
+        if start and (more := self.habits.get("more")):
+            rest += more
+            length = f"Content-Length: {len(rest)}\r\n\r\n"
+            if self.habits["frame"] == "chunked":
+                length = "Transfer-Encoding: chunked\r\n\r\n"
+                rest = b"%x\r\n%s\r\n0\r\n\r\n" % (len(rest), rest)
+        connection.send(f"HTTP/1.1 {line}\r\n{fields}{length}".encode())
         if self.breaks_at:
             connection.send(rest[: self.breaks_at.pop(0)])
             raise EOFError
@@ -193,6 +198,18 @@ def test_a_server_that_ignores_ranges(reader, tmp_path):
 def test_a_server_that_sends_another_range(reader, tmp_path):
     """What curl and wget append all the same."""
     files = Files(breaks_at=[300_000], off_by=1)
+    got = download(reader, files, tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == CONTENT
+    assert files.ranges == ["", "bytes=300000-", ""]
+    assert got["resumed_from"] == 0
+    files.close()
+
+
+@pytest.mark.parametrize("frame", ["Content-Length", "chunked"])
+def test_more_than_the_range_is_no_part(reader, tmp_path, frame):
+    """RFC 9110 sections 14.4 and 15.3.7: the content is what Content-Range says,
+    or nobody knows what it is."""
+    files = Files(breaks_at=[300_000], more=b"extra", frame=frame)
     got = download(reader, files, tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
     assert files.ranges == ["", "bytes=300000-", ""]

@@ -118,6 +118,8 @@ struct FileDownload(Movable):
     var _validator: String
     var _total_len: Int
     var _kept_len: Int
+    # Where the content under way ends, by its Content-Range; -1 without one.
+    var _range_end: Int
     var _resumed_from: Int
     var _request_count: Int
     var _len_max: Int
@@ -162,6 +164,7 @@ struct FileDownload(Movable):
         self._validator = String()
         self._total_len = -1
         self._kept_len = 0
+        self._range_end = -1
         self._resumed_from = 0
         self._request_count = 0
         check_path(self._path, options.replaces)
@@ -251,7 +254,9 @@ struct FileDownload(Movable):
             self._start_over()
             return None
         if verdict == _READ:
-            self._receive(response, progress)
+            if not self._receive(response, progress):
+                self._start_over()
+                return None
             if self._total_len >= 0 and self._kept_len < self._total_len:
                 return None
         return DownloadedFile(self._path.copy(), response)
@@ -275,6 +280,7 @@ struct FileDownload(Movable):
         """Decides what to do with a response (RFC 9110 sections 15.3.7 and
         15.5.17)."""
         var status = response.status
+        self._range_end = -1
         if status == 200:
             self._start_over()
             self._begin_content(response)
@@ -285,6 +291,7 @@ struct FileDownload(Movable):
                 return _ASK_AGAIN
             if found.value().size >= 0:
                 self._total_len = found.value().size
+            self._range_end = self._kept_len + found.value().length
             return _READ
         if self._kept_len > 0 and status == 416:
             if (
@@ -355,7 +362,11 @@ struct FileDownload(Movable):
 
     def _receive[
         P: TransferProgress
-    ](mut self, mut response: OpenResponse, mut progress: P) raises ClientError:
+    ](
+        mut self, mut response: OpenResponse, mut progress: P
+    ) raises ClientError -> Bool:
+        """Writes what comes; False if that is more than its Content-Range says,
+        so that nobody knows what it is (RFC 9110 section 14.4)."""
         var room = List[UInt8](length=_READ_LEN, fill=0)
         var start = self._kept_len
         var total_len = response.content_len()
@@ -369,7 +380,11 @@ struct FileDownload(Movable):
                 count,
             )
             if count == 0:
-                return
+                return True
+            if self._range_end >= 0 and (
+                self._kept_len + count > self._range_end
+            ):
+                return False
             self._check_len(self._kept_len + count)
             try:
                 self._file.append(Span(room).before(count))
