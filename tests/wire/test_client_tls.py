@@ -4,6 +4,7 @@ import json
 import ssl
 import subprocess
 import threading
+import time
 
 import pytest
 from conftest import wait_until
@@ -46,6 +47,49 @@ def test_a_server_that_requires_a_certificate_is_understood(
     server.close()
     kinds = {(answer["kind"], answer.get("tls")) for answer in answers}
     assert kinds == {("TlsFailed", "ClientCertificateRequired")}, answers
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("protocol", ["http/1.1", "h2"])
+@pytest.mark.parametrize("why", ["it is idle for too long", "it is not kept"])
+def test_the_client_says_that_it_closes(fetcher, certs, version, protocol, why):
+    """RFC 9112 section 9.8, RFC 8446 section 6.1: close_notify comes before the end,
+    so that the server knows that nothing was cut off."""
+    context = serving(certs, version)
+    context.set_alpn_protocols([protocol])
+    ends = []
+
+    def answer(connection: Connection) -> None:
+        stream = context.wrap_socket(
+            connection.sock, server_side=True, suppress_ragged_eofs=False
+        )
+        with stream:
+            if protocol == "h2":
+                # SETTINGS, and in stream 1 a head that ends it: `:status` 200.
+                stream.sendall(b"\0\0\0\4\0\0\0\0\0")
+                stream.recv(65_536)
+                stream.sendall(b"\0\0\1\1\5\0\0\0\1\x88")
+            else:
+                Connection(stream, 0).head()
+                stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            try:
+                while stream.recv(65_536):
+                    pass
+                ends.append("close_notify")
+            except ssl.SSLEOFError:
+                ends.append("nothing")
+
+    server = RawServer(answer)
+    habits = {"idle_timeout_ms": 0} if why == "it is not kept" else {"idle_timeout_ms": 50}
+    fetcher.client(ca_file=str(certs / "root.pem"), **habits)
+    url = f"https://localhost:{server.port}/"
+    assert fetcher.get(url).get("status") == 200
+    if why != "it is not kept":
+        time.sleep(0.1)
+        assert fetcher.get(url).get("status") == 200
+    assert wait_until(lambda: ends)
+    server.close()
+    assert ends[0] == "close_notify"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

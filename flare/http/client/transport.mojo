@@ -6,6 +6,7 @@ from flare.http.exchange.octet_stream import OctetStream
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, ECONNRESET, EPIPE, OsError
+from flare.sys.signal import process_id
 from flare.tls.error import TlsError
 from flare.tls.pump import RECORD_LEN_MAX, TlsChannel, TlsStatus
 from flare.tls.session import TlsSession
@@ -23,6 +24,11 @@ struct Transport(Movable, OctetStream):
         """Takes a connected socket."""
         self._socket = socket^
         self._tls = None
+
+    def __deinit__(deinit self):
+        """Says that nothing follows, and closes."""
+        if self._tls:
+            self._tls.value()[].say_goodbye(self._socket)
 
     def begin_tls(mut self, var session: TlsSession):
         """Speaks TLS from now on, by a session before its handshake;
@@ -171,11 +177,14 @@ struct TlsLayer(Movable):
     """The session with the records that are on their way."""
     # TLS with a proxy, in whose plaintext the records of this one lie.
     var _outer: Optional[OwnedPointer[TlsLayer]]
+    # The process that speaks here.
+    var _process: Int
 
     def __init__(out self, var session: TlsSession):
         """Takes a session, before its handshake."""
         self.channel = TlsChannel(session^)
         self._outer = None
+        self._process = process_id()
 
     def __deinit__(deinit self):
         """Drops the layers; the type holds itself, so this is written out."""
@@ -224,6 +233,20 @@ struct TlsLayer(Movable):
         if self._outer:
             return self._outer.value()[].flush(socket)
         return 0
+
+    def say_goodbye(mut self, mut socket: RawSocket):
+        """Tells the peer that nothing follows, as far as the connection takes it
+        at once; the session is over.
+
+        Source: RFC 9112 section 9.8, RFC 8446 section 6.1. A process that was
+        forked since says nothing: the session goes on without it.
+        """
+        if self._process != process_id():
+            return
+        self.channel.send_close_notify()
+        _ = self.flush(socket)
+        if self._outer:
+            self._outer.value()[].say_goodbye(socket)
 
     def shake_hands(mut self, mut socket: RawSocket) -> Int:
         """Goes on with the handshake. Returns 0 if it is complete,

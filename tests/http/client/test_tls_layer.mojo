@@ -48,6 +48,24 @@ struct _Resetting(Task):
         stream.close()
 
 
+def test_a_process_says_no_goodbye_for_another_one() raises:
+    """RFC 8446 section 6.1: behind close_notify the server takes nothing more of
+    the session, with which the other process goes on."""
+    for is_forked in [False, True]:
+        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var socket = RawSocket.tcp()
+        _ = socket.connect(listener.local_addr())
+        var served = listener.accept(WAIT_MS)
+        var layer = TlsLayer(_established())
+        if is_forked:
+            # As a process sees it that was forked from one with that number.
+            layer._process = 1
+        layer.say_goodbye(socket)
+        socket.close()
+        var room = List[UInt8](length=1_024, fill=0)
+        assert_equal(served.read(room) > 0, not is_forked)
+
+
 def test_octets_that_have_left_are_told_before_an_error() raises:
     """RFC 9110 section 9.2.2: what may have been received is not repeated."""
     var accepting = RawSocket.listen_tcp(SocketAddr.localhost(0))
