@@ -197,6 +197,19 @@ def test_a_connection_closed_on_the_request(fetcher):
     server.close()
 
 
+def test_a_connection_closed_before_the_content_was_read(fetcher):
+    """All of the content is still at its source: PUT is repeated as GET is (RFC 9110
+    section 9.2.2)."""
+    server = RawServer(closing_on_the_second)
+    fetcher.client()
+    assert fetcher.get(server.url)["body"] == "one"
+    request = {"url": server.url, "expect": 1, "length": 3, "announced": 3}
+    answer = fetcher.ask(do="upload", **request, method="PUT")
+    assert answer.get("body") == "one", answer
+    assert server.connection_count == 2
+    server.close()
+
+
 def test_retries_with_backoff(fetcher):
     def handle(connection: Connection) -> None:
         connection.head()
@@ -396,6 +409,34 @@ def test_417_is_repeated_without_expect(fetcher, kind):
     server.close()
     assert (answer.get("status"), answer.get("body")) == (200, "aaa"), answer
     assert ["Expect: " in head for head in heads] == [True, False]
+
+
+def test_streamed_content_that_nobody_has_read_follows(fetcher):
+    """RFC 9110 section 10.1.1: the answer to Expect leads elsewhere before any
+    content was sent, so all of it is there."""
+    asked = []
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            asked.append(head.split()[1])
+            if asked[-1] == "/old":
+                connection.send(
+                    b"HTTP/1.1 307 There\r\nLocation: /new\r\n"
+                    b"Content-Length: 0\r\n\r\n"
+                )
+                return
+            connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            connection.send(sized(connection.body(head)))
+
+    server = RawServer(handle)
+    fetcher.client()
+    answer = fetcher.ask(
+        do="upload", url=server.url + "/old", method="POST", expect=1, length=3,
+        announced=3,
+    )
+    server.close()
+    assert (answer.get("status"), answer.get("body")) == (200, "aaa"), answer
+    assert asked == ["/old", "/new"]
 
 
 def test_a_blank_location_is_no_redirection(fetcher):

@@ -131,7 +131,6 @@ struct Attempt(Movable):
         `is_strict`, responses that are irregular but clear are read. Never
         raises, as the input is empty."""
         self._drop(framing)
-        self.content_len = 0
         self._may_have_more = False
         self._write_failure = None
         self.delivery = Delivery()
@@ -148,6 +147,7 @@ struct Attempt(Movable):
         """Drops the last request; the next one is framed so."""
         self.parser.reset()
         self.outgoing.begin(framing)
+        self.content_len = 0
         self.feeding = Feeding.NONE
         self.waits_for = RequestPhase.SENDING
 

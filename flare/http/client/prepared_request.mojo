@@ -435,10 +435,12 @@ struct PreparedRequest(Movable):
         )
 
     def follow(
-        mut self, response: ClientResponse, config: ClientConfig
+        mut self, response: ClientResponse, config: ClientConfig, sent_len: Int
     ) raises ClientError:
         """Goes where a redirection leads; `will_follow` is true for it. Raises
-        if there were too many, or it leads nowhere."""
+        if there were too many, it leads nowhere, or the content is to go there,
+        too, and some of the `sent_len` bytes that the attempt has taken of it
+        came from a source: they are not there any more."""
         if self.redirect_count >= self._max_redirects:
             raise ClientError(
                 materialize[Phase.REDIRECT](),
@@ -463,7 +465,7 @@ struct PreparedRequest(Movable):
             self.upload = Upload()
             self.expects_continue = False
             drop_content_fields(self.headers)
-        elif self.upload.is_streamed:
+        elif self.has_lost_content(sent_len):
             raise ClientError(
                 materialize[Phase.REDIRECT](),
                 materialize[BadRequest](),
@@ -510,12 +512,8 @@ struct PreparedRequest(Movable):
         self, attempt: Attempt, end: AttemptEnd, was_reused: Bool
     ) -> EndedAttempt:
         """Gathers what decides on a repetition."""
-        # A source has been read from once the first octets left, but for what a
-        # server says it has not begun with.
-        var is_kept = not self.upload.is_streamed or not attempt.was_sent()
         var count = self.retry_count + 1
         if end.is_untouched():
-            is_kept = not self.has_lost_content(attempt.content_len)
             count = self.refusal_count + 1
         if self.has_policy():
             count = self.extras.held()[].retry.held().attempt_count
@@ -523,7 +521,7 @@ struct PreparedRequest(Movable):
             end,
             attempt.was_sent(),
             self.may_be_twice(),
-            is_kept,
+            not self.has_lost_content(attempt.content_len),
             was_reused,
             count,
         )
@@ -568,7 +566,7 @@ struct PreparedRequest(Movable):
             AttemptEnd.ANSWERED,
             True,
             may_be_twice,
-            not self.upload.is_streamed or sent_len == 0,
+            not self.has_lost_content(sent_len),
             False,
             plan.attempt_count,
         )

@@ -549,7 +549,11 @@ struct RequestTask(Movable):
         ):
             self.request.expects_continue = False
         elif self.request.will_follow(self._builder.response):
-            self.request.follow(self._builder.response, state.config)
+            self.request.follow(
+                self._builder.response,
+                state.config,
+                self._attempt[].content_len,
+            )
         elif self.request.is_retry_planned():
             pause_ms = self.request.begin_retry()
         elif not state.answers(self.request, self._builder, self._attempt):

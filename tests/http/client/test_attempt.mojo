@@ -28,6 +28,8 @@ def test_a_request_that_waits_has_no_answer_of_the_last_one() raises:
             ):
                 break
         assert_true(attempt.has_response(), answer)
+        # As if content had gone out: that of a source would not be there again.
+        attempt.content_len = 3
         attempt.forget()
         assert_false(attempt.has_response(), answer)
         assert_equal(attempt.moved_len(), 0, answer)
