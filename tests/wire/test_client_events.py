@@ -1,6 +1,7 @@
 """Server-sent events that a client reads: of one response, and of a stream that
 goes on when its connection breaks (WHATWG HTML section 9.2)."""
 
+import gzip
 import json
 import time
 
@@ -103,6 +104,23 @@ def test_a_stream_goes_on_behind_its_last_event(reader):
         assert stream.field(index, "cache-control") == "no-store"
     # Nothing more is asked of a stream that is over.
     assert following(reader, number)["connects"] == 4
+
+
+def test_a_coded_stream_goes_on_when_it_is_cut_off(reader):
+    """A fetch whose content cannot be decoded any further has failed as one whose
+    connection has: section 9.2.2 has it made anew."""
+    coded = STREAM.replace(b"Type", b"Encoding: gzip\r\nContent-Type")
+    whole = gzip.compress(b"retry: 20\nid: 1\ndata: a\n\n" + bytes(range(256)) * 40)
+    stream = Stream(
+        coded + whole[:-20],
+        STREAM + b"data: b\n\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    )
+    number = listening(reader, stream.url)
+    got = [following(reader, number) for _ in range(3)]
+    stream.server.close()
+    assert [one.get("data") for one in got] == ["a", "b", None], got
+    assert stream.field(1, "last-event-id") == "1"
 
 
 def test_a_stream_begins_where_the_caller_says(reader):

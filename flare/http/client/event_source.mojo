@@ -3,7 +3,6 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.http.client.cancel import pause_unless_cancelled
 from flare.http.client.error import (
-    BadContent,
     BadRequest,
     BadUrl,
     Cancelled,
@@ -293,7 +292,6 @@ def _may_pass(error: ClientError) -> Bool:
         and error.kind != HookFailed
         and error.kind != BadUrl
         and error.kind != BadRequest
-        and error.kind != BadContent
         and error.kind != ResponseTooLarge
         and error.kind != TooManyRedirects
         and error.kind != RedirectRefused
