@@ -106,7 +106,8 @@ def redirect_url(base: Url, location: StringSpan) raises ClientError -> Url:
 def _resolve(base: Url, location: StringSpan) raises ClientError -> Url:
     try:
         var next = Url.parse(location, base)
-        if next.hash().byte_length() > 0 or base.hash().byte_length() == 0:
+        # One without an octet is one, too.
+        if "#" in String(next) or base.hash().byte_length() == 0:
             return next^
         return Url.parse(String(next, base.hash()))
     except error:

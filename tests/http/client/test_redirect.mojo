@@ -102,6 +102,7 @@ def test_locations() raises:
         _Location("empty", "http://a/b?c", "", "http://a/b?c"),
         _Location("9110-10.2.2 fragment", "http://a/#x", "/b", "http://a/b#x"),
         _Location("own fragment", "http://a/#x", "/b#y", "http://a/b#y"),
+        _Location("own, without an octet", "http://a/#x", "/b#", "http://a/b#"),
         _Location("file", "http://a/", "file:///etc/passwd", ""),
         _Location("ftp", "http://a/", "ftp://a/b", ""),
         _Location("javascript", "http://a/", "javascript:alert(1)", ""),
