@@ -1,6 +1,7 @@
 """The backplane of many machines: Redis or Valkey."""
 
 from flare.backplane.backplane import Backplane, BackplaneCounts, Handover
+from flare.backplane.message import MESSAGE_HEAD_LEN
 from flare.backplane.outbox import Outbox, SenderPhase
 from flare.backplane.redis_way import (
     TURN_MAX,
@@ -10,6 +11,7 @@ from flare.backplane.redis_way import (
     last_id,
 )
 from flare.bytes.buffer import Buffer
+from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
@@ -66,6 +68,10 @@ struct RedisBackplane(Backplane):
     var _changed: Condvar
     # Behind which entry of the stream to read on; empty if nobody knows yet.
     var _position: String
+    # Behind which one this process began, and what the message of the last one
+    # that it has read begins with.
+    var _start: String
+    var _head: List[UInt8]
     var _begun_ms: Int
     var _reader: Optional[ArcPointer[_Reader]]
 
@@ -141,6 +147,8 @@ struct RedisBackplane(Backplane):
         self._outbox = Mutex(Outbox(queue_size))
         self._changed = Condvar()
         self._position = String()
+        self._start = String()
+        self._head = []
         self._begun_ms = 0
         self._reader = None
 
@@ -157,6 +165,8 @@ struct RedisBackplane(Backplane):
         self._outbox = copy._outbox
         self._changed = copy._changed
         self._position = copy._position
+        self._start = copy._start
+        self._head = copy._head.copy()
         self._begun_ms = copy._begun_ms
         self._reader = None
 
@@ -178,7 +188,7 @@ struct RedisBackplane(Backplane):
         # Another one, with no lock that a parent may hold.
         self._outbox = Mutex(Outbox(self._queue_size))
         self._changed = Condvar()
-        self._position = String("0-0") if wants_past else String()
+        self._begin_behind(String("0-0") if wants_past else String())
         self._begun_ms = monotonic_ms()
         self._reader = None
         self._outbox.lock()[].sender = SenderPhase.SENDING
@@ -209,9 +219,14 @@ struct RedisBackplane(Backplane):
     def _find_position(mut self, wants_past: Bool) raises RedisError:
         var client = RedisClient(self._way.config.copy())
         if not wants_past:
-            self._position = last_id(client, self._key)
+            self._begin_behind(last_id(client, self._key))
         while wants_past and self._read_stream(client, 0) > 0:
             pass
+
+    def _begin_behind(mut self, var id: String):
+        self._start = id
+        self._position = id^
+        self._head.clear()
 
     def publish(
         mut self, octets: Span[UInt8, _], *, wants_order: Bool
@@ -281,21 +296,39 @@ struct RedisBackplane(Backplane):
             reader.connect_count = -1
         ref client = reader.client.value()
         if self._position.byte_length() == 0:
-            self._position = id_of_time(client, self._key, self._begun_ms)
-        if client.connect_count() != reader.connect_count:
+            self._begin_behind(id_of_time(client, self._key, self._begun_ms))
+        # What is closed opens with the next command.
+        if (
+            not client.is_connected()
+            or client.connect_count() != reader.connect_count
+        ):
             self._step_back(client)
             reader.connect_count = client.connect_count()
         # Less than the time for one exchange, which holds for it, too.
         _ = self._read_stream(client, min(timeout_ms, _TIMEOUT_MS // 2))
 
     def _step_back(mut self, mut client: RedisClient) raises RedisError:
-        """Goes back to the newest entry of a stream that ends before the
-        position. Another master may lack what the former one had, and what it
-        adds gets the next ids, or those of its own clock: they would stand
-        before the position and never be read."""
+        """Begins anew, unless the stream has the entry that was read last.
+        Another master may lack what the former one had, and what it adds gets
+        the next ids, or those of its own clock: they may stand before the
+        position, or be the same. Receivers know by the numbers of messages
+        what they have had.
+        """
+        if self._position != self._start and self._has_last(client):
+            return
         var last = last_id(client, self._key)
-        if is_before(last, self._position):
-            self._position = last^
+        if not is_before(last, self._start):
+            last = self._start
+        self._begin_behind(last^)
+
+    def _has_last(self, mut client: RedisClient) raises RedisError -> Bool:
+        var reply = client.command(
+            "XREVRANGE", self._key, self._position, self._position, "COUNT", 1
+        )
+        reply.check()
+        if len(reply) == 0:
+            return False
+        return same_octets(Span(_head_of(reply[0][1])), Span(self._head))
 
     def _wait_for_messages(
         mut self, mut reader: _Reader, timeout_ms: Int
@@ -350,6 +383,7 @@ struct RedisBackplane(Backplane):
             count += 1
             self._position = String(entry[0].text())
             var fields = entry[1]
+            self._head = _head_of(fields)
             if not fields.is_null() and len(fields) >= 2:
                 self._outbox.lock()[].put_arrived(fields[1].octets())
         return count
@@ -545,6 +579,15 @@ struct _Writer(Task):
         except:
             # It was checked when the hub was made.
             return False
+
+
+def _head_of(fields: Reply[_]) raises RedisError -> List[UInt8]:
+    """Copies what tells the message of an entry from all others."""
+    var head = List[UInt8]()
+    if not fields.is_null() and len(fields) >= 2:
+        var octets = fields[1].octets()
+        head.extend(octets[: min(len(octets), MESSAGE_HEAD_LEN)])
+    return head^
 
 
 def _check_all(replies: Reply[_]) raises RedisError:

@@ -2,6 +2,7 @@
 behind another master."""
 
 from flare.backplane.redis import RedisBackplane
+from flare.backplane.redis_way import is_before
 from flare.bytes.buffer import Buffer
 from flare.net.socket_addr import SocketAddr
 from flare.redis.config import RedisConfig
@@ -9,7 +10,7 @@ from flare.sys.clock import Deadline
 from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
 from flare.sys.thread import Task, Thread
-from flare.tcp.stream import TcpListener
+from flare.tcp.stream import TcpListener, TcpStream
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.loopback import PATIENCE_MS
 
@@ -123,3 +124,178 @@ def test_entries_of_another_master_are_read() raises:
     plane.interrupt()
     _ = plane^
     server^.join()
+
+
+@fieldwise_init
+struct _Entry(Copyable, Movable, Writable):
+    var id: String
+    var text: String
+
+    def write_to(self, mut writer: Some[Writer]):
+        writer.write("*2\r\n$", self.id.byte_length(), "\r\n", self.id)
+        writer.write("\r\n*2\r\n$1\r\nm\r\n$", self.text.byte_length())
+        writer.write("\r\n", self.text, "\r\n")
+
+
+struct _Masters(Task):
+    """A master whose stream grows by one entry and which then ends, and its
+    successor with a stream of its own."""
+
+    var _listener: TcpListener
+    var _before: List[_Entry]
+    var _after: List[_Entry]
+
+    def __init__(
+        out self,
+        var listener: TcpListener,
+        var before: List[_Entry],
+        var after: List[_Entry],
+    ):
+        self._listener = listener^
+        self._before = before^
+        self._after = after^
+
+    def run(mut self) raises:
+        var first = self._listener.accept(PATIENCE_MS)
+        _serve_entries(first^, self._before[:1], False)
+        var second = self._listener.accept(PATIENCE_MS)
+        _serve_entries(second^, self._before, True)
+        var third = self._listener.accept(PATIENCE_MS)
+        _serve_entries(third^, self._after, False)
+
+
+def _serve_entries(
+    var stream: TcpStream, entries: Span[_Entry, _], ends: Bool
+) raises:
+    """Serves a connection, which `ends` behind the first entry that was
+    read."""
+    stream.set_read_timeout(PATIENCE_MS)
+    var room = List[UInt8](length=4_096, fill=0)
+    while True:
+        var count = stream.read(room)
+        if count == 0:
+            return
+        var lines = String(from_utf8_lossy=room[:count]).split("\r\n")
+        var name = String(lines[2])
+        if name == "XREVRANGE":
+            # Key, end and start.
+            var found = _between(entries, String(lines[8]), String(lines[6]))
+            stream.write_all(found.as_bytes())
+        elif name == "XREAD":
+            # COUNT, its number, BLOCK, its time, STREAMS, key, id.
+            var found = _behind(entries, String(lines[16]))
+            stream.write_all(found.as_bytes())
+            if ends and found != "*-1\r\n":
+                return
+        else:
+            stream.write_all("-ERR unknown command\r\n".as_bytes())
+
+
+def _between(entries: Span[_Entry, _], start: String, end: String) -> String:
+    """Answers XREVRANGE with COUNT 1."""
+    for index in reversed(range(len(entries))):
+        ref entry = entries[index]
+        if (end == "+" or not is_before(end, entry.id)) and (
+            start == "-" or not is_before(entry.id, start)
+        ):
+            return String("*1\r\n", entry)
+    return String("*0\r\n")
+
+
+def _behind(entries: Span[_Entry, _], id: String) -> String:
+    """Answers XREAD."""
+    var found = String()
+    var count = 0
+    for ref entry in entries:
+        if is_before(id, entry.id):
+            found.write(entry)
+            count += 1
+    if count == 0:
+        pause(5)
+        return String("*-1\r\n")
+    return String("*1\r\n*2\r\n$4\r\nroom\r\n*", count, "\r\n", found)
+
+
+@fieldwise_init
+struct _FailoverCase(Copyable, Movable):
+    var what: String
+    var after: List[_Entry]
+    var texts: String
+
+
+def test_nothing_that_another_master_has_is_passed_over() raises:
+    """Redis replication: a replica has a beginning of what its master had; ids
+    follow the newest entry and the clock of the one that gives them, so those
+    of what it adds may be before what was read, behind it, or the same."""
+    var rows: List[_FailoverCase] = [
+        _FailoverCase(
+            "two that are added before it is asked",
+            [
+                _Entry("100-0", "old"),
+                _Entry("200-0", "b"),
+                _Entry("300-0", "c"),
+            ],
+            "a b c",
+        ),
+        _FailoverCase(
+            "its clock has come behind what was read",
+            [
+                _Entry("100-0", "old"),
+                _Entry("200-0", "b"),
+                _Entry("9500-0", "c"),
+            ],
+            "a b c",
+        ),
+        _FailoverCase(
+            "another entry has the same id",
+            [
+                _Entry("100-0", "old"),
+                _Entry("9000-1", "b"),
+                _Entry("9000-2", "c"),
+            ],
+            "a b c",
+        ),
+        _FailoverCase(
+            "it had all",
+            [
+                _Entry("100-0", "old"),
+                _Entry("9000-1", "a"),
+                _Entry("9000-2", "c"),
+            ],
+            "a c",
+        ),
+        _FailoverCase(
+            "it lacks also where this process began",
+            [_Entry("50-0", "older"), _Entry("60-0", "newest")],
+            "a",
+        ),
+    ]
+    for ref row in rows:
+        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var config = RedisConfig()
+        config.port = listener.local_addr().port
+        config.protocol = 2
+        var before: List[_Entry] = [
+            _Entry("100-0", "old"),
+            _Entry("9000-1", "a"),
+        ]
+        var server = Thread(_Masters(listener^, before^, row.after.copy()))
+        var plane = RedisBackplane(config^, "room", history=9)
+        plane.connect(wants_past=False)
+        var found = String()
+        var deadline = Deadline(PATIENCE_MS)
+        var rounds_left = 20
+        # Behind the last one that is awaited, none may come.
+        while rounds_left > 0:
+            assert_true(deadline.left_ms() > 0, row.what)
+            plane.wait(20)
+            var message = Buffer()
+            while plane.receive(message):
+                found.write(" " if found.byte_length() > 0 else "")
+                found.write(String(from_utf8_lossy=message.span()))
+                message.clear()
+            rounds_left -= Int(found == row.texts)
+        assert_equal(found, row.texts, row.what)
+        plane.interrupt()
+        _ = plane^
+        server^.join()
