@@ -305,7 +305,8 @@ struct RedisBackplane(Backplane):
             self._step_back(client)
             reader.connect_count = client.connect_count()
         # Less than the time for one exchange, which holds for it, too.
-        _ = self._read_stream(client, min(timeout_ms, _TIMEOUT_MS // 2))
+        var wait_ms = min(timeout_ms, self._way.config.timeout_ms // 2)
+        _ = self._read_stream(client, wait_ms)
 
     def _step_back(mut self, mut client: RedisClient) raises RedisError:
         """Begins anew, unless the stream has the entry that was read last.

@@ -1,6 +1,7 @@
 """What a hub's way to Redis does at its end, with a server that is slow, and
 behind another master."""
 
+from flare.backplane.backplane import BackplaneCounts
 from flare.backplane.redis import RedisBackplane
 from flare.backplane.redis_way import is_before
 from flare.bytes.buffer import Buffer
@@ -121,6 +122,53 @@ def test_entries_of_another_master_are_read() raises:
         assert_true(deadline.left_ms() > 0, "what it has added is not read")
         plane.wait(20)
     assert_equal(String(from_utf8_lossy=message.span()), "new")
+    plane.interrupt()
+    _ = plane^
+    server^.join()
+
+
+struct _Idle(Task):
+    """Has a stream to which nothing is added."""
+
+    var _listener: TcpListener
+
+    def __init__(out self, var listener: TcpListener):
+        self._listener = listener^
+
+    def run(mut self) raises:
+        # That of `connect`, and that of `wait`.
+        for _ in range(2):
+            var stream = self._listener.accept(PATIENCE_MS)
+            stream.set_read_timeout(PATIENCE_MS)
+            var room = List[UInt8](length=4_096, fill=0)
+            while True:
+                var count = stream.read(room)
+                if count == 0:
+                    break
+                var asked = String(from_utf8_lossy=room[:count])
+                var answer = String("*0\r\n")
+                if "XREAD" in asked:
+                    pause(Int(String(asked.split("\r\n")[10])))
+                    answer = String("*-1\r\n")
+                stream.write_all(answer.as_bytes())
+
+
+def test_a_wait_for_entries_is_within_the_time_of_a_command() raises:
+    """`RedisConfig.timeout_ms`: how long an answer may take. That nothing came
+    in that time is no failure."""
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var config = RedisConfig()
+    config.port = listener.local_addr().port
+    config.protocol = 2
+    config.timeout_ms = 500
+    var server = Thread(_Idle(listener^))
+    var plane = RedisBackplane(config^, "room", history=9)
+    plane.connect(wants_past=False)
+    for _ in range(3):
+        plane.wait(1_000)
+    var counts = BackplaneCounts()
+    plane.add_counts(counts)
+    assert_equal(counts.gaps, 0)
     plane.interrupt()
     _ = plane^
     server^.join()
