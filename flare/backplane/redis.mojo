@@ -219,7 +219,7 @@ struct RedisBackplane(Backplane):
     def _find_position(mut self, wants_past: Bool) raises RedisError:
         var client = RedisClient(self._way.config.copy())
         if not wants_past:
-            self._begin_behind(last_id(client, self._key))
+            self._begin_behind(last_id(self._way, client, self._key))
         while wants_past and self._read_stream(client, 0) > 0:
             pass
 
@@ -296,7 +296,9 @@ struct RedisBackplane(Backplane):
             reader.connect_count = -1
         ref client = reader.client.value()
         if self._position.byte_length() == 0:
-            self._begin_behind(id_of_time(client, self._key, self._begun_ms))
+            self._begin_behind(
+                id_of_time(self._way, client, self._key, self._begun_ms)
+            )
         # What is closed opens with the next command.
         if (
             not client.is_connected()
@@ -317,12 +319,13 @@ struct RedisBackplane(Backplane):
         """
         if self._position != self._start and self._has_last(client):
             return
-        var last = last_id(client, self._key)
+        var last = last_id(self._way, client, self._key)
         if not is_before(last, self._start):
             last = self._start
         self._begin_behind(last^)
 
     def _has_last(self, mut client: RedisClient) raises RedisError -> Bool:
+        self._way.announce(client)
         var reply = client.command(
             "XREVRANGE", self._key, self._position, self._position, "COUNT", 1
         )
@@ -358,6 +361,7 @@ struct RedisBackplane(Backplane):
         mut self, mut client: RedisClient, wait_ms: Int
     ) raises RedisError -> Int:
         """Reads entries behind the position, and tells how many there were."""
+        self._way.announce(client)
         var reply = client.command(
             "XREAD",
             "COUNT",
@@ -562,6 +566,7 @@ struct _Writer(Task):
         return False
 
     def _send(self, mut client: RedisClient, pipe: Pipeline) raises RedisError:
+        self._way.announce(client)
         if len(pipe) > 1 and self._has_transactions:
             # All or none: a message that was refused could not follow those
             # behind it.

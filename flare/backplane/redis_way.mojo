@@ -16,17 +16,24 @@ struct RedisWay(Copyable, Movable):
 
     var config: RedisConfig
     """The node that is asked now."""
+    var is_asking: Bool
+    """True while the stream is only on its way to that node, which takes a
+    command of it behind ASKING alone."""
     var _first: RedisConfig
 
     def __init__(out self, config: RedisConfig):
         """Begins with the node that the program names."""
         self.config = config.copy()
+        self.is_asking = False
         self._first = config.copy()
 
     def turns(mut self, error: RedisError) -> Bool:
         """Goes where a node says that the stream is; back to the first one if
         it has gone from there. Tells whether another node is to be asked."""
-        if error.kind == RedisErrorKind.MOVED:
+        if (
+            error.kind == RedisErrorKind.MOVED
+            or error.kind == RedisErrorKind.ASK
+        ):
             return self._follow(error)
         var is_gone = (
             error.kind == RedisErrorKind.CONNECT_FAILED
@@ -34,8 +41,14 @@ struct RedisWay(Copyable, Movable):
         )
         if is_gone and self._is_elsewhere():
             self.config = self._first.copy()
+            self.is_asking = False
             return True
         return False
+
+    def announce(self, mut client: RedisClient) raises RedisError:
+        """Says what the node has to hear before a command of the stream."""
+        if self.is_asking:
+            _ = client.command("ASKING")
 
     def _is_elsewhere(self) -> Bool:
         return (
@@ -52,14 +65,18 @@ struct RedisWay(Copyable, Movable):
                 self.config.host = there.host
             self.config.port = there.port
             self.config.unix_path = String()
+            self.is_asking = error.kind == RedisErrorKind.ASK
             return True
         except:
             # It names no node: then it is an error as any other.
             return False
 
 
-def last_id(mut client: RedisClient, key: String) raises RedisError -> String:
+def last_id(
+    way: RedisWay, mut client: RedisClient, key: String
+) raises RedisError -> String:
     """Asks for the newest entry of a stream."""
+    way.announce(client)
     var reply = client.command("XREVRANGE", key, "+", "-", "COUNT", 1)
     reply.check()
     if len(reply) == 0:
@@ -96,7 +113,7 @@ def _is_less(digits: Span[UInt8, _], other: Span[UInt8, _]) -> Bool:
 
 
 def id_of_time(
-    mut client: RedisClient, key: String, begun_ms: Int
+    way: RedisWay, mut client: RedisClient, key: String, begun_ms: Int
 ) raises RedisError -> String:
     """Finds from where a process reads that began while Redis was away: what
     waited for Redis meanwhile comes behind it. Returns the last entry's id if
@@ -110,4 +127,4 @@ def id_of_time(
     except error:
         if error.kind != RedisErrorKind.NO_PERMISSION:
             raise error.copy()
-    return last_id(client, key)
+    return last_id(way, client, key)

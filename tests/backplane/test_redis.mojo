@@ -347,3 +347,65 @@ def test_nothing_that_another_master_has_is_passed_over() raises:
         plane.interrupt()
         _ = plane^
         server^.join()
+
+
+struct _OnItsWay(Task):
+    """A node that a stream is about to leave, and the one that it goes to."""
+
+    var _source: TcpListener
+    var _target: TcpListener
+    var _served: Mutex[Int]
+
+    def __init__(
+        out self,
+        var source: TcpListener,
+        var target: TcpListener,
+        served: Mutex[Int],
+    ):
+        self._source = source^
+        self._target = target^
+        self._served = served
+
+    def run(mut self) raises:
+        var there = String("1 127.0.0.1:", self._target.local_addr().port)
+        var back = String("1 127.0.0.1:", self._source.local_addr().port)
+        self._serve(self._source.accept(PATIENCE_MS), String("ASK ", there))
+        self._serve(self._target.accept(PATIENCE_MS), String("MOVED ", back))
+
+    def _serve(self, var stream: TcpStream, elsewhere: String) raises:
+        stream.set_read_timeout(PATIENCE_MS)
+        var room = List[UInt8](length=4_096, fill=0)
+        var is_asking = False
+        while True:
+            var count = stream.read(room)
+            if count == 0:
+                return
+            var asked = String(from_utf8_lossy=room[:count])
+            if "ASKING" in asked:
+                is_asking = True
+                stream.write_all("+OK\r\n".as_bytes())
+                continue
+            if is_asking:
+                self._served.lock()[] += 1
+                stream.write_all("*0\r\n".as_bytes())
+            else:
+                stream.write_all(String("-", elsewhere, "\r\n").as_bytes())
+            is_asking = False
+
+
+def test_a_stream_on_its_way_to_another_node_is_found() raises:
+    """Redis Cluster specification: ASK sends one command to another node,
+    behind ASKING."""
+    var source = TcpListener.bind(SocketAddr.localhost(0))
+    var target = TcpListener.bind(SocketAddr.localhost(0))
+    var config = RedisConfig()
+    config.port = source.local_addr().port
+    config.protocol = 2
+    var served = Mutex(0)
+    var server = Thread(_OnItsWay(source^, target^, served))
+    var plane = RedisBackplane(config^, "room", history=9)
+    plane.connect(wants_past=False)
+    assert_equal(served.lock()[], 1)
+    plane.interrupt()
+    _ = plane^
+    server^.join()

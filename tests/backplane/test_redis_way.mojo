@@ -25,6 +25,26 @@ def test_it_follows_what_a_node_says() raises:
     assert_equal(_asked(way), "10.0.0.2:6382")
 
 
+def test_a_node_to_which_the_stream_is_on_its_way_is_asked_so() raises:
+    """Redis Cluster specification, ASK redirection: the node that it names takes
+    the command behind ASKING alone, until the slot is its own."""
+    var way = _way()
+    assert_false(way.is_asking)
+    var ask = RedisError(RedisErrorKind.ASK, "ASK 3999 10.0.0.2:6381")
+    assert_true(way.turns(ask))
+    assert_equal(_asked(way), "10.0.0.2:6381")
+    assert_true(way.is_asking)
+    var moved = RedisError(RedisErrorKind.MOVED, "MOVED 3999 10.0.0.3:6381")
+    assert_true(way.turns(moved))
+    assert_false(way.is_asking)
+    assert_true(way.turns(ask))
+    assert_true(
+        way.turns(RedisError(RedisErrorKind.CONNECT_FAILED, String("gone")))
+    )
+    assert_equal(_asked(way), "first:7000")
+    assert_false(way.is_asking)
+
+
 def test_it_goes_back_when_the_node_has_gone() raises:
     for kind in [RedisErrorKind.CONNECT_FAILED, RedisErrorKind.CLUSTER_DOWN]:
         var way = _way()
