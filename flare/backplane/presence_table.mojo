@@ -32,6 +32,9 @@ from std.memory import ArcPointer
 comptime HEARTBEAT_MS = 1_000
 """How often a process says that it is alive."""
 
+# Between two ticks; they are a second apart, and a little.
+comptime _LISTENING_MS_MAX = 2 * HEARTBEAT_MS
+
 # Of all members of a process as many go into one message.
 comptime _PART_LEN = 16_384
 comptime _NEVER = Int.MIN // 2
@@ -83,7 +86,8 @@ struct PresenceTable(BackplaneListener):
     var expires_ms: Int
     """After how long a silent process is taken for dead."""
     var now_ms: Int
-    """When `on_tick` was called last."""
+    """How long it has listened, as of the last call of `on_tick`."""
+    var _ticked_ms: Int
     var _origin: UInt64
     var _own: _Rooms
     var _version: Int
@@ -101,6 +105,7 @@ struct PresenceTable(BackplaneListener):
         was silent for `expires_ms`."""
         self.expires_ms = expires_ms
         self.now_ms = 0
+        self._ticked_ms = 0
         self._origin = 0
         self._own = {}
         self._version = 0
@@ -252,7 +257,10 @@ struct PresenceTable(BackplaneListener):
         mut outgoing: List[OutgoingMessage],
     ):
         """Says what is to be said now, and forgets who is dead."""
-        self.now_ms = now_ms
+        # Silence counts as far as this process listens: what others have said
+        # while it was stopped is still to come.
+        self.now_ms += min(now_ms - self._ticked_ms, _LISTENING_MS_MAX)
+        self._ticked_ms = now_ms
         if self._origin != origin:
             # Behind a fork: nothing is known in this process.
             self._origin = origin

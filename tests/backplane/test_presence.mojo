@@ -175,6 +175,24 @@ def test_who_dies_is_gone_and_who_was_silent_comes_back() raises:
         assert_equal(world.names(index), "ann bob ", String(index))
 
 
+def test_who_was_stopped_takes_nobody_for_dead() raises:
+    """`Presence`: a process is taken for dead when it was silent. What it said
+    while the one that listens was stopped (SIGSTOP) comes behind that."""
+    var world = _World(3)
+    world.go_on(2_000)
+    world.enter(0, "ann", 1)
+    world.enter(2, "bob", 1)
+    world.is_alive[1] = False
+    world.go_on(4 * _EXPIRES_MS)
+    world.is_alive[1] = True
+    # Bob's process has ended meanwhile.
+    world.is_alive[2] = False
+    world.go_on(250)
+    assert_equal(world.names(1), "ann bob ")
+    world.go_on(_EXPIRES_MS + 2_000)
+    assert_equal(world.names(1), "ann ")
+
+
 def test_whatever_is_told_does_no_harm() raises:
     """Each kind with each beginning of octets that lie."""
     var lies = Buffer()
@@ -301,7 +319,8 @@ def test_who_comes_changes_and_goes_is_told() raises:
     assert_equal(told(), "+bob()0 -eve()0 ")
     # A silent process.
     var outgoing = List[OutgoingMessage]()
-    tables[1].lock()[].on_tick(_EXPIRES_MS + 1, 1, outgoing)
+    for second in range(1, _EXPIRES_MS // 1_000 + 2):
+        tables[1].lock()[].on_tick(1_000 * second, 1, outgoing)
     PresenceTable.tell(tables[1])
     assert_equal(told(), "-bob()0 ")
 
