@@ -4,6 +4,7 @@ when that cannot be reached."""
 from flare.bytes.text import Text
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.handler.state import State
+from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 
@@ -99,12 +100,14 @@ struct SharedRate[S: RateStore](Movable):
         it. The clock never goes back."""
         if now_ns < self._outage.lock()[].until_ns:
             return None
+        var began_ns = monotonic_ns()
         try:
             var verdict = self._store.take(key, self._interval_us, self._burst)
             self._note_answer()
             return verdict
         except error:
-            self._note_failure(error, now_ns)
+            # One that hangs fails late.
+            self._note_failure(error, now_ns + monotonic_ns() - began_ns)
         return None
 
     def failure_count(self) -> Int:

@@ -16,6 +16,7 @@ from flare.http.handler.state import State
 from flare.http.handler.handler import FnHandler, Handler, RequestPolicy
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr
+from flare.sys.poll import pause
 from flare.testing.test_client import TestClient
 from tests.support.assertions import (
     assert_equal,
@@ -241,12 +242,15 @@ struct _Shared(Movable):
 
     var verdict: BucketVerdict
     var is_away: Bool
+    # How long it takes to say so.
+    var hangs_ms: Int
     var asked: Int
     var last: String
 
     def __init__(out self):
         self.verdict = BucketVerdict(True, 7, 0)
         self.is_away = False
+        self.hangs_ms = 0
         self.asked = 0
         self.last = String()
 
@@ -262,6 +266,7 @@ struct _Store(RateStore):
         shared[].asked += 1
         shared[].last = String(key, " ", interval_us, " ", burst)
         if shared[].is_away:
+            pause(shared[].hangs_ms)
             raise Error("no route to it")
         return shared[].verdict
 
@@ -334,11 +339,26 @@ def test_a_store_is_asked_again() raises:
     assert_false(rate.take("a", 0))
     assert_false(rate.take("a", 999 * MS))
     assert_equal(shared.lock()[].asked, 1)
-    assert_false(rate.take("a", 1_000 * MS))
+    assert_false(rate.take("a", 1_900 * MS))
     assert_equal(shared.lock()[].asked, 2)
     assert_equal(rate.failure_count(), 2)
     shared.lock()[].is_away = False
-    assert_false(rate.take("a", 1_999 * MS))
-    assert_equal(rate.take("a", 2_000 * MS).value().remaining, 7)
-    assert_equal(rate.take("a", 2_001 * MS).value().remaining, 7)
+    assert_false(rate.take("a", 2_899 * MS))
+    assert_equal(rate.take("a", 3_800 * MS).value().remaining, 7)
+    assert_equal(rate.take("a", 3_801 * MS).value().remaining, 7)
     assert_equal(rate.failure_count(), 2)
+
+
+def test_a_store_that_hangs_is_left_alone_for_a_second() raises:
+    """`RateLimit`: not every request waits for a store that fails, also where
+    that takes longer than it is left alone for."""
+    var shared = State(_Shared())
+    shared.lock()[].is_away = True
+    shared.lock()[].hangs_ms = 100
+    var rate = SharedRate(_Store(shared), 1, 1)
+    assert_false(rate.take("a", 0))
+    # It has failed at 100 ms at the earliest.
+    assert_false(rate.take("a", 1_099 * MS))
+    assert_equal(shared.lock()[].asked, 1)
+    assert_false(rate.take("a", 60_000 * MS))
+    assert_equal(shared.lock()[].asked, 2)
