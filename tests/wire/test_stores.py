@@ -122,6 +122,16 @@ def test_all_sessions_of_somebody_are_ended(server):
     assert bob.ask("/revoke?user=ann").text == "0"
 
 
+def test_what_names_sessions_lasts_as_long_as_the_longest(server, redis):
+    """One of a server that keeps them for longer is ended, too."""
+    ann = Browser(server)
+    ann.ask("/login?user=ann")
+    redis.ask("EXPIRE", "session:owner:ann", "99999999")
+    Browser(server).ask("/login?user=ann")
+    assert redis.ask("TTL", "session:owner:ann") > b":90000000"
+    assert ann.ask("/revoke?user=ann").text == "2"
+
+
 def test_ended_sessions_do_not_come_back(server, redis):
     """A request that was under way has read the session before it ended."""
     back, told = [], []

@@ -2,10 +2,8 @@
 
 from flare.http.message.form import FormData
 from flare.http.session.store import SessionStore
-from flare.redis.pipeline import Pipeline
 from flare.redis.pool import RedisPool
 from flare.redis.script import RedisScript
-from flare.sys.clock import unix_seconds
 
 
 struct RedisSessions(Copyable, SessionStore):
@@ -27,7 +25,7 @@ struct RedisSessions(Copyable, SessionStore):
     """The value of a session that says whose it is; empty if nothing does."""
     var _pool: RedisPool
     var _revoke: RedisScript
-    var _replace: RedisScript
+    var _keep: RedisScript
 
     def __init__(
         out self,
@@ -59,18 +57,25 @@ struct RedisSessions(Copyable, SessionStore):
             """
         )
         # The keys are the session's, its next one, and the owner's, if it has
-        # one. A key is there or not, and changes, in one step.
-        self._replace = RedisScript(
+        # one; a session that is new has no id yet. A key is there or not, and
+        # changes, in one step, by the clock of Redis: those of workers differ.
+        self._keep = RedisScript(
             """
-            if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-            local id, new_id, values, now, age = unpack(ARGV)
-            if id ~= new_id then redis.call('DEL', KEYS[1]) end
+            local id, new_id, values, age = unpack(ARGV)
+            if id ~= '' then
+                if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+                if id ~= new_id then redis.call('DEL', KEYS[1]) end
+            end
             redis.call('SET', KEYS[2], values, 'EX', age)
             if KEYS[3] then
+                local now = redis.call('TIME')[1]
                 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
                 redis.call('ZREM', KEYS[3], id)
                 redis.call('ZADD', KEYS[3], now + age, new_id)
-                redis.call('EXPIRE', KEYS[3], age)
+                -- Other sessions may last longer.
+                if redis.call('TTL', KEYS[3]) < tonumber(age) then
+                    redis.call('EXPIRE', KEYS[3], age)
+                end
             end
             return 1
             """
@@ -102,19 +107,7 @@ struct RedisSessions(Copyable, SessionStore):
         Raises:
             Error: If Redis cannot be asked now, or has no memory left.
         """
-        var pipe = Pipeline()
-        pipe.command("SET", self.prefix + id, values, "EX", max_age_s)
-        var owner = self._owner(values)
-        if owner:
-            var key = self._owner_key(owner.value())
-            var now_s = unix_seconds()
-            # By the time of their end, so that those that have can go.
-            pipe.command("ZREMRANGEBYSCORE", key, "-inf", now_s)
-            pipe.command("ZADD", key, now_s + max_age_s, id)
-            pipe.command("EXPIRE", key, max_age_s)
-        var redis = self._pool.acquire()
-        for reply in redis[].execute(pipe):
-            reply.check()
+        _ = self.replace("", id, values, max_age_s)
 
     def replace(
         self, id: String, new_id: String, values: String, max_age_s: Int
@@ -122,7 +115,7 @@ struct RedisSessions(Copyable, SessionStore):
         """Keeps other values of a session, if it is still there.
 
         Args:
-            id: Its id.
+            id: Its id; empty for one that is new.
             new_id: The id that it has from now on, often the same.
             values: The values, as an encoded form.
             max_age_s: How long to keep them, in seconds.
@@ -141,12 +134,11 @@ struct RedisSessions(Copyable, SessionStore):
         return (
             redis[]
             .eval(
-                self._replace,
+                self._keep,
                 keys,
                 id,
                 new_id,
                 values,
-                unix_seconds(),
                 max_age_s,
             )
             .integer()
