@@ -143,10 +143,10 @@ struct RedisLink(Movable):
     def _may_repeat(mut self, command: Command, error: RedisError) -> Bool:
         var is_elsewhere = error.kind == RedisErrorKind.READ_ONLY
         if is_elsewhere:
-            # It was a master; the sentinels know the new one.
-            if len(self.config.sentinels) == 0:
-                return False
+            # It was a master. The new one is known by the sentinels, or by the
+            # name that leads to it with the next connection.
             self.connection.close()
+            is_elsewhere = len(self.config.sentinels) > 0
         if self.is_special() and not self.connection.is_open():
             self.is_pinned = False
             self.is_altered = False

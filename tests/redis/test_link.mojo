@@ -294,3 +294,28 @@ def test_what_is_watched_is_not_lost_to_another_master() raises:
     var last = TcpStream.connect(address, PATIENCE_MS)
     last.close()
     server^.join()
+
+
+def test_who_is_refused_a_write_looks_for_the_master_anew() raises:
+    """A name may lead to another server by now (DNS); what leads to the one
+    that has become a replica is a connection alone."""
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var address = listener.local_addr()
+    var config = RedisConfig()
+    config.port = address.port
+    var written = Mutex(0)
+    var server = Thread(_Demoted(listener^, written))
+    var client = RedisClient.connect(config^)
+    var kind = RedisErrorKind.REFUSED
+    try:
+        client.set("key", "value")
+    except error:
+        kind = error.kind
+    assert_equal(String(kind), "ReadOnly")
+    assert_equal(written.lock()[], 1, "it is not repeated there")
+    client.set("key", "value")
+    assert_equal(client.connect_count(), 2)
+    client.close()
+    var last = TcpStream.connect(address, PATIENCE_MS)
+    last.close()
+    server^.join()
