@@ -1,5 +1,6 @@
 """Messages of channels: a connection that listens, and comes back by itself."""
 
+from flare.bytes.compare import same_octets
 from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
@@ -371,12 +372,11 @@ def _place_of_channel(reply: Reply[_]) raises RedisError -> Int:
     subscription has begun."""
     if len(reply) < 3:
         return 0
-    var octets = reply[0].octets()
-    if len(octets) == 7 and octets[0] == 0x6D:
+    var kind = reply[0].octets()
+    if same_octets(kind, "message".as_bytes()):
         return 1
-    if len(octets) == 8 and octets[1] == 0x6D:
-        return 2
-    return 0
+    # Another kind of eight letters, `smessage`, is nothing of ours.
+    return 2 if same_octets(kind, "pmessage".as_bytes()) else 0
 
 
 def _drop(mut names: List[String], name: String):
