@@ -407,54 +407,64 @@ struct RedisConnection(Movable):
     def _send(
         mut self, octets: Span[UInt8, _], timeout_ms: Int
     ) raises RedisError:
+        var count = 0
         if likely(not self._tls):
-            var count = send[never_waits=True](self._socket.fd(), octets)
+            count = send[never_waits=True](self._socket.fd(), octets)
             if likely(count == len(octets)):
                 return
-            self._send_rest(octets, count, timeout_ms)
-            return
-        self._send_tls(octets, timeout_ms)
-
-    @no_inline
-    def _send_tls(
-        mut self, octets: Span[UInt8, _], timeout_ms: Int
-    ) raises RedisError:
-        ref stream = self._tls.held()[]
-        try:
-            stream.set_write_timeout(timeout_ms)
-            stream.write_all(octets)
-        except error:
-            raise _lost(String(error), was_sent=True)
+        self._send_rest(octets, count, timeout_ms)
 
     @no_inline
     def _send_rest(
         mut self, octets: Span[UInt8, _], first_count: Int, timeout_ms: Int
     ) raises RedisError:
         """Sends what the socket did not take at once, and reads meanwhile: a
-        server that waits for its replies to be read would read nothing."""
+        server that waits for its replies to be read would read nothing. All of
+        them may so be here before the last command has left, and as many as
+        `limits` allows."""
         var deadline = Deadline(timeout_ms)
-        var sent = max(first_count, 0)
+        var sent = 0
         var result = first_count
-        while sent < len(octets):
+        var reads = True
+        while True:
             if result < 0 and result != -EAGAIN:
                 raise _lost(String(OsError("send", -result)), was_sent=sent > 0)
-            var wanted = POLL_READ | POLL_WRITE
-            if len(self._input) > _READ_LEN_MAX:
-                wanted = POLL_WRITE
-            if wait_for(self._socket.fd(), wanted, deadline) == 0:
+            sent += max(result, 0)
+            if self._tls:
+                sent += self._write_tls(octets.after(sent))
+            if sent == len(octets) and not self._has_unsent():
+                return
+            var wanted = POLL_WRITE
+            if reads and len(self._input) <= self._parser.limits.len_max:
+                wanted |= POLL_READ
+            if wait_for(self.fd(), wanted, deadline) == 0:
                 raise _timeout("send", timeout_ms, was_sent=sent > 0)
             if wanted != POLL_WRITE:
-                self._read_ahead()
-            result = send[never_waits=True](
-                self._socket.fd(), octets.after(sent)
-            )
-            sent += max(result, 0)
+                reads = self._read_ahead()
+            result = 0
+            if not self._tls:
+                result = send[never_waits=True](
+                    self._socket.fd(), octets.after(sent)
+                )
 
-    def _read_ahead(mut self):
-        self._input.reserve(READ_LEN)
-        var count = receive_now(self._socket.fd(), self._input.spare())
-        # An end or a failure is met again when replies are read.
-        self._input.commit(max(count, 0))
+    def _has_unsent(self) -> Bool:
+        return Bool(self._tls) and self._tls.held()[].has_unsent()
+
+    def _write_tls(mut self, octets: Span[UInt8, _]) raises RedisError -> Int:
+        try:
+            return self._tls.held()[].write_now(octets)
+        except error:
+            raise _lost(String(error), was_sent=True)
+
+    def _read_ahead(mut self) -> Bool:
+        """Reads what is there; False at an end or a failure, which is met again
+        when replies are read. From there on the socket is always readable,
+        which is no progress."""
+        try:
+            _ = self._read_unread()
+            return True
+        except:
+            return False
 
     @always_inline
     def _receive_waiting(mut self, start_ms: Int) raises RedisError:

@@ -7,7 +7,7 @@ from flare.net.error import NetworkError, Timeout
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN
-from flare.sys.socket import peek_now
+from flare.sys.socket import peek_now, send
 from flare.tcp.stream import CONNECT_TIMEOUT_MS, TcpStream
 from flare.tls.config import TlsConfig
 from flare.tls.context import TlsClientContext, TlsServerContext
@@ -91,8 +91,11 @@ struct TlsTransport(Movable):
     def read(mut self, room: MutSpan[UInt8, _]) raises TlsError -> TlsStep:
         """Reads plaintext from the octets that are here into room that is not
         empty. Raises if the session is broken."""
+        # What was written before waits for the peer, not for this.
+        var is_writing = self.has_unsent()
         var step = self.channel.read(room)
-        self._try_to_flush()
+        if not is_writing:
+            self._try_to_flush()
         if step.status == TlsStatus.FAILED:
             raise self.failure()
         return step
@@ -109,6 +112,33 @@ struct TlsTransport(Movable):
                 raise self.failure()
             self._flush(deadline)
             sent += step.count
+
+    def send_now(mut self, octets: Span[UInt8, _]) raises TlsError -> Int:
+        """Sends what goes without waiting, and takes octets unless some wait
+        before them. Returns how many were taken. Raises as `send` does."""
+        var taken = 0
+        while True:
+            if not self.has_unsent():
+                if taken == len(octets):
+                    return taken
+                var step = self.channel.write(octets[taken:])
+                if step.status == TlsStatus.FAILED:
+                    raise self.failure()
+                taken += step.count
+            var count = send[never_waits=True](
+                self.tcp.fd(), self.channel.output.span()
+            )
+            if count == -EAGAIN:
+                return taken
+            if count < 0:
+                # It fails there in the same way, and says so.
+                self._flush(Deadline(0))
+                return taken
+            self.channel.output.consume(count)
+
+    def has_unsent(self) -> Bool:
+        """Tells whether something waits to be sent."""
+        return len(self.channel.output) > 0
 
     def close(mut self):
         """Tells the peer that nothing follows and closes the connection."""
@@ -413,6 +443,35 @@ struct TlsStream(Readable, Writable):
                 octets may have been sent.
         """
         self._transport.send(octets, Deadline(self._write_timeout_ms))
+
+    def write_now(mut self, octets: Span[UInt8, _]) raises TlsError -> Int:
+        """Writes what can be sent without waiting, for whoever reads meanwhile:
+        a peer that waits for its own octets to be read may read none.
+
+            var taken = 0
+            while taken < len(octets) or stream.has_unsent():
+                taken += stream.write_now(octets[taken:])
+                ...  # wait until the descriptor is ready, and read
+
+        Args:
+            octets: What to write.
+
+        Returns:
+            How many were taken, which are not to be given again. The last of
+            them may wait to be sent, see `has_unsent`.
+
+        Raises:
+            TlsError: If the connection fails.
+        """
+        return self._transport.send_now(octets)
+
+    def has_unsent(self) -> Bool:
+        """Tells whether octets that were taken wait to be sent.
+
+        Returns:
+            True until a call of `write_now` or `write_all` has sent them.
+        """
+        return self._transport.has_unsent()
 
     def close(mut self):
         """Tells the peer that nothing follows and closes the connection.
