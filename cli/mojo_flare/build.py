@@ -74,7 +74,7 @@ def build(
     found = toolchain.find()
     if bundle_folder is None:
         binary = output or Path(source.stem)
-        _check_output(binary)
+        project.check_output(binary)
         chosen = _options(release, target_cpu)
         building.build(found, Program(source, binary, chosen, whole, folders))
         return
@@ -90,14 +90,6 @@ def _options(release: bool, cpu: str | None) -> tuple[str, ...]:
     if release:
         return building.release_options(cpu)
     return ("--target-cpu", cpu) if cpu else ()
-
-
-def _check_output(binary: Path) -> None:
-    if binary.is_dir():
-        raise CommandError(
-            f"the binary would be {binary}, which is a folder",
-            "name another with -o",
-        )
 
 
 def _bundled_name(source: Path, output: Path | None) -> str:

@@ -80,5 +80,12 @@ def main() -> None:
     except CommandError as error:
         terminal.report(error)
         sys.exit(error.code)
+    except OSError as error:
+        # What the user named, or what lies around it, cannot be read or written.
+        # Without a file's name it is a fault of ours, whose traceback is wanted.
+        if error.filename is None:
+            raise
+        terminal.report(CommandError(f"{error.filename}: {error.strerror}"))
+        sys.exit(ExitCode.USAGE)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)

@@ -1,6 +1,7 @@
 """What lies in a user's folder: sources, and what the commands keep there."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,21 @@ def source_file(named: Path | None, command: str) -> Path:
             f"{path} is no Mojo source", "the name of one ends in .mojo"
         )
     return path
+
+
+def check_output(file: Path) -> None:
+    """Makes the folder of a file that a command is to write, and sees that it can
+    be written: before minutes are spent on what it is to hold."""
+    if file.is_dir():
+        raise CommandError(
+            f"the output would be {file}, which is a folder", "name a file with -o"
+        )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(file.parent, os.W_OK):
+        raise CommandError(
+            f"you may not write to the folder {file.parent}",
+            "name a file elsewhere with -o",
+        )
 
 
 def work_folder(beside: Path) -> Path:

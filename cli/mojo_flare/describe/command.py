@@ -113,6 +113,8 @@ def openapi(
     source = project.source_file(file, "openapi")
     name = title or source.resolve().parent.name
     folders = include.checked(includes)
+    if output is not None:
+        project.check_output(output)
     text = ask(source, folders, "openapi", path, name, api_version)
     try:
         document = json.loads(text)

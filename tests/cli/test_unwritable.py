@@ -1,0 +1,68 @@
+"""What cannot be written is told in a line, with exit code 2, before anything is
+built; Python's tracebacks are for faults of the command alone."""
+
+import os
+from pathlib import Path
+
+import pytest
+from commands import flare
+from mojo_flare import project
+from mojo_flare.outcome import CommandError
+
+PROGRAM = """from flare.http import Router
+
+
+def routes() raises -> Router:
+    return Router()
+
+
+def main():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("build", "main.mojo", "-o", "taken/program"),
+        ("build", "main.mojo", "--bundle", "taken/dist"),
+        ("openapi", "main.mojo", "-o", "taken/openapi.json"),
+        ("proto", "who.proto", "--out", "taken/messages"),
+    ],
+    ids=lambda words: words[0] + words[2],
+)
+def test_nothing_can_be_below_a_file(tmp_path: Path, words) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    (tmp_path / "who.proto").write_text('syntax = "proto3";\nmessage Who {}\n')
+    (tmp_path / "taken").write_text("a file")
+    result = flare(*words, cwd=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith("error: ") and "taken" in result.stderr
+    assert "Traceback" not in result.stderr and "built" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["build", "openapi"])
+def test_a_folder_is_no_place_for_a_file(tmp_path: Path, command: str) -> None:
+    (tmp_path / "main.mojo").write_text(PROGRAM)
+    result = flare(command, "main.mojo", "-o", ".", cwd=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith("error: ") and "is a folder" in result.stderr
+
+
+def test_a_file_of_somebody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write anywhere, so the answer of the system is replaced.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    with pytest.raises(CommandError, match="may not write"):
+        project.check_output(tmp_path / "program")
+    project.check_output(tmp_path / "folder" / "program")
+    assert (tmp_path / "folder").is_dir()
+
+
+def test_a_project_where_nothing_can_be_made(tmp_path: Path) -> None:
+    # /proc takes no files, whoever asks.
+    result = flare("new", "/proc/shop", cwd=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith("error: /proc/shop: ")
+    assert "Traceback" not in result.stderr
