@@ -142,6 +142,19 @@ def check_clashes(toolchain: Toolchain, folders: Iterable[Path]) -> list[Finding
     return found or [ok("import flare", "finds this library")]
 
 
+def check_folders(folders: Iterable[Path]) -> list[Finding]:
+    """Looks whether what `-I` names is there; a build refuses what is not."""
+    return [
+        problem(
+            "-I",
+            f"{folder} is no folder",
+            "name the folder that holds packages, not a package itself",
+        )
+        for folder in folders
+        if not folder.is_dir()
+    ]
+
+
 def check_import_path(toolchain: Toolchain, value: str | None) -> list[Finding]:
     """Looks at the variable that replaces the compiler's library folders.
 

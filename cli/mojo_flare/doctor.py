@@ -54,7 +54,7 @@ def doctor(
 
 def examine(ports: list[int], folders: list[Path]) -> list[Finding]:
     """Makes all checks; those of the library need a compiler."""
-    found: list[Finding] = []
+    found = checks.check_folders(folders)
     try:
         installed = toolchain.find()
     except CommandError as error:

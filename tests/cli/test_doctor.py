@@ -71,6 +71,16 @@ def test_another_package_of_the_name(fake, tmp_path, name):
     assert found.level == Level.PROBLEM and str(folder / name) in found.text
 
 
+def test_a_folder_of_packages_that_is_not_there(tmp_path):
+    assert checks.check_folders([tmp_path]) == []
+    (tmp_path / "file").touch()
+    for missing in ("no", "file"):
+        found = only(checks.check_folders([tmp_path, tmp_path / missing]))
+        assert found.level == Level.PROBLEM and f"{missing} is no folder" in found.text
+    result = flare("doctor", "-I", tmp_path / "no")
+    assert result.returncode == 1 and "is no folder" in result.stdout
+
+
 def test_another_package_beside_the_library(fake):
     (fake.packages[0] / "flare.mojoc").write_text("")
     found = only(checks.check_clashes(fake, []))
