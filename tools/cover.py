@@ -301,9 +301,13 @@ def main() -> int:
     if shutil.which("llvm-dwarfdump") is None:
         print("cover: llvm-dwarfdump is needed: apt-get install llvm", file=sys.stderr)
         return 2
+    below = words[0] if words else "tests"
+    if not unit.find_tests(below):
+        print(f"cover: there are no unit tests below {below}", file=sys.stderr)
+        return 2
     FOLDER.mkdir(parents=True, exist_ok=True)
     report = Report()
-    coverage = cover(words[0] if words else "tests", report)
+    coverage = cover(below, report)
     write(coverage)
     status = report.close()
     print("\n".join(summary(coverage)))

@@ -44,13 +44,12 @@ class Options:
 
 
 def targets(names: list[str]) -> list[Path]:
-    """Lists the targets, or those named."""
-    found = sorted((ROOT / "fuzz").glob("fuzz_*.mojo"))
-    return [
-        path
-        for path in found
-        if not names or path.stem in names or path.stem[5:] in names
-    ]
+    """Lists the targets, or those named; raises ValueError for a name of none."""
+    found = {path.stem[5:]: path for path in sorted((ROOT / "fuzz").glob("fuzz_*.mojo"))}
+    wanted = {name.removeprefix("fuzz_") for name in names}
+    for name in sorted(wanted - found.keys()):
+        raise ValueError(f"there is no target {name}; name some of {', '.join(found)}")
+    return [path for name, path in found.items() if not names or name in wanted]
 
 
 def keep_input(name: str) -> Path | None:
@@ -158,6 +157,10 @@ def main() -> int:
     parser.add_argument("--guided", action="store_true", help="by branches reached")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     given = parser.parse_args()
+    try:
+        targets(given.names)
+    except ValueError as error:
+        parser.error(str(error))
     report = Report()
     options = Options(given.seconds, given.seed, given.runs, given.guided)
     report.step("fuzz targets", run, options, given.names)

@@ -335,6 +335,15 @@ def run(report, count: int, wanted: Iterable[str] = ()) -> None:
             report.skipped("differential", f"{name} is not installed")
 
 
+def refuse_unknown(
+    parser: argparse.ArgumentParser, what: str, names: list[str], known: Iterable[str]
+) -> None:
+    """Ends the program if a name is none of those that are known."""
+    for name in names:
+        if name not in known:
+            parser.error(f"there is no {what} {name}; name some of {', '.join(known)}")
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("subjects", nargs="*", help="subjects; all if none is named")
@@ -344,14 +353,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="no counts by class")
     parser.add_argument("--write", action="store_true", help="write the documents")
     options = parser.parse_args(arguments)
-    BUILD.mkdir(parents=True, exist_ok=True)
+    known = {subject.name: subject for subject in SUBJECTS}
+    refuse_unknown(parser, "subject", options.subjects, known)
     wanted = options.judges.split(",") if options.judges else list(MAKERS)
+    refuse_unknown(parser, "judge", wanted, MAKERS)
+    BUILD.mkdir(parents=True, exist_ok=True)
     judges = {name: judge for name in wanted if (judge := MAKERS[name]())}
     whole = Run(judges, flare())
     for name in set(wanted) - set(judges):
         print(f"differential: without {name}, which is not installed")
     print(f"differential: seed {options.seed}, {options.n:,} inputs a subject")
-    known = {subject.name: subject for subject in SUBJECTS}
     chosen = [known[name] for name in options.subjects] or SUBJECTS
     is_good = True
     for subject in chosen:

@@ -167,3 +167,13 @@ def test_traps_find_what_runs_in_threads_and_children(tree, monkeypatch):
     lines = coverage["flare/program.c"]
     assert {10, 15, 24, 25, 31} <= lines.run
     assert lines.missed == [13, 29]
+
+
+@pytest.mark.parametrize("below", ["tests/nosuch", "tests/wire/conftest.py"])
+def test_a_path_without_unit_tests_is_refused(below, monkeypatch, capsys):
+    """Else nothing would run, and all would be well."""
+    monkeypatch.setattr(cover, "cover", lambda *_: pytest.fail("something was built"))
+    monkeypatch.setattr(cover.sys, "argv", ["cover.py", below])
+    monkeypatch.setattr(cover.shutil, "which", lambda _: "/usr/bin/there")
+    assert cover.main() == 2
+    assert f"cover: there are no unit tests below {below}" in capsys.readouterr().err

@@ -87,3 +87,20 @@ def test_classes_have_different_names() -> None:
 
 def test_page_has_the_classes_that_are_known() -> None:
     assert tables.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nosuch"], "there is no subject nosuch; name some of request, "),
+        (["json", "jsom"], "there is no subject jsom; "),
+        (["--judges", "Python,Perl"], "there is no judge Perl; name some of "),
+    ],
+)
+def test_names_of_nothing_are_refused_before_anything_is_built(
+    words, said, monkeypatch, capsys
+):
+    monkeypatch.setattr(differential, "flare", lambda: pytest.fail("flare was built"))
+    with pytest.raises(SystemExit) as end:
+        differential.main(words)
+    assert end.value.code == 2 and said in capsys.readouterr().err
