@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT, Client, built, wait_until
 from grpc_support import frame as message
 from h2_client import H2Client, reset
+from h2_frames import CANCEL
 
 sys.path.insert(0, str(ROOT / "cli"))
 
@@ -575,6 +576,44 @@ def test_a_deadline_ends_a_stream_by_itself(server, method):
         began = time.monotonic()
         assert status(client.answer(stream))[0] == 4
         assert 0.1 < time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("method", ["ListFeatures", "RouteChat", "Listen"])
+def test_a_deadline_ends_a_call_whose_caller_takes_nothing(server, guide, method):
+    """The windows are shut before it, and the status does not get through."""
+    before = guide.counts()["cancelled"]
+    note = b"\x0a\x02\x08\x01\x12\x04many\x7a\xe8\x07" + b"z" * 1_000
+    path = "/threads.Threads/Listen" if method == "Listen" else CALL + method
+    with H2Client(server) as client:
+        client.grants = False
+        client.settle()
+        fields = [*HEAD, ("grpc-timeout", "500m")]
+        stream = client.request(path, "POST", fields, ends=False)
+        if method == "RouteChat":
+            while min(client.room, client.room_of(stream)) > len(note):
+                client.data(stream, message(note))
+                client.settle()
+        else:
+            asked = b"\x0a\x0b" + WISH if method == "ListFeatures" else note
+            client.data(stream, message(asked), ends=True)
+        assert wait_until(lambda: guide.counts()["cancelled"] == before + 1)
+        assert client.reset_of(stream).reset == CANCEL
+        # The connection is as good as before.
+        client.grant(0, 1 << 20)
+        client.grants = True
+        assert status(client.post(CALL + "GetFeature", message(b""), HEAD))[0] == 0
+
+
+def test_a_deadline_ends_a_call_over_http1_whose_caller_takes_nothing(server, guide):
+    before = guide.counts()["cancelled"]
+    content = message(b"\x0a\x0b" + WISH)
+    with server.connect() as sock:
+        sock.sendall(
+            b"POST /routeguide.RouteGuide/ListFeatures HTTP/1.1\r\nHost: a\r\n"
+            b"Content-Type: application/connect+proto\r\nConnect-Timeout-Ms: 500\r\n"
+            b"Content-Length: %d\r\n\r\n%s" % (len(content), content)
+        )
+        assert wait_until(lambda: guide.counts()["cancelled"] == before + 1)
 
 
 def test_a_stream_that_is_reset_is_heard_of(server, guide):

@@ -45,6 +45,9 @@ comptime _HEAD_MS = 1_000
 # So long the head waits for a first reply, far below what the server gives a
 # client for its content, and a handler for its answer.
 
+comptime _LATE_MS = 1_000
+# How often a call whose time is over is looked at, until it is gone.
+
 
 @fieldwise_init
 struct RequestsPhase(Equatable, TrivialRegisterPassable):
@@ -108,7 +111,11 @@ struct OpenCall(BodySource):
         if not self.call.status:
             self.call.is_cancelled = True
             self._stream.on_cancel()
-            self.call.end(GrpcStatus(GrpcCode.CANCELLED))
+            self.call.end(
+                late() if self.call.is_late() else GrpcStatus(
+                    GrpcCode.CANCELLED
+                )
+            )
         self._interceptors.after(self.call, self.call.status.held())
 
     def attach(
@@ -142,6 +149,11 @@ struct OpenCall(BodySource):
         """Tells when the deadline is over."""
         var left_ms = self.call.time_left_ms()
         return min(left_ms.held() + 1, _ASKED_MS) if left_ms else _ASKED_MS
+
+    def has_given_up(self) -> Bool:
+        """Tells whether the deadline is over, of a caller that does not even
+        take what came before the status."""
+        return not self.call.status and self.call.is_late()
 
     def go_on(mut self):
         """Lets the stream go on, or ends the call if its deadline is over."""
@@ -404,6 +416,10 @@ struct OpenTask(Errand, LoopTask):
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
         task[]._turn()
+        if task[].source:
+            # Who begins to take the rest, and stops, is met again.
+            var next_ms = task[].loop[].now_ms + _LATE_MS
+            task[].loop[].set_deadline(task[].token, next_ms)
 
     def _drop(mut self):
         """Ends the call, which leaves the loop."""
