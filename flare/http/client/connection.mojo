@@ -7,6 +7,7 @@ from flare.http.client.transport import Transport
 from flare.url.percent import percent_decode_lenient
 from flare.url.url import Url
 from flare.sys.errno import EAGAIN
+from flare.sys.signal import process_id
 from std.memory import ArcPointer
 
 
@@ -26,6 +27,8 @@ struct ClientConnection(Movable):
     """Tells a pool that threads share when it is closed."""
     var info: Optional[ArcPointer[ConnectionInfo]]
     """What responses tell of it."""
+    var process: Int
+    """The process that has opened it."""
 
     def __init__(out self, var transport: Transport, var endpoint: Endpoint):
         """Takes an open connection."""
@@ -35,11 +38,17 @@ struct ClientConnection(Movable):
         self.is_http2 = False
         self.slot = None
         self.info = None
+        self.process = process_id()
 
     @no_inline
     def __deinit__(deinit self):
         """Drops all of it, out of line."""
         return
+
+    def is_own(self) -> Bool:
+        """Tells whether this process has opened it; one that was forked since
+        leaves it to the other: it sends nothing, and reads nothing."""
+        return self.process == process_id()
 
     def is_quiet(mut self) -> Bool:
         """Tells whether an idle connection is good for a request: it is open,

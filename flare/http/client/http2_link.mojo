@@ -45,7 +45,6 @@ from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN
 from flare.sys.mutex import Mutex
-from flare.sys.signal import process_id
 from std.memory import ArcPointer, OwnedPointer
 
 comptime STREAM_WINDOW_LEN = 1 << 20
@@ -112,8 +111,6 @@ struct Http2Link(Movable):
     var _ping_ms: Int
     var _ping_after_ms: Int
     var _ping_timeout_ms: Int
-    # The process that has opened it.
-    var _process: Int
 
     def __init__(
         out self,
@@ -148,14 +145,13 @@ struct Http2Link(Movable):
         self._ping_ms = -1
         self._ping_after_ms = config.http2_ping_after_ms
         self._ping_timeout_ms = config.http2_ping_timeout_ms
-        self._process = process_id()
         self.session.begin(self._output)
 
     def __deinit__(deinit self):
         """Says goodbye, as far as the connection takes it at once, and closes
         (RFC 9113 section 6.8). A process that was forked since says nothing:
         the connection goes on without it."""
-        if not self.end.has_failed() and self._process == process_id():
+        if not self.end.has_failed() and self.connection[].is_own():
             self.session.end_drain(self._output)
             _ = self.connection[].transport.send(self._output.span())
             _ = self.connection[].transport.flush()

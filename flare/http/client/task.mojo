@@ -30,7 +30,7 @@ from flare.http.client.task_event import TaskEvent, TaskProgress
 from flare.http.client.task_phase import TaskPhase, TurnEnd
 from flare.sys.clock import Deadline
 from flare.sys.poll import PollEntry
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import ArcPointer, Layout, OwnedPointer, alloc
 
 comptime TURN_COUNT_MAX = 16
 """Most steps of one request before others have their turn: a fast server must
@@ -675,8 +675,11 @@ struct RequestTask(Movable):
 
     def abandon(deinit self, mut state: ClientState):
         """Ends it although there is more: over HTTP/1.1 the connection is kept
-        only if the rest is short and here, over HTTP/2 it stays."""
-        if self.is_exchanging() and drain(
+        only if the rest is short and here, over HTTP/2 it stays. That of a
+        process which this one was forked from is left to it."""
+        if self._is_of_parent():
+            self._leave_to_parent()
+        elif self.is_exchanging() and drain(
             self._attempt[],
             self._connection.value(),
             state.config.head_limits,
@@ -686,6 +689,23 @@ struct RequestTask(Movable):
             _ = self._let_go(state)
         self.request.end_trace(self._builder.response.status.code)
         state.give_attempt(self._attempt^)
+
+    def _is_of_parent(self) -> Bool:
+        if self._stream:
+            return not self._stream.value()[].link[].connection[].is_own()
+        return Bool(self._connection) and (
+            not self._connection.value()[].is_own()
+        )
+
+    def _leave_to_parent(mut self):
+        """Forgets the connection, which hears nothing of it, and is not read."""
+        self._connection = None
+        if self._stream:
+            # SAFETY: the exchange stays in memory that nobody frees: at its end it
+            # would reset the stream, or wait for a lock that nobody opens here.
+            alloc(
+                Layout[OwnedPointer[Http2Exchange]](count=1)
+            ).unsafe_leak().unsafe_write(self._stream.take())
 
     def finish(deinit self, mut state: ClientState) -> ClientResponse:
         """Gives the response; `advance` must have answered DONE."""

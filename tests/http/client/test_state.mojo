@@ -93,7 +93,7 @@ def test_a_process_says_no_goodbye_for_another_one() raises:
         var open = _Open(Endpoint("a.test", 443))
         var link = ArcPointer(Http2Link(open.connection.take(), ClientConfig()))
         if is_forked:
-            link[]._process = 1
+            link[].connection[].process = 1
         _ = link^
         var room = List[UInt8](length=1_024, fill=0)
         assert_equal(open.served.read(room) > 0, not is_forked)
