@@ -26,30 +26,73 @@ other implementations have it."""
 
 @fieldwise_init
 struct MessagePrefix(TrivialRegisterPassable):
-    """What stands before a message.
+    """What stands before a message, checked before any octet of it is kept.
 
     Source: PROTOCOL-HTTP2.md of gRPC, "Length-Prefixed-Message".
     """
 
-    var flag: UInt8
-    """1 if the message is compressed, 0 if not; else it is wrong."""
     var length: Int
-    """How long it is, in bytes as they were sent; 0 to 2^32 - 1."""
+    """How long the message is, in bytes as they were sent."""
+    var length_max: Int
+    """How long it may be, in bytes decompressed."""
+    var is_packed: Bool
+    """True if it is compressed."""
+    var is_end: Bool
+    """True if it is no message, but the frame that ends the stream."""
 
 
-def read_prefix(octets: Span[UInt8, _]) -> MessagePrefix:
+def read_prefix(
+    octets: Span[UInt8, _],
+    coding: MessageCoding,
+    length_max: Int,
+    *,
+    end_flag: UInt8 = 0,
+) raises GrpcStatus -> MessagePrefix:
     """Reads a prefix.
 
     Args:
         octets: At least `PREFIX_LEN` of them.
+        coding: What `grpc-encoding`, or its like, says.
+        length_max: Longest message that is read, in bytes.
+        end_flag: The flag of the frame that ends the stream; 0 for none.
 
-    Returns:
-        The prefix, not yet checked.
+    Raises:
+        GrpcStatus: `INTERNAL` for a flag that does not exist, or a compressed
+            message without a coding; `RESOURCE_EXHAUSTED` for one that is too
+            long.
     """
+    var flag = octets.at(0)
+    var prefix = MessagePrefix(_length(octets), length_max, False, False)
+    if unlikely(flag > 1):
+        # Whether it is compressed is told of an end, too.
+        if end_flag == 0 or flag & ~1 != end_flag:
+            raise GrpcStatus(
+                GrpcCode.INTERNAL,
+                String(
+                    "message prefix: the first octet is ",
+                    flag,
+                    "; it must be 0, or 1 for a compressed message",
+                ),
+            )
+        prefix.is_end = True
+        prefix.length_max = max(length_max, END_LEN_MAX)
+    prefix.is_packed = flag & 1 == 1
+    if prefix.is_packed and coding == MessageCoding.IDENTITY:
+        raise GrpcStatus(
+            GrpcCode.INTERNAL,
+            "message prefix: the message is said to be compressed, but the head"
+            " of the call names no coding",
+        )
+    if prefix.length > prefix.length_max:
+        raise too_long(prefix.length, prefix.length_max)
+    return prefix
+
+
+def _length(octets: Span[UInt8, _]) -> Int:
     var length = 0
     for index in range(1, PREFIX_LEN):
         length = length << 8 | Int(octets.at(index))
-    return MessagePrefix(octets.at(0), length)
+    return length
 
 
 def has_compressed(octets: Span[UInt8, _]) -> Bool:
@@ -63,45 +106,10 @@ def has_compressed(octets: Span[UInt8, _]) -> Bool:
     """
     var start = 0
     while start < len(octets):
-        var prefix = read_prefix(octets.after(start))
-        if prefix.flag == 1:
+        if octets.at(start) == 1:
             return True
-        start += PREFIX_LEN + prefix.length
+        start += PREFIX_LEN + _length(octets.after(start))
     return False
-
-
-def check_prefix(
-    prefix: MessagePrefix, coding: MessageCoding, length_max: Int
-) raises GrpcStatus:
-    """Checks a prefix before any octet of its message is kept.
-
-    Args:
-        prefix: As `read_prefix` gives it.
-        coding: What `grpc-encoding`, or its like, says.
-        length_max: Longest message that is read, in bytes.
-
-    Raises:
-        GrpcStatus: `INTERNAL` for a flag that does not exist, or a compressed
-            message without a coding; `RESOURCE_EXHAUSTED` for one that is too
-            long.
-    """
-    if prefix.flag > 1:
-        raise GrpcStatus(
-            GrpcCode.INTERNAL,
-            String(
-                "message prefix: the first octet is ",
-                prefix.flag,
-                "; it must be 0, or 1 for a compressed message",
-            ),
-        )
-    if prefix.flag == 1 and coding == MessageCoding.IDENTITY:
-        raise GrpcStatus(
-            GrpcCode.INTERNAL,
-            "message prefix: the message is said to be compressed, but the head"
-            " of the call names no coding",
-        )
-    if prefix.length > length_max:
-        raise too_long(prefix.length, length_max)
 
 
 @no_inline
@@ -115,6 +123,15 @@ def too_long(length: Int, length_max: Int) -> GrpcStatus:
             " bytes; the longest that is read has ",
             length_max,
         ),
+    )
+
+
+@no_inline
+def cut_off(length: Int) -> GrpcStatus:
+    """Says that a stream ends so many bytes behind its last message."""
+    return GrpcStatus(
+        GrpcCode.INTERNAL,
+        String("the stream ends ", length, " bytes into a message"),
     )
 
 
@@ -256,7 +273,7 @@ struct MessageReader(Movable):
             octets have to come, or the stream has ended: `has_end`.
 
         Raises:
-            GrpcStatus: As `check_prefix` and `inflate_message` do.
+            GrpcStatus: As `read_prefix` and `inflate_message` do.
         """
         if self._taken_len > 0:
             if self.has_end:
@@ -265,16 +282,12 @@ struct MessageReader(Movable):
             self._taken_len = 0
         if not self._has(PREFIX_LEN):
             return False
-        var prefix = read_prefix(self._octets.span())
-        var length_max = self.length_max
-        var is_end = False
-        if unlikely(prefix.flag > 1):
-            # Whether it is compressed is told of an end, too.
-            is_end = self.end_flag != 0 and prefix.flag & ~1 == self.end_flag
-            if is_end:
-                prefix.flag &= 1
-                length_max = max(length_max, END_LEN_MAX)
-        check_prefix(prefix, self.coding, length_max)
+        var prefix = read_prefix(
+            self._octets.span(),
+            self.coding,
+            self.length_max,
+            end_flag=self.end_flag,
+        )
         if not self._has(PREFIX_LEN + prefix.length):
             # Octets come a frame at a time: the room of most messages is made
             # once, that of long ones with what has come, not what is announced.
@@ -284,15 +297,15 @@ struct MessageReader(Movable):
             )
             return False
         self._taken_len = PREFIX_LEN + prefix.length
-        self._is_plain = prefix.flag == 1
+        self._is_plain = prefix.is_packed
         if self._is_plain:
             self._plain.clear()
             inflate_message(
                 self._octets.span().between(PREFIX_LEN, self._taken_len),
-                length_max,
+                prefix.length_max,
                 self._plain,
             )
-        if is_end:
+        if prefix.is_end:
             self.has_end = True
             return False
         self.message_count += 1
@@ -349,13 +362,5 @@ struct MessageReader(Movable):
         Raises:
             GrpcStatus: `INTERNAL` if they end within a prefix or a message.
         """
-        if self.waiting_len() == 0:
-            return
-        raise GrpcStatus(
-            GrpcCode.INTERNAL,
-            String(
-                "the stream ends ",
-                self.waiting_len(),
-                " bytes into a message",
-            ),
-        )
+        if self.waiting_len() > 0:
+            raise cut_off(self.waiting_len())

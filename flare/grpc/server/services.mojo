@@ -17,7 +17,7 @@ from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.message_reader import (
     MessageReader,
     PREFIX_LEN,
-    check_prefix,
+    cut_off,
     inflate_message,
     read_prefix,
     too_long,
@@ -521,19 +521,17 @@ struct GrpcServices(Handler, HoldsHandler):
         coding: MessageCoding,
     ) raises GrpcStatus:
         """Runs a method for the one message of some content."""
-        var length_max = self.config.receive_len_max
         if len(content) == 0:
             raise too_few()
         if len(content) < PREFIX_LEN:
-            raise _cut(len(content))
-        var prefix = read_prefix(content)
-        check_prefix(prefix, coding, length_max)
+            raise cut_off(len(content))
+        var prefix = read_prefix(content, coding, self.config.receive_len_max)
         var rest = content.after(PREFIX_LEN)
         if len(rest) < prefix.length:
-            raise _cut(len(content))
+            raise cut_off(len(content))
         if len(rest) > prefix.length:
             raise too_many()
-        self._run(rest, prefix.flag == 1, method, call)
+        self._run(rest, prefix.is_packed, method, call)
 
     def _run_plain(
         self,
@@ -763,14 +761,6 @@ def _unknown(has_service: Bool) -> GrpcStatus:
             GrpcCode.UNIMPLEMENTED, "the service has no such method"
         )
     return GrpcStatus(GrpcCode.UNIMPLEMENTED, "there is no such service here")
-
-
-@no_inline
-def _cut(length: Int) -> GrpcStatus:
-    return GrpcStatus(
-        GrpcCode.INTERNAL,
-        String("the stream ends ", length, " bytes into a message"),
-    )
 
 
 def _begin(
