@@ -41,6 +41,8 @@ message Message {
   string by_name = 12;
 }
 message List { repeated Message items = 1; }
+message List_NAME { message NAME { int32 number = 1; } NAME name = 1; }
+message List_NAME_NAME { List_NAME.NAME inner = 1; }
 message Nothing {}
 message Other { deep.Other other = 1; }
 """
@@ -59,6 +61,8 @@ message Other {
   repeated int32 expanded = 7;
   optional group Old = 8 { optional int32 x = 1; }
   optional words.Second second = 9;
+  optional bool copy = 11;
+  optional bool copy_ = 12;
   extensions 100 to 200;
 }
 enum Kind { option allow_alias = true; A = 0; B = 1; C = 1; }
@@ -72,7 +76,8 @@ PROGRAM = """
 from flare.protobuf import decode, decode_json, encode, encode_json
 from made.deep.down.other_pb import Kind, Other
 from made.words2_pb import Second
-from made.words_pb import List_, Message_, Message_NAME, Nothing
+from made.words_pb import List_, List_NAME, List_NAME_NAME, List_NAME_NAME_
+from made.words_pb import Message_, Message_NAME, Nothing
 from made.words_pb import Other as WordsOther
 
 
@@ -80,7 +85,10 @@ def main() raises:
     var message = Message_(self_=1, def_="d", by_name_="b", next=Message_(name=Message_NAME(2)))
     message.list = List_()
     message.list.value().items.append(Message_(self_=2))
-    var other = Other(name=String("n"), second=Second(s="s"))
+    var other = Other(name=String("n"), second=Second(s="s"), copy__=True)
+    var inner = List_NAME_NAME_(number_=7)
+    var outer = List_NAME(name=inner.copy())
+    print(encode_json(outer), encode_json(List_NAME_NAME(inner=inner^)))
     other.expanded = [1, 2]
     other.packed = [3]
     message.other = other^
@@ -163,9 +171,19 @@ service Talk {
   rpc GetURL(Talker) returns (far.Talk) { option idempotency_level = NO_SIDE_EFFECTS; }
   rpc Def(google.protobuf.Empty) returns (stream Talker) { }
   rpc Channel(Talker) returns (Talker);
+  rpc GetUrl(GrpcCall) returns (TalkClient);
+  rpc talk(stream S) returns (stream GrpcStatus);
 }
 service HTTPThing { rpc Import(stream Talker) returns (far.Talk); }
+service HttpThing { rpc Get(GrpcChannel) returns (GrpcReply); }
+service GrpcStream { rpc Get(Talker) returns (Talker); }
 message Talker {}
+message TalkClient {}
+message GrpcCall { int32 number = 1; }
+message GrpcChannel {}
+message GrpcReply {}
+message GrpcStatus {}
+message S {}
 """
 FAR = """
 syntax = "proto3";
@@ -177,9 +195,12 @@ from flare.grpc import GrpcCall, GrpcServices, GrpcStatus, GrpcStream, Replies
 from flare.grpc.client import GrpcChannel
 from flare.protobuf import Empty
 from made.deep.down.far_pb import Talk as FarTalk
-from made.talk_client import TalkClient
-from made.talk_grpc import Talk, add_talk
-from made.talk_pb import Talker
+from made.talk_client import HttpThingClient, TalkClient
+from made.talk_grpc import GrpcStream_, Talk, add_http_thing_, add_talk
+from made.talk_grpc import HttpThing as MadeThing
+from made.talk_pb import GrpcCall as MadeCall, GrpcStatus as MadeStatus
+from made.talk_pb import GrpcChannel as MadeChannel, GrpcReply as MadeReply
+from made.talk_pb import S, TalkClient as MadeClient, Talker
 
 
 struct Talking(GrpcStream):
@@ -195,8 +216,33 @@ struct Talking(GrpcStream):
         replies.send(Talker())
 
 
+struct Other(GrpcStream):
+    comptime Request = S
+    comptime Reply = MadeStatus
+
+    def __init__(out self):
+        pass
+
+    def on_message(
+        mut self, var request: S, mut replies: Replies[MadeStatus]
+    ) raises GrpcStatus:
+        replies.send(MadeStatus())
+
+
+struct Thing(MadeThing, GrpcStream_):
+    def __init__(out self):
+        pass
+
+    def get(self, request: MadeChannel, mut call: GrpcCall) raises GrpcStatus -> MadeReply:
+        return MadeReply()
+
+    def get(self, request: Talker, mut call: GrpcCall) raises GrpcStatus -> Talker:
+        return Talker()
+
+
 struct Mine(Talk):
     comptime Def = Talking
+    comptime talk_ = Other
 
     def __init__(out self):
         pass
@@ -210,16 +256,31 @@ struct Mine(Talk):
     def channel(self, request: Talker, mut call: GrpcCall) raises GrpcStatus -> Talker:
         return Talker()
 
+    def get_url_(self, request: MadeCall, mut call: GrpcCall) raises GrpcStatus -> MadeClient:
+        return MadeClient()
+
+    def talk(self, mut call: GrpcCall) raises GrpcStatus -> Other:
+        return Other()
+
 
 def main() raises:
     var services = GrpcServices()
     add_talk(services, Mine())
+    add_http_thing_(services, Thing())
     try:
         add_talk(services, Mine())
     except error:
         print(error)
     # Nobody is there.
     var client = TalkClient(GrpcChannel("http://127.0.0.1:1"))
+    try:
+        _ = client.get_url_(MadeCall(number_=1))
+    except status:
+        print(status.code)
+    try:
+        _ = HttpThingClient(client.channel).get(MadeChannel())
+    except status:
+        print(status.code)
     try:
         _ = client.get_url(Talker())
     except status:
@@ -255,7 +316,7 @@ def test_a_service_of_ones_own(tmp_path: Path, request_type: str) -> None:
     assert built.returncode == 0, built.stdout
     said = subprocess.run([program], capture_output=True, text=True)
     assert said.stdout == (
-        "the method /a.b.Talk/GetURL is there twice\n" + "UNAVAILABLE\n" * 3
+        "the method /a.b.Talk/GetURL is there twice\n" + "UNAVAILABLE\n" * 5
     )
 
 
@@ -289,6 +350,20 @@ def test_names_of_methods(name: str, made: str) -> None:
     assert names.snake(name) == made
 
 
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (["a", "b"], ["a", "b"]),
+        # What is as it was given keeps its form, wherever it stands.
+        (["number", "number_"], ["number__", "number_"]),
+        (["number_", "number", "copy"], ["number_", "number__", "copy_"]),
+        (["number", "number_", "number__"], ["number___", "number_", "number__"]),
+    ],
+)
+def test_names_that_would_be_the_same(given: list[str], made: list[str]) -> None:
+    assert names.members(given) == made
+
+
 @needs_protoc
 def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
     made = make(
@@ -305,6 +380,7 @@ def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stdout
     said = subprocess.run([BUILD / "cli" / "proto_words"], capture_output=True, text=True)
     assert said.stdout.splitlines() == [
+        '{"name":{"number":7}} {"inner":{"number":7}}',
         "True 9 -5",
         "0 102 27 13 10 11 127 194 133 92 120 48 49 ",
         '{"self":1,"def":"d","list":{"items":[{"self":2}]},"other":{"name":"n",'

@@ -54,10 +54,7 @@ class Type:
     descriptor: object
     path: tuple[int, ...]
     is_enum: bool
-
-    @property
-    def name(self) -> str:
-        return names.type_name(self.parts)
+    name: str = ""
 
 
 @dataclass
@@ -89,6 +86,7 @@ class Index:
                 self._add_message(file, prefix, [], message, (4, index))
             for index, enum in enumerate(file.enum_type):
                 self._add(file, prefix, [enum.name], enum, (5, index), True)
+            self._name(self.of_file(file.name))
         edges = {
             full: {
                 one.type_name.lstrip(".")
@@ -112,6 +110,17 @@ class Index:
     def _add(self, file, prefix, parts, descriptor, path, is_enum) -> None:
         full = prefix + ".".join(parts)
         self.types[full] = Type(full, parts, file.name, descriptor, path, is_enum)
+
+    @staticmethod
+    def _name(types: list[Type]) -> None:
+        """Names the types of a file: `A_B` may be one, and `B` in `A` another."""
+        kept = [
+            one for one in types if one.is_enum or not one.descriptor.options.map_entry
+        ]
+        given = [".".join(one.parts) for one in kept]
+        made = [names.type_name(one.parts) for one in kept]
+        for one, name in zip(kept, names.apart(given, made), strict=True):
+            one.name = name
 
     def of_file(self, name: str) -> list[Type]:
         return [known for known in self.types.values() if known.file == name]
@@ -217,8 +226,8 @@ class Module:
         lines = ["@fieldwise_init", *self._head(known, "Enumeration", count)]
         rows = [f'EnumRow({value.number}, "{value.name}")' for value in values]
         lines += _table("VALUES: Array[EnumRow, Self.VALUE_COUNT]", rows)
-        for index, value in enumerate(values):
-            name = names.member(value.name)
+        made = names.members([value.name for value in values])
+        for index, (value, name) in enumerate(zip(values, made, strict=True)):
             lines.append(f"    comptime {name} = {known.name}({value.number})")
             lines += docstring(4, self.comment((*known.path, 2, index)))
         return lines + [
@@ -238,6 +247,9 @@ class Module:
             )
             if (slot := self._slot(known, place, one)) is not None
         ]
+        made = names.members([slot.name for slot in slots])
+        for slot, name in zip(slots, made, strict=True):
+            slot.name = name
         self.front.add("FieldRow")
         if slots:
             self.front.add("FieldKind")
@@ -345,7 +357,7 @@ class Module:
             row.append("required=True")
         row[1] = f"FieldKind.{kind}"
         comment = self.comment((*known.path, 2, place))
-        return Slot(row, names.member(one.name), kept, default, comment, extra)
+        return Slot(row, one.name, kept, default, comment, extra)
 
     def _single(self, known: Type, one, inner: str) -> tuple[str, str]:
         if one.type == _MESSAGE:
@@ -370,7 +382,7 @@ class Module:
         if one.type == 12:
             return []
         if one.type == _ENUM:
-            text = f"{inner}.{names.member(given)}"
+            text = f"{inner}.{self._value_name(one, given)}"
         elif one.type == 9:
             text = f"StaticString({_quoted(given)})"
         elif one.type == 8:
@@ -384,6 +396,11 @@ class Module:
             text = f"{inner}({given})"
         name = f"DEFAULT_{one.name.upper()}"
         return [f"    comptime {name} = {text}"]
+
+    def _value_name(self, one, given: str) -> str:
+        values = self.index.types[one.type_name.lstrip(".")].descriptor.value
+        known = [value.name for value in values]
+        return names.members(known)[known.index(given)]
 
     def _value_type(self, one) -> tuple[str, str]:
         if one.type == _GROUP:
@@ -408,6 +425,11 @@ class Module:
 class Services(Module):
     """The traits of a file's services, beside the module of its messages."""
 
+    # What this module has from elsewhere, and the parameter of its functions.
+    OWN = frozenset(
+        {"ArcPointer", "GrpcCall", "GrpcKind", "GrpcServices", "GrpcStatus",
+         "GrpcStream", "S"}
+    )  # fmt: skip
     # What a struct of this module has itself, beside its methods.
     TAKEN = frozenset[str]()
 
@@ -415,7 +437,12 @@ class Services(Module):
         return names.service_module(self.file.name)
 
     def _own_names(self) -> set[str]:
-        return {names.type_name([service.name]) for service in self.file.service}
+        return {*self.OWN, *map(self._trait_name, self.file.service)}
+
+    @staticmethod
+    def _trait_name(service) -> str:
+        name = names.type_name([service.name])
+        return f"{name}_" if name in Services.OWN else name
 
     def reference(self, full: str) -> str:
         known = self.index.types[full]
@@ -455,7 +482,7 @@ class Services(Module):
         ]
 
     def _trait(self, place: int, service, methods: "list[Rpc]") -> list[str]:
-        lines = [f"trait {names.type_name([service.name])}(Deinitable, Movable):"]
+        lines = [f"trait {self._trait_name(service)}(Deinitable, Movable):"]
         if documented := docstring(4, self.comment((6, place))):
             lines += [*documented, ""]
         streams = [rpc for rpc in methods if rpc.kind != "UNARY"]
@@ -482,9 +509,11 @@ class Services(Module):
         return lines[:-1]
 
     def _adding(self, service, methods: "list[Rpc]") -> list[str]:
-        name = names.type_name([service.name])
+        name = self._trait_name(service)
         full = self._full(service)
-        function = f"def add_{names.snake(service.name)}["
+        given = [one.name for one in self.file.service]
+        snakes = names.apart(given, [names.snake(one) for one in given])
+        function = f"def add_{snakes[given.index(service.name)]}["
         taken = "](mut services: GrpcServices, var service: S) raises:"
         lines = [f"{function}S: {name}{taken}"]
         if len(lines[0]) > WIDTH:
@@ -518,8 +547,12 @@ class Services(Module):
         ]
 
     def _methods(self, place: int, service) -> "list[Rpc]":
+        given = [method.name for method in service.method]
+        made = [names.member(names.snake(name)) for name in given]
+        made = [f"{name}_" if name in self.TAKEN else name for name in made]
+        made = names.apart(given, made)
         return [
-            Rpc(self, service, (6, place, 2, at), method)
+            Rpc(self, made, (6, place, 2, at), method)
             for at, method in enumerate(service.method)
         ]
 
@@ -532,6 +565,9 @@ class Clients(Services):
     """Structs that call a file's services, in a module of their own: who answers
     calls need not compile what makes them."""
 
+    OWN = frozenset(
+        {"ChannelStream", "GrpcCallOptions", "GrpcChannel", "GrpcReply", "GrpcStatus"}
+    )
     TAKEN = frozenset({"channel"})
     # The method of a channel, and what it is told of types and arguments.
     CALLS = {
@@ -543,6 +579,12 @@ class Clients(Services):
 
     def _place(self) -> list[str]:
         return names.client_module(self.file.name)
+
+    def _own_names(self) -> set[str]:
+        return {*self.OWN, *map(self._client_name, self.file.service)}
+
+    def _client_name(self, service) -> str:
+        return f"{self._trait_name(service)}Client"
 
     def text(self) -> str:
         body: list[str] = []
@@ -570,7 +612,7 @@ class Clients(Services):
         full = self._full(service)
         lines = [
             "@fieldwise_init",
-            f"struct {names.type_name([service.name])}Client(ImplicitlyCopyable):",
+            f"struct {self._client_name(service)}(ImplicitlyCopyable):",
             *(
                 docstring(4, self.comment((6, place)))
                 or [f'    """Calls {full}."""']
@@ -606,17 +648,17 @@ class Rpc:
 
     KINDS = ["UNARY", "SERVER_STREAM", "CLIENT_STREAM", "BIDI_STREAM"]
 
-    def __init__(self, module: Services, service, path, descriptor) -> None:
+    def __init__(self, module: Services, made: list[str], path, descriptor) -> None:
         self.descriptor = descriptor
         self.path = path
         self.kind = self.KINDS[
             2 * descriptor.client_streaming + descriptor.server_streaming
         ]
         self.is_safe = descriptor.options.idempotency_level == _NO_SIDE_EFFECTS
-        self.name = names.member(names.snake(descriptor.name))
-        if self.name in module.TAKEN:
-            self.name += "_"
+        self.name = made[path[-1]]
         self.machine = names.member(descriptor.name)
+        while self.machine in made:
+            self.machine += "_"
         self.request = module.reference(descriptor.input_type.lstrip("."))
         self.reply = module.reference(descriptor.output_type.lstrip("."))
 

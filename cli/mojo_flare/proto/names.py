@@ -20,9 +20,10 @@ _TAKEN_MEMBERS = frozenset(
 _TAKEN_TYPES = frozenset(
     """
     Array Bool Boxed Dict EnumRow Enumeration Error FieldKind FieldRow Float32
-    Float64 Int Int32 Int64 JsonForm List Message None Optional Pointer
-    ProtobufMap Self Set Span String True False Tuple UInt UInt32 UInt64 UInt8
-    Copyable Defaultable Deinitable Equatable Movable Writable
+    Float64 Int Int32 Int64 JsonForm List Message None NoneType Optional Pointer
+    ProtobufMap Self Set Span StaticString String True False Tuple UInt UInt32
+    UInt64 UInt8 Copyable Defaultable Deinitable Equatable Movable Writable
+    clear_oneof which_oneof
     """.split()
 )
 
@@ -30,6 +31,23 @@ _TAKEN_TYPES = frozenset(
 def member(name: str) -> str:
     """Names a field, or a value of an enumeration."""
     return f"{name}_" if name in _TAKEN_MEMBERS else name
+
+
+def apart(given: list[str], made: list[str]) -> list[str]:
+    """Puts names apart that would be the same in Mojo, though those that were
+    given are not. A name that is as it was given keeps its form."""
+    used: dict[str, int] = {}
+    for at in sorted(range(len(made)), key=lambda at: made[at] != given[at]):
+        name = made[at]
+        while name in used:
+            name += "_"
+        used[name] = at
+    return sorted(used, key=used.__getitem__)
+
+
+def members(given: list[str]) -> list[str]:
+    """Names the fields of a message, or the values of an enumeration."""
+    return apart(given, [member(name) for name in given])
 
 
 def type_name(parts: list[str]) -> str:
