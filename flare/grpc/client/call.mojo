@@ -9,6 +9,7 @@ when it begins anew.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.copy import list_of
+from flare.bytes.text import Text
 from flare.grpc.client.call_options import (
     CHANNELS_OWN,
     AnyCredentials,
@@ -32,6 +33,7 @@ from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.message_reader import PREFIX_LEN
 from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.metadata import Metadata
+from flare.grpc.core.method_path import is_method_path
 from flare.grpc.core.protocol import CallProtocol, ProtocolFamily
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.http.client.config import TIME_MAX_MS
@@ -167,6 +169,8 @@ struct ChannelCall(Movable):
             length_max=self._max_receive_len,
             protocol=self._protocol,
         )
+        if not is_method_path(path.as_bytes()):
+            self.response.fail(_no_path(path))
         self._path = path^
         self._kind = kind
         self._options = options^
@@ -706,6 +710,18 @@ struct ChannelCall(Movable):
         self._phase.end_attempt()
         if self._request:
             self._core[].client.take_back(self._request.take())
+
+
+@no_inline
+def _no_path(path: String) -> GrpcStatus:
+    return GrpcStatus(
+        GrpcCode.INTERNAL,
+        Text()
+        .add("'")
+        .add_escaped(path.as_bytes())
+        .add("' is no path of a method; it is '/package.Service/Method'")
+        .end(),
+    )
 
 
 def _octets_of(

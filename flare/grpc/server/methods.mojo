@@ -5,6 +5,7 @@ from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.scan import load64
 from flare.bytes.text import Text
+from flare.grpc.core.method_path import is_method_path
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
 from flare.grpc.core.kind import GrpcKind
@@ -300,18 +301,12 @@ def service_len(path: Span[UInt8, _]) -> Int:
 
 
 def _check_path(path: String) raises:
-    """Checks a path that a program gives ("Path" of PROTOCOL-HTTP2.md)."""
-    var octets = path.as_bytes()
-    var end = service_len(octets)
-    var is_one = len(octets) > 0 and octets.at(0) == 47 and end < len(octets)
-    for octet in octets:
-        if octet <= 32 or octet > 126:
-            is_one = False
-    if not is_one or end == 0:
+    """Checks a path that a program gives."""
+    if not is_method_path(path.as_bytes()):
         raise Error(
             Text()
             .add("'")
-            .add_escaped(octets)
+            .add_escaped(path.as_bytes())
             .add("' is no path of a method; write '/package.Service/Method'")
             .end()
         )

@@ -22,11 +22,11 @@ def _config(spreads_calls: Bool, initial_ms: Int = 1) -> GrpcChannelConfig:
     return config^
 
 
-def _call(spreads_calls: Bool) raises -> ChannelCall:
+def _call(spreads_calls: Bool, path: String = "/t.T/M") raises -> ChannelCall:
     var addresses: List[String] = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
     return ChannelCall(
         ArcPointer(ChannelCore(addresses, _config(spreads_calls))),
-        "/t.T/M",
+        path,
         GrpcKind.UNARY,
         GrpcCallOptions(),
         is_safe=False,
@@ -70,3 +70,21 @@ def test_policies_that_cannot_work_are_refused() raises:
     assert_true(_is_made(1))
     for initial_ms in [0, -1, -2]:
         assert_false(_is_made(initial_ms), String(initial_ms))
+
+
+def test_a_path_that_would_lead_elsewhere_is_not_called() raises:
+    """PROTOCOL-HTTP2.md of gRPC, "Path": what reads URLs takes `/t.T/../u.U/M` for
+    `/u.U/M`, and credentials were asked for another service."""
+    var paths: List[String] = [
+        "/t.T/../u.U/M",
+        "/t.T/M?x",
+        "/t.T/M#x",
+        "t.T/M",
+        "/t.T/ M",
+    ]
+    for path in paths:
+        var call = _call(False, path)
+        assert_false(call.send("m".as_bytes()), path)
+        var status = call.status()
+        assert_true(status.code == GrpcCode.INTERNAL, path)
+        assert_true("is no path" in status.message, status.message)
