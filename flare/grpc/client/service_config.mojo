@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.grpc.client.retries import GrpcRetryPolicy
+from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
 from flare.grpc.core.status import CODE_MAX, GrpcCode, GrpcStatus
 from flare.json.error import JsonKind
 from flare.json.value import JsonView, parse
@@ -192,9 +193,9 @@ def _read_method(view: JsonView) raises -> GrpcMethodConfig:
     if view.contains("waitForReady"):
         method.wait_for_ready = view["waitForReady"].bool_value()
     if view.contains("maxRequestMessageBytes"):
-        method.max_send_len = _number(view["maxRequestMessageBytes"])
+        method.max_send_len = _length(view["maxRequestMessageBytes"])
     if view.contains("maxResponseMessageBytes"):
-        method.max_receive_len = _number(view["maxResponseMessageBytes"])
+        method.max_receive_len = _length(view["maxResponseMessageBytes"])
     if view.contains("retryPolicy"):
         method.retries = _read_policy(view["retryPolicy"])
     return method^
@@ -259,6 +260,15 @@ def _number(view: JsonView) raises -> Int:
     if view.kind() != JsonKind.STRING:
         return view.int_value()
     return Int(view.string_value())
+
+
+def _length(view: JsonView) raises -> Int:
+    """Reads the longest that a message may be (service_config.proto: 32 bits
+    without a sign)."""
+    var length = _number(view)
+    if length < 0 or length > WRITTEN_LEN_MAX:
+        raise Error(view.path(), " must be 0 to ", WRITTEN_LEN_MAX)
+    return length
 
 
 def _duration_ms(view: JsonView) raises -> Int:

@@ -92,6 +92,9 @@ def test_what_is_refused() raises:
         (_method('"timeout": "99999999999999999999s"'), "too long"),
         (_method('"name": [{"method": "C"}]'), "must have a service"),
         (_method('"waitForReady": 1'), "service config: "),
+        # service_config.proto: a number of 32 bits without a sign.
+        (_method('"maxRequestMessageBytes": -5'), "0 to 4294967295"),
+        (_method('"maxResponseMessageBytes": 4294967296'), "0 to 4294967295"),
         (
             _retry('"maxAttempts": 1, "retryableStatusCodes": [14]'),
             "maxAttempts",
