@@ -14,7 +14,6 @@ from flare.http import (
     ClientResponse,
     Compress,
     Cors,
-    CorsPolicy,
     ErrorHandler,
     FileServer,
     FileServerConfig,
