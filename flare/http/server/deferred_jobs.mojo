@@ -137,6 +137,7 @@ struct DeferredJobs(Movable):
             or len(self._gone[]) > 0
             or len(self._done) > 0
             or len(inbox.finished) > 0
+            or len(inbox.failed) > 0
             or len(inbox.rung) > 0
             or len(inbox.rung_tasks) > 0
             or len(inbox.interim) > 0
@@ -261,6 +262,8 @@ struct DeferredJobs(Movable):
             swap(interim, self._inbox[].interim)
             while len(interim) > 0:
                 self._note_interim(interim.pop(0))
+        if len(self._inbox[].failed) > 0:
+            self._end_failed()
         swap(self._finished, self._inbox[].finished)
         # Their order does not matter: each is a request of its own.
         while len(self._finished) > 0:
@@ -270,8 +273,6 @@ struct DeferredJobs(Movable):
                 self._end(index, last^.take())
         var done = spare.take_list()
         swap(done, self._done)
-        if len(self._inbox[].failed) > 0:
-            self._end_failed()
         return done^
 
     def _end_failed(mut self):
