@@ -131,11 +131,17 @@ def _compressed(
     if response.status == 304:
         _describe_unchanged(req, response)
         return response^
-    # Content that HEAD has not asked for.
-    var left_out = 0
-    if req.method == Method.HEAD and len(response.body) == 0:
-        left_out = announced_len(response.headers)
-    var length = max(left_out, len(response.body))
+    var length = len(response.body)
+    var is_left_out = (
+        req.method == Method.HEAD
+        and length == 0
+        and not response.body.is_stream()
+    )
+    if is_left_out:
+        length = announced_len(response.headers)
+        if length < 0:
+            # GET may get any.
+            length = Int.MAX
     if not _is_fit(response, length, content_len_min):
         return response^
     add_vary(response.headers, "Accept-Encoding")
@@ -143,7 +149,7 @@ def _compressed(
     var format = coding.format()
     if not format:
         return response^
-    if left_out > 0:
+    if is_left_out:
         # Whether GET would get a coding depends on the content, and with it how
         # long it is.
         _ = response.headers.remove("Content-Length")

@@ -219,6 +219,10 @@ def _left_out(req: Request) raises -> Response:
     return response^
 
 
+def _nothing_told(req: Request) raises -> Response:
+    return Response(200, content_type="text/css")
+
+
 def test_head_tells_nothing_that_get_does_not() raises:
     # RFC 9110 sections 8.6 and 9.3.2: whether GET has a coding, and how long it
     # is then, is not known without the content.
@@ -238,6 +242,13 @@ def test_head_tells_nothing_that_get_does_not() raises:
         for name in ["content-length", "accept-ranges"]:
             assert_equal(name in response.headers, not is_coded, name)
         assert_false("content-encoding" in response.headers)
+    # Of unknown length: it may be long.
+    var unknown = OwnedRequest(
+        "HEAD", "/?status=200&len=3000&Content-Type=text/css"
+    )
+    unknown.add_header("Accept-Encoding", "gzip")
+    var response = Compress(FnHandler(_nothing_told)).serve(unknown.view())
+    assert_equal(response.headers["vary"], "Accept-Encoding")
     # Nor has it a coding if it is short.
     var short = OwnedRequest(
         "HEAD", "/?status=200&len=30&Content-Type=text/css"
