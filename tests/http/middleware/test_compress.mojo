@@ -220,7 +220,7 @@ def _left_out(req: Request) raises -> Response:
 
 
 def _nothing_told(req: Request) raises -> Response:
-    return Response(200, content_type="text/css")
+    return Response(200, Body(), content_type="text/css")
 
 
 def test_head_tells_nothing_that_get_does_not() raises:
