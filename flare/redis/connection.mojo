@@ -255,6 +255,11 @@ struct RedisConnection(Movable):
         return self._parser.all(self._input.span())
 
     @always_inline
+    def has_errors(self) -> Bool:
+        """Tells whether an error is among the last replies, at any depth."""
+        return self._parser.has_errors
+
+    @always_inline
     def _exchange(
         mut self, command: Command, timeout_ms: Int
     ) raises RedisError:

@@ -11,7 +11,7 @@ from flare.sys.clock import Deadline
 from flare.sys.poll import pause
 from flare.sys.random import random_word
 from flare.tls.context import TlsClientContext
-from std.sys.intrinsics import likely
+from std.sys.intrinsics import likely, unlikely
 
 
 struct RedisLink(Movable):
@@ -28,6 +28,8 @@ struct RedisLink(Movable):
     var is_altered: Bool
     """True if the connection may not be as `open` makes it: a command was sent
     on it behind which another one does not serve (SELECT, MULTI)."""
+    # True if the server takes no writes any more; its replies are still lent.
+    var _is_outdated: Bool
     var _context: Optional[TlsClientContext]
 
     def __init__(out self, var config: RedisConfig) raises RedisError:
@@ -42,6 +44,7 @@ struct RedisLink(Movable):
         self.connect_count = 0
         self.is_pinned = False
         self.is_altered = False
+        self._is_outdated = False
 
     @no_inline
     def __deinit__(deinit self):
@@ -54,7 +57,7 @@ struct RedisLink(Movable):
     ) raises RedisError -> Reply[ImmUntrackedOrigin]:
         """Sends one command, and repeats it if that is safe. The reply is lent
         until the next exchange, and no error of the server: that is raised."""
-        if likely(self.connection.is_open()):
+        if likely(self.connection.is_open() and not self._is_outdated):
             var failure: RedisError
             try:
                 self.connection.exchange(command)
@@ -70,14 +73,27 @@ struct RedisLink(Movable):
     def run_all(mut self, command: Command) raises RedisError:
         """Sends at least one command, and repeats them if that is safe. The
         connection lends the replies, of which some may be errors."""
-        if likely(self.connection.is_open()):
+        var failure = Optional[RedisError]()
+        var is_done = False
+        if likely(self.connection.is_open() and not self._is_outdated):
             try:
                 self.connection.exchange(command)
-                return
+                is_done = True
             except error:
-                self._repeat(command, error.copy(), False)
-                return
-        self._repeat(command, None, False)
+                failure = error.copy()
+        if unlikely(not is_done):
+            self._repeat(command, failure, False)
+        if unlikely(self.connection.has_errors()):
+            self._look_at_errors()
+
+    def _look_at_errors(mut self) raises RedisError:
+        """Has the next command connect anew if the server was a master."""
+        var replies = self.connection.all().__iter__()
+        while replies.has_next():
+            var reply = replies.next()
+            if reply.is_error():
+                if reply.error().kind == RedisErrorKind.READ_ONLY:
+                    self._is_outdated = True
 
     def _run_patiently(
         mut self, command: Command, failure: Optional[RedisError]
@@ -172,8 +188,12 @@ struct RedisLink(Movable):
     def open(mut self, deadline: Deadline) raises RedisError:
         """Does the same by a deadline, or within `connect_timeout_ms` if that is
         less."""
+        # What it remembers for this connection alone must not be lost unsaid.
+        if self._is_outdated and not self.is_special():
+            self.connection.close()
         if self.connection.is_open():
             return
+        self._is_outdated = False
         var time_ms = self.config.connect_timeout_ms
         var left_ms = deadline.left_ms()
         if left_ms >= 0 and (time_ms < 0 or left_ms < time_ms):

@@ -4,6 +4,7 @@ from flare.net.socket_addr import SocketAddr
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisErrorKind
+from flare.redis.pipeline import Pipeline
 from flare.sys.backoff import Backoff
 from flare.sys.clock import monotonic_ms
 from flare.sys.mutex import Mutex
@@ -299,6 +300,27 @@ def test_what_is_watched_is_not_lost_to_another_master() raises:
 def test_who_is_refused_a_write_looks_for_the_master_anew() raises:
     """A name may lead to another server by now (DNS); what leads to the one
     that has become a replica is a connection alone."""
+    for is_pipeline in [False, True]:
+        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var address = listener.local_addr()
+        var config = RedisConfig()
+        config.port = address.port
+        var written = Mutex(0)
+        var server = Thread(_Demoted(listener^, written))
+        var client = RedisClient.connect(config^)
+        assert_equal(_write(client, is_pipeline), "ReadOnly")
+        assert_equal(written.lock()[], 1, "it is not repeated there")
+        assert_equal(_write(client, is_pipeline), "")
+        assert_equal(client.connect_count(), 2)
+        client.close()
+        var last = TcpStream.connect(address, PATIENCE_MS)
+        last.close()
+        server^.join()
+
+
+def test_what_is_watched_is_not_lost_behind_a_pipeline() raises:
+    """Behind a pipeline that a replica refuses, too, whoever watches must be
+    told: the next connection watches nothing."""
     var listener = TcpListener.bind(SocketAddr.localhost(0))
     var address = listener.local_addr()
     var config = RedisConfig()
@@ -306,16 +328,25 @@ def test_who_is_refused_a_write_looks_for_the_master_anew() raises:
     var written = Mutex(0)
     var server = Thread(_Demoted(listener^, written))
     var client = RedisClient.connect(config^)
-    var kind = RedisErrorKind.REFUSED
-    try:
-        client.set("key", "value")
-    except error:
-        kind = error.kind
-    assert_equal(String(kind), "ReadOnly")
-    assert_equal(written.lock()[], 1, "it is not repeated there")
-    client.set("key", "value")
-    assert_equal(client.connect_count(), 2)
+    client.watch("key")
+    assert_equal(_write(client, True), "ReadOnly")
+    client.watch("key")
+    assert_equal(client.connect_count(), 1)
     client.close()
     var last = TcpStream.connect(address, PATIENCE_MS)
     last.close()
     server^.join()
+
+
+def _write(mut client: RedisClient, is_pipeline: Bool) raises -> String:
+    """Writes; gives the kind of the error, or nothing."""
+    try:
+        if not is_pipeline:
+            client.set("key", "value")
+            return String()
+        var pipe = Pipeline()
+        pipe.set("key", "value")
+        client.execute(pipe)[0].check()
+        return String()
+    except error:
+        return String(error.kind)

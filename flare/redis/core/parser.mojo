@@ -62,6 +62,8 @@ struct ReplyParser(Movable):
     var limits: ReplyLimits
     var takes_pushes: Bool
     """True if a push counts as a reply, as for a subscriber. Default False."""
+    var has_errors: Bool
+    """True if an error is among what was parsed since `begin`."""
     var _nodes: List[ReplyNode]
     var _open: List[_Open]
     var _offset: Int
@@ -72,6 +74,7 @@ struct ReplyParser(Movable):
     def __init__(out self, limits: ReplyLimits = ReplyLimits.DEFAULT):
         self.limits = limits
         self.takes_pushes = False
+        self.has_errors = False
         self._nodes = List[ReplyNode](capacity=16)
         self._open = []
         self._offset = 0
@@ -85,6 +88,7 @@ struct ReplyParser(Movable):
             self._nodes = List[ReplyNode](capacity=16)
         self._nodes.clear()
         self._open.clear()
+        self.has_errors = False
         self._offset = 0
         self._searched = 0
         self._missing = 0
@@ -176,10 +180,13 @@ struct ReplyParser(Movable):
         if kind == ReplyKind.VERBATIM:
             return self._counted_octets(input, kind)
         if kind.octet == 0x21:
+            self.has_errors = True
             return self._counted_octets(input, ReplyKind.ERROR)
+        if kind == ReplyKind.ERROR:
+            self.has_errors = True
+            return self._line_element(input, kind)
         if (
-            kind == ReplyKind.ERROR
-            or kind == ReplyKind.DOUBLE
+            kind == ReplyKind.DOUBLE
             or kind == ReplyKind.BOOLEAN
             or kind == ReplyKind.BIG_NUMBER
             or kind == ReplyKind.NULL
