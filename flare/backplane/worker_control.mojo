@@ -502,12 +502,14 @@ struct _Shared(Movable):
             raise Error("WorkerControl: there are too many workers")
 
     def workers(self) -> List[Int]:
-        """Lists the processes that carry out orders."""
+        """Lists the processes that carry out orders, each once: the row of one
+        that was killed may have the number of a later one."""
         var found = List[Int]()
         for index in range(_ROW_COUNT):
             var process = self.rows.load(LOCK_ROOM_LEN + 8 * index)
-            if process != 0 and process_exists(process):
-                found.append(process)
+            if process != 0 and process not in found:
+                if process_exists(process):
+                    found.append(process)
         return found^
 
     def carry_out(self, order: OrderMessage) -> OrderAnswer:

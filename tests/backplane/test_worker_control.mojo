@@ -9,6 +9,7 @@ from flare.backplane.worker_control import (
 )
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Mutex
+from flare.sys.shared_memory import LOCK_ROOM_LEN
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
 from tests.support.assertions import (
@@ -87,6 +88,17 @@ def test_a_worker_carries_orders_out() raises:
         var outcome = control.order("note", "x")
         assert_equal(String(outcome), "1 of 1 workers")
         assert_equal(outcome.total(), count)
+
+
+def test_a_worker_is_asked_once() raises:
+    """POSIX, fork: the number of a process that has ended is given again, and its
+    row stays until another worker takes it."""
+    var control = _control()
+    control.begin()
+    control._shared[].rows.store(LOCK_ROOM_LEN + 8, process_id())
+    var outcome = control.order("note", "x", timeout_ms=1_000)
+    assert_equal(outcome.asked_count, 1)
+    assert_true(outcome.is_complete(), outcome.problem())
 
 
 def test_a_worker_that_begins_carries_out_what_is_kept() raises:
