@@ -303,7 +303,8 @@ BESIDE_UNIT = (
 
 
 def run_path(report: Report, path: str) -> None:
-    """Runs the tests below a path."""
+    """Runs the tests below a path; there must be some."""
+    before = (report.pass_count, report.skip_count, len(report.failures))
     if not (ROOT / path.split("::")[0]).exists():
         report.fail(path, "there is no such file or folder")
     elif path.startswith(
@@ -316,6 +317,8 @@ def run_path(report: Report, path: str) -> None:
         examples.run(report, path)
     else:
         unit.run(report, below=path)
+    if before == (report.pass_count, report.skip_count, len(report.failures)):
+        report.fail(path, "there are no tests")
 
 
 def run_all(report: Report) -> None:

@@ -4,6 +4,7 @@ import examples
 import fuzz
 import pytest
 import refusals
+import test as run_tests
 
 EXAMPLE = '''"""Shows an address."""
 
@@ -120,3 +121,10 @@ def test_shares_out_what_is_said_of_programs_built_as_one():
     assert "of the first" in first and "of the third" not in first
     assert not second
     assert "of the third" in third and "of the first" not in third
+
+
+@pytest.mark.parametrize("path", ["flare/net", "tests/support/", "examples/nosuch", "tests/no"])
+def test_a_path_without_tests_does_not_pass(path, monkeypatch, capsys):
+    monkeypatch.setattr(run_tests.sys, "argv", ["test.py", path])
+    assert run_tests.main() == 1
+    assert f"FAILED {path}: there " in capsys.readouterr().out
