@@ -48,7 +48,7 @@ from flare.runtime.prefork.program import (
 )
 from flare.runtime.service_manager import close_unclaimed
 from flare.runtime.stats_board import SharedStats, WorkerStats
-from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
+from flare.runtime.worker_count import WORKER_COUNT_MAX
 from flare.sys.signal import ignore_sigpipe
 from flare.sys.socket_file import SocketFile
 from flare.tls.config import TlsServerConfig
@@ -543,8 +543,7 @@ struct HttpServer(Movable):
         Raises:
             Error: As the other form does.
         """
-        var count = workers.held() if workers else default_worker_count()
-        self.serve_prefork(handler^, PreforkConfig(workers=count))
+        self.serve_prefork(handler^, PreforkConfig(workers=workers))
 
     def serve_prefork(
         self,

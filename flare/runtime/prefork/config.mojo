@@ -1,7 +1,7 @@
 """When a worker process is started again, and how many there are."""
 
 from flare.bytes.ranges import range_problem
-from flare.runtime.worker_count import WORKER_COUNT_MAX
+from flare.runtime.worker_count import WORKER_COUNT_MAX, default_worker_count
 from flare.sys.backoff import Backoff
 
 
@@ -90,7 +90,8 @@ struct PreforkConfig(Copyable, Movable):
     """Workers, patience and manners of a supervisor; times in milliseconds."""
 
     var workers: Int
-    """Processes: 1 to 256."""
+    """Processes: 1 to 256. Default `default_worker_count()`, one for each
+    usable CPU."""
     var reuseport: Bool
     """True for a listening socket of its own for each worker; False for one
     that all accept from. Default True; macOS always shares."""
@@ -125,7 +126,7 @@ struct PreforkConfig(Copyable, Movable):
     def __init__(
         out self,
         *,
-        workers: Int,
+        workers: Optional[Int] = None,
         reuseport: Bool = True,
         grace_ms: Int = 35_000,
         start_timeout_ms: Int = 30_000,
@@ -142,7 +143,7 @@ struct PreforkConfig(Copyable, Movable):
         """Makes a configuration; what is not named has its default.
 
         Args:
-            workers: Processes: 1 to 256.
+            workers: Processes: 1 to 256; by default one for each usable CPU.
             reuseport: A listening socket for each worker.
             grace_ms: For a worker to finish.
             start_timeout_ms: For a worker to become ready.
@@ -154,7 +155,7 @@ struct PreforkConfig(Copyable, Movable):
             inherits_listeners: Whether SIGUSR2 replaces the program.
             notifies_manager: Whether a service manager is told.
         """
-        self.workers = workers
+        self.workers = workers.value() if workers else default_worker_count()
         self.reuseport = reuseport
         self.grace_ms = grace_ms
         self.start_timeout_ms = start_timeout_ms

@@ -1,4 +1,5 @@
-from flare.runtime.prefork.config import Jitter
+from flare.runtime.prefork.config import Jitter, PreforkConfig
+from flare.runtime.worker_count import default_worker_count
 from tests.support.assertions import assert_equal, assert_true
 
 
@@ -36,3 +37,11 @@ def test_seeds_have_sequences_of_their_own() raises:
     var none = Jitter(0)
     assert_true(one.next() != two.next())
     assert_true(none.next() != 0)
+
+
+def test_workers_are_as_many_as_usable_cpus_unless_told_otherwise() raises:
+    assert_equal(PreforkConfig().workers, default_worker_count())
+    var config = PreforkConfig(notifies_manager=True)
+    assert_equal(config.workers, default_worker_count())
+    config.check()
+    assert_equal(PreforkConfig(workers=3).workers, 3)
