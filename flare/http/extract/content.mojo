@@ -70,7 +70,7 @@ struct Json[T: Movable & Deinitable](Input):
         var value = place.unsafe_take_pointee()
         comptime if conforms_to(Self.T, Checked):
             try:
-                _check(value)
+                check_content(value)
             except error:
                 raise _pointed(error^)
         return Self(value^)
@@ -137,7 +137,7 @@ struct Form[T: Movable & Deinitable](Input):
             raise source.error.take()
         var value = place.unsafe_take_pointee()
         comptime if conforms_to(Self.T, Checked):
-            _check(value)
+            check_content(value)
         return Self(value^)
 
     @staticmethod
@@ -310,7 +310,7 @@ def _pointer_of_name(name: String) -> String:
     return String("/", text)
 
 
-def _check[T: Checked](value: T) raises InputError:
+def check_content[T: Checked](value: T) raises InputError:
     """Holds content to its rules; then it is asked itself."""
     var broken = broken_rules(value)
     if len(broken) > 0:
@@ -328,7 +328,7 @@ def _error_of_rules(broken: List[BrokenRule]) -> InputError:
 
 
 trait Checked(Deinitable, Movable, Ruled):
-    """Is held to rules, once it was read as `Json` or `Form`.
+    """Is held to rules, once it was read as `Json`, `Form` or `Multipart`.
 
         @fieldwise_init
         struct NewTask(Checked):

@@ -1,6 +1,12 @@
 """Forms with files as inputs of endpoints."""
 
-from flare.http.extract.content import add_misfit, essence_of, wrong_type
+from flare.http.extract.content import (
+    Checked,
+    add_misfit,
+    check_content,
+    essence_of,
+    wrong_type,
+)
 from flare.json.text_value import read_texts
 from flare.http.extract.upload import (
     FormUpload,
@@ -47,7 +53,7 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
     route's `max_body_size` bounds the whole.
 
     Parameters:
-        T: What it is read into.
+        T: What it is read into. If it is `Checked`, it is also asked.
         part_len_max: Longest part in bytes.
     """
 
@@ -77,7 +83,7 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
         Raises:
             InputError: 415 if it is not said to be such a form, 400 if it is
                 none, 413 if it passes a limit, 422 if a field is missing or
-                bad; 500 if a file cannot be written.
+                bad; 500 if a file cannot be written. What a `Checked` raises.
         """
         if essence_of(req) != _MULTIPART:
             raise wrong_type(_MULTIPART)
@@ -88,7 +94,10 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
         var place = unsafe_stack_allocation[1, Self.T]()
         if not make_fieldwise(source, place):
             raise source.error.take()
-        return Self(place.unsafe_take_pointee())
+        var value = place.unsafe_take_pointee()
+        comptime if conforms_to(Self.T, Checked):
+            check_content(value)
+        return Self(value^)
 
     @staticmethod
     def describe(mut operation: Operation):

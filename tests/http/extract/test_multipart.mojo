@@ -2,9 +2,11 @@
 
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse
+from flare.http.extract.content import Checked
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.multipart import Multipart
 from flare.http.extract.upload import MultipartReader, UploadedPart
+from flare.http.handler.operation import InputError
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError, BodyFeed, LentFeed
 from flare.http.message.extensions import ExtensionScope
@@ -13,6 +15,7 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.routing.router import Router
+from flare.json.rules import FieldRules
 from flare.testing.test_client import TestClient
 from tests.support.assertions import assert_equal, assert_true
 
@@ -55,9 +58,11 @@ def _file(name: StringSpan, filename: StringSpan, value: StringSpan) -> String:
     return _part(String(name, '"; filename="', filename), value)
 
 
-def _send(content_type: StaticString, body: String) raises -> ClientResponse:
+def _send[
+    E: Endpoint & Deinitable = _Submit
+](content_type: StaticString, body: String) raises -> ClientResponse:
     var router = Router()
-    router.post("/", Extracted[_Submit]())
+    router.post("/", Extracted[E]())
     var client = TestClient(router^)
     var request = ClientRequest(
         "POST", "/", RequestBody(Body(body), String(content_type))
@@ -78,6 +83,38 @@ def test_a_form_fills_a_struct() raises:
         "--b--\r\n",
     )
     assert_equal(_send(_TYPE, body).text(), "Sea -1 2 70000 sea.png False 2")
+
+
+struct _Named(Checked):
+    var title: String
+    var image: UploadedPart
+
+    @staticmethod
+    def rules(mut rules: FieldRules):
+        rules.length("title", 1, 3)
+
+    def check(self) raises InputError:
+        if len(self.image) > 2:
+            raise InputError.of_content("image", "is large")
+
+
+@fieldwise_init
+struct _Keep(Endpoint):
+    var photo: Multipart[_Named]
+
+    def serve(self) raises -> Response:
+        return ok("kept")
+
+
+def test_a_form_is_held_to_its_rules() raises:
+    for row in [
+        ("abc", "12", "kept"),
+        ("abcd", "12", '"title"'),
+        ("abc", "123", "is large"),
+    ]:
+        var body = _part("title", row[0]) + _file("image", "x", row[1])
+        var response = _send[_Keep](_TYPE, body + "--b--\r\n")
+        assert_true(row[2] in response.text(), response.text())
 
 
 @fieldwise_init
