@@ -240,6 +240,29 @@ def test_what_was_not_begun_is_sent_once_more(reader):
     server.close()
 
 
+def test_an_end_that_was_not_begun_is_sent_once_more(reader):
+    """The same if there was nothing to write: the end is there again."""
+
+    def handle(peer: Http2Peer) -> None:
+        for number in (1, 2):
+            stream = peer.request()
+            ended = peer.until(DATA)
+            assert (ended.payload, ended.flags & END_STREAM) == (b"", END_STREAM)
+            if number == 1:
+                peer.reset(stream, REFUSED_STREAM)
+        peer.head(stream)
+        peer.data(stream, b"done", ends=True)
+        peer.drain()
+
+    server = RawServer(speaking(handle))
+    reader.client(h2c=1, read_timeout_ms=2_000)
+    talk = Talk(reader, server.url)
+    talk.say(finish=1)
+    got = talk.say(read=10)
+    assert (got["status"], got["text"]) == (200, "done")
+    server.close()
+
+
 def test_silence_is_the_servers_alone(reader):
     """A caller that does not write is no server that does not read."""
 

@@ -320,7 +320,10 @@ struct OpenRequest(Readable):
             raise self._failed(error^)
         if found == TaskProgress.WAIT:
             return found
-        if found == TaskProgress.WANTS_CONTENT:
+        if found == TaskProgress.WANTS_CONTENT and self._has_ended:
+            # It goes anew, and had nothing but its end.
+            self._feed(List[UInt8]())
+        elif found == TaskProgress.WANTS_CONTENT:
             task.hold_content()
         elif found == TaskProgress.HAS_HEAD:
             self._note_head()
