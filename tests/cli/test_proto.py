@@ -384,7 +384,8 @@ def test_names_imports_and_proto2_make_programs(tmp_path: Path) -> None:
         "True 9 -5",
         "0 102 27 13 10 11 127 194 133 92 120 48 49 ",
         '{"self":1,"def":"d","list":{"items":[{"self":2}]},"other":{"name":"n",'
-        '"packed":[3],"expanded":[1,2],"second":{"s":"s"}},"next":{"name":"NUMBER"},'
+        '"packed":[3],"expanded":[1,2],"second":{"s":"s"},"copy":true},'
+        '"next":{"name":"NUMBER"},'
         '"byName":"b"}',
         "True",
         "0 0",

@@ -33,6 +33,7 @@ from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import LoopTask, NO_DEADLINE_MS, WorkerLoop
+from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer
 
 comptime _PIECE_LEN = 32 * 1024
@@ -44,6 +45,9 @@ comptime _ASKED_MS = 3_600_000
 comptime _HEAD_MS = 1_000
 # So long the head waits for a first reply, far below what the server gives a
 # client for its content, and a handler for its answer.
+
+comptime _MS = 1_000_000
+# Nanoseconds.
 
 comptime _LATE_MS = 1_000
 # How often a call whose time is over is looked at, until it is gone.
@@ -370,6 +374,8 @@ struct OpenTask(Errand, LoopTask):
     """Has the source asked again, once there is one."""
     var _completion: Optional[Completion]
     var _head_ms: Int
+    # The call's, once its response has begun.
+    var _deadline_ns: Int
 
     def __init__(out self, loop: ArcPointer[WorkerLoop]):
         self.loop = loop.copy()
@@ -378,6 +384,7 @@ struct OpenTask(Errand, LoopTask):
         self.source = None
         self._completion = None
         self._head_ms = 0
+        self._deadline_ns = 0
 
     def __deinit__(deinit self):
         # It and its call know each other, which the compiler asks this for.
@@ -416,10 +423,14 @@ struct OpenTask(Errand, LoopTask):
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
         task[]._turn()
-        if task[].source:
-            # Who begins to take the rest, and stops, is met again.
-            var next_ms = task[].loop[].now_ms + _LATE_MS
-            task[].loop[].set_deadline(task[].token, next_ms)
+        if not task[].source:
+            return
+        # The loop's clock may be behind. Who begins to take the rest, and stops, is
+        # met again.
+        var left_ns = task[]._deadline_ns - monotonic_ns()
+        var pause_ms = left_ns // _MS + 1 if left_ns > 0 else _LATE_MS
+        var next_ms = task[].loop[].now_ms + pause_ms
+        task[].loop[].set_deadline(task[].token, next_ms)
 
     def _drop(mut self):
         """Ends the call, which leaves the loop."""
@@ -441,6 +452,7 @@ struct OpenTask(Errand, LoopTask):
             self.loop[].set_deadline(self.token, min(self._head_ms, end_ms))
             return
         self.loop[].set_deadline(self.token, end_ms)
+        self._deadline_ns = self.open.held().call._deadline_ns
         var open = self.open.take()
         var completion = self._completion.take()
         completion^.finish(open^.respond())
