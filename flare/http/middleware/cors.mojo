@@ -79,15 +79,36 @@ struct CorsPolicy(Copyable, Movable):
                         "CORS: browsers refuse 'credentials' with origin '*';"
                         " name the origins"
                     )
-            elif origin != "null" and (
-                "://" not in origin or origin.endswith("/")
-            ):
-                raise Error(
-                    "CORS: '",
-                    origin,
-                    "' is no origin; write scheme, host and port alone, such",
-                    " as https://app.example.com",
-                )
+            elif origin != "null":
+                _check_origin(origin)
+        if self.credentials:
+            for names in [self.methods, self.headers, self.exposed]:
+                if String(names.strip()) == "*":
+                    raise Error(
+                        "CORS: browsers take '*' for a name where there are"
+                        " 'credentials'; name the methods and fields"
+                    )
+
+
+def _check_origin(origin: String) raises:
+    """Checks that an origin stands as browsers send it (RFC 6454 section 6.2):
+    another form of it would never be met. Raises what is wrong with it."""
+    var end = origin.find("://")
+    if end <= 0 or "/" in origin[byte = end + 3 :] or origin.endswith("://"):
+        raise Error(
+            "CORS: '",
+            origin,
+            "' is no origin; write scheme, host and port alone, such",
+            " as https://app.example.com",
+        )
+    var sent = origin.lower()
+    for port in [("https://", ":443"), ("http://", ":80")]:
+        if sent.startswith(port[0]) and sent.endswith(port[1]):
+            sent = String(sent.removesuffix(port[1]))
+    if sent != origin:
+        raise Error(
+            "CORS: browsers send the origin '", origin, "' as '", sent, "'"
+        )
 
 
 struct Cors[H: Handler](Layer):

@@ -166,9 +166,41 @@ def test_contradictions_are_refused() raises:
         _ = Cors(FnHandler(_hello), CorsPolicy(["*", String(APP)]))
     with assert_raises(contains="'credentials' with origin '*'"):
         _ = Cors(FnHandler(_hello), CorsPolicy(["*"], credentials=True))
-    for origin in ["app.example.com", "https://app.example.com/"]:
+    for origin in [
+        "app.example.com",
+        "https://app.example.com/",
+        "https://app.example.com/path",
+        "https://",
+        "://app.example.com",
+    ]:
         with assert_raises(contains="is no origin"):
             _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))
+    # Fetch standard, CORS protocol and credentials.
+    for number in range(3):
+        var policy = CorsPolicy([String(APP)], credentials=True)
+        if number == 0:
+            policy.methods = "*"
+        elif number == 1:
+            policy.headers = " * "
+        else:
+            policy.exposed = "*"
+        with assert_raises(contains="browsers take '*' for a name"):
+            _ = Cors(FnHandler(_hello), policy^)
+    _ = Cors(FnHandler(_hello), CorsPolicy([String(APP)], headers="*"))
+
+
+def test_origins_stand_as_browsers_send_them() raises:
+    # RFC 6454 section 6.2: in lower case, without a port that is the default.
+    for origin, sent in [
+        ("https://App.Example.com", "https://app.example.com"),
+        ("HTTP://a.example", "http://a.example"),
+        ("https://a.example:443", "https://a.example"),
+        ("http://a.example:80", "http://a.example"),
+    ]:
+        with assert_raises(contains=String("as '", sent, "'")):
+            _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))
+    for origin in ["http://a.example:443", "https://[::1]:8443", "null"]:
+        _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))
 
 
 def _allowing(req: Request) raises -> Response:
