@@ -4,6 +4,7 @@ data, each from whatever a program has at hand."""
 from flare.bytes.copy import list_of
 from flare.bytes.float_text import float_text
 from flare.http.client.multipart import MultipartForm
+from flare.http.client.redirect import is_credential
 from flare.http.client.request import RequestBody
 from flare.http.message.body import Body
 from flare.http.message.form import FormData
@@ -124,6 +125,14 @@ struct RequestHeaders(Copyable, Defaultable, Movable):
                 self.fields.set(names[index], values[index].text)
             except error:
                 self.problem = String("headers: ", error)
+                if is_credential(names[index]):
+                    # The error would show the credentials.
+                    self.problem = String(
+                        "headers: ",
+                        names[index],
+                        " cannot be sent: a control octet, such as a line end,"
+                        " or more than a block of fields holds",
+                    )
 
 
 struct QueryParams(Copyable, Defaultable, Movable):
