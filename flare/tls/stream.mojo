@@ -91,11 +91,15 @@ struct TlsTransport(Movable):
     def read(mut self, room: MutSpan[UInt8, _]) raises TlsError -> TlsStep:
         """Reads plaintext from the octets that are here into room that is not
         empty. Raises if the session is broken."""
-        # What was written before waits for the peer, not for this.
-        var is_writing = self.has_unsent()
         var step = self.channel.read(room)
-        if not is_writing:
-            self._try_to_flush()
+        try:
+            # What the connection does not take now, such as an answer to
+            # KeyUpdate, goes before what is sent next: records are counted (RFC
+            # 8446 section 5.3).
+            _ = self.send_now([])
+        except:
+            # Reading says what has happened to the connection.
+            self.channel.output.clear()
         if step.status == TlsStatus.FAILED:
             raise self.failure()
         return step
