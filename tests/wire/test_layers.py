@@ -29,6 +29,19 @@ SECURITY = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "strict-origin-when-cross-origin",
 }
+# Those that leave ranges and conditions to what is further in.
+TRANSPARENT = [
+    "log", "id", "cors", "secure", "counted", "recover", "basic", "bearer", "limit",
+    "sessions", "once", "timeout", "timing", "trusted",
+]  # fmt: skip
+ASKED = [
+    {"Range": "bytes=0-9"}, {"Range": "bytes=-5"}, {"Range": "bytes=99999-"},
+    {"Range": "bytes=0-1,5-6"}, {"If-None-Match": "*"}, {"If-Match": '"other"'},
+    {"If-Modified-Since": "Fri, 27 Nov 2099 17:00:00 GMT"},
+    {"If-Unmodified-Since": "Fri, 27 Nov 1999 17:00:00 GMT"},
+    {"Range": "bytes=0-9", "If-Range": '"other"'}, {"TE": "trailers"},
+    {"Expect": "100-continue"}, {"Accept-Encoding": "identity;q=0"},
+]  # fmt: skip
 # Fields that are about this one answer, or about its framing.
 VARIABLE = {
     "date", "x-request-id", "server-timing", "age", "cache-status", "connection",
@@ -211,6 +224,38 @@ def test_what_has_not_changed_is_not_sent(layers, version):
                 )
                 assert (again.status_code, again.content) == (304, b"")
                 assert again.headers["ETag"] == tag, (name, kind, method)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("name", TRANSPARENT)
+def test_ranges_and_conditions_pass(layers, version, name):
+    for kind in ("plain", "tagged", "files/a.txt", "proxied/none/files/a.txt"):
+        for headers in ASKED:
+            for method in ("GET", "HEAD"):
+                bare, response = [
+                    layers.ask(version, one, kind, method, headers=headers)
+                    for one in ("none", name)
+                ]
+                case = (kind, headers, method)
+                assert response.status_code == bare.status_code, case
+                if "boundary=" not in bare.headers.get("Content-Type", ""):
+                    assert rest(response, name) == rest(bare, name), case
+                    assert response.content == bare.content, case
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("name", ["none", "conditional", "cache", "compress", "all"])
+@pytest.mark.parametrize("kind", ["files/a.txt", "proxied/none/files/a.txt"])
+def test_a_file_that_has_not_changed_is_not_sent(layers, version, name, kind):
+    """RFC 9110 section 13.2.2, whoever on the way knows what there is."""
+    got = layers.ask(version, name, kind)
+    for method in ("GET", "HEAD"):
+        for headers in (
+            {"If-None-Match": got.headers["ETag"]},
+            {"If-Modified-Since": got.headers["Last-Modified"]},
+        ):
+            again = layers.ask(version, name, kind, method, headers=headers)
+            assert (again.status_code, again.content) == (304, b"")
 
 
 @pytest.mark.parametrize("version", [1, 2])
