@@ -1,6 +1,6 @@
 """Who waits for many requests at once: one reactor."""
 
-from flare.http.client.auth import Credentials
+from flare.http.client.client_base import ClientBase
 from flare.http.client.cancel import CANCEL_TOKEN, WatchedTokens
 from flare.http.client.driver import check_cancelled
 from flare.http.client.error import BadRequest, ClientError, Phase
@@ -15,7 +15,6 @@ from flare.http.client.response import SendResult
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
 from flare.http.client.task_event import TaskEvent, TaskProgress
-from flare.url.url import Url
 from flare.net.error import NetworkError
 from flare.runtime.event import Interest
 from flare.runtime.reactor import Reactor
@@ -45,8 +44,7 @@ struct _WaitingRequest(Movable):
 def run_tasks(
     mut state: ClientState,
     requests: List[ClientRequest],
-    base: Optional[Url],
-    auth: Credentials,
+    base: ClientBase,
     max_parallel: Int,
 ) raises ClientError -> List[SendResult]:
     """Sends requests, at most `max_parallel` at a time; `base` is the client's.
@@ -62,7 +60,7 @@ def run_tasks(
         try:
             var request = requests[index].copy()
             var prepared = prepare_request(
-                request^, Upload(), base, auth, Pointer(to=state.config)
+                request^, Upload(), base, Pointer(to=state.config)
             )
             waiting.append(_WaitingRequest(index, prepared^))
         except error:

@@ -199,7 +199,6 @@ struct CachedClient(TransferMethods):
             request^,
             upload,
             self.client._base,
-            self.client._auth,
             Pointer(to=self.client._state[].config),
         )
 

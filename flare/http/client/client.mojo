@@ -8,19 +8,18 @@ from flare.http.client.arguments import (
     RequestHeaders,
 )
 from flare.http.client.auth import Credentials
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.batch import run_tasks
 from flare.http.client.driver import NoStream, run_task
-from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.error import ClientError, check_problem
 from flare.http.client.open_response import ResponseOpener
 from flare.http.client.prepared_request import Upload, prepare_request
 from flare.http.client.progress import NoProgress, TransferProgress
-from flare.http.client.proxy import credentials_of
 from flare.http.client.request import (
     CLIENTS_OWN,
     ClientRequest,
     RequestBody,
-    parse_request_url,
 )
 from flare.http.client.response import (
     ClientResponse,
@@ -31,7 +30,6 @@ from flare.http.client.state import ClientState
 from flare.http.client.transfers import TransferMethods
 from flare.http.cookie.jar import CookieJar
 from flare.trace.core.span import TraceSpan
-from flare.url.url import Url
 from flare.io.stream import Readable, Writable
 from std.memory import ArcPointer
 
@@ -52,8 +50,7 @@ struct HttpClient(TransferMethods):
     """What is raised when there is no response."""
     # Shared with the client of a `with` block.
     var _state: ArcPointer[ClientState]
-    var _base: Optional[Url]
-    var _auth: Credentials
+    var _base: ClientBase
 
     def __init__(
         out self,
@@ -73,22 +70,9 @@ struct HttpClient(TransferMethods):
             ClientError: If the base URL is none, or the configuration or the
                 credentials cannot work.
         """
-        auth.check()
-        var problem = config.problem()
-        if problem.byte_length() > 0:
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
-                problem^,
-            )
+        check_problem(config.problem())
+        self._base = ClientBase(base_url, auth)
         self._state = ArcPointer(ClientState(config^))
-        self._base = None
-        self._auth = auth.copy()
-        if base_url.byte_length() > 0:
-            var base = parse_request_url(base_url)
-            if not auth:
-                self._auth = credentials_of(base)
-            self._base = base^
 
     def __init__(out self, *, sharing: Self):
         """Makes a client that shares everything with another one.
@@ -98,7 +82,6 @@ struct HttpClient(TransferMethods):
         """
         self._state = sharing._state
         self._base = sharing._base.copy()
-        self._auth = sharing._auth.copy()
 
     @no_inline
     def __deinit__(deinit self):
@@ -191,7 +174,7 @@ struct HttpClient(TransferMethods):
         )
 
     def _opener(self) -> ResponseOpener:
-        return ResponseOpener(self._state, self._base.copy(), self._auth.copy())
+        return ResponseOpener(self._state, self._base.copy())
 
     def _run[
         R: Readable, W: Writable, P: TransferProgress
@@ -208,7 +191,6 @@ struct HttpClient(TransferMethods):
             request^,
             upload,
             self._base,
-            self._auth,
             Pointer(to=self._state[].config),
         )
         prepared.content_use = use
@@ -217,9 +199,7 @@ struct HttpClient(TransferMethods):
     def _run_all(
         mut self, requests: List[ClientRequest], max_parallel: Int
     ) raises ClientError -> List[SendResult]:
-        return run_tasks(
-            self._state[], requests, self._base, self._auth, max_parallel
-        )
+        return run_tasks(self._state[], requests, self._base, max_parallel)
 
 
 def _single[

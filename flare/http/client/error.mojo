@@ -327,6 +327,15 @@ struct ClientError(Copyable, Movable, Writable):
         return text^
 
 
+def check_problem(var problem: String) raises ClientError:
+    """Raises what is wrong with what a request or a client was given, if
+    anything is."""
+    if problem.byte_length() > 0:
+        raise ClientError(
+            materialize[Phase.REQUEST](), materialize[BadRequest](), problem^
+        )
+
+
 def _kind_of(rule: Rule) -> NetworkErrorKind:
     if rule == Rule.NO_RESPONSE:
         return materialize[NoResponse]()

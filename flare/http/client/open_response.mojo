@@ -2,7 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.scan import find_octet_within
-from flare.http.client.auth import Credentials
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, TransferMeter, go_on
 from flare.http.client.error import (
@@ -11,6 +11,7 @@ from flare.http.client.error import (
     ClientError,
     Phase,
     ResponseTooLarge,
+    check_problem,
 )
 from flare.http.client.error_status import status_error
 from flare.http.client.open_request import OpenRequest
@@ -583,35 +584,27 @@ def check_times(times: OpenTimes) raises ClientError:
     var problem = own_time_problem("head_timeout_ms", times.head_ms)
     if problem.byte_length() == 0:
         problem = own_time_problem("idle_timeout_ms", times.idle_ms)
-    if problem.byte_length() > 0:
-        raise ClientError(
-            materialize[Phase.REQUEST](), materialize[BadRequest](), problem^
-        )
+    check_problem(problem^)
 
 
 struct ResponseOpener(Movable):
     """What it takes to open responses, whatever becomes of the client."""
 
     var _state: ArcPointer[ClientState]
-    var _base: Optional[Url]
-    var _auth: Credentials
+    var _base: ClientBase
 
     def __init__(
-        out self,
-        state: ArcPointer[ClientState],
-        var base: Optional[Url],
-        var auth: Credentials,
+        out self, state: ArcPointer[ClientState], var base: ClientBase
     ):
         """Takes the parts of a client; the state has its connections and
         configuration."""
         self._state = state
         self._base = base^
-        self._auth = auth^
 
     def url_of(self, request: ClientRequest) raises ClientError -> String:
         """Writes the URL of a request, without user name and password. Raises
         if it is none."""
-        return url_without_credentials(request_url(self._base, request))
+        return url_without_credentials(request_url(self._base.url, request))
 
     def config(ref self) -> ClientConfig:
         """Copies the client's configuration."""
@@ -658,7 +651,6 @@ struct ResponseOpener(Movable):
             request^,
             upload,
             self._base,
-            self._auth,
             Pointer(to=self._state[].config),
         )
         prepared.content_use = use

@@ -1,5 +1,6 @@
 """A request on its way through redirections and repetitions."""
 
+from flare.http.client.client_base import ClientBase
 from flare.http.client.attempt import Attempt
 from flare.http.client.timeout_policy import TimeoutPolicy
 from flare.http.client.auth import Credentials
@@ -614,13 +615,12 @@ def _netrc_login(url: Url, config: ClientConfig) -> Credentials:
 def prepare_request(
     var request: ClientRequest,
     upload: Upload,
-    base: Optional[Url],
-    auth: Credentials,
+    base: ClientBase,
     config_at: Pointer[ClientConfig, _],
 ) raises ClientError -> PreparedRequest:
     """Fills in what a request with content from `upload` leaves to the client,
-    whose base URL and credentials are `base` and `auth`; with a base URL,
-    credentials are for its origin alone. Raises if it cannot be sent.
+    whose base URL and credentials are those of `base`. Raises if it cannot be
+    sent.
 
     The client's configuration comes by its address, as a reference would be
     passed field by field.
@@ -634,10 +634,10 @@ def prepare_request(
                 " ClientConfig.proxy, and https requests go through one"
             ),
         )
-    var url = request_url(base, request)
+    var url = request_url(base.url, request)
     var credentials = request.auth.copy()
-    if not credentials and (not base or base.value().has_same_origin(url)):
-        credentials = auth.copy()
+    if not credentials:
+        credentials = base.auth_at(url)
     if not credentials and not config_at[].netrc.is_empty():
         credentials = _netrc_login(url, config_at[])
     var call = PreparedRequest(request^, url^, upload, config_at[])

@@ -5,7 +5,12 @@ from flare.http.client.auth import Credentials
 from flare.http.client.cancel import CancelToken
 from flare.http.client.config import time_problem, total_problem
 from flare.http.client.hooks import AnyHook
-from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
+from flare.http.client.error import (
+    BadUrl,
+    ClientError,
+    Phase,
+    check_problem,
+)
 from flare.http.client.multipart import FormParts, MultipartForm
 from flare.http.client.retry_policy import RetryPolicy
 from flare.http.message.body import Body
@@ -373,11 +378,7 @@ def request_url(
     appended to the client's base URL, whatever it begins with, so that no path
     can name another host. Raises if it is no absolute URL, or the request has a
     `problem`."""
-    var problem = _problem_of(request)
-    if problem.byte_length() > 0:
-        raise ClientError(
-            materialize[Phase.REQUEST](), materialize[BadRequest](), problem^
-        )
+    check_problem(_problem_of(request))
     var text = request.url
     if base and not _has_scheme(text):
         ref start = base.value()

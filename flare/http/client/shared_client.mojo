@@ -1,20 +1,20 @@
 """A client that threads share."""
 
 from flare.http.client.auth import Credentials
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.batch import run_tasks
 from flare.http.client.driver import NoStream, run_task
-from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.error import ClientError, Phase, check_problem
 from flare.http.client.prepared_request import (
     PreparedRequest,
     Upload,
     prepare_request,
 )
 from flare.http.client.progress import NoProgress, TransferProgress
-from flare.http.client.proxy import credentials_of
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import ResponseOpener
-from flare.http.client.request import ClientRequest, parse_request_url
+from flare.http.client.request import ClientRequest
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
@@ -28,7 +28,6 @@ from flare.io.stream import Readable, Writable
 from flare.net.error import NetworkError
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
-from flare.url.url import Url
 from std.memory import ArcPointer
 
 comptime SPARE_STATE_COUNT_MAX = 64
@@ -37,8 +36,7 @@ comptime SPARE_STATE_COUNT_MAX = 64
 
 struct _Shared(Movable):
     var config: ClientConfig
-    var base: Optional[Url]
-    var auth: Credentials
+    var base: ClientBase
     var parts: SharedParts
     # Of requests that are over; each request has one for itself.
     var spare: Mutex[List[ArcPointer[ClientState]]]
@@ -46,8 +44,7 @@ struct _Shared(Movable):
     def __init__(
         out self,
         var config: ClientConfig,
-        var base: Optional[Url],
-        var auth: Credentials,
+        var base: ClientBase,
         limits: ConnectionLimits,
     ) raises OsError:
         self.parts = SharedParts(limits, config.pool)
@@ -55,7 +52,6 @@ struct _Shared(Movable):
         self.config = config^
         accept_codings(self.config)
         self.base = base^
-        self.auth = auth^
 
 
 struct SharedClient(ImplicitlyCopyable, TransferMethods):
@@ -107,27 +103,11 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
             ClientError: If the base URL is none, or the configuration or the
                 credentials cannot work.
         """
-        auth.check()
-        var problem = config.problem()
-        if problem.byte_length() == 0:
-            problem = limits.problem()
-        if problem.byte_length() > 0:
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
-                problem^,
-            )
-        var base = Optional[Url](None)
-        var credentials = auth.copy()
-        if base_url.byte_length() > 0:
-            var url = parse_request_url(base_url)
-            if not auth:
-                credentials = credentials_of(url)
-            base = url^
+        check_problem(config.problem())
+        check_problem(limits.problem())
+        var base = ClientBase(base_url, auth)
         try:
-            self._shared = ArcPointer(
-                _Shared(config^, base^, credentials^, limits)
-            )
+            self._shared = ArcPointer(_Shared(config^, base^, limits))
         except error:
             raise ClientError(materialize[Phase.REQUEST](), NetworkError(error))
 
@@ -197,9 +177,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
 
     def _opener(self) -> ResponseOpener:
         ref shared = self._shared[]
-        return ResponseOpener(
-            self._take_state(), shared.base.copy(), shared.auth.copy()
-        )
+        return ResponseOpener(self._take_state(), shared.base.copy())
 
     def take_back(self, var request: OpenRequest):
         """Ends a request of `open_request`, as dropping it does, and keeps its
@@ -240,9 +218,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         var state = self._take_state()
         var results: List[SendResult]
         try:
-            results = run_tasks(
-                state[], requests, shared.base, shared.auth, max_parallel
-            )
+            results = run_tasks(state[], requests, shared.base, max_parallel)
         except error:
             self._give_state(state^)
             raise error^
@@ -269,7 +245,6 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
             request^,
             upload,
             shared.base,
-            shared.auth,
             Pointer(to=shared.config),
         )
 

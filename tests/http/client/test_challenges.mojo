@@ -2,6 +2,7 @@
 
 from flare.http.client.auth import Credentials, DigestAuth
 from flare.http.client.challenges import Challenges
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.prepared_request import (
     PreparedRequest,
@@ -53,8 +54,7 @@ def test_each_request_answers_its_own() raises:
                 prepare_request(
                     ClientRequest("GET", String("http://a.test/", realm)),
                     Upload(),
-                    None,
-                    login,
+                    ClientBase("", login),
                     Pointer(to=config),
                 )
             )

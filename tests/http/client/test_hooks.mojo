@@ -1,6 +1,6 @@
 """Hooks of a request: what they change, and what they are told."""
 
-from flare.http.client.auth import Credentials
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, HookFailed, NoResponse, Phase
 from flare.http.client.hooks import (
@@ -52,9 +52,7 @@ def _refuse(mut attempt: OutgoingAttempt) raises:
 def _prepared(
     var request: ClientRequest, config: ClientConfig
 ) raises -> PreparedRequest:
-    return prepare_request(
-        request^, Upload(), None, Credentials(), Pointer(to=config)
-    )
+    return prepare_request(request^, Upload(), ClientBase(), Pointer(to=config))
 
 
 def test_fields_are_for_one_attempt() raises:

@@ -1,7 +1,7 @@
 """What a request does with what has come on its stream, without sockets."""
 
 from flare.http.client.attempt import Attempt, Step
-from flare.http.client.auth import Credentials
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.error import ResponseTooLarge
@@ -52,8 +52,7 @@ def test_a_length_without_content_is_no_content() raises:
         var request = prepare_request(
             ClientRequest(String(row.method), "https://a.test/"),
             Upload(),
-            None,
-            Credentials(),
+            ClientBase(),
             Pointer(to=config),
         )
         var builder = ResponseBuilder(request.url.copy(), 0)

@@ -17,6 +17,7 @@ from flare.http.client.request import (
 )
 from flare.http.client.response import ClientResponse
 from flare.http.client.client import HttpClient
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connection import Endpoint
 from flare.http.client.error import (
@@ -249,8 +250,7 @@ def test_connect_is_no_request() raises:
             _ = prepare_request(
                 ClientRequest(String(method), "http://a/"),
                 Upload(),
-                None,
-                Credentials(),
+                ClientBase(),
                 Pointer(to=config),
             )
         except error:

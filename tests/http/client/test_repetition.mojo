@@ -3,7 +3,8 @@
 
 from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt
-from flare.http.client.auth import Credentials, DigestAuth
+from flare.http.client.auth import DigestAuth
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import BadRequest, ClientError, Phase, StreamReset
 from flare.http.client.http1_head import write_head
@@ -49,8 +50,7 @@ def _request(
     return prepare_request(
         ClientRequest(method, "http://a/"),
         upload,
-        None,
-        Credentials(),
+        ClientBase(),
         Pointer(to=config),
     )
 

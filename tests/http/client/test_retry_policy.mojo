@@ -1,6 +1,7 @@
 """How often a request is sent again, and when (RFC 9110 sections 9.2.2, 10.2.3).
 """
 
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
     BadRequest,
@@ -15,7 +16,6 @@ from flare.http.client.prepared_request import (
     Upload,
     prepare_request,
 )
-from flare.http.client.auth import Credentials
 from flare.http.client.request import ClientRequest
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.retry import end_of
@@ -375,9 +375,7 @@ def test_what_is_not_repeated_costs_no_budget() raises:
 def _prepared(
     var request: ClientRequest, config: ClientConfig
 ) raises -> PreparedRequest:
-    return prepare_request(
-        request^, Upload(), None, Credentials(), Pointer(to=config)
-    )
+    return prepare_request(request^, Upload(), ClientBase(), Pointer(to=config))
 
 
 def test_a_request_may_say_that_twice_is_once() raises:

@@ -1,6 +1,6 @@
 """What a request has in common with others while it waits, without sockets."""
 
-from flare.http.client.auth import Credentials
+from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig
 from flare.http.client.prepared_request import Upload, prepare_request
 from flare.http.client.request import ClientRequest
@@ -24,8 +24,7 @@ def test_who_waits_in_vain_ends_its_own_dial_alone() raises:
     var request = prepare_request(
         ClientRequest("GET", "https://a.test/"),
         Upload(),
-        None,
-        Credentials(),
+        ClientBase(),
         Pointer(to=config),
     )
     var endpoint = request.endpoint.copy()
