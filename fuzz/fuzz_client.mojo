@@ -142,7 +142,7 @@ def _exchange(
     var text = String(response.status, response.reason, len(response.body))
     text.write(response.headers, response.trailers)
     if call.will_follow(response):
-        call.follow(response, config)
+        call.follow(response, config, 0)
         var has_secret = "authorization" in call.headers
         text.write(call.method, call.url, has_secret, len(call.body.content))
         if has_secret and call.endpoint.host != "a.test":

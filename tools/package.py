@@ -24,7 +24,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolchain import BUILD, COMPILER, ROOT, tell_part
+from toolchain import BUILD, COMPILER, ROOT, alone, tell_part
 
 from mojo_flare.object.store import FlareObject, Recipe, Store
 
@@ -96,13 +96,15 @@ def backend() -> Path:
     folder = BUILD / "package-venv"
     python, stamp = folder / "bin" / "python", folder / "pins.sha256"
     wanted = hashlib.sha256(PINS.read_bytes()).hexdigest()
-    if not stamp.exists() or stamp.read_text() != wanted:
-        venv.EnvBuilder(with_pip=True, clear=True).create(folder)
-        run(
-            python, "-m", "pip", "install", "--quiet", "--require-hashes",
-            "--disable-pip-version-check", "--no-deps", "-r", PINS,
-        )
-        stamp.write_text(wanted)
+    # Several processes share the tests of the command.
+    with alone(folder):
+        if not stamp.exists() or stamp.read_text() != wanted:
+            venv.EnvBuilder(with_pip=True, clear=True).create(folder)
+            run(
+                python, "-m", "pip", "install", "--quiet", "--require-hashes",
+                "--disable-pip-version-check", "--no-deps", "-r", PINS,
+            )
+            stamp.write_text(wanted)
     return python
 
 

@@ -450,12 +450,9 @@ struct TlsStream(Readable, Writable):
 
     def write_now(mut self, octets: Span[UInt8, _]) raises TlsError -> Int:
         """Writes what can be sent without waiting, for whoever reads meanwhile:
-        a peer that waits for its own octets to be read may read none.
-
-            var taken = 0
-            while taken < len(octets) or stream.has_unsent():
-                taken += stream.write_now(octets[taken:])
-                ...  # wait until the descriptor is ready, and read
+        a peer that waits for its own octets to be read may read none. Between
+        two calls the descriptor is waited for, and what has come is read; until
+        all is taken, and nothing is unsent.
 
         Args:
             octets: What to write.
