@@ -156,8 +156,11 @@ struct OpenCall(BodySource):
 
     def has_given_up(self) -> Bool:
         """Tells whether the deadline is over, of a caller that does not even
-        take what came before the status."""
-        return not self.call.status and self.call.is_late()
+        take what came before the status: who takes it has had the status since.
+        """
+        if self.call.status or not self._task:
+            return False
+        return self._task.held()[].late_count > 1
 
     def go_on(mut self):
         """Lets the stream go on, or ends the call if its deadline is over."""
@@ -372,6 +375,8 @@ struct OpenTask(Errand, LoopTask):
     """The call, until its response begins."""
     var source: Optional[StreamWaker]
     """Has the source asked again, once there is one."""
+    var late_count: Int
+    """How often the source was told that the deadline is over."""
     var _completion: Optional[Completion]
     var _head_ms: Int
     # The call's, once its response has begun.
@@ -382,6 +387,7 @@ struct OpenTask(Errand, LoopTask):
         self.token = 0
         self.open = None
         self.source = None
+        self.late_count = 0
         self._completion = None
         self._head_ms = 0
         self._deadline_ns = 0
@@ -428,6 +434,7 @@ struct OpenTask(Errand, LoopTask):
         # The loop's clock may be behind. Who begins to take the rest, and stops, is
         # met again.
         var left_ns = task[]._deadline_ns - monotonic_ns()
+        task[].late_count += Int(left_ns <= 0)
         var pause_ms = left_ns // _MS + 1 if left_ns > 0 else _LATE_MS
         var next_ms = task[].loop[].now_ms + pause_ms
         task[].loop[].set_deadline(task[].token, next_ms)

@@ -26,7 +26,6 @@ from flare.http.server.connection.http2_request import (
 )
 from flare.http.server.connection.http2_response import (
     end_late_tasks,
-    may_send,
     send_content,
 )
 from flare.http.server.connection.link_times import LinkWaits
@@ -115,44 +114,38 @@ def on_writable_http2(
     if not write_pending(connection, state):
         return NextAction.CLOSE
     var link = connection.http2.take()
-    var is_blocked = connection.request.pending.__bool__()
     while len(link[].woken) > 0:
         var index = link[].find(link[].woken.pop())
         if index >= 0:
-            _on_news(link[], index, is_blocked, state)
+            _on_news(link[], index, state)
     var action = continue_http2(connection, link[], state)
     connection.http2 = link^
     return action
 
 
-def _on_news(
-    mut link: Http2Link, index: Int, is_blocked: Bool, mut state: WorkerState
-):
+def _on_news(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Lets a source be asked that has something, or ends the stream if it gives
     up; notes what a handler has read."""
     ref task = link.tasks.at(index)[]
     if task.call.pipe:
         take_back_window(link, index, state)
-    _ask_source(link, index, is_blocked, state)
+    _ask_source(link, index, state)
 
 
-def _ask_source(
-    mut link: Http2Link, index: Int, is_blocked: Bool, mut state: WorkerState
-):
+def _ask_source(mut link: Http2Link, index: Int, mut state: WorkerState):
     """Lets a source be asked that had nothing, or ends the stream if it gives
-    up a client that is behind: with what was sent, if the connection
-    `is_blocked`, or on the stream."""
+    up."""
     ref task = link.tasks.at(index)[]
     task.body.wake()
-    if (is_blocked or not may_send(link, index)) and task.body.has_given_up():
+    if task.body.has_given_up():
         link.session.state.reset(state.out, task.id, ErrorCode.CANCEL)
         _ = link.drop(index, state.out)
 
 
-def _ask_all(mut link: Http2Link, is_blocked: Bool, mut state: WorkerState):
+def _ask_all(mut link: Http2Link, mut state: WorkerState):
     """Lets all sources be asked that had nothing."""
     for index in range(len(link.tasks) - 1, -1, -1):
-        _ask_source(link, index, is_blocked, state)
+        _ask_source(link, index, state)
 
 
 def continue_http2(
@@ -200,7 +193,7 @@ def _read(
             return _end_round(connection, link, input, state, action)
     if unlikely(state.is_draining):
         # Those without an end have one now.
-        _ask_all(link, connection.request.pending.__bool__(), state)
+        _ask_all(link, state)
     if unlikely(
         link.shutdown == Shutdown.NONE
         and (state.is_draining or state.now_ms >= connection.retire_ms)

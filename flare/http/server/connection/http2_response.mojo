@@ -264,11 +264,6 @@ def _rank(link: Http2Link, index: Int) -> Int:
     return send_rank(stream.priority, task.pace.turn)
 
 
-def may_send(link: Http2Link, index: Int) -> Bool:
-    """Tells whether a task has something that the windows let through."""
-    return _rank(link, index) != _WAITS
-
-
 def _is_incremental(link: Http2Link, id: Int) -> Bool:
     """Tells whether a stream shares with others of its urgency."""
     var slot = link.session.state.table.find(id)

@@ -284,7 +284,7 @@ def on_wake(mut connection: Connection, stream_id: Int) -> NextAction:
         connection.http2.held()[].note_woken(stream_id)
         return NextAction.YIELD
     ask_again(connection)
-    if connection.request.pending and not is_taken(connection):
+    if connection.request.pending:
         if connection.request.pending.held()[].body.has_given_up():
             return NextAction.CLOSE
     return NextAction.YIELD
