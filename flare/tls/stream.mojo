@@ -96,7 +96,7 @@ struct TlsTransport(Movable):
             # What the connection does not take now, such as an answer to
             # KeyUpdate, goes before what is sent next: records are counted (RFC
             # 8446 section 5.3).
-            _ = self.send_now([])
+            _ = self._send_unsent()
         except:
             # Reading says what has happened to the connection.
             self.channel.output.clear()
@@ -121,24 +121,28 @@ struct TlsTransport(Movable):
         """Sends what goes without waiting, and takes octets unless some wait
         before them. Returns how many were taken. Raises as `send` does."""
         var taken = 0
-        while True:
-            if not self.has_unsent():
-                if taken == len(octets):
-                    return taken
-                var step = self.channel.write(octets[taken:])
-                if step.status == TlsStatus.FAILED:
-                    raise self.failure()
-                taken += step.count
+        while self._send_unsent() and taken < len(octets):
+            var step = self.channel.write(octets[taken:])
+            if step.status == TlsStatus.FAILED:
+                raise self.failure()
+            taken += step.count
+        return taken
+
+    def _send_unsent(mut self) raises TlsError -> Bool:
+        """Sends what waits, as far as it goes without waiting; True if that was
+        all. Raises if the connection fails."""
+        while self.has_unsent():
             var count = send[never_waits=True](
                 self.tcp.fd(), self.channel.output.span()
             )
             if count == -EAGAIN:
-                return taken
+                return False
             if count < 0:
                 # It fails there in the same way, and says so.
                 self._flush(Deadline(0))
-                return taken
+                return False
             self.channel.output.consume(count)
+        return True
 
     def has_unsent(self) -> Bool:
         """Tells whether something waits to be sent."""

@@ -104,7 +104,8 @@ def _check_origin(origin: String) raises:
     var sent = origin.lower()
     for port in [("https://", ":443"), ("http://", ":80")]:
         if sent.startswith(port[0]) and sent.endswith(port[1]):
-            sent = String(sent.removesuffix(port[1]))
+            var bare = String(sent.removesuffix(port[1]))
+            sent = bare^
     if sent != origin:
         raise Error(
             "CORS: browsers send the origin '", origin, "' as '", sent, "'"
