@@ -226,18 +226,20 @@ def _append_lines(mut out: Buffer, headers: HeaderMap, status: Int):
     if status == SWITCHING_PROTOCOLS:
         out.append(headers.lines_octets())
         return
-    _append_lines_without(out, headers, "connection")
     # Who is in between must not pass it on (RFC 9110 section 7.8).
-    if "upgrade" in headers:
+    if _append_lines_without(out, headers, "connection"):
         out.append_literal["Connection: Upgrade\r\n"]()
 
 
 @no_inline
 def _append_lines_without(
     mut out: Buffer, headers: HeaderMap, dropped: StaticString
-):
+) -> Bool:
     """Appends the lines but the framing, which is not a handler's, and one
-    field more; what stands between them in one piece."""
+    field more; what stands between them in one piece. Tells whether Upgrade is
+    among them."""
+    comptime UPGRADE = StaticString("upgrade")
+    var has_upgrade = False
     var octets = headers.lines_octets()
     var fields = headers.lines_fields()
     var start = 0
@@ -254,7 +256,10 @@ def _append_lines_without(
         ):
             out.append(octets.between(start, line_start))
             start = end
+        elif unlikely(len(name) == UPGRADE.byte_length()):
+            has_upgrade |= equals_ignore_case(name, UPGRADE.as_bytes())
     out.append(octets.after(start))
+    return has_upgrade
 
 
 comptime _LENGTH_UNKNOWN = -1
@@ -425,7 +430,7 @@ def _append_request_lines(mut out: Buffer, headers: HeaderMap):
         out.append_literal["Content-Type: "]()
         out.append(headers.content_type().as_bytes())
         out.append_literal["\r\n"]()
-    _append_lines_without(out, headers, "host")
+    _ = _append_lines_without(out, headers, "host")
 
 
 def _append_request_line(mut out: Buffer, headers: HeaderMap, index: Int):

@@ -236,10 +236,14 @@ struct Http2FieldSection(Movable):
             if self._priority < 0:
                 self._priority = self._count
         elif kind == FieldKind.EXPECT:
-            var expected = Expectations(self._value(field.line))
-            self.expects_continue |= expected.has_continue
-            self._expects_more |= expected.has_other
+            self._note_expectations(field.line)
         self._keep(field.line)
+
+    @no_inline
+    def _note_expectations(mut self, line: FieldLine):
+        var expected = Expectations(self._value(line))
+        self.expects_continue |= expected.has_continue
+        self._expects_more |= expected.has_other
 
     def _note_pseudo(mut self, kind: UInt8, line: FieldLine):
         if self._count > 0:

@@ -42,7 +42,9 @@ def add_response_fields(
         session.encoder.add(
             session.fields, "date".as_bytes(), date, Indexing.KEPT
         )
-    var length = 0 if response.status == RESET_CONTENT else content_len
+    var length = content_len
+    if unlikely(response.status.code == RESET_CONTENT):
+        length = 0
     if length >= 0 and response.status.allows_content():
         session.encoder.add_content_length(session.fields, length)
 

@@ -9,6 +9,7 @@ from flare.http.message.request import PATH_PARAM_COUNT_MAX, Request
 from flare.http.handler.route_memo import Capture, RouteMatch
 from flare.url.percent import PERCENT, PercentError, percent_decode
 from std.collections.string.string_span import get_static_string
+from std.sys.intrinsics import unlikely
 
 comptime ANY_METHOD: UInt8 = 255
 """Stands for all methods of a route."""
@@ -161,25 +162,29 @@ struct RouteTree(Movable):
     def _choose(self, node: Int, method: Method, mut found: RouteMatch) -> Bool:
         """Takes the route of a method, or notes which methods there are."""
         var any_route = -1
-        var get_route = -1
-        var allowed = UInt64(0)
         for leaf in self._nodes.at(node).leaves:
             if leaf.method == method.number:
                 found.route = leaf.route
                 return True
             if leaf.method == ANY_METHOD:
                 any_route = leaf.route
-                continue
-            # HEAD is answered as GET is (RFC 9110 section 9.3.2).
-            if leaf.method == Method.GET.number and method == Method.HEAD:
-                get_route = leaf.route
-            allowed |= UInt64(1) << UInt64(leaf.method)
-        var route = get_route if get_route >= 0 else any_route
-        if route < 0:
-            found.allowed |= allowed
-            return False
-        found.route = route
-        return True
+            else:
+                found.allowed |= UInt64(1) << UInt64(leaf.method)
+        if unlikely(method == Method.HEAD):
+            any_route = self._route_of_get(node, any_route)
+        if any_route >= 0:
+            found.route = any_route
+            return True
+        return False
+
+    @no_inline
+    def _route_of_get(self, node: Int, any_route: Int) -> Int:
+        """Finds what answers HEAD where nothing is for it alone: what answers
+        GET (RFC 9110 section 9.3.2)."""
+        for leaf in self._nodes.at(node).leaves:
+            if leaf.method == Method.GET.number:
+                return leaf.route
+        return any_route
 
 
 struct _Child(Copyable, Movable):
