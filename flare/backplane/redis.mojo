@@ -332,7 +332,9 @@ struct RedisBackplane(Backplane):
         reply.check()
         if len(reply) == 0:
             return False
-        return same_octets(Span(_head_of(reply[0][1])), Span(self._head))
+        var message = _message_of(reply[0][1])
+        var head = _head_of(message.value()) if message else {}
+        return same_octets(head, Span(self._head))
 
     def _wait_for_messages(
         mut self, mut reader: _Reader, timeout_ms: Int
@@ -387,10 +389,11 @@ struct RedisBackplane(Backplane):
             var entry = rest.next()
             count += 1
             self._position = String(entry[0].text())
-            var fields = entry[1]
-            self._head = _head_of(fields)
-            if not fields.is_null() and len(fields) >= 2:
-                self._outbox.lock()[].put_arrived(fields[1].octets())
+            var message = _message_of(entry[1])
+            self._head.clear()
+            if message:
+                self._head.extend(_head_of(message.value()))
+                self._outbox.lock()[].put_arrived(message.value())
         return count
 
     def interrupt(self):
@@ -587,13 +590,18 @@ struct _Writer(Task):
             return False
 
 
-def _head_of(fields: Reply[_]) raises RedisError -> List[UInt8]:
-    """Copies what tells the message of an entry from all others."""
-    var head = List[UInt8]()
-    if not fields.is_null() and len(fields) >= 2:
-        var octets = fields[1].octets()
-        head.extend(octets[: min(len(octets), MESSAGE_HEAD_LEN)])
-    return head^
+def _message_of[
+    o: ImmOrigin
+](fields: Reply[o]) raises RedisError -> Optional[Span[UInt8, o]]:
+    """Finds the message of an entry, by its fields; nothing if it was deleted."""
+    if fields.is_null() or len(fields) < 2:
+        return None
+    return fields[1].octets()
+
+
+def _head_of[o: ImmOrigin](message: Span[UInt8, o]) -> Span[UInt8, o]:
+    """Takes what tells a message from all others."""
+    return message[: min(len(message), MESSAGE_HEAD_LEN)]
 
 
 def _check_all(replies: Reply[_]) raises RedisError:
