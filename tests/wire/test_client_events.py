@@ -83,6 +83,21 @@ class Stream:
         return None
 
 
+def assert_comes_back(reader, first: bytes) -> None:
+    """Follows a stream whose first response has the event `a` with the id 1, and
+    breaks off; the second has `b`, and the third is its end."""
+    stream = Stream(
+        first,
+        STREAM + b"data: b\n\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    )
+    number = listening(reader, stream.url)
+    got = [following(reader, number) for _ in range(3)]
+    stream.server.close()
+    assert [one.get("data") for one in got] == ["a", "b", None], got
+    assert stream.field(1, "last-event-id") == "1"
+
+
 def test_a_stream_goes_on_behind_its_last_event(reader):
     stream = Stream(
         STREAM + b"retry: 20\nid: 1\ndata: a\n\nid: 2\ndata: lost",
@@ -111,16 +126,7 @@ def test_a_coded_stream_goes_on_when_it_is_cut_off(reader):
     connection has: section 9.2.2 has it made anew."""
     coded = STREAM.replace(b"Type", b"Encoding: gzip\r\nContent-Type")
     whole = gzip.compress(b"retry: 20\nid: 1\ndata: a\n\n" + bytes(range(256)) * 40)
-    stream = Stream(
-        coded + whole[:-20],
-        STREAM + b"data: b\n\n",
-        b"HTTP/1.1 204 No Content\r\n\r\n",
-    )
-    number = listening(reader, stream.url)
-    got = [following(reader, number) for _ in range(3)]
-    stream.server.close()
-    assert [one.get("data") for one in got] == ["a", "b", None], got
-    assert stream.field(1, "last-event-id") == "1"
+    assert_comes_back(reader, coded + whole[:-20])
 
 
 def test_a_stream_begins_where_the_caller_says(reader):
