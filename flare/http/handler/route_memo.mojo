@@ -25,7 +25,8 @@ struct RouteMatch(Movable):
     var route: Int
     """The route's number, or -1."""
     var allowed: UInt64
-    """A bit for each method that a route has for this path, by number."""
+    """A bit, by number, for each method that routes have for this path where none
+    is for the request's own; 0 where a route was found."""
     var captures: Array[Capture, PATH_PARAM_COUNT_MAX]
     """The values of the route's parameters, in order; `capture_count` of them.
     """

@@ -564,7 +564,8 @@ def find_compiled[
         return
     # SAFETY: nothing of the path is kept beyond this call.
     var octets = unsafe_lend[ImmUntrackedOrigin](path.unsafe_ptr(), len(path))
-    _ = _go_on[WAYS](_Sought(method, octets), 0, found)
+    if _go_on[WAYS](_Sought(method, octets), 0, found):
+        found.allowed = 0
 
 
 def _go_on[

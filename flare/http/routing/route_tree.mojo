@@ -106,8 +106,10 @@ struct RouteTree(Movable):
         """Finds the route of a path as sent, with its first slash; `route` of
         the new match is -1 if there is none. Raises if a segment is malformed.
         """
-        if len(path) > 0 and path.at(0) == _SLASH:
-            _ = self._descend(0, method, path, 1, found)
+        if len(path) == 0 or path.at(0) != _SLASH:
+            return
+        if self._descend(0, method, path, 1, found):
+            found.allowed = 0
 
     def _descend(
         self,

@@ -1,6 +1,8 @@
 """Patterns of routes."""
 
-from flare.http.routing.route_tree import parse_pattern
+from flare.http.handler.route_memo import RouteMatch
+from flare.http.message.method import Method
+from flare.http.routing.route_tree import RouteTree, parse_pattern
 from tests.support.assertions import assert_equal, assert_true
 
 
@@ -62,3 +64,42 @@ def test_refuses_and_names_the_pattern() raises:
         assert_true(
             outcome.startswith(String("error: route: '", row, "': ")), outcome
         )
+
+
+@fieldwise_init
+struct _Sought(Copyable, Movable):
+    var method: Method
+    var path: StaticString
+    var route: Int
+    var allowed: List[Method]
+
+
+def test_names_the_methods_of_a_path_only_where_none_answers() raises:
+    var tree = RouteTree()
+    _ = tree.add(Method.GET.number, "/a/:id")
+    _ = tree.add(Method.POST.number, "/a/b")
+    _ = tree.add(Method.PUT.number, "/a/b")
+    var rows: List[_Sought] = [
+        _Sought(Method.GET, "/a/x", 0, []),
+        # RFC 9110 section 9.3.2: HEAD is answered as GET is.
+        _Sought(Method.HEAD, "/a/x", 0, []),
+        # On the way to the route of GET, those of others are passed by.
+        _Sought(Method.GET, "/a/b", 0, []),
+        _Sought(Method.HEAD, "/a/b", 0, []),
+        _Sought(Method.PUT, "/a/b", 2, []),
+        # RFC 9110 section 15.5.6: all that the path could be asked for.
+        _Sought(
+            Method.DELETE, "/a/b", -1, [Method.GET, Method.POST, Method.PUT]
+        ),
+        _Sought(Method.DELETE, "/a/x", -1, [Method.GET]),
+        _Sought(Method.GET, "/c", -1, []),
+        _Sought(Method.GET, "", -1, []),
+    ]
+    for row in rows:
+        var found = RouteMatch()
+        tree.find(row.method, row.path.as_bytes(), found)
+        var allowed = UInt64(0)
+        for method in row.allowed:
+            allowed |= UInt64(1) << UInt64(method.number)
+        assert_equal(found.route, row.route, row.path)
+        assert_equal(found.allowed, allowed, row.path)
