@@ -17,6 +17,8 @@ comptime _CLOSE_ARRAY = UInt8(93)
 comptime _OPEN_OBJECT = UInt8(123)
 comptime _CLOSE_OBJECT = UInt8(125)
 comptime _NO_FRAME = -1
+comptime _WIDE = 1
+# In place of a count.
 comptime _EXPECTED_VALUE = StaticString("a JSON value (RFC 8259 section 3)")
 
 
@@ -224,7 +226,10 @@ struct JsonParser[origin: ImmOrigin](Movable):
                     at,
                     "a number within the range of a 64-bit float",
                 )
-            self._stack.append(JsonNode(scan.kind, 0, scan.bits))
+            if scan.wide != 0:
+                self._stack.append(JsonNode(scan.kind, _WIDE, scan.wide))
+            else:
+                self._stack.append(JsonNode(scan.kind, 0, scan.bits))
             return scan.end
         var word = load32(base, at)
         if word == word32("true"):
@@ -281,12 +286,14 @@ struct JsonNode(TrivialRegisterPassable):
     """The kind in the low 8 bits, the count above."""
     var payload: UInt64
     """By kind: the boolean, the number's bits, a string's offset in the
-    buffer, the index of an array's or object's first child."""
+    buffer, the index of an array's or object's first child. Of a number that
+    `is_wide`, the integer itself."""
 
     @always_inline
     def __init__(out self, kind: JsonKind, count: Int, payload: UInt64):
         """Makes a node; the count is a string's length in bytes, an array's
-        elements, an object's members; else 0."""
+        elements, an object's members, 1 for a number that `is_wide`; else 0.
+        """
         self.header = UInt64(count) << 8 | UInt64(kind.code)
         self.payload = payload
 
@@ -299,6 +306,12 @@ struct JsonNode(TrivialRegisterPassable):
         """Reads a string's length in bytes, an array's elements, an object's
         members; else 0."""
         return Int(self.header >> 8)
+
+    @always_inline
+    def is_wide(self) -> Bool:
+        """Tells whether this is an integer that fits 64 bits without a sign
+        alone. Its kind is FLOAT, as that of all beyond `Int`."""
+        return self.kind() == JsonKind.FLOAT and self.count() == _WIDE
 
 
 struct JsonDocument(Movable):
@@ -363,6 +376,7 @@ comptime EXACT_POWER_MAX = 22
 
 comptime _EXPONENT_MAX = 99_999
 comptime _DIGIT_COUNT_MAX = 19
+comptime _TWENTY_DIGITS_MIN = UInt64(10_000_000_000_000_000_000)
 comptime _INT_MAX = UInt64(0x7FFFFFFFFFFFFFFF)
 
 
@@ -388,12 +402,15 @@ struct NumberScan(TrivialRegisterPassable):
     """The value's bits, of a signed 64-bit integer or a float."""
     var is_out_of_range: Bool
     """True if the grammar is kept and the value is beyond the range."""
+    var wide: UInt64
+    """Of a FLOAT that is written as an integer and fits 64 bits without a sign,
+    the integer; else 0."""
 
     @staticmethod
     @always_inline
     def broken(offset: Int) -> Self:
         """Reports an octet where a digit should be."""
-        return Self(offset, JsonKind.NULL, 0, False)
+        return Self(offset, JsonKind.NULL, 0, False, 0)
 
 
 @always_inline
@@ -429,10 +446,29 @@ def scan_number(base: BytePtr, start: Int) -> NumberScan:
             and digit_count == _DIGIT_COUNT_MAX
             and mantissa == _INT_MAX + 1
         ):
-            return _convert(base, start, at)
+            var scan = _convert(base, start, at)
+            if not is_negative and _is_whole(
+                base, first, digit_count, mantissa
+            ):
+                scan.wide = mantissa
+            return scan
     if is_negative:
         mantissa = ~mantissa + 1
-    return NumberScan(at, JsonKind.INT, mantissa, False)
+    return NumberScan(at, JsonKind.INT, mantissa, False, 0)
+
+
+# SAFETY: the digits of a number that was read.
+def _is_whole(base: BytePtr, first: Int, digit_count: Int, sum: UInt64) -> Bool:
+    """Tells whether the sum of digits that are more than `Int` holds has not
+    run over: beyond 64 bits twenty of them, with a 1 in front, come out as
+    less than twenty."""
+    if digit_count <= _DIGIT_COUNT_MAX:
+        return True
+    return (
+        digit_count == _DIGIT_COUNT_MAX + 1
+        and base[unsafe_offset=first] == 0x31
+        and sum >= _TWENTY_DIGITS_MIN
+    )
 
 
 @no_inline
@@ -486,7 +522,9 @@ def _scan_float(
         value *= global_constant[_POWERS]()[exponent]
     if is_negative:
         value = -value
-    return NumberScan(at, JsonKind.FLOAT, bitcast[DType.uint64](value), False)
+    return NumberScan(
+        at, JsonKind.FLOAT, bitcast[DType.uint64](value), False, 0
+    )
 
 
 @no_inline
@@ -500,7 +538,7 @@ def _convert(base: BytePtr, start: Int, end: Int) -> NumberScan:
     try:
         value = atof(StringSpan(unsafe_from_utf8=digits))
     except:
-        return NumberScan(end, JsonKind.FLOAT, 0, True)
+        return NumberScan(end, JsonKind.FLOAT, 0, True, 0)
     var bits = bitcast[DType.uint64](value)
     var is_infinite = bits & _INT_MAX == 0x7FF0000000000000
-    return NumberScan(end, JsonKind.FLOAT, bits, is_infinite)
+    return NumberScan(end, JsonKind.FLOAT, bits, is_infinite, 0)

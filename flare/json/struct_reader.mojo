@@ -162,7 +162,7 @@ def _read_scalar[
         elif T == Int8:
             _narrow[DType.int8](view, place)
         elif T == UInt64:
-            _narrow[DType.uint64](view, place)
+            place.unsafe_bitcast[UInt64]().unsafe_write(view.uint_value())
         elif T == UInt32:
             _narrow[DType.uint32](view, place)
         elif T == UInt16:
@@ -190,14 +190,11 @@ def _float_of_32(view: _AnyView) raises JsonError -> Float32:
 
 def _narrow[dtype: DType](view: _AnyView, place: Erased) raises JsonError:
     """Reads an integer that fits a narrower type."""
-    var least = 0
-    var most = Int.MAX
-    comptime if dtype != DType.uint64:
-        least = Int(Scalar[dtype].MIN)
-        most = Int(Scalar[dtype].MAX)
+    comptime LEAST = Int(Scalar[dtype].MIN)
+    comptime MOST = Int(Scalar[dtype].MAX)
     # SAFETY: `place` is memory for such a number.
     place.unsafe_bitcast[Scalar[dtype]]().unsafe_write(
-        Scalar[dtype](_int_within(view, least, most))
+        Scalar[dtype](_int_within(view, LEAST, MOST))
     )
 
 

@@ -1,6 +1,6 @@
 """Values of any type as JSON."""
 
-from flare.json.error import JsonError, JsonErrorKind
+from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
 from std.reflection import reflect
 
@@ -38,9 +38,7 @@ def write_json[T: AnyType](value: T, mut writer: JsonWriter) raises JsonError:
         writer: Where to.
 
     Raises:
-        JsonError: If a number is infinite or none, or does not fit a signed 64
-            bits, beyond which `read_json` takes no integer; or if a text is not
-            UTF-8.
+        JsonError: If a number is infinite or none, or a text is not UTF-8.
     """
     comptime if conforms_to(T, JsonWritable):
         value.to_json(writer)
@@ -65,7 +63,7 @@ def write_json[T: AnyType](value: T, mut writer: JsonWriter) raises JsonError:
     elif T == Int8:
         writer.value(Int(rebind[Int8](value)))
     elif T == UInt64:
-        writer.value(_signed(rebind[UInt64](value)))
+        writer.value(rebind[UInt64](value))
     elif T == UInt32:
         writer.value(Int(rebind[UInt32](value)))
     elif T == UInt16:
@@ -82,14 +80,6 @@ def write_json[T: AnyType](value: T, mut writer: JsonWriter) raises JsonError:
             writer.key(materialize[NAME]())
             write_json(reflect[T].field_ref[index](value), writer)
         writer.end_object()
-
-
-def _signed(number: UInt64) raises JsonError -> Int:
-    if number > UInt64(Int.MAX):
-        raise JsonError.in_writer(
-            JsonErrorKind.NUMBER_RANGE, "an integer of a signed 64 bits"
-        )
-    return Int(number)
 
 
 def json_text[T: AnyType](value: T) raises JsonError -> String:

@@ -120,7 +120,32 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
         """
         if self.kind() == JsonKind.INT:
             return Float64(bitcast[DType.int64](self.node().payload))
-        return bitcast[DType.float64](self._node_of(JsonKind.FLOAT).payload)
+        var node = self._node_of(JsonKind.FLOAT)
+        if node.is_wide():
+            return Float64(node.payload)
+        return bitcast[DType.float64](node.payload)
+
+    def uint_value(self) raises JsonError -> UInt64:
+        """Reads an integer that is not negative.
+
+        Returns:
+            It, exactly as written.
+
+        Raises:
+            JsonError: If the value is no integer, or was written with a
+                fraction or an exponent, or does not fit 64 bits without a sign.
+        """
+        if self.node().is_wide():
+            return self.node().payload
+        var number = self.int_value()
+        if number < 0:
+            raise JsonError.at_value(
+                JsonErrorKind.NUMBER_RANGE,
+                self.path(),
+                String("an integer from 0 to ", UInt64.MAX),
+                String(number),
+            )
+        return UInt64(number)
 
     def string_value(self) raises JsonError -> String:
         """Copies a string.
@@ -172,9 +197,9 @@ struct JsonView[origin: ImmOrigin](Sized, TrivialRegisterPassable):
             The count, with a repeated name counted each time; 0 for any other
             kind.
         """
-        if self.kind() == JsonKind.STRING:
-            return 0
-        return self.node().count()
+        if self.kind() == JsonKind.ARRAY or self.kind() == JsonKind.OBJECT:
+            return self.node().count()
+        return 0
 
     def __getitem__(self, index: Int) raises JsonError -> Self:
         """Finds an element of an array, in constant time.
@@ -536,6 +561,18 @@ struct JsonValue(Movable, Sized):
             JsonError: If the value is no integer that fits 64 bits.
         """
         return self.view().int_value()
+
+    def uint_value(self) raises JsonError -> UInt64:
+        """Reads an integer that is not negative.
+
+        Returns:
+            It, exactly as written.
+
+        Raises:
+            JsonError: If the value is no integer that fits 64 bits without a
+                sign.
+        """
+        return self.view().uint_value()
 
     def float_value(self) raises JsonError -> Float64:
         """Reads a number.

@@ -153,6 +153,20 @@ struct JsonWriter(Movable):
             self._out.write(number)
         self._end_value()
 
+    def value(mut self, number: UInt64) raises JsonError:
+        """Writes an integer that is not negative.
+
+        Args:
+            number: Any; many readers round what is above 2^53 (RFC 8259
+                section 6).
+
+        Raises:
+            JsonError: If no value is due here.
+        """
+        self._begin_value()
+        self._out.write(number)
+        self._end_value()
+
     def value(mut self, number: Float64) raises JsonError:
         """Writes a number so that it is read back as the same float.
 
@@ -283,6 +297,8 @@ struct JsonWriter(Movable):
             self._end_value()
         elif kind == JsonKind.INT:
             self.value(view.int_value())
+        elif view.node().is_wide():
+            self.value(view.node().payload)
         elif kind == JsonKind.FLOAT:
             self.value(view.float_value())
         elif kind == JsonKind.BOOL:

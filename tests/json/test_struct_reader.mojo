@@ -4,7 +4,7 @@ from flare.json.error import JsonError, JsonErrorKind
 from flare.json.struct_reader import JsonReadable, read_json
 from flare.json.struct_writer import JsonWritable, json_text
 from flare.json.value import JsonView, parse
-from flare.json.writer import JsonWriter
+from flare.json.writer import JsonWriter, dumps
 from flare.sys.random import KeyedHasher
 from tests.support.assertions import assert_equal, assert_true
 
@@ -69,16 +69,55 @@ struct _Row(Copyable, Movable):
 
 
 def test_unsigned_integers_are_written_as_they_are_read() raises:
-    for number in [UInt64(0), UInt64(Int.MAX)]:
+    for number in [
+        UInt64(0),
+        UInt64(Int.MAX),
+        UInt64(1) << 63,
+        UInt64(10_000_000_000_000_000_000),
+        UInt64.MAX - 1,
+        UInt64.MAX,
+    ]:
         var text = json_text(number)
         assert_equal(text, String(number))
-        assert_equal(read_json[UInt64](parse(text).view()), number)
-    try:
-        _ = json_text(UInt64(1) << 63)
-    except error:
-        assert_true(error.kind == JsonErrorKind.NUMBER_RANGE, String(error))
-        return
-    raise Error("it was written")
+        var value = parse(text)
+        assert_equal(read_json[UInt64](value.view()), number)
+        # RFC 8259 section 6: also as whatever else can hold it.
+        assert_equal(value.float_value(), Float64(number))
+        assert_equal(
+            dumps(parse(String("[", text, "]"))), String("[", text, "]")
+        )
+
+
+def test_what_an_unsigned_integer_cannot_hold() raises:
+    for text in [
+        "-1",
+        "-9223372036854775809",
+        "18446744073709551616",
+        "19999999999999999999",
+        "20000000000000000000",
+        "99999999999999999999",
+        "118446744073709551615",
+        "9223372036854775808.0",
+        "1e19",
+        '"1"',
+        "[1]",
+    ]:
+        var value = parse(text)
+        try:
+            _ = read_json[UInt64](value.view())
+        except:
+            continue
+        raise Error(text, ": was read")
+    # And none of them is an `Int`.
+    for text in ["9223372036854775808", "18446744073709551615"]:
+        var value = parse(text)
+        assert_equal(len(value), 0)
+        try:
+            _ = value.int_value()
+        except error:
+            assert_true(error.kind == JsonErrorKind.WRONG_KIND, String(error))
+            continue
+        raise Error(text, ": was read")
 
 
 def test_what_a_float_of_32_bits_cannot_hold() raises:
