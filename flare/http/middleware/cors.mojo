@@ -1,6 +1,11 @@
 """Cross-origin requests of browsers."""
 
-from flare.http.message.header_map import HeaderError, HeaderMap, add_vary
+from flare.http.message.header_map import (
+    HeaderError,
+    HeaderMap,
+    add_vary,
+    check_field,
+)
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -8,6 +13,7 @@ from flare.http.handler.handler import Handler
 from flare.http.handler.later import is_later
 from flare.http.middleware.late_response import set_later
 from flare.http.routing.stack import Layer
+from flare.url.url import Url
 
 
 struct CorsPolicy(Copyable, Movable):
@@ -66,8 +72,18 @@ struct CorsPolicy(Copyable, Movable):
         """Checks that browsers can use the policy.
 
         Raises:
-            Error: If it contradicts itself, or an origin is none.
+            Error: If it contradicts itself, an origin is none, `max_age_s` is
+                below 0, or a text cannot stand in a field.
         """
+        check_field("Access-Control-Allow-Methods", self.methods)
+        check_field("Access-Control-Allow-Headers", self.headers)
+        check_field("Access-Control-Expose-Headers", self.exposed)
+        if self.max_age_s < 0:
+            raise Error(
+                "CORS: 'max_age_s' is ",
+                self.max_age_s,
+                "; allowed is 0, for not at all, or more",
+            )
         if len(self.origins) == 0:
             raise Error("CORS: 'origins' is empty; name the origins, or '*'")
         for origin in self.origins:
@@ -93,19 +109,30 @@ struct CorsPolicy(Copyable, Movable):
 def _check_origin(origin: String) raises:
     """Checks that an origin stands as browsers send it (RFC 6454 section 6.2):
     another form of it would never be met. Raises what is wrong with it."""
-    var end = origin.find("://")
-    if end <= 0 or "/" in origin[byte = end + 3 :] or origin.endswith("://"):
+    if "*" in origin:
+        raise Error(
+            "CORS: '",
+            origin,
+            "' stands for no origins, since origins are compared whole; name",
+            " each, or '*' alone for every one",
+        )
+    var start = origin.find("://") + 3
+    var is_bare = start > 3 and start < origin.byte_length()
+    for octet in origin.as_bytes()[start:]:
+        is_bare = is_bare and octet > 32 and octet not in "/?#@\\".as_bytes()
+    var sent = String()
+    try:
+        var url = Url.parse(origin)
+        sent.write(url.scheme(), "://", url.host())
+    except:
+        is_bare = False
+    if not is_bare:
         raise Error(
             "CORS: '",
             origin,
             "' is no origin; write scheme, host and port alone, such",
             " as https://app.example.com",
         )
-    var sent = origin.lower()
-    for port in [("https://", ":443"), ("http://", ":80")]:
-        if sent.startswith(port[0]) and sent.endswith(port[1]):
-            var bare = String(sent.removesuffix(port[1]))
-            sent = bare^
     if sent != origin:
         raise Error(
             "CORS: browsers send the origin '", origin, "' as '", sent, "'"

@@ -172,6 +172,16 @@ def test_contradictions_are_refused() raises:
         "https://app.example.com/path",
         "https://",
         "://app.example.com",
+        "https://app.example.com?x",
+        "https://app.example.com#x",
+        "https://ann@app.example.com",
+        "https://app.example.com\\x",
+        "https://app.example.com ",
+        "https://app.exa\nmple.com",
+        "https://app example.com",
+        "https://app.example.com:port",
+        "https://app.example.com:65536",
+        "file:///a",
     ]:
         with assert_raises(contains="is no origin"):
             _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))
@@ -189,6 +199,34 @@ def test_contradictions_are_refused() raises:
     _ = Cors(FnHandler(_hello), CorsPolicy([String(APP)], headers="*"))
 
 
+def test_a_star_is_no_part_of_an_origin() raises:
+    """Fetch 3.3.3: an origin is compared whole, so that such a one is met by
+    none."""
+    for origin in ["https://*.example.com", "*://app.example.com", "https://*"]:
+        with assert_raises(contains="stands for no origins"):
+            _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))
+
+
+def test_a_policy_that_cannot_be_sent() raises:
+    # RFC 9110 section 5.5, and section 1.2.2 of RFC 9111 by way of Fetch 3.3.3.
+    for number in range(4):
+        var policy = CorsPolicy([String(APP)])
+        var contains = StaticString("octet")
+        if number == 0:
+            policy.methods = "GET\r\nX-A: b"
+        elif number == 1:
+            policy.headers = "X-A\n"
+        elif number == 2:
+            policy.exposed = "X-A\0"
+        else:
+            policy.max_age_s = -1
+            contains = "'max_age_s' is -1"
+        with assert_raises(contains=String(contains)):
+            _ = Cors(FnHandler(_hello), policy^)
+    _ = Cors(FnHandler(_hello), CorsPolicy([String(APP)], max_age_s=0))
+    _ = Cors(FnHandler(_hello), CorsPolicy([String(APP)], max_age_s=Int.MAX))
+
+
 def test_origins_stand_as_browsers_send_them() raises:
     # RFC 6454 section 6.2: in lower case, without a port that is the default.
     for origin, sent in [
@@ -196,10 +234,20 @@ def test_origins_stand_as_browsers_send_them() raises:
         ("HTTP://a.example", "http://a.example"),
         ("https://a.example:443", "https://a.example"),
         ("http://a.example:80", "http://a.example"),
+        ("https://a.example:", "https://a.example"),
+        ("https://a.example:08443", "https://a.example:8443"),
+        # URL Standard section 4.4: hosts have one form each.
+        ("https://b\u00fccher.example", "https://xn--bcher-kva.example"),
+        ("https://[0:0::1]", "https://[::1]"),
     ]:
         with assert_raises(contains=String("as '", sent, "'")):
             _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))
-    for origin in ["http://a.example:443", "https://[::1]:8443", "null"]:
+    for origin in [
+        "http://a.example:443",
+        "https://[::1]:8443",
+        "chrome-extension://abcdef",
+        "null",
+    ]:
         _ = Cors(FnHandler(_hello), CorsPolicy([String(origin)]))
 
 
