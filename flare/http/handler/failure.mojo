@@ -1,9 +1,15 @@
 """What is answered and logged when a handler raises, and the id that ties both."""
 
-from flare.bytes.ascii import ESCAPED_LEN_MAX, hex_text, write_visible
+from flare.bytes.ascii import (
+    ESCAPED_LEN_MAX,
+    equals_ignore_case,
+    hex_text,
+    write_visible,
+)
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request, RequestRecord
 from flare.http.message.response import Response, internal_error
 from flare.http.handler.operation import InputError
@@ -38,14 +44,57 @@ def failure_response(req: Request, error: Error) -> Response:
     stands in the log."""
     var bad_input = bad_input_of(req, error)
     if bad_input:
-        return bad_input.held().response()
+        return with_failure_fields(req, bad_input.held().response())
     var response = internal_error()
     try:
         response.headers.set("X-Request-Id", request_id(req))
     except error:
         # Never, since ids are visible ASCII.
         log_line(String(error))
+    return with_failure_fields(req, response^)
+
+
+@no_inline
+def note_failure_fields(req: Request, fields: HeaderMap):
+    """Has fields added to what is answered if a handler raises: middleware does
+    so that would have set them on its response, and lets the error go on. What
+    was noted further in stays."""
+    ref params = req.route_params()[]
+    var noted = fields.copy()
+    if params.failure_fields:
+        noted = params.failure_fields.held()[].copy()
+        add_fields(noted, fields)
+    params.note_failure_fields(noted^)
+
+
+@no_inline
+def with_failure_fields(req: Request, var response: Response) -> Response:
+    """Adds what middleware has noted to an answer in place of a handler that has
+    raised."""
+    ref params = req.route_params()[]
+    if params.failure_fields:
+        add_fields(response.headers, params.failure_fields.held()[])
     return response^
+
+
+def add_fields(mut headers: HeaderMap, more: HeaderMap):
+    """Adds fields that middleware has set on what stands for a response; what
+    was set further in wins, but for fields that are lists by their nature."""
+    for index in range(len(more)):
+        var name = more.name(index)
+        if name in headers and not _is_list(name.as_bytes()):
+            continue
+        try:
+            headers.append(name, more.value(index))
+        except:
+            # It was checked when it was set; a block that is full takes none.
+            return
+
+
+def _is_list(name: Span[UInt8, _]) -> Bool:
+    return equals_ignore_case(name, "vary".as_bytes()) or equals_ignore_case(
+        name, "set-cookie".as_bytes()
+    )
 
 
 @no_inline

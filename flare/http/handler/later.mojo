@@ -9,7 +9,6 @@ A handler answers with an `Errand`, which the worker begins behind the handler's
 call. What it waits for are tasks of its `WorkerLoop`.
 """
 
-from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.message.body import (
@@ -26,7 +25,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Request
 from flare.http.message.response import Response
-from flare.http.handler.failure import answer_failure
+from flare.http.handler.failure import add_fields, answer_failure
 from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.upstream_facts import UpstreamFacts
@@ -442,26 +441,6 @@ struct LaterSteps(Movable, Sized):
                 # Those around it see what a client will.
                 response = answer_failure(req, error)
         return response^
-
-
-def add_fields(mut headers: HeaderMap, more: HeaderMap):
-    """Adds fields that middleware has set on what stands for a response; what
-    was set further in wins, but for fields that are lists by their nature."""
-    for index in range(len(more)):
-        var name = more.name(index)
-        if name in headers and not _is_list(name.as_bytes()):
-            continue
-        try:
-            headers.append(name, more.value(index))
-        except:
-            # It was checked when it was set; a block that is full takes none.
-            return
-
-
-def _is_list(name: Span[UInt8, _]) -> Bool:
-    return equals_ignore_case(name, "vary".as_bytes()) or equals_ignore_case(
-        name, "set-cookie".as_bytes()
-    )
 
 
 struct DeferredCall(Movable):

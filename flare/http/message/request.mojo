@@ -14,12 +14,12 @@ from flare.http.message.early_hints import EarlyHints
 from flare.http.message.extensions import Extensions
 from flare.http.message.fields import Fields
 from flare.http.message.form import FormData, find_query_value
-from flare.http.message.header_map import HeaderError
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
 from flare.json.value import JsonValue, parse
 from flare.net.socket_addr import SocketAddr
 from std.atomic import Atomic, Ordering
-from std.memory import ArcPointer
+from std.memory import ArcPointer, OwnedPointer
 from std.reflection import reflect
 
 
@@ -636,6 +636,8 @@ struct PathParams(Movable, Sized):
     """Route and id, for logs and figures."""
     var early_hints: EarlyHints
     """What goes to the client before the response."""
+    var failure_fields: Optional[OwnedPointer[HeaderMap]]
+    """What middleware adds to the answer if the handler raises."""
     # SAFETY: the server sets it for the length of a handler's call, to a value
     # of the type that routers know.
     var route_memo: OptionalPointer[NoneType, MutUntrackedOrigin]
@@ -652,6 +654,7 @@ struct PathParams(Movable, Sized):
         self.bad_input = None
         self.record = RequestRecord()
         self.early_hints = EarlyHints()
+        self.failure_fields = None
         self.route_memo = None
         self._params = []
         self._decoded = []
@@ -680,6 +683,13 @@ struct PathParams(Movable, Sized):
         self._decoded.clear()
         self.bad_input = None
         self.early_hints.fields = None
+        self.failure_fields = None
+
+    def note_failure_fields(mut self, var fields: HeaderMap):
+        """Remembers fields for the answer to a handler that raises, until
+        `clear`, in place of those noted before."""
+        self._is_used = True
+        self.failure_fields = OwnedPointer(fields^)
 
     def add_early_hints(mut self, links: Span[String, _]) raises HeaderError:
         """Sends links before the response; see `Request.send_early_hints`."""

@@ -10,6 +10,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.http.middleware.cache_fetch import CacheFetch
+from flare.http.handler.failure import add_fields
 from flare.http.handler.later import (
     AnyErrand,
     Completion,
@@ -17,7 +18,6 @@ from flare.http.handler.later import (
     Errand,
     LaterStep,
     LaterSteps,
-    add_fields,
 )
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import LoopTask, WorkerLoop

@@ -9,6 +9,7 @@ from flare.http.message.header_map import (
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.handler.failure import note_failure_fields
 from flare.http.handler.handler import Handler
 from flare.http.handler.later import is_later
 from flare.http.middleware.late_response import set_later
@@ -195,7 +196,8 @@ struct Cors[H: Handler](Layer):
             The response.
 
         Raises:
-            Error: What the inner handler raises.
+            Error: What the inner handler raises. The answer to it has the
+                fields, too.
         """
         if (
             req.method == Method.OPTIONS
@@ -203,14 +205,17 @@ struct Cors[H: Handler](Layer):
             and "access-control-request-method" in req.headers
         ):
             return self._preflight(req)
-        var response = self.handler.serve(req)
-        if not is_later(req, response):
-            self._let_in(req, response.headers)
+        try:
+            var response = self.handler.serve(req)
+            if not is_later(req, response):
+                self._let_in(req, response.headers)
+                return response^
+            set_later(req, response, self._fields(req))
             return response^
-        var fields = HeaderMap()
-        self._let_in(req, fields)
-        set_later(req, response, fields^)
-        return response^
+        except error:
+            # So that the page is told of the 500, and not of its origin.
+            note_failure_fields(req, self._fields(req))
+            raise error^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets pages of other origins see an answer of the server's own.
@@ -228,6 +233,13 @@ struct Cors[H: Handler](Layer):
         response = self.handler.refuse(req, response^)
         self._let_in(req, response.headers)
         return response^
+
+    @no_inline
+    def _fields(self, req: Request) raises HeaderError -> HeaderMap:
+        """Makes the fields for the request's origin."""
+        var fields = HeaderMap()
+        self._let_in(req, fields)
+        return fields^
 
     def _let_in(self, req: Request, mut headers: HeaderMap) raises HeaderError:
         """Adds the fields for the request's origin."""

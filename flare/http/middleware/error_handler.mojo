@@ -10,7 +10,13 @@ from flare.http.middleware.late_response import (
     ChangesResponses,
     change_later,
 )
-from flare.http.handler.failure import bad_input_of, log_failure, request_id
+from flare.http.handler.failure import (
+    bad_input_of,
+    failure_response,
+    log_failure,
+    request_id,
+    with_failure_fields,
+)
 from flare.http.handler.handler import Handler
 from flare.http.handler.later import is_later
 from flare.http.routing.stack import Layer
@@ -134,9 +140,13 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
             var bad_input = bad_input_of(req, error)
             if bad_input:
                 var detail = bad_input.value().reason
-                return self.format(req, Problem(400, detail))
+                return self._answer(req, Problem(400, detail))
             log_failure(req, error)
-        return self.format(req, Problem(500, ""))
+        return self._answer(req, Problem(500, ""))
+
+    def _answer(self, req: Request, problem: Problem) raises -> Response:
+        """Answers in place of a handler that has raised."""
+        return with_failure_fields(req, self.format(req, problem))
 
     def change(self, req: Request, var response: Response) raises -> Response:
         """Shapes a response that is an error.
@@ -298,7 +308,6 @@ struct Recover[H: Handler](Layer):
         try:
             return self.handler.serve(req)
         except error:
-            var bad_input = bad_input_of(req, error)
-            if bad_input:
-                return bad_input.value().response()
-            return self.hook(req, error)
+            if bad_input_of(req, error):
+                return failure_response(req, error)
+            return with_failure_fields(req, self.hook(req, error))

@@ -5,6 +5,7 @@ from flare.bytes.scan import TCHAR
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.request import REQUEST_ID_LEN_MAX, Request
 from flare.http.message.response import Response
+from flare.http.handler.failure import note_failure_fields
 from flare.http.handler.handler import Handler
 from flare.http.handler.later import is_later
 from flare.http.middleware.late_response import set_later
@@ -77,17 +78,20 @@ struct RequestId[H: Handler](Layer):
             The response, with the id.
 
         Raises:
-            Error: What the inner handler raises.
+            Error: What the inner handler raises. The answer to it has the id,
+                too.
         """
         self._name(req)
-        var response = self.handler.serve(req)
-        if not is_later(req, response):
-            _tell(req, response.headers)
+        try:
+            var response = self.handler.serve(req)
+            if not is_later(req, response):
+                _tell(req, response.headers)
+                return response^
+            set_later(req, response, _field(req))
             return response^
-        var fields = HeaderMap()
-        _tell(req, fields)
-        set_later(req, response, fields^)
-        return response^
+        except error:
+            note_failure_fields(req, _field(req))
+            raise error^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Adds the id to an answer of the server's own.
@@ -137,6 +141,13 @@ def _write_hex(mut room: Array[UInt8, _OWN_LEN], start: Int, number: UInt64):
     """Writes sixteen digits; `start` is 0 or 16."""
     # SAFETY: sixteen octets from either start lie within the room.
     room.unsafe_ptr().unsafe_store(start, hex_digits(number))
+
+
+@no_inline
+def _field(req: Request) raises HeaderError -> HeaderMap:
+    var fields = HeaderMap()
+    _tell(req, fields)
+    return fields^
 
 
 def _tell(req: Request, mut headers: HeaderMap) raises HeaderError:

@@ -1,8 +1,9 @@
 """Fields that make browsers more careful."""
 
-from flare.http.message.header_map import HeaderError, check_field
+from flare.http.message.header_map import HeaderError, HeaderMap, check_field
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.handler.failure import note_failure_fields
 from flare.http.handler.handler import Handler
 from flare.http.routing.stack import Layer
 
@@ -137,11 +138,18 @@ struct SecurityHeaders[H: Handler](Layer):
             The response, with the fields.
 
         Raises:
-            Error: What the inner handler raises.
+            Error: What the inner handler raises. The answer to it has the
+                fields, too.
         """
-        var response = self.handler.serve(req)
-        self._complete(response)
-        return response^
+        try:
+            var response = self.handler.serve(req)
+            self._complete(response.headers)
+            return response^
+        except error:
+            var fields = HeaderMap()
+            self._complete(fields)
+            note_failure_fields(req, fields)
+            raise error^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Adds the fields to an answer of the server's own.
@@ -157,10 +165,10 @@ struct SecurityHeaders[H: Handler](Layer):
             Error: What the inner handler raises.
         """
         response = self.handler.refuse(req, response^)
-        self._complete(response)
+        self._complete(response.headers)
         return response^
 
-    def _complete(self, mut response: Response) raises HeaderError:
+    def _complete(self, mut headers: HeaderMap) raises HeaderError:
         for ref field in self._fields:
-            if field.name not in response.headers:
-                response.headers.append(field.name, field.value)
+            if field.name not in headers:
+                headers.append(field.name, field.value)

@@ -1,8 +1,10 @@
 """How long requests take (Server-Timing), and how long they may."""
 
 from flare.bytes.ranges import range_problem
+from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.handler.failure import note_failure_fields
 from flare.http.handler.handler import (
     DEFAULT_TIMEOUT_MS,
     Handler,
@@ -57,15 +59,22 @@ struct Timing[H: Handler](Layer):
             The response, with the field.
 
         Raises:
-            Error: What the inner handler raises.
+            Error: What the inner handler raises. The answer to it has the
+                field, too.
         """
         var began_ns = monotonic_ns()
-        var response = self.handler.serve(req)
-        if is_later(req, response):
-            finish_later(req, response, _LateTime(began_ns))
+        try:
+            var response = self.handler.serve(req)
+            if is_later(req, response):
+                finish_later(req, response, _LateTime(began_ns))
+                return response^
+            _add_time(response.headers, began_ns)
             return response^
-        _add_time(response, began_ns)
-        return response^
+        except error:
+            var fields = HeaderMap()
+            _add_time(fields, began_ns)
+            note_failure_fields(req, fields)
+            raise error^
 
 
 @fieldwise_init
@@ -75,14 +84,14 @@ struct _LateTime(LaterStep):
     var began_ns: Int
 
     def finish(mut self, var response: Response) raises -> Response:
-        _add_time(response, self.began_ns)
+        _add_time(response.headers, self.began_ns)
         return response^
 
 
-def _add_time(mut response: Response, began_ns: Int) raises:
+def _add_time(mut headers: HeaderMap, began_ns: Int) raises HeaderError:
     var room = Array[UInt8, _VALUE_LEN_MAX](uninitialized=True)
     var start = _write_ms(room, (monotonic_ns() - began_ns) // 1_000)
-    response.headers.append(
+    headers.append(
         "Server-Timing", StringSpan(unsafe_from_utf8=Span(room)[start:])
     )
 

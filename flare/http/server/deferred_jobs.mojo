@@ -14,7 +14,7 @@ from flare.http.message.outcome import ResponseOutcome
 from flare.http.message.request import Version
 from flare.http.message.response import Response
 from flare.http.handler.any_handler import AnyHandler
-from flare.http.handler.failure import answer_failure, refusal
+from flare.http.handler.failure import add_fields, answer_failure, refusal
 from flare.http.handler.later import (
     AnyErrand,
     Completion,
@@ -25,7 +25,6 @@ from flare.http.handler.later import (
     LaterInbox,
     LaterSteps,
     RequestContent,
-    add_fields,
 )
 from flare.http.server.connection.dispatch import status_problem
 from flare.http.server.job import Job, SpareJobs

@@ -227,6 +227,27 @@ def test_a_policy_that_cannot_be_sent() raises:
     _ = Cors(FnHandler(_hello), CorsPolicy([String(APP)], max_age_s=Int.MAX))
 
 
+def _failing(req: Request) raises -> Response:
+    raise Error("the secret")
+
+
+def test_the_answer_to_an_error_is_let_in() raises:
+    """Fetch 3.3: a page cannot read a response without the field, and its
+    browser would tell of CORS in place of the 500."""
+    var client = TestClient(Cors(FnHandler(_failing), _policy()))
+    client.hides_errors = True
+    for origin, allowed in [
+        ("https://app.example.com", "https://app.example.com"),
+        ("https://evil.example", "-"),
+        ("", "-"),
+    ]:
+        var response = _ask(client, "GET", origin)
+        assert_equal(response.status.code, 500)
+        assert_equal(_field(response, "access-control-allow-origin"), allowed)
+        assert_equal(_field(response, "vary"), "Origin")
+        assert_true("secret" not in response.text())
+
+
 def test_origins_stand_as_browsers_send_them() raises:
     # RFC 6454 section 6.2: in lower case, without a port that is the default.
     for origin, sent in [

@@ -21,6 +21,7 @@ from flare.http.middleware.error_handler import (
 from flare.http.middleware.metrics import Metrics, RequestMetrics
 from flare.http.middleware.request_id import RequestId
 from flare.http.middleware.security_headers import SecurityHeaders
+from flare.http.middleware.timing import Timing
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.state import State
 from flare.http.handler.failure import request_id
@@ -310,6 +311,66 @@ def test_hook_chooses_the_response() raises:
     assert_equal(
         response.text(), String("sorry ", id, " the database is at 10.0.0.5")
     )
+
+
+def test_fields_of_middleware_reach_the_answer_to_an_error() raises:
+    """`Cors`, `SecurityHeaders`, `RequestId` and `Timing`: whoever makes a
+    response of what passes them by."""
+    for number in range(3):
+        var client = TestClient(FnHandler(_fail))
+        if number == 0:
+            client = TestClient(
+                RequestId(Timing(Cors(SecurityHeaders(FnHandler(_fail)))))
+            )
+            client.hides_errors = True
+        elif number == 1:
+            client = TestClient(
+                ErrorHandler(
+                    RequestId(Timing(Cors(SecurityHeaders(FnHandler(_fail))))),
+                    problem_json,
+                )
+            )
+        else:
+            client = TestClient(
+                Recover(
+                    RequestId(Timing(Cors(SecurityHeaders(FnHandler(_fail)))))
+                )
+            )
+        for _ in range(2):
+            var response = client.get("/")
+            assert_equal(response.status.code, 500)
+            assert_false("secret" in response.text())
+            for name, value in [
+                ("Access-Control-Allow-Origin", "*"),
+                ("X-Content-Type-Options", "nosniff"),
+                ("X-Frame-Options", "DENY"),
+                ("X-Request-Id", ""),
+                ("Server-Timing", ""),
+            ]:
+                var count = 0
+                for index in range(len(response.headers)):
+                    if response.headers.name(index) == name:
+                        count += 1
+                        assert_true(
+                            response.headers.value(index).startswith(value),
+                            name,
+                        )
+                assert_equal(count, 1, String(number, " ", name))
+
+
+def test_fields_of_one_request_are_not_those_of_the_next() raises:
+    """What middleware notes for the answer to an error goes with its request."""
+    var router = Router()
+    router.get("/open", Cors(FnHandler(_fail)))
+    router.get("/closed", _fail)
+    var client = TestClient(router^)
+    client.hides_errors = True
+    for path, is_open in [("/open", True), ("/closed", False), ("/open", True)]:
+        var response = client.get(path)
+        assert_equal(response.status.code, 500)
+        assert_equal(
+            "access-control-allow-origin" in response.headers, is_open, path
+        )
 
 
 def test_no_error_no_hook() raises:
