@@ -137,6 +137,41 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                 return ASK_FALLBACK(req)
         return RequestPolicy.by_head()
 
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        """Lets the handler of the request's route finish an answer that the
+        server makes.
+
+        Args:
+            req: What is known of the request.
+            response: The answer.
+
+        Returns:
+            The response, as it is if no route takes what was read.
+
+        Raises:
+            Error: What the handler raises.
+        """
+        var found = RouteMatch()
+        try:
+            find_compiled[Self._WAYS](req.method, req.path.as_bytes(), found)
+        except:
+            return response^
+        comptime for index in range(len(Self.ROUTES)):
+            comptime if (
+                Self.ROUTES[index].may_refuse
+                and not Self.ROUTES[index].is_fallback()
+            ):
+                comptime REFUSE = Self.ROUTES[index].refuse
+                if found.route == index:
+                    return REFUSE(req, response^)
+        comptime FALLBACK = _fallback_index(Self.ROUTES)
+        comptime if FALLBACK >= 0 and Self.ROUTES[FALLBACK].may_refuse:
+            comptime REFUSE = Self.ROUTES[FALLBACK].refuse
+            var is_read = req.path.byte_length() > 0
+            if is_read and found.route < 0 and found.allowed == 0:
+                return REFUSE(req, response^)
+        return response^
+
     def may_stream(self) -> Bool:
         """Tells whether a route reads content while it arrives.
 
@@ -157,6 +192,18 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         """
         comptime for index in range(len(Self.ROUTES)):
             comptime ASK = Self.ROUTES[index].may_defer
+            if ASK():
+                return True
+        return False
+
+    def may_upgrade(self) -> Bool:
+        """Tells whether a route speaks WebSocket.
+
+        Returns:
+            True if one does.
+        """
+        comptime for index in range(len(Self.ROUTES)):
+            comptime ASK = Self.ROUTES[index].may_upgrade
             if ASK():
                 return True
         return False
@@ -273,6 +320,11 @@ def _names(pattern: String) -> List[String]:
 comptime PolicyFunction = def[o: ImmOrigin](Request[o]) thin -> RequestPolicy
 """What `Handler.policy_for` is as a plain function."""
 
+comptime RefuseFunction = def[o: ImmOrigin](
+    Request[o], var Response
+) raises thin -> Response
+"""What `Handler.refuse` is as a plain function."""
+
 comptime ClaimFunction = def() thin -> Bool
 """What `Handler.may_stream` is as a plain function."""
 
@@ -318,6 +370,12 @@ struct ComptimeRoute(Copyable, Movable):
     """Whether the handler may read content while it arrives."""
     var may_defer: ClaimFunction
     """Whether the handler may answer later."""
+    var may_upgrade: ClaimFunction
+    """Whether the handler may speak WebSocket."""
+    var may_refuse: Bool
+    """Whether `refuse` may do anything; so that functions cost no code."""
+    var refuse: RefuseFunction
+    """What finishes answers that the server makes in the handler's place."""
     var describe: DescribeFunction
     """What the handler says of itself."""
 
@@ -350,6 +408,9 @@ struct ComptimeRoute(Copyable, Movable):
         self.policy = _default_policy
         self.may_stream = _never
         self.may_defer = _never
+        self.may_upgrade = _never
+        self.may_refuse = False
+        self.refuse = _as_it_was
         self.describe = _as_it_is
 
     @staticmethod
@@ -392,6 +453,9 @@ struct ComptimeRoute(Copyable, Movable):
         route.policy = _policy[H, HANDLER, ...]
         route.may_stream = _may_stream[H, HANDLER]
         route.may_defer = _may_defer[H, HANDLER]
+        route.may_upgrade = _may_upgrade[H, HANDLER]
+        route.may_refuse = True
+        route.refuse = _refuse[H, HANDLER, ...]
         route.describe = _describe[H, HANDLER]
         return route^
 
@@ -443,12 +507,14 @@ struct ComptimeRoute(Copyable, Movable):
         """
         comptime PROBLEM = _config_problem(CONFIG)
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
-        return Self(
+        var route = Self(
             Method.GET,
             pattern^,
             _open[H, HANDLER, CONFIG, ...],
             may_block=False,
         )
+        route.may_upgrade = _always
+        return route^
 
     def is_fallback(self) -> Bool:
         """Tells whether it answers paths without a route.
@@ -499,6 +565,14 @@ def _never() -> Bool:
     return False
 
 
+def _always() -> Bool:
+    return True
+
+
+def _as_it_was(req: Request, var response: Response) raises -> Response:
+    return response^
+
+
 def _as_it_is(var operation: Operation) -> Operation:
     return operation^
 
@@ -535,6 +609,16 @@ def _may_stream[H: Handler, HANDLER: H]() -> Bool:
 
 def _may_defer[H: Handler, HANDLER: H]() -> Bool:
     return materialize[HANDLER]().may_defer()
+
+
+def _may_upgrade[H: Handler, HANDLER: H]() -> Bool:
+    return materialize[HANDLER]().may_upgrade()
+
+
+def _refuse[
+    H: Handler, HANDLER: H, o: ImmOrigin
+](req: Request[o], var response: Response) raises -> Response:
+    return materialize[HANDLER]().refuse(req, response^)
 
 
 def _describe[H: Handler, HANDLER: H](var operation: Operation) -> Operation:

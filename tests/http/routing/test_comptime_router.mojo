@@ -262,6 +262,12 @@ struct _Careful(Copyable, Handler):
     def may_stream(self) -> Bool:
         return True
 
+    def may_upgrade(self) -> Bool:
+        return True
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        return response^.with_header("X-By", String("limit ", self.limit))
+
     def describe(self, mut operation: Operation):
         operation.summary = "careful"
 
@@ -319,6 +325,62 @@ def test_routes_and_handlers_say_what_they_need() raises:
         assert_equal(policy.needs_content, row.needs_content)
     assert_true(ROUTER.may_stream())
     assert_true(not ComptimeRouter[PLAIN]().may_stream())
+
+
+def _refused[H: Handler](handler: H, method: String, path: String) -> String:
+    """Gives what finishes an answer of the server's own; `-` for nothing."""
+    try:
+        var owned = OwnedRequest(method, path)
+        var response = handler.refuse(owned.view(), Response(413))
+        var by = response.headers.get("X-By")
+        return String(by.value()) if by else "-"
+    except error:
+        return String("raised ", error)
+
+
+comptime REFUSING: List[ComptimeRoute] = HANDLERS + [
+    ComptimeRoute.fallback_of[_Careful(1)]()
+]
+
+
+def test_refusals_are_finished_by_the_route() raises:
+    """`Handler.refuse`, as `Router` does it."""
+    var router = Router()
+    router.post("/careful", _Careful(5))
+    router.put("/careful", _Careful(5), max_body_size=9)
+    router.post("/plain", _quiet)
+    comptime COMPILED_ROUTES = ComptimeRouter[HANDLERS]()
+    comptime WITH_FALLBACK = ComptimeRouter[REFUSING]()
+    var rows: List[Tuple[String, String, String, String]] = [
+        ("POST", "/careful", "limit 5", "limit 5"),
+        ("PUT", "/careful", "limit 5", "limit 5"),
+        ("GET", "/careful", "-", "-"),
+        ("POST", "/plain", "-", "-"),
+        ("POST", "/none", "-", "limit 1"),
+        ("POST", "/%", "-", "-"),
+        ("POST", "", "-", "-"),
+    ]
+    for fallback in range(2):
+        if fallback == 1:
+            router.fallback(_Careful(1))
+        for row in rows:
+            var by = row[3] if fallback == 1 else row[2]
+            assert_equal(_refused(router, row[0], row[1]), by, row[1])
+            if fallback == 1:
+                assert_equal(_refused(WITH_FALLBACK, row[0], row[1]), by)
+            else:
+                assert_equal(_refused(COMPILED_ROUTES, row[0], row[1]), by)
+
+
+def test_who_may_speak_websocket_says_so() raises:
+    """RFC 8441 section 3: over HTTP/2 a server says so before anybody asks."""
+    comptime SPEAKING: List[ComptimeRoute] = [
+        ComptimeRoute(Method.GET, "/", _quiet),
+        ComptimeRoute.ws[_Upper()]("/ws"),
+    ]
+    assert_true(ComptimeRouter[SPEAKING]().may_upgrade())
+    assert_true(ComptimeRouter[HANDLERS]().may_upgrade())
+    assert_true(not COMPILED.may_upgrade())
 
 
 def test_a_fixed_handler_says_what_the_handler_says() raises:
