@@ -297,11 +297,21 @@ def _host_key(pattern: StringSpan) raises RouteError -> String:
                 String("the host '", pattern, "' is no IPv6 address")
             )
         return key^
-    try:
-        _ = IpAddr.parse(pattern)
-    except:
+    if ":" in pattern and _is_address(pattern):
+        raise RouteError(
+            String("the host '", pattern, "': write it as '[", pattern, "]'")
+        )
+    if not _is_address(pattern):
         _check_name(pattern, pattern)
     return plain_host(pattern)
+
+
+def _is_address(text: StringSpan) -> Bool:
+    try:
+        _ = IpAddr.parse(text)
+        return True
+    except:
+        return False
 
 
 def _check_name(pattern: StringSpan, name: StringSpan) raises RouteError:

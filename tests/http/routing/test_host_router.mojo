@@ -281,6 +281,9 @@ def test_malformed_patterns() raises:
         _Row("[::1", "is no IPv6 address"),
         _Row("[::1]:80", "is no IPv6 address"),
         _Row("[127.0.0.1]", "is no IPv6 address"),
+        # RFC 3986 section 3.2.2: without brackets it ends at its first colon.
+        _Row("::1", "write it as '[::1]'"),
+        _Row("2001:db8::1", "write it as '[2001:db8::1]'"),
     ]
     var hosts = HostRouter()
     for row in materialize[rows]():
