@@ -76,6 +76,22 @@ struct FilePath(Copyable, Movable):
             return None
 
 
+def is_file_path(path: StringSpan) -> Bool:
+    """Tells whether a text of the program is the path of a file as `FilePath`
+    has it: names parted by single slashes, of which none leads out of the
+    folder. Hidden ones are names."""
+    var octets = path.as_bytes()
+    var name_start = 0
+    for index in range(len(octets) + 1):
+        if index == len(octets) or octets[index] == _SLASH:
+            if not _is_name(octets[name_start:index], True):
+                return False
+            name_start = index + 1
+        elif octets[index] < 32 or octets[index] == 127 or octets[index] == 92:
+            return False
+    return True
+
+
 def _is_name(name: Span[UInt8, _], serves_hidden: Bool) -> Bool:
     if len(name) == 0 or len(name) > FILE_NAME_LEN_MAX:
         return False

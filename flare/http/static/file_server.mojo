@@ -21,12 +21,13 @@ from flare.http.conditional.range import (
 )
 from flare.http.message.body import Body
 from flare.http.message.content_coding import AcceptEncoding
+from flare.http.message.header_map import check_field
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found, redirect
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.static.file_folder import FileFolder, FileSource, FoundFile
-from flare.http.static.file_path import FilePath, file_type
+from flare.http.static.file_path import FilePath, file_type, is_file_path
 from flare.sys.errno import errno_text
 from flare.sys.file import File, FileStatus
 from flare.sys.random import fill_random
@@ -49,10 +50,12 @@ struct FileServerConfig(Copyable, Movable):
     on and without one at its end. Empty, the default, for what the route has
     before its `*rest`: `/static` under `/static/*rest`."""
     var index_file: String
-    """What is sent for a folder; empty for nothing. Default `index.html`."""
+    """What is sent for a folder, by its path below that; empty for nothing.
+    Default `index.html`."""
     var fallback_file: String
-    """What is sent where there is no file, as single-page applications want;
-    empty to answer 404. Default empty."""
+    """What is sent where there is no file, as single-page applications want, by
+    its path below the folder, with a slash in front or without; empty to answer
+    404. Default empty."""
     var cache_control: String
     """The Cache-Control field of what is found; empty for none. Default empty.
     """
@@ -212,9 +215,13 @@ struct FileServer(Handler):
             config: How files are served.
 
         Raises:
-            Error: If the folder cannot be opened, or no file can be below the
-                prefix; it says which, and why.
+            Error: If the folder cannot be opened, no file can be below the
+                prefix or have the path of `index_file` or `fallback_file`, or
+                `cache_control` cannot stand in a field; it says which, and why.
         """
+        check_field("Cache-Control", config.cache_control)
+        config.index_file = _path_of("index_file", config.index_file)
+        config.fallback_file = _path_of("fallback_file", config.fallback_file)
         ref prefix = config.prefix
         if prefix.byte_length() > 0 and (
             not prefix.startswith("/") or prefix.endswith("/")
@@ -436,6 +443,26 @@ struct FileServer(Handler):
             response.headers.set("Content-Encoding", "br")
         elif chosen.coding == ContentCoding.GZIP:
             response.headers.set("Content-Encoding", "gzip")
+
+
+def _path_of(field: StaticString, text: String) raises -> String:
+    """Gives a path of the configuration as `FileFolder` has it, without the
+    slash in front that it may have; empty if it is. Raises if no file can have
+    it."""
+    if text.byte_length() == 0:
+        return String()
+    var path = String(text.removeprefix("/"))
+    if not is_file_path(path):
+        raise Error(
+            Text()
+            .add("FileServer: '")
+            .add_escaped(text.as_bytes())
+            .add("' of ")
+            .add(field)
+            .add(" is no file below the folder; write it as 'index.html'")
+            .end()
+        )
+    return path^
 
 
 def _rest_offset(pattern: StringSpan, path: Span[UInt8, _]) -> Int:

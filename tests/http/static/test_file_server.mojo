@@ -223,6 +223,49 @@ def test_takes_what_the_route_has_before_its_rest() raises:
             assert_equal(_content(response), row.content, row.path)
 
 
+def test_paths_of_the_configuration() raises:
+    """`FileServerConfig`: a slash in front stands for the folder, and what can
+    be no file below it is told of when the server is made."""
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        var files = folder + "/files"
+        for name in ["a.txt", "/a.txt"]:
+            var server = FileServer(
+                files, FileServerConfig(fallback_file=name, index_file=name)
+            )
+            for path in ["/", "/none/of/these"]:
+                var response = server.serve(OwnedRequest("GET", path).view())
+                assert_equal(Int(response.status.code), 200, name)
+                assert_equal(_content(response), "0123456789", name)
+        var deeper = FileServer(
+            files, FileServerConfig(fallback_file="/sub/index.html")
+        )
+        assert_equal(
+            _content(deeper.serve(OwnedRequest("GET", "/none").view())),
+            "<p>index",
+        )
+        for name in [
+            "/",
+            "//a.txt",
+            "../secret.txt",
+            "sub/../a.txt",
+            "./a.txt",
+            "sub/",
+            "sub//index.html",
+            "a\\b",
+            "a\nb",
+            "n" * 256,
+        ]:
+            with assert_raises(contains="of fallback_file is no file"):
+                _ = FileServer(files, FileServerConfig(fallback_file=name))
+            with assert_raises(contains="of index_file is no file"):
+                _ = FileServer(files, FileServerConfig(index_file=name))
+        with assert_raises(contains="octet"):
+            _ = FileServer(
+                files, FileServerConfig(cache_control="max-age=1\r\nX: y")
+            )
+
+
 def test_a_folder_below_a_route_is_sent_to_its_slash() raises:
     with TemporaryFolder() as folder:
         _fill(folder)
