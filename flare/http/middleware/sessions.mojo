@@ -152,6 +152,22 @@ struct Sessions[H: Handler](Layer):
             )
         return response^
 
+    def problem(self, params: List[String]) -> String:
+        """Says why no session can be kept.
+
+        Args:
+            params: The names of the path parameters that are captured around
+                the handler.
+
+        Returns:
+            What is wrong with the configuration, or further in; empty if all
+            is well.
+        """
+        var problem = self.config.problem()
+        if problem.byte_length() > 0:
+            return problem^
+        return self.handler.problem(params)
+
     @no_inline
     def _serve_stored(self, req: Request, now_s: Int) raises -> Response:
         """Lets the inner handler answer; the store is asked when it wants to see

@@ -2,6 +2,7 @@
 
 from flare.bytes.base64 import base64url_decode, base64url_encode
 from flare.bytes.hash import SHA256_LEN
+from flare.bytes.ranges import range_problem
 from flare.http.message.cookie import (
     Cookie,
     CookieError,
@@ -14,6 +15,9 @@ from flare.http.session.signing_keys import OpenedText, SigningKeys
 
 comptime SESSION_AGE_S = 14 * 86_400
 """How long a session lasts by default, in seconds: two weeks."""
+comptime SESSION_AGE_S_MAX = 100 * 366 * 86_400
+"""Longest that a session lasts, in seconds: a century. Stores count on from
+now, and no further than their numbers go."""
 
 
 struct SessionConfig(Copyable, Movable):
@@ -22,8 +26,8 @@ struct SessionConfig(Copyable, Movable):
     var cookie_name: String
     """The cookie's name. Default `session`."""
     var max_age_s: Int
-    """How long a session lasts after it was last saved, in seconds. Default two
-    weeks."""
+    """How long a session lasts after it was last saved, in seconds, 1 to
+    3,162,240,000 (a century). Default two weeks."""
     var is_secure: Bool
     """Whether the cookie goes over TLS alone; switch it off for tests without
     TLS only. Default True."""
@@ -44,6 +48,26 @@ struct SessionConfig(Copyable, Movable):
         self.cookie_name = cookie_name^
         self.max_age_s = max_age_s
         self.is_secure = is_secure
+
+    def problem(self) -> String:
+        """Says why no session can be kept so; `Sessions` is asked before a
+        server starts.
+
+        Returns:
+            A sentence: of a time that is out of range, or of a cookie that
+            browsers would not take (RFC 6265bis section 4.1); empty if all is
+            well.
+        """
+        var range = range_problem(
+            "max_age_s", self.max_age_s, 1, SESSION_AGE_S_MAX
+        )
+        if range.byte_length() > 0:
+            return String("SessionConfig: ", range)
+        try:
+            _ = _cookie(self, String())
+        except error:
+            return String("SessionConfig: ", error)
+        return String()
 
 
 struct Session(Movable):

@@ -2,6 +2,7 @@
 
 from flare.http.client.request import ClientRequest
 from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.extract.parameter import PathInt
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.session.session import SessionConfig
@@ -58,6 +59,45 @@ def _check(req: Request) raises -> Response:
 
 def _plain(req: Request) raises -> Response:
     return ok("the same for all")
+
+
+def test_what_no_session_can_be_kept_by_is_not_served() raises:
+    """RFC 6265bis sections 4.1 and 5.7: browsers would not take the cookie."""
+    var rows: List[Tuple[SessionConfig, String]] = [
+        (SessionConfig(""), "a name is letters"),
+        (SessionConfig("my session"), "a name is letters"),
+        (SessionConfig("sid\r\nX: y"), "a name is letters"),
+        (SessionConfig("__Host-sid", is_secure=False), "__Host- needs Secure"),
+        (SessionConfig("__Secure-sid", is_secure=False), "__Secure- needs"),
+        (SessionConfig("sid", 0), "max_age_s is 0"),
+        (SessionConfig("sid", -1), "max_age_s is -1"),
+        (SessionConfig("sid", Int.MAX), "allowed are 1 to 3162240000"),
+    ]
+    for row in rows:
+        with assert_raises(contains=row[1]):
+            _ = TestClient(
+                Sessions(_router(), SigningKeys(_NEW), row[0].copy())
+            )
+    for name in ["__Host-sid", "__Secure-sid", "s"]:
+        _ = TestClient(
+            Sessions(_router(), SigningKeys(_NEW), SessionConfig(name, 1))
+        )
+
+
+def test_a_problem_further_in_is_told_of() raises:
+    var router = Router()
+    router.get("/users/:id", Extracted[_Other]())
+    var keys = SigningKeys(_NEW)
+    with assert_raises(contains="takes the path parameter 'idd'"):
+        _ = TestClient(Sessions(router^, keys^))
+
+
+@fieldwise_init
+struct _Other(Endpoint):
+    var id: PathInt["idd"]
+
+    def serve(self) raises -> Response:
+        return ok()
 
 
 @fieldwise_init
