@@ -34,7 +34,7 @@ def in_plain_units(text: String, unit: Unit) -> String:
         and octets.at(digit_count) <= 57
     ):
         digit_count += 1
-    # Twelve digits and the largest factor stay within 64 bits.
+    # Nine digits and the largest factor stay within 64 bits.
     if digit_count == 0 or digit_count > 9 or digit_count == len(octets):
         return text
     var number = 0

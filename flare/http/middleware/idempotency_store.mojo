@@ -121,7 +121,7 @@ struct AnswerTable(Movable, Sized):
         self._newer = {}
         self._older = {}
         self._newer_octets = 0
-        self._octets_max = octets_max
+        self._octets_max = max(octets_max, 0)
         self._count_max = count_max
 
     def __len__(self) -> Int:
@@ -156,7 +156,9 @@ struct AnswerTable(Movable, Sized):
         if self._is_of_another(claim, now_ms):
             return
         var entry = _Entry(claim, ends_ms)
-        entry.answer.extend(Span(answer))
+        # One that fits into no half is not kept; that it was given is.
+        if len(answer) <= self._octets_max // 2:
+            entry.answer.extend(Span(answer))
         entry.is_done = True
         self._put(claim.key, entry^)
 

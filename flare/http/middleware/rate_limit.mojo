@@ -93,10 +93,10 @@ struct RateLimit[H: Handler](Layer):
 
         Args:
             handler: What answers requests within the rate.
-            rate: Requests a second in the long run, above 0.
-            burst: Most requests at once, at least 1.
+            rate: Requests a second in the long run, 0.000001 to 1,000,000.
+            burst: Most requests at once, 1 to 1,000,000.
             key: Tells whose request it is; by default `by_peer`.
-            key_count_max: Most keys that are kept in memory.
+            key_count_max: Most keys that are kept in memory, at least 2.
 
         Raises:
             Error: If a number is out of its range.
@@ -127,12 +127,12 @@ struct RateLimit[H: Handler](Layer):
 
         Args:
             handler: What answers requests within the rate.
-            rate: Requests a second in the long run, above 0.
-            burst: Most requests at once, at least 1.
+            rate: Requests a second in the long run, 0.000001 to 1,000,000.
+            burst: Most requests at once, 1 to 1,000,000.
             store: Counts, such as `RedisRates`.
             key: Tells whose request it is; by default `by_peer`.
             key_count_max: Most keys that are kept in memory while the store
-                cannot be asked.
+                cannot be asked, at least 2.
             fallback: What holds meanwhile.
 
         Raises:
@@ -256,9 +256,9 @@ struct TokenBuckets(Movable, Sized):
         out self, rate: Float64, burst: Int, key_count_max: Int = 65_536
     ) raises:
         """Makes buckets, all of them full, that gain `rate` tokens a second
-        (above 0, at most 1,000,000) up to `burst` (1 to 1,000,000). At least 2
+        (0.000001 to 1,000,000) up to `burst` (1 to 1,000,000). At least 2
         keys are kept. Raises if a number is out of its range."""
-        if not (rate > 0.000_001 and rate <= 1_000_000):
+        if not (rate >= 0.000_001 and rate <= 1_000_000):
             raise Error(
                 "rate limit: 'rate' is ", rate, "; allowed is 0.000001 to 1e6"
             )

@@ -86,6 +86,27 @@ def test_a_repeated_request_is_carried_out_once() raises:
     assert_equal(count.lock()[], 2)
 
 
+def test_an_answer_of_more_than_half_of_the_room_is_not_kept() raises:
+    """`LocalIdempotency`: it is known that the request was carried out, though."""
+    var count = State(0)
+    var rows: List[Tuple[Int, Int]] = [
+        (4_000, 200),
+        (20, 409),
+        (1, 409),
+        (0, 409),
+        (-1, 409),
+        (Int.MAX, 200),
+    ]
+    for row in rows:
+        var client = TestClient(
+            Idempotency(_Orders(count), LocalIdempotency(octets_max=row[0]))
+        )
+        assert_equal(client.send(_post("k-1")).status.code, 200)
+        assert_equal(
+            client.send(_post("k-1")).status.code, row[1], String(row[0])
+        )
+
+
 def test_answers_may_be_kept_for_ever() raises:
     var count = State(0)
     var client = _client(

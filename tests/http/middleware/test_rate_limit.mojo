@@ -144,6 +144,13 @@ def test_ends_of_the_ranges() raises:
 def test_ranges() raises:
     with assert_raises(contains="'rate' is 0"):
         _ = TokenBuckets(0, 1)
+    # What the message allows is taken.
+    _ = TokenBuckets(0.000_001, 1_000_000, Int.MAX)
+    _ = TokenBuckets(1_000_000, 1, 2)
+    var zero = Float64(0)
+    for rate in [0.000_000_9, 1_000_001.0, -1.0, zero / zero, 1.0 / zero]:
+        with assert_raises(contains="allowed is 0.000001 to 1e6"):
+            _ = TokenBuckets(rate, 1)
     with assert_raises(contains="burst is 0; allowed are 1 to 1000000"):
         _ = TokenBuckets(1, 0)
     with assert_raises(contains="'key_count_max' is 1"):
