@@ -7,6 +7,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.json.writer import append_json_string
 from flare.json.schema import SchemaBook, schema_id, schema_of
+from flare.url.percent import EncodeSet, percent_encode
 
 
 @fieldwise_init
@@ -376,11 +377,21 @@ struct InputError(Copyable, Movable, Writable):
             before = ',{"in":'
             _append_member(out, ',"name":', fault.name)
             if fault.pointer.byte_length() > 0:
-                _append_member(out, ',"pointer":', String("#", fault.pointer))
+                _append_member(out, ',"pointer":', _fragment(fault.pointer))
             _append_member(out, ',"detail":', fault.reason)
             out.append_octet(125)
         out.append("]}".as_bytes())
         return out^
+
+
+@no_inline
+def _fragment(pointer: String) -> String:
+    """Writes a pointer as a fragment (RFC 6901 section 6): names in it are the
+    client's, and may have what no fragment has (RFC 3986 section 3.5)."""
+    comptime SET = EncodeSet(' "#%<>[\\]^`{|}')
+    var octets: List[UInt8] = [35]
+    percent_encode[SET](pointer.as_bytes(), octets)
+    return String(unsafe_from_utf8=octets)
 
 
 @no_inline

@@ -84,6 +84,40 @@ def test_a_check_may_tell_of_several() raises:
     assert_equal(told, "#/inner/list/0 must be even; #/inner is bad; ")
 
 
+@fieldwise_init
+struct _Bag(Copyable, Movable):
+    var counts: Dict[String, Int]
+
+
+@fieldwise_init
+struct _BagJson(Endpoint):
+    var content: Json[_Bag]
+
+    def serve(self) raises -> Response:
+        return ok()
+
+
+def test_pointers_are_fragments() raises:
+    """RFC 6901 section 6: names are the client's, and a fragment has neither
+    spaces nor brackets (RFC 3986 section 3.5)."""
+    var router = Router()
+    router.post("/", Extracted[_BagJson]())
+    var client = TestClient(router^)
+    for name, pointer in [
+        ("a", "#/counts/a"),
+        ("a b", "#/counts/a%20b"),
+        ("50%", "#/counts/50%25"),
+        ("a/b~c", "#/counts/a~1b~0c"),
+        ("[#]", "#/counts/%5B%23%5D"),
+        ("a:@!$&'()*+,;=?", "#/counts/a:@!$&'()*+,;=?"),
+    ]:
+        var answer = client.post("/", String('{"counts":{"', name, '":"x"}}'))
+        assert_equal(answer.status.code, 422)
+        assert_equal(
+            answer.json()["errors"][0]["pointer"].string_value(), pointer
+        )
+
+
 def test_content_is_checked() raises:
     var router = Router()
     router.post("/json", Extracted[_JsonSpan]())
