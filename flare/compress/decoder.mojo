@@ -42,7 +42,8 @@ struct Decoder(Movable):
 
     Never more than `output_len_max` octets come out. Memory: 40 KiB for the
     formats of zlib; brotli takes up to 16 MiB, and zstd a little over 8 MiB
-    (RFC 9659), if the sender wants it, and no sender can ask for more.
+    (RFC 9659), if the sender wants it, and no sender can ask for more. Of what
+    zstd takes the process keeps four of up to 2 MiB for those who come next.
     """
 
     var format: Format

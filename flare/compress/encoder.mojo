@@ -63,7 +63,7 @@ struct Encoder(Movable):
     Give it octets with `receive`, and call `finish` behind the last. Memory:
     270 KiB for the formats of zlib, a few MiB for brotli and zstd; zstd takes
     more from level 7 on, and 90 MiB at 19. Of what zlib takes the process keeps
-    four at most for those who come next.
+    four at most for those who come next, and of zstd's what is up to 2 MiB.
     """
 
     var format: Format

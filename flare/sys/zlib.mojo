@@ -7,11 +7,10 @@ from flare.sys.dynamic_library import (
     LibraryFunctions,
     functions_of,
 )
+from flare.sys.idle import IdleContext, keep_idle, take_idle
 from flare.sys.platform import IS_MACOS
-from std.ffi import _Global
 from std.memory import OwnedPointer
 from std.sys import size_of
-from std.utils import BlockingScopedLock, BlockingSpinLock
 
 
 comptime ZLIB_WRAPPED = 15
@@ -37,8 +36,6 @@ comptime _DEFLATED: Int32 = 8
 comptime _DEFAULT_STRATEGY: Int32 = 0
 # The longest window, which is the longest dictionary.
 comptime _WINDOW_LEN_MAX = 32_768
-# How many streams are kept for those who compress next; 270 KiB each.
-comptime _IDLE_COUNT_MAX = 4
 # zlib counts in unsigned int.
 comptime _PIECE_LEN_MAX = 1 << 30
 
@@ -256,8 +253,11 @@ struct _DeflateSettings(Equatable, TrivialRegisterPassable):
 
 
 @fieldwise_init
-struct _IdleStream(Movable):
-    var settings: _DeflateSettings
+struct _IdleStream(IdleContext):
+    comptime KEY: StaticString = "flare.sys.zlib.idle"
+    comptime Settings = _DeflateSettings
+
+    var made_with: _DeflateSettings
     var stream: OwnedPointer[_Stream]
     var end: _I_P
 
@@ -268,63 +268,11 @@ struct _IdleStream(Movable):
         _ = self.end(Int(stream.ptr()))
         _ = stream^
 
+    def settings(self) -> _DeflateSettings:
+        return self.made_with
+
     def into_stream(deinit self) -> OwnedPointer[_Stream]:
         return self.stream^
-
-
-struct _IdleStreams(Movable):
-    """Streams of the process that have ended, to be begun anew. The C library
-    gives the memory of one back to the kernel when it is freed, and faults it in
-    again for the next, which took more time than to compress a short text."""
-
-    var lock: BlockingSpinLock
-    var streams: List[_IdleStream]
-
-    def __init__(out self):
-        self.lock = BlockingSpinLock()
-        self.streams = []
-
-    def take(
-        mut self, settings: _DeflateSettings
-    ) -> Optional[OwnedPointer[_Stream]]:
-        """Takes one of these settings out, if there is one."""
-        with BlockingScopedLock(self.lock):
-            for index in range(len(self.streams)):
-                if self.streams[index].settings == settings:
-                    return self.streams.pop(index).into_stream()
-        return None
-
-    def put(mut self, var stream: _IdleStream) -> Optional[_IdleStream]:
-        """Keeps one; gives the oldest if there are too many."""
-        with BlockingScopedLock(self.lock):
-            self.streams.append(stream^)
-            if len(self.streams) > _IDLE_COUNT_MAX:
-                return self.streams.pop(0)
-        return None
-
-
-def _no_streams() -> _IdleStreams:
-    return _IdleStreams()
-
-
-comptime _IDLE = _Global["flare.sys.zlib.idle", _no_streams]
-
-
-def _take_idle(settings: _DeflateSettings) -> Optional[OwnedPointer[_Stream]]:
-    try:
-        return _IDLE.get_or_create_ptr()[].take(settings)
-    except:
-        # The runtime has no memory for a word of its own.
-        return None
-
-
-def _put_idle(var stream: _IdleStream) -> Optional[_IdleStream]:
-    """Keeps a stream for others; gives what goes in its place."""
-    try:
-        var idle = _IDLE.get_or_create_ptr()
-        return idle[].put(stream^)
-    except:
-        return stream^
 
 
 def _new_kept_stream(
@@ -368,16 +316,16 @@ struct DeflateStream(Movable):
         """
         self._functions = functions_of[DeflateFunctions]()
         self._settings = _DeflateSettings(window_bits, level, memory_level)
-        var idle = _take_idle(self._settings)
+        var idle = take_idle[_IdleStream](self._settings)
         if idle:
-            self._stream = idle.take()
+            self._stream = idle.take().into_stream()
             _ = self._functions.reset(Int(self._stream.ptr()))
             return
         self._stream = _new_kept_stream(self._functions, self._settings)
 
     def __deinit__(deinit self):
         """Keeps the stream for others, or gives the library its memory back."""
-        _ = _put_idle(
+        keep_idle(
             _IdleStream(self._settings, self._stream^, self._functions.end)
         )
 

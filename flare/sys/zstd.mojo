@@ -6,6 +6,7 @@ from flare.sys.dynamic_library import (
     LibraryFunctions,
     functions_of,
 )
+from flare.sys.idle import IdleContext, keep_idle, take_idle
 from flare.sys.platform import IS_MACOS
 from flare.sys.zlib import CodecStatus, CodecStep
 from std.sys import size_of
@@ -23,6 +24,11 @@ comptime WINDOW_LOG_MAX: Int32 = 23
 comptime _LEVEL: Int32 = 100
 comptime _WINDOW_LOG_MAX_OF_DECODER: Int32 = 100
 
+# Everything: what was under way, and all that was set.
+comptime _RESET_ALL: Int32 = 3
+comptime _KEPT_LEN_MAX = 2 * 1024 * 1024
+# Of a context, in bytes; what needs more, such as one of a high level, goes.
+
 comptime _ERROR_WINDOW: Int32 = 16
 comptime _ERROR_DICTIONARY: Int32 = 32
 comptime _ERROR_MEMORY: Int32 = 64
@@ -32,6 +38,7 @@ comptime _ERROR_MEMORY: Int32 = 64
 comptime _P_0 = def() thin abi("C") -> Int
 comptime _P_P = def(Int) thin abi("C") -> Int
 comptime _I_P = def(Int) thin abi("C") -> Int32
+comptime _P_PI = def(Int, Int32) thin abi("C") -> Int
 comptime _P_PII = def(Int, Int32, Int32) thin abi("C") -> Int
 comptime _P_PPP = def(Int, Int, Int) thin abi("C") -> Int
 comptime _P_PPPI = def(Int, Int, Int, Int32) thin abi("C") -> Int
@@ -45,6 +52,8 @@ struct ZstdDecoderFunctions(LibraryFunctions):
     var decompress: _P_PPP
     var is_error: _I_P
     var error_code: _I_P
+    var reset: _P_PI
+    var size: _P_P
     var free: _P_P
 
     @staticmethod
@@ -57,6 +66,8 @@ struct ZstdDecoderFunctions(LibraryFunctions):
         self.decompress = library.symbol[_P_PPP]("ZSTD_decompressStream")
         self.is_error = library.symbol[_I_P]("ZSTD_isError")
         self.error_code = library.symbol[_I_P]("ZSTD_getErrorCode")
+        self.reset = library.symbol[_P_PI]("ZSTD_DCtx_reset")
+        self.size = library.symbol[_P_P]("ZSTD_sizeof_DCtx")
         self.free = library.symbol[_P_P]("ZSTD_freeDCtx")
 
 
@@ -67,6 +78,8 @@ struct ZstdEncoderFunctions(LibraryFunctions):
     var set: _P_PII
     var compress: _P_PPPI
     var is_error: _I_P
+    var reset: _P_PI
+    var size: _P_P
     var free: _P_P
 
     @staticmethod
@@ -78,6 +91,8 @@ struct ZstdEncoderFunctions(LibraryFunctions):
         self.set = library.symbol[_P_PII]("ZSTD_CCtx_setParameter")
         self.compress = library.symbol[_P_PPPI]("ZSTD_compressStream2")
         self.is_error = library.symbol[_I_P]("ZSTD_isError")
+        self.reset = library.symbol[_P_PI]("ZSTD_CCtx_reset")
+        self.size = library.symbol[_P_P]("ZSTD_sizeof_CCtx")
         self.free = library.symbol[_P_P]("ZSTD_freeCCtx")
 
 
@@ -90,6 +105,31 @@ def _names() -> List[String]:
         ]
     else:
         return ["libzstd.so.1"]
+
+
+@fieldwise_init
+struct _IdleState[key: StaticString](IdleContext):
+    """A context of either kind. All of its settings can be changed."""
+
+    comptime KEY: StaticString = Self.key
+    comptime Settings = Bool
+
+    var state: Int
+    var free: _P_P
+
+    def __deinit__(deinit self):
+        """Gives the library its memory back."""
+        _ = self.free(self.state)
+
+    def settings(self) -> Bool:
+        return True
+
+    def into_state(deinit self) -> Int:
+        return self.state
+
+
+comptime _IdleDecoder = _IdleState["flare.sys.zstd.idle_decoder"]
+comptime _IdleEncoder = _IdleState["flare.sys.zstd.idle_encoder"]
 
 
 struct _Places(Movable):
@@ -138,7 +178,12 @@ struct ZstdDecoder(Movable):
         memory."""
         self._functions = functions_of[ZstdDecoderFunctions]()
         self._places = _Places()
-        self._state = self._functions.create()
+        var idle = take_idle[_IdleDecoder](True)
+        if idle:
+            self._state = idle.take().into_state()
+            _ = self._functions.reset(self._state, _RESET_ALL)
+        else:
+            self._state = self._functions.create()
         if self._state == 0:
             raise LibraryError("zstd", "the decoder has no memory")
         var result = self._functions.set(
@@ -149,8 +194,10 @@ struct ZstdDecoder(Movable):
             raise LibraryError("zstd", "the window cannot be bounded")
 
     def __deinit__(deinit self):
-        """Gives the library its memory back."""
-        _ = self._functions.free(self._state)
+        """Keeps the context for others, or gives the library its memory back."""
+        var idle = _IdleDecoder(self._state, self._functions.free)
+        if self._functions.size(self._state) <= _KEPT_LEN_MAX:
+            keep_idle(idle^)
 
     def step(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
@@ -188,7 +235,12 @@ struct ZstdEncoder(Movable):
         the library is missing, too old or has no memory."""
         self._functions = functions_of[ZstdEncoderFunctions]()
         self._places = _Places()
-        self._state = self._functions.create()
+        var idle = take_idle[_IdleEncoder](True)
+        if idle:
+            self._state = idle.take().into_state()
+            _ = self._functions.reset(self._state, _RESET_ALL)
+        else:
+            self._state = self._functions.create()
         if self._state == 0:
             raise LibraryError("zstd", "the encoder has no memory")
         var result = self._functions.set(self._state, _LEVEL, Int32(level))
@@ -197,8 +249,10 @@ struct ZstdEncoder(Movable):
             raise LibraryError("zstd", "the level cannot be set")
 
     def __deinit__(deinit self):
-        """Gives the library its memory back."""
-        _ = self._functions.free(self._state)
+        """Keeps the context for others, or gives the library its memory back."""
+        var idle = _IdleEncoder(self._state, self._functions.free)
+        if self._functions.size(self._state) <= _KEPT_LEN_MAX:
+            keep_idle(idle^)
 
     def step(
         mut self,

@@ -10,12 +10,20 @@ from flare.sys.dynamic_library import (
 from flare.sys.process import resident_len
 from flare.sys.signal import process_id
 from flare.sys.zlib import (
+    CodecStatus,
     DeflateFunctions,
     DeflateStream,
     InflateFunctions,
     RAW_DEFLATE,
 )
-from flare.sys.zstd import ZstdDecoderFunctions, ZstdEncoderFunctions
+from flare.sys.zstd import (
+    END,
+    FLUSH,
+    ZstdDecoder,
+    ZstdDecoderFunctions,
+    ZstdEncoder,
+    ZstdEncoderFunctions,
+)
 from tests.support.assertions import assert_true
 
 
@@ -74,6 +82,51 @@ def _use_streams(level: Int) raises LibraryError:
     var streams = List[DeflateStream]()
     for _ in range(100):
         streams.append(DeflateStream(RAW_DEFLATE, level))
+
+
+def _use_zstd(level: Int) raises -> List[UInt8]:
+    """Compresses with a hundred encoders at once, and reads one stream back."""
+    var text = String("all work and no play ") * 500
+    var encoders = List[ZstdEncoder]()
+    for _ in range(100):
+        encoders.append(ZstdEncoder(level))
+    var octets = List[UInt8]()
+    for index in range(len(encoders)):
+        var room = List[UInt8](length=4_096, fill=0)
+        var step = encoders[index].step(text.as_bytes(), Span(room), END)
+        assert_true(step.status == CodecStatus.ENDED)
+        room.shrink(step.produced)
+        octets = room^
+    for _ in range(3):
+        var decoder = ZstdDecoder()
+        var room = List[UInt8](length=16_384, fill=0)
+        var step = decoder.step(Span(octets), Span(room))
+        assert_true(step.status == CodecStatus.ENDED)
+        assert_true(Span(room)[: step.produced] == text.as_bytes())
+        # One that is left in the midst of a stream is as good for the next.
+        _ = decoder.step(Span(octets)[:20], Span(room))
+    return octets^
+
+
+def test_contexts_of_zstd_are_used_again() raises:
+    """RFC 8878 section 3: what a stream is does not depend on those before."""
+    var quick = _use_zstd(1)
+    var usual = _use_zstd(3)
+    assert_true(_use_zstd(1) == quick)
+    assert_true(_use_zstd(3) == usual)
+
+
+def test_large_contexts_of_zstd_are_not_kept() raises:
+    var room = List[UInt8](length=65_536, fill=0)
+    var before = resident_len(process_id())
+    for _ in range(8):
+        # How much will come is not said, so there is room for 8 MiB of it.
+        var encoder = ZstdEncoder(19)
+        for _ in range(100):
+            _ = encoder.step(
+                "all work and no play".as_bytes(), Span(room), FLUSH
+            )
+    assert_true(resident_len(process_id()) - before < 16 << 20)
 
 
 def test_few_streams_of_deflate_are_kept() raises:
