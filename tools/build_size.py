@@ -11,10 +11,12 @@ there to show that something of the library has come back into programs.
 `tools/ir_report.py` shows where the lines come from.
 """
 
+import argparse
 import sys
 import tomllib
 from pathlib import Path
 
+from arguments import mojo_source
 from report import Report
 from toolchain import BUILD, ROOT, build
 
@@ -68,11 +70,20 @@ def run(report: Report) -> None:
 
 
 def main() -> None:
-    named = [str(Path(x).resolve().relative_to(ROOT)) for x in sys.argv[1:]]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", type=mojo_source, help="all if none")
+    # Budgets are by names below the root; what is elsewhere has none.
+    named = [
+        str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+        for path in parser.parse_args().programs
+    ]
     known = budgets()
     over = False
     for program in named or known:
-        count = measure(ROOT / program)
+        try:
+            count = measure(ROOT / program)
+        except RuntimeError as error:
+            sys.exit(f"{program} does not compile:\n{error}")
         print(f"{program}: {count:,}")
         over = over or count > known.get(program, count)
     sys.exit(1 if over else 0)

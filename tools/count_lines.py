@@ -6,10 +6,11 @@ Code is what is left without comments, blank lines and docstrings. Packages are 
 apart to a depth of 2 names, unless another is given.
 """
 
-import sys
+import argparse
 from collections import Counter
 from pathlib import Path
 
+from arguments import positive
 from toolchain import ROOT, Library, Module, without_docs
 
 
@@ -43,7 +44,9 @@ def docs_count(module: Module) -> int:
 
 
 def main() -> None:
-    depth = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("depth", nargs="?", type=positive, default=2, metavar="DEPTH")
+    depth = parser.parse_args().depth
     print(f"{'package':32}{'files':>7}{'lines':>9}{'code':>9}{'docs':>9}")
     for name, count in sorted(counts(ROOT, depth).items()):
         figures = (count[kind] for kind in ("files", "lines", "code", "docs"))

@@ -285,9 +285,19 @@ def write(coverage: Coverage) -> None:
             print(f"{path}: {', '.join(names)}", file=file)
 
 
+def refuse(what: str) -> int:
+    print(f"cover: {what}", file=sys.stderr)
+    return 2
+
+
 def show(path: str) -> int:
     """Prints a source with a mark at each line that did not run."""
-    row = json.loads((FOLDER / "lines.json").read_text())[path]
+    table = FOLDER / "lines.json"
+    rows = json.loads(table.read_text()) if table.exists() else {}
+    if path not in rows:
+        what = "no lines were measured" if not rows else f"no line of {path} was measured"
+        return refuse(f"{what}: run `make coverage`, and name a file as its table does")
+    row = rows[path]
     missed = set(row["missed"])
     for at, line in enumerate((ROOT / path).read_text().splitlines(), 1):
         print(f"{'!' if at in missed else ' '} {at:5} {line}")
@@ -296,15 +306,15 @@ def show(path: str) -> int:
 
 def main() -> int:
     words = sys.argv[1:]
-    if words[:1] == ["--lines"] and len(words) == 2:
-        return show(words[1])
-    if shutil.which("llvm-dwarfdump") is None:
-        print("cover: llvm-dwarfdump is needed: apt-get install llvm", file=sys.stderr)
-        return 2
+    if words[:1] == ["--lines"]:
+        return show(words[1]) if len(words) == 2 else refuse("--lines takes one file")
+    if len(words) > 1:
+        return refuse(f"one folder or file is measured, not {' '.join(words)}")
     below = words[0] if words else "tests"
     if not unit.find_tests(below):
-        print(f"cover: there are no unit tests below {below}", file=sys.stderr)
-        return 2
+        return refuse(f"there are no unit tests below {below}")
+    if shutil.which("llvm-dwarfdump") is None:
+        return refuse("llvm-dwarfdump is needed: apt-get install llvm")
     FOLDER.mkdir(parents=True, exist_ok=True)
     report = Report()
     coverage = cover(below, report)

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 import cover
+from arguments import natural, positive
 from branches import write_branches
 from programs import build_and_run
 from report import Report
@@ -152,8 +153,8 @@ def main() -> int:
     """Reads the options; without a seed each run looks elsewhere."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="targets; all if none")
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--runs", type=int, default=0, help="inputs of each; 0: no bound")
+    parser.add_argument("--seconds", type=positive, default=60)
+    parser.add_argument("--runs", type=natural, default=0, help="inputs of each; 0: no bound")
     parser.add_argument("--guided", action="store_true", help="by branches reached")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     given = parser.parse_args()

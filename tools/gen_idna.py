@@ -220,7 +220,11 @@ def main() -> None:
     """Writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("packages", type=Path, help="where pip put both")
-    data = Data(parser.parse_args().packages)
+    packages = parser.parse_args().packages
+    for name in ("idna", "unicodedata2"):
+        if not next(packages.glob(f"{name}*"), None):
+            parser.error(f"{packages} has no {name}; what puts it there stands in {__file__}")
+    data = Data(packages)
     pairs = data.compositions()
     check_normal_forms(data, {pair[0] for pair in pairs})
     # Hangul vowels and final consonants compose by arithmetic.

@@ -122,6 +122,8 @@ def main() -> None:
     parser.add_argument("packages", type=Path, help="where pip put the package")
     packages = parser.parse_args().packages
     path = packages / "publicsuffixlist" / "public_suffix_list.dat"
+    if not path.is_file():
+        parser.error(f"there is no {path}; what puts it there stands in {__file__}")
     rules = list(read_rules(path.read_text(encoding="utf-8")))
     version = next(iter(distributions(path=[str(packages)]))).version
     table = write(build(rules))

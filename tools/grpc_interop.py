@@ -140,7 +140,9 @@ def judge(report: Report, client: str, server: str, cases: list[str]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--case", action="append", default=[], metavar="NAME")
+    parser.add_argument(
+        "--case", action="append", choices=CASES, default=[], metavar="NAME"
+    )
     options = parser.parse_args()
     report = Report()
     FOLDER.mkdir(parents=True, exist_ok=True)

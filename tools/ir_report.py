@@ -22,6 +22,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from arguments import mojo_source, positive
 from toolchain import BUILD, build
 
 NAME = re.compile(r'@("[^"]+"|[\w.$]+)')
@@ -177,10 +178,16 @@ def show(title: str, rows: list[tuple[str, ...]], top: int) -> None:
         print("  ".join(f"{x:>8}" if isinstance(x, int) else x for x in row))
 
 
+def source_or_ir(text: str) -> Path:
+    """Reads the name of a program, or of its IR (`.ll`) as an earlier run left it."""
+    path = Path(text)
+    return path if path.suffix == ".ll" and path.is_file() else mojo_source(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", type=Path)
-    parser.add_argument("--top", type=int, default=60)
+    parser.add_argument("program", type=source_or_ir)
+    parser.add_argument("--top", type=positive, default=60)
     parser.add_argument("--find")
     parser.add_argument("--whole", action="store_true", help="without the object")
     parser.add_argument("--sites")
@@ -189,7 +196,7 @@ def main() -> None:
     if path.suffix != ".ll":
         path = BUILD / "ir" / f"{options.program.stem}.ll"
         result = build(
-            *(options.program.resolve(), path, "--emit", "llvm", "-g1"),
+            *(options.program, path, "--emit", "llvm", "-g1"),
             whole=options.whole,
         )
         if result.returncode:

@@ -14,6 +14,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from arguments import positive
 from report import Report
 from toolchain import (
     ASAN_ENVIRONMENT,
@@ -109,7 +110,7 @@ def main() -> int:
     """Reads the options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("first", nargs="?", type=int, default=1)
-    parser.add_argument("-n", "--count", type=int, default=10_000)
+    parser.add_argument("-n", "--count", type=positive, default=10_000)
     parser.add_argument(
         "--checked", action="store_true", help="build whole, with all assertions"
     )

@@ -126,7 +126,10 @@ def main() -> int:
     parser.add_argument("--publish", action="store_true")
     given = parser.parse_args()
     if unknown := set(given.names) - set(WALKS):
-        parser.error(f"no such walk: {', '.join(sorted(unknown))}")
+        parser.error(
+            f"there is no walk {', '.join(sorted(unknown))}; name some of"
+            f" {', '.join(WALKS)}"
+        )
     if given.publish and given.names:
         parser.error("a page has all walks")
     found: Found = {}

@@ -28,6 +28,7 @@ BUILD = ROOT / "build" / "differential"
 sys.path[:0] = [str(HERE), str(ROOT / "tools")]
 
 import classes  # noqa: E402
+from arguments import positive  # noqa: E402
 import protobuf_words  # noqa: E402
 import tables  # noqa: E402
 from npm import NoPackage, unpack  # noqa: E402
@@ -347,7 +348,7 @@ def refuse_unknown(
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("subjects", nargs="*", help="subjects; all if none is named")
-    parser.add_argument("-n", type=int, default=10_000, help="inputs a subject")
+    parser.add_argument("-n", type=positive, default=10_000, help="inputs a subject")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--judges", default="", help="such as Python,Go; else all")
     parser.add_argument("--quiet", action="store_true", help="no counts by class")

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conftest import Server
+from arguments import positive
 from crowd import allow
 from hub_clients import Member, all_workers, connected, figures, one_of_each
 from processes import cpu_s, workers
@@ -330,9 +331,9 @@ def told(plane: str, proof: Proof, verdict: Verdict, is_apart: bool) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--clients", type=int, default=2_000)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--clients", type=positive, default=2_000)
+    parser.add_argument("--rounds", type=positive, default=2)
+    parser.add_argument("--runs", type=positive, default=3)
     parser.add_argument("--plane", choices=PLANES)
     parser.add_argument("--groups", action="store_true", help="no network namespaces")
     options = parser.parse_args()

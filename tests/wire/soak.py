@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conftest import BUILD, Server
+from arguments import above_zero
 from processes import end_session, is_alive, workers
 from redis_servers import RedisServer
 from soak_judge import Process, Second, draw, percentile, trends, write_tables
@@ -229,8 +230,8 @@ def soak(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--rate", type=float, default=300, help="requests a second, about")
+    parser.add_argument("--minutes", type=above_zero, default=30)
+    parser.add_argument("--rate", type=above_zero, default=300, help="requests a second, about")
     parser.add_argument("--plane", choices=("redis", "shared"), default="redis")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=BUILD / "soak")
