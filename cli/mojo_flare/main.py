@@ -4,6 +4,7 @@ A command is a function with Typer's annotations. What ends it early raises
 `CommandError`; what it prints goes through `terminal`.
 """
 
+import errno
 import sys
 from typing import Annotated
 
@@ -24,6 +25,8 @@ from mojo_flare.proto.command import proto
 from mojo_flare.run import run
 from mojo_flare.test import test
 
+# A file that is open already has no name in these.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _EXIT_CODES = "\n\n".join(f"{c.value}: {c.meaning}" for c in ExitCode)
 
 app = typer.Typer(
@@ -82,10 +85,11 @@ def main() -> None:
         sys.exit(error.code)
     except OSError as error:
         # What the user named, or what lies around it, cannot be read or written.
-        # Without a file's name it is a fault of ours, whose traceback is wanted.
-        if error.filename is None:
+        # Else, without a file's name, it is a fault of ours, whose traceback is wanted.
+        if error.filename is None and error.errno not in _NO_ROOM:
             raise
-        terminal.report(CommandError(f"{error.filename}: {error.strerror}"))
+        what = error.filename or "what is to be written finds no room"
+        terminal.report(CommandError(f"{what}: {error.strerror}"))
         sys.exit(ExitCode.USAGE)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)

@@ -67,8 +67,13 @@ def new(
         )
     words = {"name": name, "version": toolchain.library_version()}
     path.mkdir()
-    for source in (TEMPLATES / "common", TEMPLATES / template.value):
-        _copy(source, path, words)
+    try:
+        for source in (TEMPLATES / "common", TEMPLATES / template.value):
+            _copy(source, path, words)
+    except BaseException:
+        # Half a project would be in the way of the next attempt.
+        shutil.rmtree(path, ignore_errors=True)
+        raise
     _tell(path, template)
 
 

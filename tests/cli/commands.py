@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [path for path in (str(ROOT / "tools"), str(ROOT / "cli")) if path not in sys.path]
@@ -32,7 +33,10 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def flare(
-    *arguments: object, cwd: Path = ROOT, **more: str
+    *arguments: object,
+    cwd: Path = ROOT,
+    stdout: IO[str] | int = subprocess.PIPE,
+    **more: str,
 ) -> subprocess.CompletedProcess[str]:
     """Runs the command to its end."""
     return subprocess.run(
@@ -40,7 +44,8 @@ def flare(
         cwd=cwd,
         env=environment(**more),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=TIMEOUT_S,
     )

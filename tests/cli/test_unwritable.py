@@ -1,12 +1,13 @@
 """What cannot be written is told in a line, with exit code 2, before anything is
 built; Python's tracebacks are for faults of the command alone."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 from commands import flare
-from mojo_flare import project
+from mojo_flare import new, project
 from mojo_flare.outcome import CommandError
 
 PROGRAM = """from flare.http import Router
@@ -66,3 +67,33 @@ def test_a_project_where_nothing_can_be_made(tmp_path: Path) -> None:
     assert result.returncode == 2, result.stderr
     assert result.stderr.startswith("error: /proc/shop: ")
     assert "Traceback" not in result.stderr
+
+
+def test_half_a_project_is_not_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full behind the first file, as it would be told: without a name."""
+    written: list[Path] = []
+
+    def write_text(path: Path, text: str) -> int:
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(path)
+        return path.write_bytes(text.encode())
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    with pytest.raises(OSError, match="No space"):
+        new.new(tmp_path / "shop")
+    assert written and not (tmp_path / "shop").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("--version",), ("doctor",), ("completion", "bash"), ("new", "shop")]
+)
+def test_a_full_disk_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        result = flare(*words, cwd=tmp_path, stdout=full)
+    assert result.stderr == (
+        "error: what is to be written finds no room: No space left on device\n"
+    )
+    assert result.returncode == 2
