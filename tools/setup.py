@@ -78,6 +78,17 @@ def check_venv() -> None:
         fail("Python cannot make environments: apt-get install python3-venv")
 
 
+def is_usable() -> bool:
+    """Tells whether the environment is there, and neither was its folder moved nor
+    its Python removed: its scripts begin with the full path of that."""
+    try:
+        with (VENV / "bin" / "pip").open() as script:
+            python = script.readline().removeprefix("#!").strip()
+    except OSError:
+        return False
+    return Path(python).exists()
+
+
 def stamp(name: str) -> Path:
     """Gives the file that says which requirements are installed."""
     return VENV / f"requirements-{name}.sha256"
@@ -199,11 +210,12 @@ def main(arguments: list[str]) -> None:
     in_ci = os.environ.get("CI") == "true" and os.geteuid() == 0
     if need in TESTING and in_ci and shutil.which("apt-get"):
         install_programs()
-    names = wanted(need)
+    is_new = not is_usable()
+    names = list(NEEDS[need]) if is_new else wanted(need)
     if not names:
         return
     check_venv()
-    if not (VENV / "bin" / "pip").exists():
+    if is_new:
         line = Line("making the environment .venv")
         venv.EnvBuilder(with_pip=True, clear=VENV.exists()).create(VENV)
         line.done()

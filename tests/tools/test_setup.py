@@ -136,6 +136,34 @@ def test_changed_requirements_are_installed_anew(environment, monkeypatch):
     assert calls.read_text().count("\n") == 2
 
 
+@pytest.mark.parametrize("lost", ["python", "pip"])
+def test_an_environment_that_was_moved_is_made_anew(
+    environment, monkeypatch, tmp_path, lost
+):
+    """Or whose Python is gone, as when the system has a newer one."""
+    calls = environment(0)
+    setup.main(["run"])
+    pip = tmp_path / "bin" / "pip"
+    if lost == "pip":
+        pip.unlink()
+    else:
+        pip.write_text(pip.read_text().replace(sys.executable, "/nowhere/python"))
+    made = []
+
+    class Builder:
+        def __init__(self, **options) -> None:
+            made.append(options)
+
+        def create(self, folder: Path) -> None:
+            made.append(folder)
+            environment(0)
+
+    monkeypatch.setattr(setup.venv, "EnvBuilder", Builder)
+    setup.main(["run"])
+    assert made == [{"with_pip": True, "clear": True}, setup.VENV]
+    assert [Path(line).stem for line in calls.read_text().split()] == ["run", "run"]
+
+
 def test_what_pip_says_is_shown_when_it_fails(environment, capsys):
     environment(3)
     with pytest.raises(SystemExit):
