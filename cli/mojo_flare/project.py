@@ -1,5 +1,6 @@
 """What lies in a user's folder: sources, and what the commands keep there."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
@@ -62,6 +63,27 @@ def work_folder(beside: Path) -> Path:
     if not ignore.exists():
         ignore.write_text("*\n")
     return folder
+
+
+def cache_folder() -> Path:
+    """Gives the user's folder for what can be made again (XDG base directories).
+
+    Raises:
+        OSError: If the environment names none, and the user has no home.
+    """
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    # A relative path is to be ignored.
+    if named.startswith("/"):
+        return Path(named) / "flare"
+    try:
+        return Path.home() / ".cache" / "flare"
+    except RuntimeError:
+        raise OSError(
+            errno.ENOENT,
+            "the user has no home, and HOME is not set;"
+            " name a folder with a full path in XDG_CACHE_HOME",
+            "the folder of what is kept",
+        ) from None
 
 
 def fingerprint(folders: list[Path], *words: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mojo_flare import include, terminal
+from mojo_flare import include, project, terminal
 from mojo_flare.compiler import IMPORT_PATH, Compiler
 from mojo_flare.object import store
 from mojo_flare.outcome import CommandError, ExitCode
@@ -74,7 +74,12 @@ class Toolchain:
         if not self.has_objects:
             return None
         compiler = Compiler(self.mojo, self.environment())
-        return store.Store(compiler, self.flare.parent, _objects(), _SHIPPED)
+        try:
+            folder = project.cache_folder() / "objects"
+        except OSError:
+            # None can be made, but what was shipped can be found.
+            folder = _SHIPPED
+        return store.Store(compiler, self.flare.parent, folder, _SHIPPED)
 
     def make_object(self, options: tuple[str, ...]) -> store.FlareObject:
         """Finds the object for a program with some options, or makes it."""
@@ -86,6 +91,7 @@ class Toolchain:
             )
         if found := objects.find(recipe):
             return found
+        project.cache_folder()  # raises if there is none
         what = f"compiling the library for {recipe.name}, once, which takes minutes"
         with terminal.progress(what) as done:
             made = objects.find_or_make(recipe, lambda _: None)
@@ -154,12 +160,6 @@ class Toolchain:
     ) -> subprocess.CompletedProcess[str]:
         """Runs the compiler, and takes what it says as one text."""
         return Compiler(self.mojo, self.environment(made)).call(*arguments)
-
-
-def _objects() -> Path:
-    """The folder where objects are made and kept."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "flare" / "objects"
 
 
 def library_version() -> str:

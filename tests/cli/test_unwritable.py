@@ -3,11 +3,12 @@ built; Python's tracebacks are for faults of the command alone."""
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from commands import flare
-from mojo_flare import new, project
+from mojo_flare import main, new, project, toolchain
 from mojo_flare.outcome import CommandError
 
 PROGRAM = """from flare.http import Router
@@ -97,3 +98,23 @@ def test_a_full_disk_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...]) -
         "error: what is to be written finds no room: No space left on device\n"
     )
     assert result.returncode == 2
+
+
+@pytest.mark.parametrize("named", ["", "relative"])
+def test_a_user_without_a_home_is_told_what_to_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    """As a container has one that runs with a number of its own."""
+
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
+    monkeypatch.setenv("XDG_CACHE_HOME", named)
+    # What came with the package can still be found.
+    assert toolchain.find().objects is not None
+    monkeypatch.setattr(sys, "argv", ["flare", "bench", "http://127.0.0.1:1/"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 2
+    assert "name a folder with a full path in XDG_CACHE_HOME" in capsys.readouterr().err

@@ -3,14 +3,13 @@
 import asyncio
 import hashlib
 import json
-import os
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mojo_flare import building
+from mojo_flare import building, project
 from mojo_flare.bench.figures import Figures, Moment, shares, together
 from mojo_flare.building import Program
 from mojo_flare.outcome import CommandError, ExitCode
@@ -59,14 +58,6 @@ class Load:
         ]
 
 
-def cache_folder() -> Path:
-    """Gives the user's folder for what can be made again (XDG base directories)."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    # A relative path is to be ignored.
-    base = Path(named) if named.startswith("/") else Path.home() / ".cache"
-    return base / "flare"
-
-
 def built_generator(toolchain: Toolchain, includes: tuple[Path, ...] = ()) -> Path:
     """Builds the generator unless it is there already.
 
@@ -75,7 +66,7 @@ def built_generator(toolchain: Toolchain, includes: tuple[Path, ...] = ()) -> Pa
         includes: Folders of packages that the compiler may take, too.
     """
     name = hashlib.sha256(str(toolchain.root).encode()).hexdigest()[:16]
-    folder = cache_folder() / "bench" / name
+    folder = project.cache_folder() / "bench" / name
     folder.mkdir(parents=True, exist_ok=True)
     program = Program(SOURCE, folder / SOURCE.stem, includes=includes)
     building.build_if_changed(toolchain, program, "the load generator")
