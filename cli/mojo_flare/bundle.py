@@ -25,10 +25,20 @@ def new_folder(folder: Path) -> Path:
             "--bundle is for Linux",
             "elsewhere, install mojo-flare on the machine that runs the program",
         )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(
+            f"--bundle {folder} is a file",
+            "name a new folder; the program stands before: flare build"
+            " main.mojo --bundle dist",
+        )
+    if folder.exists() and any(folder.iterdir()):
+        # A project or a home is not to be removed.
+        is_bundle = any((folder / "lib").glob("libKGENCompilerRTShared.so"))
         raise CommandError(
             f"{folder} exists and is not an empty folder",
-            f"remove it (rm -r {folder}) or name another",
+            f"remove it (rm -r {folder}) or name another"
+            if is_bundle
+            else "name another",
         )
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -33,6 +33,9 @@ def source_file(named: Path | None, command: str) -> Path:
         if named is None:
             remedy += ", or begin a project: flare new NAME"
         raise CommandError(f"there is no file {path}", remedy)
+    if not path.is_file():
+        # A pipe would be waited for.
+        raise CommandError(f"{path} is no ordinary file")
     if path.suffix != ".mojo":
         raise CommandError(
             f"{path} is no Mojo source", "the name of one ends in .mojo"

@@ -106,7 +106,10 @@ def test_an_error_of_the_compiler_is_passed_on(flare, tmp_path: Path) -> None:
     (["build", "x.mojo"], "there is no file x.mojo"),
     (["build", "notes.txt"], "is no Mojo source"),
     (["build", "one.mojo", "-o", "."], "which is a folder"),
-    (["build", "one.mojo", "--bundle", "full"], "is not an empty folder"),
+    (["build", "one.mojo", "--bundle", "full"], "empty folder\n  name another\n"),
+    (["build", "one.mojo", "--bundle", "old"], "remove it (rm -r old) or name"),
+    (["build", "one.mojo", "--bundle", "one.mojo"], "--bundle one.mojo is a file"),
+    (["run", "pipe.mojo"], "pipe.mojo is no ordinary file"),
     (["build", "one.mojo", "--bundle", "new", "-o", "a/b"], "write -o b"),
     (["build", "--fast"], "No such option"),
     (["frob"], "No such command"),
@@ -118,6 +121,9 @@ def test_what_cannot_be_is_refused(
     (tmp_path / "one.mojo").write_text(PROGRAM)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
+    (tmp_path / "old" / "lib").mkdir(parents=True)
+    (tmp_path / "old" / "lib" / "libKGENCompilerRTShared.so").touch()
+    os.mkfifo(tmp_path / "pipe.mojo")
     done = flare(tmp_path, *words)
     assert done.returncode == 2
     assert reason in done.stdout
