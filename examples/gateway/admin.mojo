@@ -107,15 +107,12 @@ struct Change(Handler):
         return ok("draining\n")
 
 
+@fieldwise_init
 struct Admin(Movable, Task):
     """Serves all that, on a thread and a port of its own."""
 
     var server: HttpServer
     var groups: List[Group]
-
-    def __init__(out self, var server: HttpServer, var groups: List[Group]):
-        self.server = server^
-        self.groups = groups^
 
     def run(mut self) raises:
         var router = Router()

@@ -37,13 +37,10 @@ struct _Answer(Handler):
         return ok(String(req.path, " from ", self.name, "\n"))
 
 
+@fieldwise_init
 struct _Upstream(Movable, Task):
     var server: HttpServer
     var name: String
-
-    def __init__(out self, var server: HttpServer, var name: String):
-        self.server = server^
-        self.name = name^
 
     def run(mut self) raises:
         self.server.serve(_Answer(self.name))

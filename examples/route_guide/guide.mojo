@@ -174,15 +174,13 @@ def _metres(start: Point, end: Point) -> Float64:
     return 2 * _EARTH_M * asin(sqrt(min(part, 1.0)))
 
 
+@fieldwise_init
 struct Chatting(GrpcStream):
     """Answers each note with those that were there before."""
 
     comptime Request = RouteNote
     comptime Reply = RouteNote
     var notes: State[List[RouteNote]]
-
-    def __init__(out self, notes: State[List[RouteNote]]):
-        self.notes = notes
 
     def on_message(
         mut self, var request: RouteNote, mut replies: Replies[RouteNote]

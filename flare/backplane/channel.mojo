@@ -488,22 +488,13 @@ def _tell_refusal(length: Int, length_max: Int):
     )
 
 
+@fieldwise_init
 struct _Reader[B: Backplane, S: BackplaneListener](Task):
     """Waits for messages of other processes."""
 
     var _plane: Self.B
     var _shared: Mutex[_LinkState[Self.B]]
     var _state: Mutex[Self.S]
-
-    def __init__(
-        out self,
-        var plane: Self.B,
-        shared: Mutex[_LinkState[Self.B]],
-        state: Mutex[Self.S],
-    ):
-        self._plane = plane^
-        self._shared = shared
-        self._state = state
 
     def run(mut self) raises:
         while True:

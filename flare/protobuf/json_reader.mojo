@@ -99,6 +99,7 @@ def decode_json[
     return message^
 
 
+@fieldwise_init
 struct _JsonMessageReader(Movable):
     """A text under way."""
 
@@ -106,16 +107,6 @@ struct _JsonMessageReader(Movable):
     var settings: ProtobufJson
     var fill: FillEntry
     """The function for entries of maps; why it is here says `Writing`."""
-
-    def __init__(
-        out self,
-        var cursor: JsonCursor,
-        var settings: ProtobufJson,
-        fill: FillEntry,
-    ):
-        self.cursor = cursor^
-        self.settings = settings^
-        self.fill = fill
 
     @no_inline
     def message(

@@ -108,6 +108,7 @@ struct _Slot(Movable):
         self.timer = TimerId.NONE
 
 
+@fieldwise_init
 struct _Local(Movable):
     """What a worker keeps for somebody, who knows its type."""
 
@@ -115,13 +116,6 @@ struct _Local(Movable):
     # SAFETY: owned; `drop` was made for its type.
     var box: _Erased
     var drop: def(_Erased) thin -> None
-
-    def __init__(
-        out self, key: Int, box: _Erased, drop: def(_Erased) thin -> None
-    ):
-        self.key = key
-        self.box = box
-        self.drop = drop
 
     def __deinit__(deinit self):
         self.drop(self.box)

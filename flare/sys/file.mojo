@@ -70,6 +70,7 @@ struct FileStatus(TrivialRegisterPassable):
     """Who may do what with it, such as 0o600."""
 
 
+@fieldwise_init
 struct PathKind(Equatable, TrivialRegisterPassable, Writable):
     """What stands at a path."""
 
@@ -85,9 +86,6 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
     """A named pipe."""
     comptime SOCKET = PathKind(5)
     comptime DEVICE = PathKind(6)
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     @staticmethod
     def of(path: StringSpan, *, follows_links: Bool) raises OsError -> Self:
@@ -130,13 +128,11 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
         writer.write(texts.split(",")[Int(self.number)])
 
 
+@fieldwise_init
 struct File(Movable):
     """An open file or folder."""
 
     var _descriptor: Descriptor
-
-    def __init__(out self, var descriptor: Descriptor):
-        self._descriptor = descriptor^
 
     @staticmethod
     def open(path: StringSpan) raises OsError -> Self:

@@ -17,16 +17,13 @@ from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
 comptime _NEVER_MS = 1 << 52
 
 
+@fieldwise_init
 struct Connected(Movable):
     """The winner of a race."""
 
     var socket: RawSocket
     var peer: SocketAddr
     """The address that answered."""
-
-    def __init__(out self, var socket: RawSocket, peer: SocketAddr):
-        self.socket = socket^
-        self.peer = peer
 
     def take_socket(deinit self) -> RawSocket:
         return self.socket^

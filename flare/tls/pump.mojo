@@ -35,6 +35,7 @@ comptime UNSENT_LEN_MAX = 1 << 18
 rest is answers that a peer demands and does not read."""
 
 
+@fieldwise_init
 struct TlsStatus(Equatable, TrivialRegisterPassable):
 
     var number: UInt8
@@ -46,10 +47,6 @@ struct TlsStatus(Equatable, TrivialRegisterPassable):
     """The peer has said that nothing follows (close_notify)."""
     comptime FAILED = TlsStatus(3)
     """TLS has failed; `failure` says why."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 @fieldwise_init

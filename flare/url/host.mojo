@@ -26,12 +26,10 @@ comptime _FORBIDDEN = EncodeSet(" #/:<>?@[\\]^|")
 comptime _DOT: UInt8 = 46
 
 
+@fieldwise_init
 struct _OctetWriter(Movable, Writer):
 
     var octets: List[UInt8]
-
-    def __init__(out self, var octets: List[UInt8]):
-        self.octets = octets^
 
     def write_string(mut self, string: StringSpan):
         self.octets.extend(string.as_bytes())

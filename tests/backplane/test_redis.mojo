@@ -16,15 +16,12 @@ from tests.support.assertions import assert_equal, assert_true
 from tests.support.loopback import PATIENCE_MS
 
 
+@fieldwise_init
 struct _Slow(Task):
     """Takes a while for the first message, and counts all."""
 
     var _listener: TcpListener
     var _published: Mutex[Int]
-
-    def __init__(out self, var listener: TcpListener, published: Mutex[Int]):
-        self._listener = listener^
-        self._published = published
 
     def run(mut self) raises:
         var stream = self._listener.accept(PATIENCE_MS)
@@ -63,14 +60,12 @@ def test_what_waits_at_the_end_is_sent() raises:
     server^.join()
 
 
+@fieldwise_init
 struct _Failover(Task):
     """A master, and from the second connection on another one, which had not
     all of the stream, and whose clock is behind."""
 
     var _listener: TcpListener
-
-    def __init__(out self, var listener: TcpListener):
-        self._listener = listener^
 
     def run(mut self) raises:
         self._serve("9000-1")
@@ -127,13 +122,11 @@ def test_entries_of_another_master_are_read() raises:
     server^.join()
 
 
+@fieldwise_init
 struct _Idle(Task):
     """Has a stream to which nothing is added."""
 
     var _listener: TcpListener
-
-    def __init__(out self, var listener: TcpListener):
-        self._listener = listener^
 
     def run(mut self) raises:
         # That of `connect`, and that of `wait`.
@@ -185,6 +178,7 @@ struct _Entry(Copyable, Movable, Writable):
         writer.write("\r\n", self.text, "\r\n")
 
 
+@fieldwise_init
 struct _Masters(Task):
     """A master whose stream grows by one entry and which then ends, and its
     successor with a stream of its own."""
@@ -192,16 +186,6 @@ struct _Masters(Task):
     var _listener: TcpListener
     var _before: List[_Entry]
     var _after: List[_Entry]
-
-    def __init__(
-        out self,
-        var listener: TcpListener,
-        var before: List[_Entry],
-        var after: List[_Entry],
-    ):
-        self._listener = listener^
-        self._before = before^
-        self._after = after^
 
     def run(mut self) raises:
         var first = self._listener.accept(PATIENCE_MS)
@@ -349,22 +333,13 @@ def test_nothing_that_another_master_has_is_passed_over() raises:
         server^.join()
 
 
+@fieldwise_init
 struct _OnItsWay(Task):
     """A node that a stream is about to leave, and the one that it goes to."""
 
     var _source: TcpListener
     var _target: TcpListener
     var _served: Mutex[Int]
-
-    def __init__(
-        out self,
-        var source: TcpListener,
-        var target: TcpListener,
-        served: Mutex[Int],
-    ):
-        self._source = source^
-        self._target = target^
-        self._served = served
 
     def run(mut self) raises:
         var there = String("1 127.0.0.1:", self._target.local_addr().port)

@@ -175,13 +175,11 @@ def test_short_writes_are_continued() raises:
         assert_equal(String(unsafe_from_utf8=sink.octets), "hello world")
 
 
+@fieldwise_init
 struct _Failing(Writable):
     """Takes some octets, then fails once."""
 
     var left: Int
-
-    def __init__(out self, left: Int):
-        self.left = left
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:
         if self.left == 0:

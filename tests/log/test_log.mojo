@@ -64,13 +64,11 @@ def test_lines_below_the_level_are_not_written() raises:
         assert_equal(len(lines.lock()[]), 4 - index)
 
 
+@fieldwise_init
 struct _Counted(Writable):
     """Counts how often it is printed."""
 
     var count: Pointer[Int, MutUntrackedOrigin]
-
-    def __init__(out self, count: Pointer[Int, MutUntrackedOrigin]):
-        self.count = count
 
     def write_to(self, mut writer: Some[Writer]):
         self.count[] += 1

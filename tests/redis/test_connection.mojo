@@ -17,22 +17,13 @@ comptime COUNT = 800
 comptime LEN = 20_000
 
 
+@fieldwise_init
 struct _Strict(Task):
     """Answers each ECHO before it reads on, however long the client takes."""
 
     var _listener: TcpListener
     var _command_len: Int
     var _context: Optional[TlsServerContext]
-
-    def __init__(
-        out self,
-        var listener: TcpListener,
-        command_len: Int,
-        var context: Optional[TlsServerContext],
-    ):
-        self._listener = listener^
-        self._command_len = command_len
-        self._context = context^
 
     def run(mut self) raises:
         var tcp = self._listener.accept(PATIENCE_MS)

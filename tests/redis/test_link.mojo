@@ -15,16 +15,13 @@ from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 
 
+@fieldwise_init
 struct _Dying(Task):
     """Answers nothing: the first connection ends after a while, the second one
     when its client gives it up."""
 
     var _listener: TcpListener
     var _pause_ms: Int
-
-    def __init__(out self, var listener: TcpListener, pause_ms: Int):
-        self._listener = listener^
-        self._pause_ms = pause_ms
 
     def run(mut self) raises:
         var first = self._listener.accept(PATIENCE_MS)
@@ -63,6 +60,7 @@ def test_repetitions_have_the_time_of_the_command() raises:
     server^.join()
 
 
+@fieldwise_init
 struct _Plain(Task):
     """Speaks no TLS: it says so, or ends the connection, or says nothing until
     its client has gone."""
@@ -70,13 +68,6 @@ struct _Plain(Task):
     var _listener: TcpListener
     var _answer: String
     var _waits: Bool
-
-    def __init__(
-        out self, var listener: TcpListener, var answer: String, waits: Bool
-    ):
-        self._listener = listener^
-        self._answer = answer^
-        self._waits = waits
 
     def run(mut self) raises:
         var stream = self._listener.accept(PATIENCE_MS)
@@ -111,15 +102,12 @@ def test_a_server_without_tls_is_told_of() raises:
             assert_true("for a server without it write redis://" in text, text)
 
 
+@fieldwise_init
 struct _Asked(Task):
     """Knows no HELLO, says OK to all else, and keeps what it was asked."""
 
     var _listener: TcpListener
     var _asked: Mutex[String]
-
-    def __init__(out self, var listener: TcpListener, asked: Mutex[String]):
-        self._listener = listener^
-        self._asked = asked
 
     def run(mut self) raises:
         var stream = self._listener.accept(PATIENCE_MS)
@@ -179,15 +167,12 @@ def test_a_user_without_a_password_is_named() raises:
         assert_true(text.endswith(rows[index][2]), text)
 
 
+@fieldwise_init
 struct _Loading(Task):
     """Carries nothing out, and counts how often it is asked to."""
 
     var _listener: TcpListener
     var _asked: Mutex[Int]
-
-    def __init__(out self, var listener: TcpListener, asked: Mutex[Int]):
-        self._listener = listener^
-        self._asked = asked
 
     def run(mut self) raises:
         var stream = self._listener.accept(PATIENCE_MS)
@@ -220,16 +205,13 @@ def test_what_is_refused_is_repeated_as_often_as_is_wanted() raises:
     server^.join()
 
 
+@fieldwise_init
 struct _Demoted(Task):
     """A sentinel, and a master that is none any more at its first write; one
     connection after the other, until one comes that sends nothing."""
 
     var _listener: TcpListener
     var _written: Mutex[Int]
-
-    def __init__(out self, var listener: TcpListener, written: Mutex[Int]):
-        self._listener = listener^
-        self._written = written
 
     def run(mut self) raises:
         while self._serve(self._listener.accept(PATIENCE_MS)):

@@ -12,13 +12,11 @@ from tests.support.assertions import assert_equal, assert_raises
 from tests.support.loopback import PATIENCE_MS
 
 
+@fieldwise_init
 struct _Yes(Task):
     """Says OK to each command of one connection, until that ends."""
 
     var _listener: TcpListener
-
-    def __init__(out self, var listener: TcpListener):
-        self._listener = listener^
 
     def run(mut self) raises:
         var stream = self._listener.accept(PATIENCE_MS)
@@ -77,13 +75,11 @@ def test_other_connections_are_lent_again() raises:
             assert_equal(_kept_behind(name, piped=piped), 1, String(name))
 
 
+@fieldwise_init
 struct _Twice(Task):
     """Says OK to what comes on two connections, the second one first."""
 
     var _listener: TcpListener
-
-    def __init__(out self, var listener: TcpListener):
-        self._listener = listener^
 
     def run(mut self) raises:
         var first = self._listener.accept(PATIENCE_MS)

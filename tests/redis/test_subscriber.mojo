@@ -9,15 +9,12 @@ from tests.support.assertions import assert_equal
 from tests.support.loopback import PATIENCE_MS
 
 
+@fieldwise_init
 struct _Pushing(Task):
     """Says the same behind whatever it is asked first."""
 
     var _listener: TcpListener
     var _said: String
-
-    def __init__(out self, var listener: TcpListener, var said: String):
-        self._listener = listener^
-        self._said = said^
 
     def run(mut self) raises:
         var stream = self._listener.accept(PATIENCE_MS)

@@ -144,11 +144,9 @@ def test_wheel_last_of_a_slot_can_be_cancelled_from_either_end() raises:
         assert_equal(wanted, 4)
 
 
+@fieldwise_init
 struct _Random:
     var state: UInt64
-
-    def __init__(out self, seed: UInt64):
-        self.state = seed
 
     def below(mut self, bound: Int) -> Int:
         # xorshift64

@@ -1,13 +1,11 @@
 """What happens by chance in a simulation, all of it from one seed."""
 
 
+@fieldwise_init
 struct Dice(Movable):
     """Numbers that look random, the same for the same seed (SplitMix64)."""
 
     var _state: UInt64
-
-    def __init__(out self, seed: UInt64):
-        self._state = seed
 
     def next(mut self) -> UInt64:
         self._state += 0x9E3779B97F4A7C15

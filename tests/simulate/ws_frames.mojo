@@ -29,15 +29,12 @@ comptime BYE_REASON = "bye"
 comptime _MORE = "more "
 
 
+@fieldwise_init
 struct WsMessage(Copyable):
     """A message, or a control frame."""
 
     var opcode: Int
     var payload: List[UInt8]
-
-    def __init__(out self, opcode: Int, var payload: List[UInt8]):
-        self.opcode = opcode
-        self.payload = payload^
 
     def is_same(self, other: Self) -> Bool:
         return self.opcode == other.opcode and self.payload == other.payload

@@ -81,6 +81,7 @@ struct Faults(Movable):
         return len(self.of_connection) == 0 and len(self.of_stream) == 0
 
 
+@fieldwise_init
 struct Frame(Movable):
     """A frame that the peer sends."""
 
@@ -88,14 +89,6 @@ struct Frame(Movable):
     var flags: Int
     var id: Int
     var payload: List[UInt8]
-
-    def __init__(
-        out self, type: Int, flags: Int, id: Int, var payload: List[UInt8]
-    ):
-        self.type = type
-        self.flags = flags
-        self.id = id
-        self.payload = payload^
 
     def has(self, flag: Int) -> Bool:
         """Tells whether a flag is set."""

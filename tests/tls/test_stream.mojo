@@ -28,22 +28,13 @@ def _client_context() raises -> TlsClientContext:
     return TlsClientContext(TlsConfig(ca_file=certificate("root.pem")))
 
 
+@fieldwise_init
 struct _Server(Task):
     """Serves some connections: a line says what is wanted."""
 
     var listener: TcpListener
     var context: TlsServerContext
     var count: Int
-
-    def __init__(
-        out self,
-        var listener: TcpListener,
-        var context: TlsServerContext,
-        count: Int,
-    ):
-        self.listener = listener^
-        self.context = context^
-        self.count = count
 
     def run(mut self) raises:
         for _ in range(self.count):

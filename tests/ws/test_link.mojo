@@ -20,14 +20,12 @@ from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 
 
+@fieldwise_init
 struct _Flood(Task):
     """Sends pongs, which nobody has asked for (RFC 6455 section 5.5.3), until
     nobody takes them."""
 
     var _stream: TcpStream
-
-    def __init__(out self, var stream: TcpStream):
-        self._stream = stream^
 
     def run(mut self) raises:
         var pongs = List[UInt8]()

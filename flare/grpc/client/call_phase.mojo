@@ -6,6 +6,7 @@
 """
 
 
+@fieldwise_init
 struct CallPhase(Equatable, TrivialRegisterPassable):
     """What a call is at."""
 
@@ -21,9 +22,6 @@ struct CallPhase(Equatable, TrivialRegisterPassable):
     """The caller knows how the call has ended."""
 
     comptime COUNT = 4
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def begin(mut self):
         """An attempt begins."""

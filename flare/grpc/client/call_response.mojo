@@ -34,6 +34,7 @@ comptime NEVER_AGAIN = -2
 comptime _OK = 200
 
 
+@fieldwise_init
 struct ContentForm(Equatable, TrivialRegisterPassable):
     """What the content of a response is, and how much of it has to be there."""
 
@@ -49,9 +50,6 @@ struct ContentForm(Equatable, TrivialRegisterPassable):
     """One message, all of which is there."""
 
     comptime COUNT = 4
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def note_error(mut self):
         """The head says that the call has failed, and why is in the content."""

@@ -244,15 +244,12 @@ def add_head(
     call.headers.append_to(fields)
 
 
+@fieldwise_init
 struct UnaryReply(BodySource):
     """One message, and the status behind it."""
 
     var _message: Buffer
     var _trailers: Trailers
-
-    def __init__(out self, var message: Buffer, var trailers: Trailers):
-        self._message = message^
-        self._trailers = trailers^
 
     def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
         """Lends all there is."""

@@ -28,6 +28,7 @@ comptime Refresh = def(Erased, var OwnedRequest) thin -> None
 """Fetches a response on behalf of the cache that is named."""
 
 
+@fieldwise_init
 struct Job(Movable):
     """A request that is to be fetched once more."""
 
@@ -37,18 +38,6 @@ struct Job(Movable):
     # SAFETY: the cache waits in `Background.quiesce` before it moves or ends.
     var target: Erased
     var refresh: Refresh
-
-    def __init__(
-        out self,
-        var request: OwnedRequest,
-        var claim: FetchClaim,
-        target: Erased,
-        refresh: Refresh,
-    ):
-        self.request = request^
-        self.claim = claim^
-        self.target = target
-        self.refresh = refresh
 
     def run(deinit self):
         self.refresh(self.target, self.request^)

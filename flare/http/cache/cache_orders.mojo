@@ -112,13 +112,11 @@ struct CacheOrders(Copyable, Movable):
         )
 
 
+@fieldwise_init
 struct _Remover(OrderReceiver):
     """Removes responses in its process."""
 
     var store: CacheStore
-
-    def __init__(out self, store: CacheStore):
-        self.store = store
 
     def carry_out(mut self, order: String) raises -> String:
         if order.startswith(_PURGE):

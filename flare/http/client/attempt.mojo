@@ -30,6 +30,7 @@ comptime PIECE_LEN = 65_536
 """Content handed to the connection, or read from it, at once, in bytes."""
 
 
+@fieldwise_init
 struct Step(Equatable, TrivialRegisterPassable):
     """What the driver of an attempt has to do."""
 
@@ -46,10 +47,8 @@ struct Step(Equatable, TrivialRegisterPassable):
     comptime END = Step(4)
     """The response is complete."""
 
-    def __init__(out self, number: UInt8):
-        self.number = number
 
-
+@fieldwise_init
 struct Feeding(Equatable, TrivialRegisterPassable):
     """How the caller stands to a request whose content it gives."""
 
@@ -65,9 +64,6 @@ struct Feeding(Equatable, TrivialRegisterPassable):
     until the caller gives some."""
 
     comptime COUNT = 3
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def note_sent(mut self, wants_more: Bool):
         """What was there is sent as far as it goes; `wants_more` if that was all

@@ -25,15 +25,12 @@ from flare.sys.poll import POLL_WRITE, PollEntry
 from std.memory import ArcPointer
 
 
+@fieldwise_init
 struct _WaitingRequest(Movable):
     """A request that has not begun."""
 
     var index: Int
     var request: PreparedRequest
-
-    def __init__(out self, index: Int, var request: PreparedRequest):
-        self.index = index
-        self.request = request^
 
     def start(deinit self, mut state: ClientState, owner: Int) -> RequestTask:
         # It may have waited for others until now.

@@ -95,11 +95,9 @@ trait ClientHook(Deinitable, Movable):
     """Sees each attempt of a request: the first one, what follows redirections,
     and what is repeated.
 
+        @fieldwise_init
         struct Signer(ClientHook):
             var key: String
-
-            def __init__(out self, var key: String):
-                self.key = key^
 
             def before_attempt(self, mut attempt: OutgoingAttempt) raises:
                 var text = String(attempt.method, attempt.url, self.key)

@@ -14,6 +14,7 @@ from flare.http.h2.error import ErrorCode
 from flare.http.message.header_map import HeaderMap
 
 
+@fieldwise_init
 struct StreamFate(Equatable, TrivialRegisterPassable):
     """What the end of a stream says of its request."""
 
@@ -33,9 +34,6 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
     comptime BEGUN = StreamFate(5)
     """Something of an answer has come."""
 
-    def __init__(out self, number: UInt8):
-        self.number = number
-
     @staticmethod
     def of(code: ErrorCode) -> Self:
         """Reads the code of RST_STREAM."""
@@ -46,6 +44,7 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
         return StreamFate.RESET
 
 
+@fieldwise_init
 struct StreamAnswer(Equatable, TrivialRegisterPassable):
     """How much of a response has come on a stream."""
 
@@ -63,9 +62,6 @@ struct StreamAnswer(Equatable, TrivialRegisterPassable):
     """All of it."""
 
     comptime COUNT = 5
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def note_interim(mut self, status: Int):
         """An interim response has come; behind the final head there is none."""
@@ -86,6 +82,7 @@ struct StreamAnswer(Equatable, TrivialRegisterPassable):
         self = Self.WHOLE
 
 
+@fieldwise_init
 struct StreamUse(Equatable, TrivialRegisterPassable):
     """What becomes of a response that comes on a stream."""
 
@@ -99,9 +96,6 @@ struct StreamUse(Equatable, TrivialRegisterPassable):
     comptime PASSED_ON = StreamUse(2)
     """The same for who passes it on: its header fields are `kept`, as those of
     interim ones are."""
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def is_lent(self) -> Bool:
         """Tells whether content may stay here for as long as somebody likes."""

@@ -1,6 +1,7 @@
 """Whether a connection of HTTP/2 takes more requests, and those it has go on."""
 
 
+@fieldwise_init
 struct LinkEnd(Equatable, TrivialRegisterPassable):
     """Whether and why a connection takes no more requests; it never does again."""
 
@@ -16,9 +17,6 @@ struct LinkEnd(Equatable, TrivialRegisterPassable):
     """The same, since the server has not answered PING in time."""
 
     comptime COUNT = 4
-
-    def __init__(out self, number: UInt8):
-        self._number = number
 
     def close(mut self):
         """It takes no more requests."""

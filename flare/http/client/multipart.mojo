@@ -155,17 +155,13 @@ struct MultipartForm(Movable):
             self._parts.add_octets(octets^)
 
 
+@fieldwise_init
 struct _Part(Movable):
     """Octets in memory, or a file."""
 
     var octets: Buffer
     var path: String
     var length: Int
-
-    def __init__(out self, var octets: Buffer, var path: String, length: Int):
-        self.octets = octets^
-        self.path = path^
-        self.length = length
 
 
 struct _OpenPart(Movable):

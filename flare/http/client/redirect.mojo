@@ -17,6 +17,7 @@ comptime _CONTENT_FIELDS = StaticString(
 comptime _CACHE_CONDITIONS = StaticString("if-none-match if-modified-since")
 
 
+@fieldwise_init
 struct RequestOrigin(Equatable, TrivialRegisterPassable):
     """Where redirections have led a request, and what it may be given there."""
 
@@ -30,9 +31,6 @@ struct RequestOrigin(Equatable, TrivialRegisterPassable):
     """The same, and it was asked over TLS on the way."""
 
     comptime COUNT = 3
-
-    def __init__(out self, number: UInt8):
-        self._number = number
 
     def leave(mut self, over_tls: Bool):
         """It goes to another origin, from one that was asked `over_tls` or

@@ -284,6 +284,7 @@ comptime DECODE_LEN = 262_144
 """Most content decoded at once, in bytes: a few octets may hold megabytes."""
 
 
+@fieldwise_init
 struct ContentUse(Equatable, TrivialRegisterPassable):
     """What becomes of a response's content."""
 
@@ -299,9 +300,6 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
     """The caller reads it piece by piece, whatever the status."""
     comptime LEND_RAW = ContentUse(4)
     """The same, as transferred: it is not decoded."""
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def goes_out(self) -> Bool:
         """Tells whether somebody takes it piece by piece, so that it is neither

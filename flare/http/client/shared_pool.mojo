@@ -144,13 +144,10 @@ struct _Waiting[W: Movable & Deinitable](Movable):
         return self.waker^
 
 
+@fieldwise_init
 struct _Granted[C: Movable & Deinitable](Movable):
     var number: Int
     var grant: Grant[Self.C]
-
-    def __init__(out self, number: Int, var grant: Grant[Self.C]):
-        self.number = number
-        self.grant = grant^
 
     def take(deinit self) -> Grant[Self.C]:
         return self.grant^

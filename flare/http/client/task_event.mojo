@@ -1,6 +1,7 @@
 """What a driver and the request that it drives tell each other."""
 
 
+@fieldwise_init
 struct TaskEvent(Equatable, TrivialRegisterPassable):
     """Why a driver goes on with a task."""
 
@@ -13,10 +14,8 @@ struct TaskEvent(Equatable, TrivialRegisterPassable):
     comptime TIMEOUT = TaskEvent(2)
     """`wait_ms` are over, and nothing was ready."""
 
-    def __init__(out self, number: UInt8):
-        self.number = number
 
-
+@fieldwise_init
 struct TaskProgress(Equatable, TrivialRegisterPassable):
     """What a driver has to do before it goes on with a task."""
 
@@ -33,6 +32,3 @@ struct TaskProgress(Equatable, TrivialRegisterPassable):
     comptime HAS_HEAD = TaskProgress(4)
     """Look at the `head` of the final response, once, before its content: of a
     request whose content is lent (`ContentUse.LEND`)."""
-
-    def __init__(out self, number: UInt8):
-        self.number = number

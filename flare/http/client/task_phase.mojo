@@ -12,6 +12,7 @@
 """
 
 
+@fieldwise_init
 struct TaskPhase(Equatable, TrivialRegisterPassable):
     """What a request is at."""
 
@@ -39,9 +40,6 @@ struct TaskPhase(Equatable, TrivialRegisterPassable):
 
     comptime COUNT = 9
 
-    def __init__(out self, number: UInt8):
-        self.number = number
-
     def begins(self) -> Bool:
         """Tells whether an attempt begins now."""
         return self == Self.STARTING or self == Self.ALONE
@@ -58,6 +56,7 @@ struct TaskPhase(Equatable, TrivialRegisterPassable):
         return Self.ALONE if self == Self.QUEUED else self
 
 
+@fieldwise_init
 struct TurnEnd(Equatable, TrivialRegisterPassable):
     """What a request could go on with at once when its turn was over."""
 
@@ -71,9 +70,6 @@ struct TurnEnd(Equatable, TrivialRegisterPassable):
     """It lets others have their turn."""
 
     comptime COUNT = 3
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def note_piece(mut self, has_more: Bool):
         """Takes note whether a piece has more for the sink."""

@@ -73,13 +73,10 @@ def _timeout_ms(parameter: Span[UInt8, _]) -> Int:
     return seconds * 1_000 if seconds >= 0 else -1
 
 
+@fieldwise_init
 struct _Idle[C: Movable & Deinitable](Movable):
     var connection: Self.C
     var end_ms: Int
-
-    def __init__(out self, var connection: Self.C, end_ms: Int):
-        self.connection = connection^
-        self.end_ms = end_ms
 
     def take(deinit self) -> Self.C:
         return self.connection^

@@ -32,6 +32,7 @@ comptime REGION_LEN_MAX = 256 * 1024
 it."""
 
 
+@fieldwise_init
 struct BodyState(Equatable, TrivialRegisterPassable):
     """Where content is in its life, and so what is to be done next."""
 
@@ -51,11 +52,8 @@ struct BodyState(Equatable, TrivialRegisterPassable):
 
     comptime COUNT = 5
 
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
-
+@fieldwise_init
 struct BodyEvent(Equatable, TrivialRegisterPassable):
     """What happens to content on its way out."""
 
@@ -89,10 +87,6 @@ struct BodyEvent(Equatable, TrivialRegisterPassable):
     """The client of a conversation has ended its side, which goes on."""
 
     comptime COUNT = 13
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 @fieldwise_init

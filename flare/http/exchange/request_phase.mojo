@@ -23,6 +23,7 @@ comptime STATUS_MAX = 599
 """The largest status of a class that there is (RFC 9110 section 15)."""
 
 
+@fieldwise_init
 struct RequestPhase(Equatable, TrivialRegisterPassable):
     """What a request waits for."""
 
@@ -54,9 +55,6 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
     comptime COUNT = 11
     """How many phases there are."""
 
-    def __init__(out self, number: UInt8):
-        self.number = number
-
     def is_sending(self) -> Bool:
         """Tells whether more of the request is to be sent, and nothing of the
         response is known.
@@ -84,6 +82,7 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
         return self == Self.BOTH_WAYS or self == Self.CONTENT
 
 
+@fieldwise_init
 struct RequestEvent(Equatable, TrivialRegisterPassable):
     """What happens to a request."""
 
@@ -119,9 +118,6 @@ struct RequestEvent(Equatable, TrivialRegisterPassable):
 
     comptime COUNT = 13
     """How many events there are."""
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 comptime _NEVER = UInt8(255)

@@ -1,6 +1,7 @@
 """How much of a request is here to be sent."""
 
 
+@fieldwise_init
 struct Supply(Equatable, TrivialRegisterPassable):
     """How much of a request's content is here: all, or more will come; from its
     start, so that it may be sent once more, or what was sent is gone."""
@@ -17,9 +18,6 @@ struct Supply(Equatable, TrivialRegisterPassable):
     """The last of it; what was sent before is gone."""
     comptime CUT = Supply(4)
     """Not all, and no more will be sent."""
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def has_all(self) -> Bool:
         """Tells whether no more will come."""

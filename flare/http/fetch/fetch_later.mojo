@@ -105,19 +105,12 @@ def fetch_failure(error: ClientError) -> Response:
     return refusal(502, "an upstream did not answer\n")
 
 
+@fieldwise_init
 struct _One(Continuation):
     """Makes a response of one other."""
 
     var answer: def(var ClientResponse) raises thin -> Response
     var logs_errors: Bool
-
-    def __init__(
-        out self,
-        answer: def(var ClientResponse) raises thin -> Response,
-        logs_errors: Bool,
-    ):
-        self.answer = answer
-        self.logs_errors = logs_errors
 
     def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
         var result = results.pop()

@@ -19,6 +19,7 @@ from flare.http.h1.framing import ContentEnd
 from flare.http.message.fields import FieldLine, Fields
 
 
+@fieldwise_init
 struct BodyProgress(Equatable, TrivialRegisterPassable):
     """What `BodyDecoder.advance` found."""
 
@@ -30,10 +31,6 @@ struct BodyProgress(Equatable, TrivialRegisterPassable):
     """A piece of content."""
     comptime END = BodyProgress(2)
     """The content is complete, and so are its trailers."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 struct BodyDecoder(Movable):

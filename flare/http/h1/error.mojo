@@ -3,6 +3,7 @@
 from flare.bytes.ascii import write_escaped
 
 
+@fieldwise_init
 struct Rule(Equatable, ImplicitlyCopyable):
     """A rule for what a peer may send.
 
@@ -94,11 +95,6 @@ struct Rule(Equatable, ImplicitlyCopyable):
     """A server sends nothing before it is asked (RFC 9112 section 9.2)."""
     comptime TUNNEL = Rule(37, 501)
     """A server that is no proxy makes no tunnels (RFC 9110 section 9.3.6)."""
-
-    @always_inline
-    def __init__(out self, number: UInt8, status: Int):
-        self.number = number
-        self.status = status
 
     def __eq__(self, other: Self) -> Bool:
         return self.number == other.number

@@ -59,6 +59,7 @@ comptime SWITCHING_PROTOCOLS = 101
 """The status behind which another protocol begins (RFC 9110 section 15.2.2)."""
 
 
+@fieldwise_init
 struct ContentEnd(Equatable, TrivialRegisterPassable):
     """Where the content of a message ends (RFC 9112 section 6.3)."""
 
@@ -74,10 +75,6 @@ struct ContentEnd(Equatable, TrivialRegisterPassable):
     """With the connection."""
     comptime OTHER_PROTOCOL = ContentEnd(4)
     """With the head, and what follows is not HTTP: a tunnel, or 101."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 struct Framing(TrivialRegisterPassable):

@@ -35,6 +35,7 @@ from flare.net.socket_addr import SocketAddr
 from std.sys.intrinsics import likely, unlikely
 
 
+@fieldwise_init
 struct Progress(Equatable, TrivialRegisterPassable):
     """What `RequestParser.advance` found."""
 
@@ -46,10 +47,6 @@ struct Progress(Equatable, TrivialRegisterPassable):
     comptime READY = Progress(2)
     comptime SKIPPED = Progress(3)
     """What was to be dropped is dropped: go on."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 comptime _IN_HEAD = UInt8(0)

@@ -26,6 +26,7 @@ from flare.http.message.fields import Fields
 from flare.http.message.method import Method
 
 
+@fieldwise_init
 struct ResponseProgress(Equatable, TrivialRegisterPassable):
     """What `ResponseParser.advance` found."""
 
@@ -39,10 +40,6 @@ struct ResponseProgress(Equatable, TrivialRegisterPassable):
     comptime CONTENT = ResponseProgress(3)
     """A piece of content is in `content()`."""
     comptime END = ResponseProgress(4)
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 comptime INTERIM_COUNT_MAX = 16

@@ -7,6 +7,7 @@ from std.memory import unsafe_memmove
 from std.sys.intrinsics import unlikely
 
 
+@fieldwise_init
 struct StreamState(Equatable, TrivialRegisterPassable):
     """Where a stream is in its life (RFC 9113 section 5.1)."""
 
@@ -26,11 +27,8 @@ struct StreamState(Equatable, TrivialRegisterPassable):
 
     comptime COUNT = 5
 
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
-
+@fieldwise_init
 struct StreamEvent(Equatable, TrivialRegisterPassable):
 
     var number: UInt8
@@ -48,10 +46,6 @@ struct StreamEvent(Equatable, TrivialRegisterPassable):
     """One side has sent RST_STREAM."""
 
     comptime COUNT = 5
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 # A row a state, a letter an event: o open, l half-closed (local), r half-closed
@@ -92,6 +86,7 @@ def happens(state: StreamState, event: StreamEvent) -> Bool:
     return _TABLE.as_bytes().unsafe_get(index) != 46
 
 
+@fieldwise_init
 struct StreamContent(Equatable, TrivialRegisterPassable):
     """What may stand behind the head of the peer's message."""
 
@@ -107,10 +102,6 @@ struct StreamContent(Equatable, TrivialRegisterPassable):
     not refused (section 8.5)."""
 
     comptime COUNT = 3
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def note_status(mut self, status: Int):
         """Takes note of the status of the final response (RFC 9110 sections

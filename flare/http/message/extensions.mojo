@@ -5,6 +5,7 @@ from std.memory import OpaquePointer
 from std.reflection import reflect
 
 
+@fieldwise_init
 struct _Extension(TrivialRegisterPassable):
     """A value of a type that is known by its name."""
 
@@ -13,16 +14,6 @@ struct _Extension(TrivialRegisterPassable):
     var value: OpaquePointer[MutUntrackedOrigin]
     # Whether the value outlives all requests.
     var lasts: Bool
-
-    def __init__(
-        out self,
-        type_name: StaticString,
-        value: OpaquePointer[MutUntrackedOrigin],
-        lasts: Bool,
-    ):
-        self.type_name = type_name
-        self.value = value
-        self.lasts = lasts
 
 
 struct Extensions(Movable):

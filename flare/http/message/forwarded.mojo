@@ -282,6 +282,7 @@ def _read_value(
     return offset if offset > start else -1
 
 
+@fieldwise_init
 struct Origin(Copyable, Movable):
     """How a client has reached the first trusted proxy."""
 
@@ -289,10 +290,6 @@ struct Origin(Copyable, Movable):
     """The scheme, in lower case; empty if it is not told."""
     var host: String
     """The host that it asked for; empty if it is not told."""
-
-    def __init__(out self, var proto: String, var host: String):
-        self.proto = proto^
-        self.host = host^
 
 
 def forwarded_proto(req: Request) -> String:

@@ -600,6 +600,7 @@ struct BadInput(Copyable, Movable):
     """What is wrong: the text of the error that the handler got."""
 
 
+@fieldwise_init
 struct PathParam(TrivialRegisterPassable):
     """One captured parameter.
 
@@ -611,14 +612,6 @@ struct PathParam(TrivialRegisterPassable):
     """The name in the pattern."""
     var value: StringSpan[ImmUntrackedOrigin]
     """The value, percent-decoded."""
-
-    def __init__(
-        out self,
-        name: StringSpan[ImmUntrackedOrigin],
-        value: StringSpan[ImmUntrackedOrigin],
-    ):
-        self.name = name
-        self.value = value
 
 
 struct PathParams(Movable, Sized):

@@ -402,14 +402,12 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
         return refusal^
 
 
+@fieldwise_init
 struct Principal(Copyable, Movable):
     """Who sends a request; lent by a guard to its inner handlers."""
 
     var name: String
     """The user's name, or whatever a guard tells of them."""
-
-    def __init__(out self, var name: String):
-        self.name = name^
 
 
 def principal(req: Request) raises -> String:

@@ -115,6 +115,7 @@ struct CacheFetch(Movable):
         return self.claim^
 
 
+@fieldwise_init
 struct PassedBy(LaterStep):
     """What is done with a response that the cache has nothing to do with."""
 
@@ -123,18 +124,6 @@ struct PassedBy(LaterStep):
     var key: String
     var forward: Forward
     var cache_name: String
-
-    def __init__(
-        out self,
-        store: CacheStore,
-        var key: String,
-        forward: Forward,
-        cache_name: String,
-    ):
-        self.store = store
-        self.key = key^
-        self.forward = forward
-        self.cache_name = cache_name
 
     def finish(mut self, var response: Response) raises -> Response:
         """Has what was changed validated (section 4.4), and says so."""

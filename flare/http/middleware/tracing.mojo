@@ -259,15 +259,12 @@ def _set_outcome(span: TraceSpan, req: Request, status: Int):
         span.set("error.type", String(status))
 
 
+@fieldwise_init
 struct TracedStream(UpgradedProtocol):
     """Streamed content that ends a span when it ends."""
 
     var inner: ArcPointer[BodyStream]
     var span: TraceSpan
-
-    def __init__(out self, var inner: ArcPointer[BodyStream], span: TraceSpan):
-        self.inner = inner^
-        self.span = span
 
     def __deinit__(deinit self):
         """Ends the span: the content is complete, or nobody wants it."""

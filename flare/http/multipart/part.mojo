@@ -13,6 +13,7 @@ comptime _SEMICOLON: UInt8 = 59
 comptime _BACKSLASH: UInt8 = 92
 
 
+@fieldwise_init
 struct FormDisposition(Copyable, Movable):
     """Which field of a form a part is (RFC 7578 section 4.2)."""
 
@@ -20,10 +21,6 @@ struct FormDisposition(Copyable, Movable):
     var filename: Optional[String]
     """For a file, the name that the client has for it, without folders; may be
     empty, as when no file was chosen."""
-
-    def __init__(out self, var name: String, var filename: Optional[String]):
-        self.name = name^
-        self.filename = filename^
 
     @staticmethod
     def parse(value: Span[UInt8, _]) -> Optional[Self]:

@@ -7,6 +7,7 @@ time one request tries whether it may close; without clock and socket.
 """
 
 
+@fieldwise_init
 struct CircuitState(Equatable, TrivialRegisterPassable):
     """Whether requests pass."""
 
@@ -20,9 +21,6 @@ struct CircuitState(Equatable, TrivialRegisterPassable):
     """One tries."""
 
     comptime COUNT = 3
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 struct Circuit(Copyable, Movable):

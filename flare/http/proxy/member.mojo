@@ -64,6 +64,7 @@ struct MemberFigures(Copyable, Movable):
         self.durations = member.durations.copy()
 
 
+@fieldwise_init
 struct MemberPhase(Equatable, TrivialRegisterPassable):
     """How an upstream stands to its group."""
 
@@ -79,9 +80,6 @@ struct MemberPhase(Equatable, TrivialRegisterPassable):
     """Its place is free."""
 
     comptime COUNT = 4
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     def is_there(self) -> Bool:
         return self != Self.GONE

@@ -255,13 +255,11 @@ def add_figures(mut sums: List[UpstreamSums], text: String) raises:
             sum.outcome_counts[code] += Int(parts[3 + code])
 
 
+@fieldwise_init
 struct _Changer(OrderReceiver):
     """Changes the upstreams of its process."""
 
     var upstreams: Upstreams
-
-    def __init__(out self, upstreams: Upstreams):
-        self.upstreams = upstreams
 
     def carry_out(mut self, order: String) raises -> String:
         var parts = order.split(" ", 2)

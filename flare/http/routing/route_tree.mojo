@@ -17,13 +17,10 @@ comptime ANY_METHOD: UInt8 = 255
 comptime _SLASH: UInt8 = 47
 
 
+@fieldwise_init
 struct _Leaf(Copyable, Movable):
     var method: UInt8
     var route: Int
-
-    def __init__(out self, method: UInt8, route: Int):
-        self.method = method
-        self.route = route
 
 
 struct _Node(Copyable, Movable):
@@ -189,15 +186,11 @@ struct RouteTree(Movable):
         return any_route
 
 
+@fieldwise_init
 struct _Child(Copyable, Movable):
     var parent: Int
     var text: String
     var node: Int
-
-    def __init__(out self, parent: Int, var text: String, node: Int):
-        self.parent = parent
-        self.text = text^
-        self.node = node
 
 
 struct SegmentTable(Movable):

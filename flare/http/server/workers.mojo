@@ -69,14 +69,12 @@ def split_listeners(
     return listeners^
 
 
+@fieldwise_init
 struct _Serving(Task):
     """A worker's loop as the task of a thread."""
 
     # In a box: a worker has hundreds of fields, which every move would copy.
     var worker: OwnedPointer[Worker]
-
-    def __init__(out self, var worker: OwnedPointer[Worker]):
-        self.worker = worker^
 
     def run(mut self) raises:
         self.worker[].begin()

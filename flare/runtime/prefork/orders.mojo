@@ -74,15 +74,12 @@ struct OrderSender(Movable):
         return count == ORDER_LEN
 
 
+@fieldwise_init
 struct Order(Movable):
 
     var index: Int
     var socket: RawSocket
     """The socket to serve; not open if it is to be given back."""
-
-    def __init__(out self, index: Int, var socket: RawSocket):
-        self.index = index
-        self.socket = socket^
 
     def take_socket(deinit self) -> RawSocket:
         """Takes the socket out; not open if there is none."""

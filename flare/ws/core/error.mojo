@@ -1,6 +1,7 @@
 """Close codes, and the rules that a peer may break (RFC 6455 section 7)."""
 
 
+@fieldwise_init
 struct WsRule(Equatable, ImplicitlyCopyable):
     """A rule of RFC 6455 or RFC 7692, and how to close when it is broken."""
 
@@ -46,11 +47,6 @@ struct WsRule(Equatable, ImplicitlyCopyable):
     """A compressed message is a deflate stream (RFC 7692 section 7.2.2)."""
     comptime NO_MEMORY = WsRule(17, CloseCode.INTERNAL_ERROR)
     """The library that decompresses has memory; it is no fault of the peer."""
-
-    @always_inline
-    def __init__(out self, number: UInt8, close_code: Int):
-        self.number = number
-        self.close_code = close_code
 
     def __eq__(self, other: Self) -> Bool:
         return self.number == other.number

@@ -121,15 +121,13 @@ struct Inputs(BlockingCall):
         )
 
 
+@fieldwise_init
 struct Service(TestService):
     comptime StreamingOutputCall = Blocking[Outputs]
     comptime StreamingInputCall = Blocking[Inputs]
     comptime FullDuplexCall = Blocking[Outputs]
 
     var name: String
-
-    def __init__(out self, var name: String):
-        self.name = name^
 
     def empty_call(
         self, request: Empty, mut call: GrpcCall

@@ -9,13 +9,11 @@ from flare.sys.mutex import Mutex
 from tests.support.assertions import assert_equal, assert_true
 
 
+@fieldwise_init
 struct _Asked(BodySource):
     """A source that rings nobody: it has to be asked again."""
 
     var _count: Mutex[Int]
-
-    def __init__(out self, count: Mutex[Int]):
-        self._count = count
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         self._count.lock()[] += 1

@@ -64,11 +64,9 @@ def test_what_cannot_be_pinned() raises:
     assert_true(addresses.is_empty())
 
 
+@fieldwise_init
 struct _Directory(NameResolver):
     var known: String
-
-    def __init__(out self, var known: String):
-        self.known = known^
 
     def resolve(self, host: StringSpan) raises -> List[IpAddr]:
         if host == "broken.test":

@@ -34,13 +34,11 @@ from tests.support.assertions import (
 )
 
 
+@fieldwise_init
 struct Mirror(Handler):
     """Tells what was asked, as httpbin does."""
 
     var stopper: ShutdownHandle
-
-    def __init__(out self, var stopper: ShutdownHandle):
-        self.stopper = stopper^
 
     def serve(self, req: Request) raises -> Response:
         if req.path == "/post":

@@ -22,13 +22,11 @@ from tests.support.assertions import assert_equal, assert_false, assert_true
 comptime _Lines = Mutex[List[String]]
 
 
+@fieldwise_init
 struct _Counter(ClientHook):
     """Counts itself into a list, from start to end."""
 
     var lines: _Lines
-
-    def __init__(out self, lines: _Lines):
-        self.lines = lines
 
     def __deinit__(deinit self):
         self.lines.lock()[].append("gone")

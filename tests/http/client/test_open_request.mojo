@@ -94,13 +94,11 @@ def test_content_for_the_parent_is_not_read_by_a_child() raises:
     assert_equal(call.value().read(room), 5)
 
 
+@fieldwise_init
 struct _Moved(Task):
     """Leads from one path to another, on a connection for each."""
 
     var listener: TcpListener
-
-    def __init__(out self, var listener: TcpListener):
-        self.listener = listener^
 
     def run(mut self) raises:
         self._answer(

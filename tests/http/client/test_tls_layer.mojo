@@ -31,13 +31,11 @@ def _established() raises -> TlsSession:
     return pair^.take_client()
 
 
+@fieldwise_init
 struct _Resetting(Task):
     """Waits for the first octets, and resets the connection."""
 
     var listener: TcpListener
-
-    def __init__(out self, var listener: TcpListener):
-        self.listener = listener^
 
     def run(mut self) raises:
         var stream = self.listener.accept(WAIT_MS)

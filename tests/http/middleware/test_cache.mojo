@@ -43,15 +43,12 @@ struct _Plan(Movable):
         self.asked = String()
 
 
+@fieldwise_init
 struct _Pieces(BodySource):
     """Content in pieces of 10 octets."""
 
     var left_len: Int
     var fails: Bool
-
-    def __init__(out self, length: Int, fails: Bool):
-        self.left_len = length
-        self.fails = fails
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         var count = min(self.left_len, 10)

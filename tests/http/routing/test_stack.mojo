@@ -33,13 +33,11 @@ from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 
+@fieldwise_init
 struct _Counted(Movable):
     """Counts its own ends."""
 
     var ends: ArcPointer[Int]
-
-    def __init__(out self, ends: ArcPointer[Int]):
-        self.ends = ends
 
     def __deinit__(deinit self):
         self.ends[] += 1

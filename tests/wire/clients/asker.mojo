@@ -26,17 +26,13 @@ comptime Log = Mutex[List[String]]
 """What the hooks have seen since the last answer."""
 
 
+@fieldwise_init
 struct Recorder(ClientHook):
     """Notes all that it sees, numbers the attempts, and refuses one."""
 
     var log: Log
     var name: String
     var refused: Int
-
-    def __init__(out self, log: Log, name: String, refused: Int):
-        self.log = log
-        self.name = name
-        self.refused = refused
 
     def before_attempt(self, mut attempt: OutgoingAttempt) raises:
         self.log.lock()[].append(

@@ -21,13 +21,11 @@ from flare.http.client import (
 from std.sys import argv
 
 
+@fieldwise_init
 struct Tenant(ClientHook):
     """Says on whose behalf a request is made."""
 
     var name: String
-
-    def __init__(out self, var name: String):
-        self.name = name^
 
     def before_attempt(self, mut attempt: OutgoingAttempt) raises:
         print("before", attempt.number)

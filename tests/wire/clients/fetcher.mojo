@@ -46,15 +46,12 @@ struct CountingSink(Writable):
         return len(octets)
 
 
+@fieldwise_init
 struct EndlessSource(Readable):
     """Gives so many octets, a few at a time if it is slow."""
 
     var left: Int
     var pause_ms: Int
-
-    def __init__(out self, length: Int, pause_ms: Int):
-        self.left = length
-        self.pause_ms = pause_ms
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         var count = min(self.left, len(room))
@@ -67,13 +64,11 @@ struct EndlessSource(Readable):
         return count
 
 
+@fieldwise_init
 struct Directory(NameResolver):
     """Knows one host, and is broken for another one."""
 
     var name: String
-
-    def __init__(out self, var name: String):
-        self.name = name^
 
     def resolve(self, host: StringSpan) raises -> List[IpAddr]:
         if host == "broken.test":

@@ -28,17 +28,13 @@ struct Point(Copyable, Movable):
     var name: String
 
 
+@fieldwise_init
 struct CountingSource(Readable):
     """Gives so many octets in pieces, each after a pause."""
 
     var left: Int
     var piece_len: Int
     var pause_ms: Int
-
-    def __init__(out self, length: Int, piece_len: Int, pause_ms: Int):
-        self.left = length
-        self.piece_len = piece_len
-        self.pause_ms = pause_ms
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         if self.pause_ms > 0:

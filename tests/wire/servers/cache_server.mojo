@@ -76,15 +76,12 @@ def slow(req: Request) raises -> Response:
     )
 
 
+@fieldwise_init
 struct Letters(BodySource):
     """Content of a known length, or one that breaks in its middle."""
 
     var left_len: Int
     var breaks_at: Int
-
-    def __init__(out self, length: Int, breaks_at: Int):
-        self.left_len = length
-        self.breaks_at = breaks_at
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         if self.left_len <= self.breaks_at:

@@ -134,13 +134,11 @@ struct Steps(Continuation):
         return ok(text + results[1].response.value().text())
 
 
+@fieldwise_init
 struct Endless(Continuation):
     """Never has enough: the same again, or nothing at all."""
 
     var url: String
-
-    def __init__(out self, var url: String):
-        self.url = url^
 
     def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
         if self.url == "":

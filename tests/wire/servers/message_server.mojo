@@ -52,15 +52,12 @@ struct Summed(BodySource):
         return trailers^
 
 
+@fieldwise_init
 struct Whole(BodySource):
     """All at once, and how long it was behind it."""
 
     var text: String
     var fails: Bool
-
-    def __init__(out self, var text: String, fails: Bool):
-        self.text = text^
-        self.fails = fails
 
     def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
         # SAFETY: the text belongs to this.

@@ -87,15 +87,12 @@ def call_many(req: Request) raises -> Response:
     return ok(String(len(results)))
 
 
+@fieldwise_init
 struct Pieces(BodySource):
     """Makes a piece for each call, and breaks if it is told so."""
 
     var left: Int
     var breaks: Bool
-
-    def __init__(out self, left: Int, breaks: Bool):
-        self.left = left
-        self.breaks = breaks
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         if self.left == 0:

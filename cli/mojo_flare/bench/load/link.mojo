@@ -22,6 +22,7 @@ comptime _HANDSHAKE = UInt8(2)
 comptime _OPEN = UInt8(3)
 
 
+@fieldwise_init
 struct Outcome(Equatable, TrivialRegisterPassable):
     """What a turn of a link has come to."""
 
@@ -34,9 +35,6 @@ struct Outcome(Equatable, TrivialRegisterPassable):
     """The answer is complete; `status` and `octet_count` tell of it."""
     comptime OPENED = Outcome(2)
     """The connection is open, and nothing was to be asked."""
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 struct Link(Movable):

@@ -144,13 +144,11 @@ def _check(is_right: Bool) raises:
         raise Error("malformed")
 
 
+@fieldwise_init
 struct _Reader[o: ImmOrigin]:
     """Takes parts, as far as they are there."""
 
     var _octets: Span[UInt8, Self.o]
-
-    def __init__(out self, octets: Span[UInt8, Self.o]):
-        self._octets = octets
 
     def is_at_end(self) -> Bool:
         return len(self._octets) == 0

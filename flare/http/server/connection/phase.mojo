@@ -16,6 +16,7 @@ comptime FRESH_GRACE_MS = 1_000
 way."""
 
 
+@fieldwise_init
 struct Phase(Equatable, TrivialRegisterPassable, Writable):
 
     var number: UInt8
@@ -47,10 +48,6 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
     comptime COUNT = 11
 
     @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
-
-    @always_inline
     def is_driven_as_http1(self) -> Bool:
         """Tells whether octets that come are those of HTTP/1.1: a handshake, a
         request, or the protocol that follows one."""
@@ -76,6 +73,7 @@ struct Phase(Equatable, TrivialRegisterPassable, Writable):
                 writer.write(NAME)
 
 
+@fieldwise_init
 struct Event(Equatable, TrivialRegisterPassable):
 
     var number: UInt8
@@ -110,11 +108,8 @@ struct Event(Equatable, TrivialRegisterPassable):
 
     comptime COUNT = 16
 
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
-
+@fieldwise_init
 struct NextAction(Equatable, TrivialRegisterPassable):
 
     var number: UInt8
@@ -141,10 +136,6 @@ struct NextAction(Equatable, TrivialRegisterPassable):
     pause."""
     comptime NONE = NextAction(255)
     """This does not happen in this phase."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 @fieldwise_init

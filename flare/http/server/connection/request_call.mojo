@@ -16,6 +16,7 @@ comptime BROKEN_OFF = StaticString("the client broke it off")
 """Why they fail when the client has ended before the content."""
 
 
+@fieldwise_init
 struct Intake(Equatable, TrivialRegisterPassable):
     """What is still to come of a request behind its head."""
 
@@ -27,10 +28,6 @@ struct Intake(Equatable, TrivialRegisterPassable):
     """Content."""
     comptime WHOLE = Intake(2)
     """Nothing."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
 
 
 struct TurnClock(TrivialRegisterPassable):

@@ -10,6 +10,7 @@ from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import unlikely
 
 
+@fieldwise_init
 struct SendWait(Equatable, TrivialRegisterPassable):
     """What a stream waits for to send more of its response."""
 
@@ -24,9 +25,6 @@ struct SendWait(Equatable, TrivialRegisterPassable):
     open."""
     comptime WINDOW = SendWait(3)
     """For the client to open its own window."""
-
-    def __init__(out self, number: UInt8):
-        self.number = number
 
     @staticmethod
     def of(has_response: Bool, has_content: Bool, is_shut: Bool) -> Self:

@@ -4,6 +4,7 @@ of a few states, whose methods are its events."""
 from std.sys.intrinsics import unlikely
 
 
+@fieldwise_init
 struct ClientSide(Equatable, TrivialRegisterPassable):
     """What is known of the direction from a client."""
 
@@ -17,10 +18,6 @@ struct ClientSide(Equatable, TrivialRegisterPassable):
     """The connection has failed, such as by a reset: nobody is there for a
     response."""
 
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
-
     def ends(mut self, has_failed: Bool):
         """Takes note of an end; what has failed stays so."""
         if has_failed:
@@ -29,6 +26,7 @@ struct ClientSide(Equatable, TrivialRegisterPassable):
             self = Self.ENDED
 
 
+@fieldwise_init
 struct SpokenProtocol(Equatable, TrivialRegisterPassable):
     """What a client speaks on a port that is for TLS."""
 
@@ -46,10 +44,6 @@ struct SpokenProtocol(Equatable, TrivialRegisterPassable):
 
     comptime COUNT = 5
 
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
-
     def note_agreement(mut self, on_http2: Bool):
         """The handshake is complete."""
         if self == Self.UNKNOWN:
@@ -65,6 +59,7 @@ struct SpokenProtocol(Equatable, TrivialRegisterPassable):
         return self._number >= Self.WITHOUT_TLS._number
 
 
+@fieldwise_init
 struct Backlog(Equatable, TrivialRegisterPassable):
     """What has come from a client, and was not looked at."""
 
@@ -79,10 +74,6 @@ struct Backlog(Equatable, TrivialRegisterPassable):
     were answered. The socket is read behind them in any case."""
 
     comptime COUNT = 3
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
 
     @always_inline
     def note_unread(mut self):
@@ -109,6 +100,7 @@ struct Backlog(Equatable, TrivialRegisterPassable):
             self = Self.UNREAD
 
 
+@fieldwise_init
 struct Ending(Equatable, TrivialRegisterPassable):
     """Whether and how we end a connection; it never goes on again."""
 
@@ -127,10 +119,6 @@ struct Ending(Equatable, TrivialRegisterPassable):
     comptime COUNT = 3
 
     @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
-
-    @always_inline
     def end(mut self, is_unread: Bool):
         """The last response is decided on; `is_unread` if the client may not
         have been read to the end."""
@@ -140,6 +128,7 @@ struct Ending(Equatable, TrivialRegisterPassable):
             self = Self.CLOSES
 
 
+@fieldwise_init
 struct Shutdown(Equatable, TrivialRegisterPassable):
     """How far the graceful shutdown of a connection of HTTP/2 has come (RFC 9113
     section 6.8); it is never taken back."""
@@ -155,10 +144,6 @@ struct Shutdown(Equatable, TrivialRegisterPassable):
 
     comptime COUNT = 3
 
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
-
     def announce(mut self):
         """The client is told that no more streams will be taken."""
         if self == Self.NONE:
@@ -169,6 +154,7 @@ struct Shutdown(Equatable, TrivialRegisterPassable):
         self = Self.OVER
 
 
+@fieldwise_init
 struct RequestRow(Equatable, TrivialRegisterPassable):
     """Where a request stands among those that came together.
 
@@ -187,10 +173,6 @@ struct RequestRow(Equatable, TrivialRegisterPassable):
     """Others of the row stand behind it."""
 
     comptime COUNT = 3
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self._number = number
 
     def advance(mut self, has_followers: Bool, has_leaders: Bool = False):
         """It is the next request's turn, behind which others stand, or before

@@ -63,6 +63,7 @@ struct ReceivedRequest(Movable):
         )
 
 
+@fieldwise_init
 struct StreamPhase(Equatable, TrivialRegisterPassable):
 
     var number: UInt8
@@ -83,10 +84,6 @@ struct StreamPhase(Equatable, TrivialRegisterPassable):
     """The client, which has not taken all since its window was shut."""
     comptime OVER = StreamPhase(7)
     """Nothing: all is sent, or the source has failed."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        self.number = number
 
 
 comptime _EDGES = [
