@@ -13,7 +13,7 @@ struct _Origin(Copyable, Movable):
     var heard_ms: Int
 
 
-struct OriginTable(Movable, Sized):
+struct OriginTable(Defaultable, Movable, Sized):
     """The last message of each process."""
 
     var lost_count: Int
@@ -21,11 +21,6 @@ struct OriginTable(Movable, Sized):
     var repeated_count: Int
     """Messages that came again."""
     var _origins: Dict[UInt64, _Origin]
-
-    def __init__(out self):
-        self.lost_count = 0
-        self.repeated_count = 0
-        self._origins = {}
 
     def note(mut self, origin: UInt64, sequence: Int, now_ms: Int) -> Bool:
         """Takes note of a message; False if it has come before."""

@@ -326,15 +326,11 @@ struct PresenceTable(BackplaneListener):
         return part^
 
 
-struct _Changes(Movable):
+struct _Changes(Defaultable, Movable):
     """Who watches, and what it has not been told yet."""
 
     var watcher: Optional[ArcPointer[AnyPresenceWatcher]]
     var list: List[PresenceChange]
-
-    def __init__(out self):
-        self.watcher = None
-        self.list = []
 
     def note(
         mut self,

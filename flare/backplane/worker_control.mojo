@@ -364,13 +364,9 @@ struct _AnyReceiver(Movable):
         self._each_second(self._receiver)
 
 
-struct _Receivers(Movable):
+struct _Receivers(Defaultable, Movable):
     var topics: List[String]
     var receivers: List[_AnyReceiver]
-
-    def __init__(out self):
-        self.topics = []
-        self.receivers = []
 
     def carry_out(self, topic: String, order: String) raises -> String:
         for index in range(len(self.topics)):

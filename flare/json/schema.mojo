@@ -181,15 +181,11 @@ def schema_id(name: StringSpan) -> String:
     return lossy_text(octets)
 
 
-struct _Fields:
+struct _Fields(Defaultable):
     """The schema of an object, as it grows."""
 
     var properties: String
     var required: String
-
-    def __init__(out self):
-        self.properties = String()
-        self.required = String()
 
     @no_inline
     def add(mut self, name: StaticString, schema: String, is_optional: Bool):

@@ -15,16 +15,11 @@ from flare.sys.mutex import Mutex
 from flare.sys.thread import Task, Thread
 
 
-struct _Outcome(Movable):
+struct _Outcome(Defaultable, Movable):
 
     var wakers: List[Waker]
     var running_count: Int
     var failure: String
-
-    def __init__(out self):
-        self.wakers = []
-        self.running_count = 0
-        self.failure = String()
 
     def wake_all(self):
         """Rings for each worker once."""

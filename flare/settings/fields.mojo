@@ -179,17 +179,12 @@ struct SettingField(Copyable, Movable):
             self.default = self.show(self.place)
 
 
-struct SettingFields(Movable):
+struct SettingFields(Defaultable, Movable):
     """The fields of a struct that is being read, and of the structs within."""
 
     var fields: List[SettingField]
     var _made: List[Erased]
     var _drop: List[DropField]
-
-    def __init__(out self):
-        self.fields = []
-        self._made = []
-        self._drop = []
 
     def add_struct[
         T: Movable & Deinitable

@@ -280,15 +280,11 @@ comptime _RLIMIT_NOFILE = by_platform(7, 8)
 comptime _MACOS_OPEN_MAX: UInt64 = 10_240
 
 
-struct _Limit(Movable):
+struct _Limit(Defaultable, Movable):
     """`struct rlimit`."""
 
     var soft: UInt64
     var hard: UInt64
-
-    def __init__(out self):
-        self.soft = 0
-        self.hard = 0
 
 
 def _read_limit() raises OsError -> _Limit:

@@ -108,7 +108,7 @@ def answer_frames(input: Span[UInt8, _]) -> String:
     return log.text
 
 
-struct _Log:
+struct _Log(Defaultable):
     """Events as text. DATA without octets is no event of its own, but may end
     the one before: padding is told of so."""
 
@@ -117,13 +117,6 @@ struct _Log:
     var _data_id: Int
     var _data: List[UInt8]
     var _ends: Bool
-
-    def __init__(out self):
-        self.text = String()
-        self._reset_id = 0
-        self._data_id = 0
-        self._data = []
-        self._ends = False
 
     def note_resets(mut self, mut out: Buffer):
         while len(out) > 0:

@@ -48,13 +48,10 @@ def test_a_task_has_one_turn_a_round() raises:
         loop[].remove(task[].token)
 
 
-struct _Once(LoopTask):
+struct _Once(Defaultable, LoopTask):
     """Has a turn and asks for no other."""
 
     var turn_count: Int
-
-    def __init__(out self):
-        self.turn_count = 0
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):

@@ -5,7 +5,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 
 
-struct ReadMessage(Movable):
+struct ReadMessage(Defaultable, Movable):
     """A message that is complete."""
 
     var start: String
@@ -18,13 +18,6 @@ struct ReadMessage(Movable):
     var websocket: String
     """The key of an opening handshake of WebSocket, or what accepts it; empty if
     it is none (RFC 6455 section 4)."""
-
-    def __init__(out self):
-        self.start = String()
-        self.content = []
-        self.closes = False
-        self.has_validator = False
-        self.websocket = String()
 
     def status(self) -> Int:
         """Gives the status of a response."""

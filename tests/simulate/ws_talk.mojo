@@ -52,7 +52,7 @@ struct Judging(Equatable, TrivialRegisterPassable):
     """That it ends because of a frame without a mask."""
 
 
-struct WsTold(Movable):
+struct WsTold(Defaultable, Movable):
     """What a handler has heard of openings and ends."""
 
     var open_count: Int
@@ -60,12 +60,6 @@ struct WsTold(Movable):
     var codes: Dict[Int, Int]
     """With which code each has ended, by the id that its client asked for."""
     var _ids: Dict[Int, Int]
-
-    def __init__(out self):
-        self.open_count = 0
-        self.close_count = 0
-        self.codes = {}
-        self._ids = {}
 
     def note_open(mut self, number: Int, id: Int):
         self.open_count += 1

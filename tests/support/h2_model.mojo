@@ -54,17 +54,13 @@ struct ModelStream(Copyable, Movable):
     """True if the peer's content has to be empty."""
 
 
-struct Faults(Movable):
+struct Faults(Defaultable, Movable):
     """What is wrong with a frame."""
 
     var of_connection: List[Int]
     """Codes that would end the connection."""
     var of_stream: List[Int]
     """Codes that would end the stream."""
-
-    def __init__(out self):
-        self.of_connection = []
-        self.of_stream = []
 
     def connection(mut self, code: Int, is_fault: Bool = True):
         """Adds a connection error if there is one."""

@@ -337,13 +337,6 @@ struct RpcStatus(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self.code = 0
-        self.message = ""
-        self.details = []
-        self.unknown_fields = []
-
 
 def append_status(status: GrpcStatus, mut fields: HeaderMap) raises HeaderError:
     """Adds the fields of a status.

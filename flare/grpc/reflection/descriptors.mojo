@@ -20,10 +20,6 @@ struct FileDescriptorSet(Message):
     var file: List[List[UInt8]]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.file = []
-        self.unknown_fields = []
-
 
 struct FileDescriptorProto(Message):
     """A file."""
@@ -49,16 +45,6 @@ struct FileDescriptorProto(Message):
     var extension: List[FieldDescriptorProto]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.name = ""
-        self.package = ""
-        self.dependency = []
-        self.message_type = []
-        self.enum_type = []
-        self.service = []
-        self.extension = []
-        self.unknown_fields = []
-
 
 struct DescriptorProto(Message):
     """A message."""
@@ -82,15 +68,6 @@ struct DescriptorProto(Message):
     var oneof_decl: List[NamedDescriptor]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.name = ""
-        self.field = []
-        self.nested_type = []
-        self.enum_type = []
-        self.extension = []
-        self.oneof_decl = []
-        self.unknown_fields = []
-
     def __deinit__(deinit self):
         # A struct that holds others of its own type says so itself.
         pass
@@ -112,12 +89,6 @@ struct FieldDescriptorProto(Message):
     var number_: Int32
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.name = ""
-        self.extendee = ""
-        self.number_ = 0
-        self.unknown_fields = []
-
 
 struct EnumDescriptorProto(Message):
     """An enumeration."""
@@ -132,11 +103,6 @@ struct EnumDescriptorProto(Message):
     var name: String
     var value: List[NamedDescriptor]
     var unknown_fields: List[UInt8]
-
-    def __init__(out self):
-        self.name = ""
-        self.value = []
-        self.unknown_fields = []
 
 
 struct ServiceDescriptorProto(Message):
@@ -153,11 +119,6 @@ struct ServiceDescriptorProto(Message):
     var method: List[NamedDescriptor]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.name = ""
-        self.method = []
-        self.unknown_fields = []
-
 
 struct NamedDescriptor(Message):
     """What has a name, and is of no further interest here."""
@@ -170,7 +131,3 @@ struct NamedDescriptor(Message):
 
     var name: String
     var unknown_fields: List[UInt8]
-
-    def __init__(out self):
-        self.name = ""
-        self.unknown_fields = []

@@ -24,19 +24,13 @@ struct _File(Copyable, Movable):
     var imports: List[String]
 
 
-struct DescriptorIndex(Movable):
+struct DescriptorIndex(Defaultable, Movable):
     """Files, and which of them declares a name."""
 
     var _files: List[_File]
     var _by_name: Dict[String, Int]
     var _by_symbol: Dict[String, Int]
     var _extensions: Dict[String, List[_Extension]]
-
-    def __init__(out self):
-        self._files = []
-        self._by_name = {}
-        self._by_symbol = {}
-        self._extensions = {}
 
     def add_set(mut self, text: StringSpan) raises:
         """Adds the files of a set in base64; of those of one name the first

@@ -49,15 +49,6 @@ struct ServerReflectionRequest(Message):
     var list_services: Optional[String]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.host = ""
-        self.file_by_filename = None
-        self.file_containing_symbol = None
-        self.file_containing_extension = None
-        self.all_extension_numbers_of_type = None
-        self.list_services = None
-        self.unknown_fields = []
-
 
 struct ExtensionRequest(Message):
     """Names an extension."""
@@ -72,11 +63,6 @@ struct ExtensionRequest(Message):
     var containing_type: String
     var extension_number: Int32
     var unknown_fields: List[UInt8]
-
-    def __init__(out self):
-        self.containing_type = ""
-        self.extension_number = 0
-        self.unknown_fields = []
 
 
 struct ServerReflectionResponse(Message):
@@ -121,15 +107,6 @@ struct ServerReflectionResponse(Message):
     var error_response: Optional[ErrorResponse]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.valid_host = ""
-        self.original_request = None
-        self.file_descriptor_response = None
-        self.all_extension_numbers_response = None
-        self.list_services_response = None
-        self.error_response = None
-        self.unknown_fields = []
-
 
 struct FileDescriptorResponse(Message):
     """Files, each as its octets."""
@@ -144,10 +121,6 @@ struct FileDescriptorResponse(Message):
 
     var file_descriptor_proto: List[List[UInt8]]
     var unknown_fields: List[UInt8]
-
-    def __init__(out self):
-        self.file_descriptor_proto = []
-        self.unknown_fields = []
 
 
 struct ExtensionNumberResponse(Message):
@@ -164,11 +137,6 @@ struct ExtensionNumberResponse(Message):
     var extension_number: List[Int32]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.base_type_name = ""
-        self.extension_number = []
-        self.unknown_fields = []
-
 
 struct ListServiceResponse(Message):
     """All services."""
@@ -182,10 +150,6 @@ struct ListServiceResponse(Message):
     var service: List[ServiceResponse]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.service = []
-        self.unknown_fields = []
-
 
 struct ServiceResponse(Message):
     """One of them."""
@@ -198,10 +162,6 @@ struct ServiceResponse(Message):
 
     var name: String
     var unknown_fields: List[UInt8]
-
-    def __init__(out self):
-        self.name = ""
-        self.unknown_fields = []
 
 
 struct ErrorResponse(Message):
@@ -217,8 +177,3 @@ struct ErrorResponse(Message):
     var error_code: Int32
     var error_message: String
     var unknown_fields: List[UInt8]
-
-    def __init__(out self):
-        self.error_code = 0
-        self.error_message = ""
-        self.unknown_fields = []

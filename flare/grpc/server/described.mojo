@@ -3,7 +3,7 @@
 from flare.bytes.checked import *
 
 
-struct Described(Movable):
+struct Described(Defaultable, Movable):
     """Names of services, and the `.proto` files that describe them; nothing is
     added once calls are served."""
 
@@ -11,10 +11,6 @@ struct Described(Movable):
     """Full names, in the order in which they were added."""
     var files: List[StaticString]
     """Sets of files, each as `GrpcServices.describe` takes it."""
-
-    def __init__(out self):
-        self.services = []
-        self.files = []
 
     def add_service(mut self, name: StringSpan):
         """Adds a service that may be there already."""

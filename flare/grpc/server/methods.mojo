@@ -162,7 +162,7 @@ struct _Service(Movable):
         self.drop(self.counted)
 
 
-struct MethodTable(Movable, Sized):
+struct MethodTable(Defaultable, Movable, Sized):
     """Methods in the order of their paths, and places by what `_hash` gives."""
 
     var _methods: List[Method]
@@ -170,11 +170,6 @@ struct MethodTable(Movable, Sized):
     # One and more of an index each, 0 for none: at least twice as many places as
     # methods, a power of two. A path stands at its hash or behind it.
     var _places: List[Int]
-
-    def __init__(out self):
-        self._methods = []
-        self._services = []
-        self._places = []
 
     def __len__(self) -> Int:
         return len(self._methods)

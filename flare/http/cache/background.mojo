@@ -44,20 +44,13 @@ struct Job(Movable):
         self.claim^.end()
 
 
-struct _Queue(Movable):
+struct _Queue(Defaultable, Movable):
     var jobs: List[Job]
     var busy_count: Int
     var thread_count: Int
     var is_closed: Bool
     # Which process the threads run in.
     var process: Int
-
-    def __init__(out self):
-        self.jobs = []
-        self.busy_count = 0
-        self.thread_count = 0
-        self.is_closed = False
-        self.process = 0
 
 
 @fieldwise_init

@@ -53,7 +53,7 @@ struct _Fetch(Movable):
         self.response = None
 
 
-struct _Shard(Movable):
+struct _Shard(Defaultable, Movable):
     """Fetches by the hash of their key."""
 
     # Those that others may still join.
@@ -62,11 +62,6 @@ struct _Shard(Movable):
     var notes: Dict[UInt64, Int]
     # Threads that wait for any of them.
     var waiter_count: Int
-
-    def __init__(out self):
-        self.running = {}
-        self.notes = {}
-        self.waiter_count = 0
 
     def forget(mut self, hash: UInt64):
         """Lets nobody join the fetch of a key any more."""

@@ -48,17 +48,12 @@ struct Removal(Copyable, Movable):
         return key == self.text
 
 
-struct RemovalLog(Movable):
+struct RemovalLog(Defaultable, Movable):
     """The last removals, by number."""
 
     var count: Int
     """How many there were."""
     var _last: List[Removal]
-
-    def __init__(out self):
-        """Makes an empty one; allocates nothing."""
-        self.count = 0
-        self._last = []
 
     def add(mut self, var removal: Removal):
         if len(self._last) < _LOG_COUNT:

@@ -202,13 +202,9 @@ struct SharedStats(Copyable, Movable):
         self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False)
 
 
-struct _Outcome(Movable):
+struct _Outcome(Defaultable, Movable):
     var is_done: Bool
     var response: Optional[StoredResponse]
-
-    def __init__(out self):
-        self.is_done = False
-        self.response = None
 
 
 struct LookupTicket(Copyable, Movable):

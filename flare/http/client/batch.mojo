@@ -187,14 +187,11 @@ struct _WatchedLink(Movable):
         self.wants_write = False
 
 
-struct _SharedLinks(Movable):
+struct _SharedLinks(Defaultable, Movable):
     """The connections that requests share: each is received from once, and what
     all its requests have to send is sent at once."""
 
     var _watched: List[_WatchedLink]
-
-    def __init__(out self):
-        self._watched = []
 
     def pump(mut self, state: ClientState, number: Int32):
         """Takes what has arrived on a connection."""

@@ -129,14 +129,11 @@ struct _CancelState(Movable):
         self.bell = bell^
 
 
-struct WatchedTokens(Movable):
+struct WatchedTokens(Defaultable, Movable):
     """The tokens that a reactor watches, each once, though many requests have
     the same."""
 
     var _tokens: List[CancelToken]
-
-    def __init__(out self):
-        self._tokens = []
 
     def watch(
         mut self, token: Optional[CancelToken], mut reactor: Reactor

@@ -18,14 +18,11 @@ from flare.sys.mutex import Mutex
 from flare.sys.random import fill_random
 
 
-struct Challenges(ImplicitlyCopyable):
+struct Challenges(Defaultable, ImplicitlyCopyable):
     """Challenges that were answered; copies are the same, once there is one."""
 
     # Made when something is to be kept, or when threads begin to share it.
     var _store: Optional[Mutex[DigestStore]]
-
-    def __init__(out self):
-        self._store = None
 
     def share(mut self) raises OsError:
         """Makes that copies of it are the same from now on. Raises if the

@@ -37,10 +37,6 @@ struct CommonTls(ImplicitlyCopyable):
         return guard[].http1.value()
 
 
-struct _Contexts(Movable):
+struct _Contexts(Defaultable, Movable):
     var http1: Optional[TlsClientContext]
     var http2: Optional[TlsClientContext]
-
-    def __init__(out self):
-        self.http1 = None
-        self.http2 = None

@@ -412,7 +412,7 @@ def _write_user(asked: DigestChallenge, user: String, mut text: String):
     text.write("username*=UTF-8''", String(unsafe_from_utf8=encoded))
 
 
-struct DigestTurn(Movable):
+struct DigestTurn(Defaultable, Movable):
     """What a request has answered, and with what."""
 
     var login: Optional[BasicAuth]
@@ -430,16 +430,6 @@ struct DigestTurn(Movable):
     """The answer to the server that the next attempt takes; empty for none."""
     var next_proxy_field: String
     """The answer to the proxy that the next attempt takes; empty for none."""
-
-    def __init__(out self):
-        """Begins with nobody who answers."""
-        self.login = None
-        self.answer_count = 0
-        self.proxy_login = None
-        self.proxy_answer_count = 0
-        self.proxy_field = String()
-        self.field = String()
-        self.next_proxy_field = String()
 
     def go_elsewhere(mut self, keeps_origin: Bool):
         """Begins anew at the URL that a redirection leads to. Nobody answers
@@ -488,15 +478,11 @@ def _unless_answered(
     return None
 
 
-struct DigestStore(Movable):
+struct DigestStore(Defaultable, Movable):
     """The challenges that a client keeps."""
 
     # In the order in which they were answered first.
     var _sessions: List[DigestSession]
-
-    def __init__(out self):
-        """Makes an empty store."""
-        self._sessions = []
 
     def answer(
         mut self,

@@ -54,17 +54,13 @@ def end_task[
             raise task.named(state, error^)
 
 
-struct TransferMeter(TrivialRegisterPassable):
+struct TransferMeter(Defaultable, TrivialRegisterPassable):
     """What was told of a transfer."""
 
     var sent_len: Int
     """How much of the request's content has gone, in bytes."""
     var received_len: Int
     """How much of the response's content has come, in bytes."""
-
-    def __init__(out self):
-        self.sent_len = 0
-        self.received_len = 0
 
 
 def _upload_len(request: PreparedRequest) -> Int:

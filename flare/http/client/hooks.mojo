@@ -241,7 +241,7 @@ struct AnyHook(ImplicitlyCopyable):
         owned.after(owned.hook, outcome)
 
 
-struct HookRun(Movable):
+struct HookRun(Defaultable, Movable):
     """The hooks of one request, and the attempt that they were told of."""
 
     var hooks: List[AnyHook]
@@ -252,13 +252,6 @@ struct HookRun(Movable):
     those of the hooks."""
     var _start_ns: Int
     var _is_open: Bool
-
-    def __init__(out self):
-        self.hooks = []
-        self.number = 0
-        self.own_headers = None
-        self._start_ns = 0
-        self._is_open = False
 
     def begin(mut self, mut attempt: OutgoingAttempt) raises:
         """Calls all hooks before an attempt is sent. Raises if one of them

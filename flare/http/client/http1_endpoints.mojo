@@ -6,16 +6,12 @@ comptime HTTP1_COUNT_MAX = 64
 """Most endpoints of which is remembered that they chose HTTP/1.1."""
 
 
-struct Http1Endpoints(Movable):
+struct Http1Endpoints(Defaultable, Movable):
     """Endpoints that were offered HTTP/2 and chose HTTP/1.1 (RFC 7301), so that
     nobody waits for a connection of others to them."""
 
     # The oldest first.
     var _endpoints: List[Endpoint]
-
-    def __init__(out self):
-        """Knows none."""
-        self._endpoints = []
 
     def __contains__(self, endpoint: Endpoint) -> Bool:
         return endpoint in self._endpoints

@@ -37,11 +37,8 @@ struct _WatchedCancel(LoopTask):
         return
 
 
-struct _Cancels(Movable):
+struct _Cancels(Defaultable, Movable):
     var watched: List[ArcPointer[_WatchedCancel]]
-
-    def __init__(out self):
-        self.watched = []
 
 
 def watch_cancel(

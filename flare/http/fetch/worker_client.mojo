@@ -103,12 +103,9 @@ struct WorkerClient(Movable):
             )
 
 
-struct _Clients(Movable):
+struct _Clients(Defaultable, Movable):
 
     var all: List[ArcPointer[WorkerClient]]
-
-    def __init__(out self):
-        self.all = []
 
     def drop_unused(mut self):
         """Forgets clients of which there is no other copy left."""

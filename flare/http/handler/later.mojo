@@ -180,7 +180,7 @@ struct RequestContent(Movable):
         self._go_on(self._content, task)
 
 
-struct LaterInbox(Movable):
+struct LaterInbox(Defaultable, Movable):
     """What errands of one worker have to say; the worker takes it."""
 
     var finished: List[FinishedErrand]
@@ -193,13 +193,6 @@ struct LaterInbox(Movable):
     """Those whose requests have more content, by number."""
     var rung_tasks: List[UInt64]
     """Tasks of the loop that go on with content behind a response's head."""
-
-    def __init__(out self):
-        self.finished = []
-        self.failed = []
-        self.interim = []
-        self.rung = []
-        self.rung_tasks = []
 
 
 @fieldwise_init
@@ -404,15 +397,12 @@ struct _PlacedStep(Movable):
     var step: AnyStep
 
 
-struct LaterSteps(Movable, Sized):
+struct LaterSteps(Defaultable, Movable, Sized):
     """What middleware does with a response that its inner handler makes later,
     from the inside out: each step finds what was set further in, as it would
     on a response that is made at once."""
 
     var _placed: List[_PlacedStep]
-
-    def __init__(out self):
-        self._placed = []
 
     def __len__(self) -> Int:
         return len(self._placed)

@@ -9,7 +9,7 @@ comptime _MICRO_DIGITS = 6
 comptime _WHOLE_DIGITS_MAX = 18
 
 
-struct MetricSums(Movable):
+struct MetricSums(Defaultable, Movable):
     """What the figures of several processes come to.
 
     Lines with the same name and labels are added up, in the order in which they
@@ -23,12 +23,6 @@ struct MetricSums(Movable):
     var _family_indices: Dict[String, Int]
     var _figure_indices: Dict[String, Int]
     var _figures: List[_Figure]
-
-    def __init__(out self):
-        self._families = []
-        self._family_indices = {}
-        self._figure_indices = {}
-        self._figures = []
 
     @no_inline
     def __deinit__(deinit self):
@@ -115,7 +109,7 @@ struct MetricSums(Movable):
         self._figures.at(len(self._figures) - 1).add(value)
 
 
-struct _Family(Copyable, Movable):
+struct _Family(Copyable, Defaultable, Movable):
     """Figures of one name."""
 
     var head: String
@@ -124,13 +118,6 @@ struct _Family(Copyable, Movable):
     # Whether they only grow; gauges go up and down.
     var counts: Bool
     var figures: List[Int]
-
-    def __init__(out self):
-        self.head = String()
-        self.has_help = False
-        self.has_kind = False
-        self.counts = False
-        self.figures = []
 
 
 struct _Figure(Copyable, Movable):

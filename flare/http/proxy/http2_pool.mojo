@@ -43,15 +43,11 @@ struct _Slot(Movable):
                 _ = self.connections.pop(index)
 
 
-struct Http2Pool(Movable):
+struct Http2Pool(Defaultable, Movable):
     """Which connection a request goes on, by upstream."""
 
     var _slots: List[_Slot]
     var _config: Optional[ArcPointer[ClientConfig]]
-
-    def __init__(out self):
-        self._slots = []
-        self._config = None
 
     def __deinit__(deinit self):
         """Closes all connections, saying goodbye: the worker ends."""

@@ -15,7 +15,7 @@ comptime SLOT_MASK: UInt64 = 0xFFFFFFFF
 """The low half of a token."""
 
 
-struct ConnectionTable(Movable, Sized):
+struct ConnectionTable(Defaultable, Movable, Sized):
     """Slots for connections; a slot is used again, its token never is.
 
     A token is a slot and the slot's generation. An event or a timer that
@@ -25,10 +25,6 @@ struct ConnectionTable(Movable, Sized):
 
     var _slots: List[Connection]
     var _free: List[Int]
-
-    def __init__(out self):
-        self._slots = []
-        self._free = []
 
     def __len__(self) -> Int:
         return len(self._slots) - len(self._free)

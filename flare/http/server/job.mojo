@@ -206,16 +206,12 @@ struct Job(Movable):
         )
 
 
-struct SpareJobs(Movable):
+struct SpareJobs(Defaultable, Movable):
     """Jobs that are over, for later requests of the same worker."""
 
     var _jobs: List[OwnedPointer[Job]]
     # A list's room.
     var _room: List[OwnedPointer[Job]]
-
-    def __init__(out self):
-        self._jobs = []
-        self._room = []
 
     def take(mut self, token: UInt64, peer: SocketAddr) -> OwnedPointer[Job]:
         """Makes the job of a request, whose flag is not set."""

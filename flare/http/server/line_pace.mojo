@@ -4,15 +4,11 @@ comptime PACE_MS = 1_000
 """How long after a line of a kind no other one is written, in milliseconds."""
 
 
-struct LinePace(Movable):
+struct LinePace(Defaultable, Movable):
     """Lets one line of a kind through in a while, and counts those left out."""
 
     var _next_ms: Int
     var _left_out: Int
-
-    def __init__(out self):
-        self._next_ms = 0
-        self._left_out = 0
 
     def may_write(mut self, now_ms: Int) -> Bool:
         """Tells whether a line may be written now; it counts if not."""

@@ -3,16 +3,12 @@
 from flare.bytes.checked import *
 
 
-struct ReadyList(Movable, Sized):
+struct ReadyList(Defaultable, Movable, Sized):
     """Tokens of connections, those of this round apart from those before it: who
     gives way waits until others were looked at that came meanwhile."""
 
     var _before: List[UInt64]
     var _within: List[UInt64]
-
-    def __init__(out self):
-        self._before = []
-        self._within = []
 
     @always_inline
     def __len__(self) -> Int:

@@ -25,17 +25,13 @@ struct _Known(TrivialRegisterPassable):
         return self.length >> min(max(halves, 0), 62)
 
 
-struct ResponseLengths(Movable):
+struct ResponseLengths(Defaultable, Movable):
     """The longest contents of late, by route.
 
     The longest and not the usual one: who wants much held asks for what is long.
     """
 
     var _routes: List[_Known]
-
-    def __init__(out self):
-        """Makes one that knows of no route."""
-        self._routes = []
 
     def note(
         mut self,

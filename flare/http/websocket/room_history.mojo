@@ -49,7 +49,7 @@ struct MissedMessages(Movable):
     """False if there may have been more."""
 
 
-struct RoomHistory(Movable, Sized):
+struct RoomHistory(Defaultable, Movable, Sized):
     """The last messages of a room, bounded by their count and their octets."""
 
     var used: Int
@@ -60,13 +60,6 @@ struct RoomHistory(Movable, Sized):
     var _octet_count: Int
     # Of the message before the oldest: who saw that has missed nothing else.
     var _dropped_id: String
-
-    def __init__(out self):
-        self.used = 0
-        self._kept = []
-        self._start = 0
-        self._octet_count = 0
-        self._dropped_id = String()
 
     def __len__(self) -> Int:
         return len(self._kept) - self._start

@@ -165,7 +165,7 @@ def _upper(octets: Span[UInt8, _], place: _Range) -> String:
     return word^
 
 
-struct GatheredReplies(Movable):
+struct GatheredReplies(Defaultable, Movable):
     """Replies that came from several nodes in any order, to be lent as the
     elements of one in the order of their commands."""
 
@@ -176,12 +176,6 @@ struct GatheredReplies(Movable):
     var _places: List[Int]
     # The same in order, behind the root.
     var _nodes: List[ReplyNode]
-
-    def __init__(out self):
-        self._came = []
-        self._octets = []
-        self._places = []
-        self._nodes = []
 
     def begin(mut self, count: Int):
         """Forgets the replies of before, and expects those to `count` commands."""

@@ -34,17 +34,13 @@ struct RestartPolicy(Copyable, Movable):
         return backoff.wait_ms(crash_count, random)
 
 
-struct RestartBudget(Movable):
+struct RestartBudget(Defaultable, Movable):
     """Counts crashes within the sliding window, and starts that came to
     nothing."""
 
     var _crashes_ms: List[Int]
     # Processes in a row, of all workers, that ended before they were ready.
     var _failed_start_count: Int
-
-    def __init__(out self):
-        self._crashes_ms = []
-        self._failed_start_count = 0
 
     def note(mut self, policy: RestartPolicy, now_ms: Int) -> Int:
         """Counts a crash on a clock that never goes back. Returns the crashes

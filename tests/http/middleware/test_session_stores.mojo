@@ -30,19 +30,13 @@ comptime _KEY = "new-key-new-key-new-key-new-key-!"
 comptime _OLD = "old-key-old-key-old-key-old-key-!"
 
 
-struct _Table(Movable):
+struct _Table(Defaultable, Movable):
     """What a store has, and what it was asked for."""
 
     var ids: List[String]
     var values: List[String]
     var asked: String
     var is_away: Bool
-
-    def __init__(out self):
-        self.ids = []
-        self.values = []
-        self.asked = String()
-        self.is_away = False
 
     def find(self, id: String) -> Int:
         for index in range(len(self.ids)):

@@ -22,15 +22,11 @@ from tests.support.assertions import (
 )
 
 
-struct Seen(Movable):
+struct Seen(Defaultable, Movable):
     """What the handlers of a test have heard."""
 
     var log: String
     var senders: List[WsSender]
-
-    def __init__(out self):
-        self.log = String()
-        self.senders = []
 
 
 @fieldwise_init

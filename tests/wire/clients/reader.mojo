@@ -112,17 +112,12 @@ struct Clients(Movable):
         return self.own.idle_count()
 
 
-struct Reader(Movable):
+struct Reader(Defaultable, Movable):
     """What clients have open."""
 
     var responses: List[Optional[OpenResponse]]
     var requests: List[Optional[OpenRequest]]
     var sources: List[EventSource]
-
-    def __init__(out self):
-        self.responses = []
-        self.requests = []
-        self.sources = []
 
     def answer[
         C: TransferMethods

@@ -26,17 +26,12 @@ from flare.sys.thread import Task, Thread
 from flare.tls.config import TlsConfig
 
 
-struct Talker(Movable):
+struct Talker(Defaultable, Movable):
     """What was made so far."""
 
     var client: Optional[RedisClient]
     var cluster: Optional[RedisCluster]
     var subscriber: Optional[RedisSubscriber]
-
-    def __init__(out self):
-        self.client = None
-        self.cluster = None
-        self.subscriber = None
 
 
 def _has(order: JsonValue, name: String) -> Bool:

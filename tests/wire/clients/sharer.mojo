@@ -70,15 +70,11 @@ def _tell(output: Output, text: String):
     deinit(guard^)
 
 
-struct Doors(Movable):
+struct Doors(Defaultable, Movable):
     """Behind which sinks and readers stand that hold their stream."""
 
     var is_open: Bool
     var held_count: Int
-
-    def __init__(out self):
-        self.is_open = False
-        self.held_count = 0
 
 
 @fieldwise_init

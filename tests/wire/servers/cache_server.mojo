@@ -37,11 +37,8 @@ from std.time import sleep
 comptime FRESH = "max-age=60"
 
 
-struct Counts(Movable):
+struct Counts(Defaultable, Movable):
     var asked: Int
-
-    def __init__(out self):
-        self.asked = 0
 
 
 def _count(req: Request) raises -> Int:

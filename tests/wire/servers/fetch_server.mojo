@@ -109,13 +109,10 @@ struct Fan(Copyable, Handler):
         return fetch_later(req, self.client, requests^, Joined())
 
 
-struct Steps(Continuation):
+struct Steps(Continuation, Defaultable):
     """Asks for a token, then with it, then for two things."""
 
     var step: Int
-
-    def __init__(out self):
-        self.step = 0
 
     def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
         self.step += 1

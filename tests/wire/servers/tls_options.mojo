@@ -12,13 +12,10 @@ from flare.net import SocketAddr
 from flare.tls import ClientVerification, TlsIdentity, TlsServerConfig
 
 
-struct TlsOptions(Movable):
+struct TlsOptions(Defaultable, Movable):
     """What the command line says of TLS, or of a Unix socket."""
 
     var values: Dict[String, String]
-
-    def __init__(out self):
-        self.values = {}
 
     def take(mut self, name: String, value: String) -> Bool:
         """Takes an option; False if `bind` does not want it."""

@@ -302,13 +302,10 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
         return text.text.copy()
 
 
-struct _Directives(Movable):
+struct _Directives(Defaultable, Movable):
     """A value that is being written."""
 
     var text: String
-
-    def __init__(out self):
-        self.text = String()
 
     def flag(mut self, is_set: Bool, name: StaticString):
         if is_set:

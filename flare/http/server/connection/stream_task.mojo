@@ -305,13 +305,10 @@ comptime _POOLED_LEN_MAX = 32_768
 # A quarter of a stream's window: with the most of both, 4 MiB of a worker.
 
 
-struct StreamPool(Movable):
+struct StreamPool(Defaultable, Movable):
     """Boxes of streams that are over, for those that begin."""
 
     var _tasks: List[OwnedPointer[StreamTask]]
-
-    def __init__(out self):
-        self._tasks = []
 
     def take(mut self, id: Int) -> OwnedPointer[StreamTask]:
         """Takes a task as a new one; it may have a request without anything."""
