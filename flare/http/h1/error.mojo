@@ -1,6 +1,7 @@
 """The errors of HTTP/1.1: a peer that breaks its rules, and a request of ours that would."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.lines import line_at
 
 
 @fieldwise_init
@@ -96,99 +97,53 @@ struct Rule(Equatable, ImplicitlyCopyable):
     comptime TUNNEL = Rule(37, 501)
     """A server that is no proxy makes no tunnels (RFC 9110 section 9.3.6)."""
 
-    def __eq__(self, other: Self) -> Bool:
-        return self.number == other.number
-
     def text(self) -> StaticString:
         """Says what the rule demands, for the response and the log: one
         sentence with the section that it comes from."""
-        match Int(self.number):
-            case 1:
-                return "too many empty lines before the request line"
-            case 2:
-                return "the method must be a token, followed by one space"
-            case 3:
-                return "the request target has none of the forms of RFC 9112"
-            case 4:
-                return "the request target is longer than is allowed here"
-            case 5:
-                return "the version must be written as HTTP/1.1"
-            case 6:
-                return "the version must be HTTP/1.1 or HTTP/1.0"
-            case 7:
-                return "a line must end with CRLF"
-            case 8:
-                return "a field line must not hold control octets"
-            case 9:
-                return "a field name must be a token directly before its colon"
-            case 10:
-                return "a field line must not begin with whitespace"
-            case 11:
-                return "there are more field lines than are allowed here"
-            case 12:
-                return "the header section is larger than is allowed here"
-            case 13:
-                return "an HTTP/1.1 request must have a Host field"
-            case 14:
-                return "a request must not have more than one Host field"
-            case 15:
-                return "Host must be a host with an optional port"
-            case 16:
-                return "Content-Length must be decimal digits, 18 at most"
-            case 17:
-                return "Content-Length must not be repeated"
-            case 18:
-                return "Content-Length must not stand with Transfer-Encoding"
-            case 19:
-                return "the only transfer coding here is chunked"
-            case 20:
-                return "chunked must be the final transfer coding, once"
-            case 21:
-                return "HTTP/1.0 messages must not have Transfer-Encoding"
-            case 22:
-                return "the only expectation here is 100-continue"
-            case 23:
-                return "a chunk-size must be one to 15 hex digits"
-            case 24:
-                return (
-                    "chunk extensions must be ;name or ;name=value, and short,"
-                    " up to CRLF"
-                )
-            case 25:
-                return "CRLF must follow a chunk's data"
-            case 26:
-                return "the content is larger than is allowed here"
-            case 27:
-                return "the method is longer than any that is registered"
-            case _:
-                return _later_rule_text(Int(self.number))
+        return line_at(_TEXTS, Int(self.number) - 1)
 
 
-def _later_rule_text(number: Int) -> StaticString:
-    match number:
-        case 28:
-            return "a status line must be as HTTP/1.1 200 OK"
-        case 29:
-            return "a status code must be at least 100"
-        case 30:
-            return "the reason phrase is longer than is allowed here"
-        case 31:
-            return "there are more interim (1xx) responses than are allowed"
-        case 32:
-            return "101 must not be sent unless the request asks for it"
-        case 33:
-            return "the server closed the connection without a response"
-        case 34:
-            return "the server closed the connection within a response head"
-        case 35:
-            return "the server closed the connection within the content"
-        case 36:
-            return "the server sent octets before it was asked for any"
-        case 37:
-            return "there are no tunnels here: CONNECT is for proxies"
-        case _:
-            debug_assert(False, "a rule without a text")
-            return "a rule was broken"
+# A line for each rule by its number, and one for what is none.
+comptime _TEXTS = StaticString(
+    "too many empty lines before the request line\n"
+    "the method must be a token, followed by one space\n"
+    "the request target has none of the forms of RFC 9112\n"
+    "the request target is longer than is allowed here\n"
+    "the version must be written as HTTP/1.1\n"
+    "the version must be HTTP/1.1 or HTTP/1.0\n"
+    "a line must end with CRLF\n"
+    "a field line must not hold control octets\n"
+    "a field name must be a token directly before its colon\n"
+    "a field line must not begin with whitespace\n"
+    "there are more field lines than are allowed here\n"
+    "the header section is larger than is allowed here\n"
+    "an HTTP/1.1 request must have a Host field\n"
+    "a request must not have more than one Host field\n"
+    "Host must be a host with an optional port\n"
+    "Content-Length must be decimal digits, 18 at most\n"
+    "Content-Length must not be repeated\n"
+    "Content-Length must not stand with Transfer-Encoding\n"
+    "the only transfer coding here is chunked\n"
+    "chunked must be the final transfer coding, once\n"
+    "HTTP/1.0 messages must not have Transfer-Encoding\n"
+    "the only expectation here is 100-continue\n"
+    "a chunk-size must be one to 15 hex digits\n"
+    "chunk extensions must be ;name or ;name=value, and short, up to CRLF\n"
+    "CRLF must follow a chunk's data\n"
+    "the content is larger than is allowed here\n"
+    "the method is longer than any that is registered\n"
+    "a status line must be as HTTP/1.1 200 OK\n"
+    "a status code must be at least 100\n"
+    "the reason phrase is longer than is allowed here\n"
+    "there are more interim (1xx) responses than are allowed\n"
+    "101 must not be sent unless the request asks for it\n"
+    "the server closed the connection without a response\n"
+    "the server closed the connection within a response head\n"
+    "the server closed the connection within the content\n"
+    "the server sent octets before it was asked for any\n"
+    "there are no tunnels here: CONNECT is for proxies\n"
+    "a rule was broken"
+)
 
 
 comptime NOWHERE = -1

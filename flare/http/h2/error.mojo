@@ -1,8 +1,9 @@
 """Error codes of HTTP/2, and the rules that a peer may break (RFC 9113 section 7)."""
 
-from flare.bytes.checked import *
+from flare.bytes.lines import line_at
 
 
+@fieldwise_init
 struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
     """Why a stream was reset, or a connection ended (RFC 9113 section 7)."""
 
@@ -38,15 +39,6 @@ struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
     comptime HTTP_1_1_REQUIRED = ErrorCode(13)
     """HTTP/1.1 has to be used for this request."""
 
-    @always_inline
-    def __init__(out self, number: UInt32):
-        """Takes a code as it was sent.
-
-        Args:
-            number: The code.
-        """
-        self.number = number
-
     @no_inline
     def name(self) -> StaticString:
         """Names the code.
@@ -54,37 +46,7 @@ struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
         Returns:
             The name in the RFC; "UNKNOWN_ERROR" for any other.
         """
-        match Int(self.number):
-            case 0:
-                return "NO_ERROR"
-            case 1:
-                return "PROTOCOL_ERROR"
-            case 2:
-                return "INTERNAL_ERROR"
-            case 3:
-                return "FLOW_CONTROL_ERROR"
-            case 4:
-                return "SETTINGS_TIMEOUT"
-            case 5:
-                return "STREAM_CLOSED"
-            case 6:
-                return "FRAME_SIZE_ERROR"
-            case 7:
-                return "REFUSED_STREAM"
-            case 8:
-                return "CANCEL"
-            case 9:
-                return "COMPRESSION_ERROR"
-            case 10:
-                return "CONNECT_ERROR"
-            case 11:
-                return "ENHANCE_YOUR_CALM"
-            case 12:
-                return "INADEQUATE_SECURITY"
-            case 13:
-                return "HTTP_1_1_REQUIRED"
-            case _:
-                return "UNKNOWN_ERROR"
+        return line_at(_CODE_NAMES, Int(self.number))
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the name.
@@ -95,6 +57,27 @@ struct ErrorCode(Equatable, TrivialRegisterPassable, Writable):
         writer.write_string(self.name())
 
 
+# A line for each code by its number, and one for all others.
+comptime _CODE_NAMES = StaticString(
+    "NO_ERROR\n"
+    "PROTOCOL_ERROR\n"
+    "INTERNAL_ERROR\n"
+    "FLOW_CONTROL_ERROR\n"
+    "SETTINGS_TIMEOUT\n"
+    "STREAM_CLOSED\n"
+    "FRAME_SIZE_ERROR\n"
+    "REFUSED_STREAM\n"
+    "CANCEL\n"
+    "COMPRESSION_ERROR\n"
+    "CONNECT_ERROR\n"
+    "ENHANCE_YOUR_CALM\n"
+    "INADEQUATE_SECURITY\n"
+    "HTTP_1_1_REQUIRED\n"
+    "UNKNOWN_ERROR"
+)
+
+
+@fieldwise_init
 struct Http2Rule(Equatable, TrivialRegisterPassable):
     """A rule for what a peer may send, with the code that answers a breach.
 
@@ -230,30 +213,6 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
     def _stream(number: UInt8, code: ErrorCode) -> Self:
         return Self(number, code, True)
 
-    @always_inline
-    def __init__(out self, number: UInt8, code: ErrorCode, is_of_stream: Bool):
-        """Makes a rule.
-
-        Args:
-            number: Its number.
-            code: What the peer is told of a breach.
-            is_of_stream: True if a breach ends one stream alone.
-        """
-        self.number = number
-        self.code = code
-        self.is_of_stream = is_of_stream
-
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two rules.
-
-        Args:
-            other: A rule.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.number == other.number
-
     @no_inline
     def text(self) -> StaticString:
         """Says what the rule demands, for GOAWAY and the log.
@@ -261,19 +220,7 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
         Returns:
             A sentence.
         """
-        var rest = Int(self.number)
-        var start = 0
-        var octets = _TEXTS.as_bytes()
-        var end = 0
-        while end < len(octets):
-            if octets.at(end) == 10:
-                rest -= 1
-                if rest == 0:
-                    break
-                start = end + 1
-            end += 1
-        # SAFETY: ASCII.
-        return StaticString(unsafe_from_utf8=octets.between(start, end))
+        return line_at(_TEXTS, Int(self.number) - 1)
 
 
 # A line for each rule, in the order of their numbers.

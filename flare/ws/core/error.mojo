@@ -1,5 +1,7 @@
 """Close codes, and the rules that a peer may break (RFC 6455 section 7)."""
 
+from flare.bytes.lines import line_at
+
 
 @fieldwise_init
 struct WsRule(Equatable, ImplicitlyCopyable):
@@ -48,50 +50,33 @@ struct WsRule(Equatable, ImplicitlyCopyable):
     comptime NO_MEMORY = WsRule(17, CloseCode.INTERNAL_ERROR)
     """The library that decompresses has memory; it is no fault of the peer."""
 
-    def __eq__(self, other: Self) -> Bool:
-        return self.number == other.number
-
     def text(self) -> StaticString:
         """Says what the rule demands in at most 123 bytes, short enough for a
         close frame."""
-        match Int(self.number):
-            case 1:
-                return "reserved bits must be 0 unless an extension uses them"
-            case 2:
-                return "the opcode must be 0, 1, 2, 8, 9 or 10"
-            case 3:
-                return "control frames must not be fragmented"
-            case 4:
-                return "a control frame must have at most 125 bytes of payload"
-            case 5:
-                return "a continuation frame must continue a message"
-            case 6:
-                return "a message must be complete before the next one begins"
-            case 7:
-                return "a client must mask every frame"
-            case 8:
-                return "a server must not mask its frames"
-            case 9:
-                return "a length must be written in the fewest bytes"
-            case 10:
-                return "the frame is longer than is allowed here"
-            case 11:
-                return "the message is longer than is allowed here"
-            case 12:
-                return "text must be UTF-8"
-            case 13:
-                return "a close frame must be empty or begin with a code"
-            case 14:
-                return "the close code must be one that may be sent"
-            case 15:
-                return "the reason in a close frame must be UTF-8"
-            case 16:
-                return "a compressed message must be a deflate stream"
-            case 17:
-                return "there is no memory to decompress with"
-            case _:
-                debug_assert(False, "a rule without a text")
-                return "a rule was broken"
+        return line_at(_TEXTS, Int(self.number) - 1)
+
+
+# A line for each rule by its number, and one for what is none.
+comptime _TEXTS = StaticString(
+    "reserved bits must be 0 unless an extension uses them\n"
+    "the opcode must be 0, 1, 2, 8, 9 or 10\n"
+    "control frames must not be fragmented\n"
+    "a control frame must have at most 125 bytes of payload\n"
+    "a continuation frame must continue a message\n"
+    "a message must be complete before the next one begins\n"
+    "a client must mask every frame\n"
+    "a server must not mask its frames\n"
+    "a length must be written in the fewest bytes\n"
+    "the frame is longer than is allowed here\n"
+    "the message is longer than is allowed here\n"
+    "text must be UTF-8\n"
+    "a close frame must be empty or begin with a code\n"
+    "the close code must be one that may be sent\n"
+    "the reason in a close frame must be UTF-8\n"
+    "a compressed message must be a deflate stream\n"
+    "there is no memory to decompress with\n"
+    "a rule was broken"
+)
 
 
 @fieldwise_init

@@ -7,6 +7,7 @@ from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.scan import TCHAR
 from flare.bytes.hash import sha1
+from flare.bytes.lines import line_at
 from flare.http.message.fields import Fields, ListElements
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
@@ -371,6 +372,7 @@ def is_token(octets: Span[UInt8, _]) -> Bool:
     return len(octets) > 0
 
 
+@fieldwise_init
 struct HandshakeRule(Equatable, ImplicitlyCopyable):
     """A rule of the opening handshake (RFC 6455 section 4)."""
 
@@ -416,53 +418,31 @@ struct HandshakeRule(Equatable, ImplicitlyCopyable):
     comptime RESPONSE_VERSION = HandshakeRule(16, 0)
     """The response is of HTTP/1.1 (RFC 9110 section 15.2: HTTP/1.0 has no 101)."""
 
-    @always_inline
-    def __init__(out self, number: UInt8, status: Int):
-        """Makes a rule, with the status code of a server's answer, or 0."""
-        self.number = number
-        self.status = status
-
-    def __eq__(self, other: Self) -> Bool:
-        return self.number == other.number
-
     def text(self) -> StaticString:
         """Says what the rule demands."""
-        match Int(self.number):
-            case 1:
-                return "a WebSocket handshake must be a GET request"
-            case 2:
-                return "a WebSocket handshake needs HTTP/1.1"
-            case 3:
-                return "Upgrade must be websocket"
-            case 4:
-                return "Connection must have the option Upgrade"
-            case 5:
-                return "Sec-WebSocket-Key must be 16 octets in base64, once"
-            case 6:
-                return "Sec-WebSocket-Version must be 13"
-            case 7:
-                return "the extensions or subprotocols offered are malformed"
-            case 8:
-                return "the server must switch protocols with status 101"
-            case 9:
-                return "the server's Upgrade must be websocket"
-            case 10:
-                return "the server's Connection must have the option Upgrade"
-            case 11:
-                return (
-                    "Sec-WebSocket-Accept must answer this connection's key; is"
-                    " there a cache on the way?"
-                )
-            case 12:
-                return "the server may only agree to extensions it was offered"
-            case 13:
-                return "the server may only choose a subprotocol it was offered"
-            case 14:
-                return "the server must open the stream with a status of 2xx"
-            case 15:
-                return "the server must not end the stream with its answer"
-            case _:
-                return "the server must answer in HTTP/1.1"
+        return line_at(_RULE_TEXTS, Int(self.number) - 1)
+
+
+# A line for each rule, in the order of their numbers.
+comptime _RULE_TEXTS = StaticString(
+    "a WebSocket handshake must be a GET request\n"
+    "a WebSocket handshake needs HTTP/1.1\n"
+    "Upgrade must be websocket\n"
+    "Connection must have the option Upgrade\n"
+    "Sec-WebSocket-Key must be 16 octets in base64, once\n"
+    "Sec-WebSocket-Version must be 13\n"
+    "the extensions or subprotocols offered are malformed\n"
+    "the server must switch protocols with status 101\n"
+    "the server's Upgrade must be websocket\n"
+    "the server's Connection must have the option Upgrade\n"
+    "Sec-WebSocket-Accept must answer this connection's key; is there a "
+    "cache on the way?\n"
+    "the server may only agree to extensions it was offered\n"
+    "the server may only choose a subprotocol it was offered\n"
+    "the server must open the stream with a status of 2xx\n"
+    "the server must not end the stream with its answer\n"
+    "the server must answer in HTTP/1.1"
+)
 
 
 struct WsHandshakeError(Copyable, Movable, Writable):
