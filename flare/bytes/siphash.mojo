@@ -18,6 +18,7 @@ trait Keyed:
     """Length of the key in bytes."""
 
 
+@fieldwise_init
 struct SipKey(TrivialRegisterPassable):
     """The key: 128 bits."""
 
@@ -25,12 +26,6 @@ struct SipKey(TrivialRegisterPassable):
     """The first eight octets, little-endian."""
     var high: UInt64
     """The last eight octets, little-endian."""
-
-    @always_inline
-    def __init__(out self, low: UInt64, high: UInt64):
-        """Makes a key of its first and last eight octets, little-endian."""
-        self.low = low
-        self.high = high
 
 
 struct SipHash[c: Int, d: Int](Copyable, Movable):

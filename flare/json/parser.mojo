@@ -314,18 +314,14 @@ struct JsonNode(TrivialRegisterPassable):
         return self.kind() == JsonKind.FLOAT and self.count() == _WIDE
 
 
+@fieldwise_init
 struct JsonDocument(Movable):
 
     var octets: Buffer
     """The text, with its strings unescaped in place."""
     var nodes: List[JsonNode]
-    """All values; the last is the root. Never empty."""
-
-    def __init__(out self, var octets: Buffer, var nodes: List[JsonNode]):
-        """Takes what a parser made: the text with strings unescaped, and at
-        least one node, children before their parents."""
-        self.octets = octets^
-        self.nodes = nodes^
+    """All values, children before their parents; the last is the root. Never
+    empty."""
 
     @always_inline
     def root(self) -> Int:

@@ -27,19 +27,12 @@ from flare.sys.errno import (
 )
 
 
+@fieldwise_init
 struct NetworkErrorKind(Equatable, ImplicitlyCopyable, Writable):
     """What went wrong, for programs: `if error.kind == AddressInUse`."""
 
     var name: StaticString
     """The kind's name."""
-
-    def __init__(out self, name: StaticString):
-        """Makes a kind.
-
-        Args:
-            name: The kind's name.
-        """
-        self.name = name
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the name.

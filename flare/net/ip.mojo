@@ -272,21 +272,6 @@ struct IpAddr(Comparable, FromText, Hashable, ImplicitlyCopyable, Writable):
         var ip = self.without_mapping()
         return ip._high == 0 and ip._low == 0
 
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two addresses.
-
-        Args:
-            other: An address.
-
-        Returns:
-            True if version and bits are equal.
-        """
-        return (
-            self._high == other._high
-            and self._low == other._low
-            and self._is_v4 == other._is_v4
-        )
-
     def __lt__(self, other: Self) -> Bool:
         """Orders addresses: IPv4 first, then by their bits.
 

@@ -393,6 +393,7 @@ struct RawSocket(Movable):
         self._descriptor.close()
 
 
+@fieldwise_init
 struct Shutdown(Equatable, TrivialRegisterPassable):
     """What `shutdown` ends."""
 
@@ -405,14 +406,6 @@ struct Shutdown(Equatable, TrivialRegisterPassable):
     """The peer sees the end of the stream; it may still answer."""
     comptime BOTH = Shutdown(SHUT_BOTH)
     """Both of them."""
-
-    def __init__(out self, number: Int):
-        """Makes one from the system's number.
-
-        Args:
-            number: A `SHUT_` constant.
-        """
-        self.number = number
 
 
 def to_kernel(address: SocketAddr) -> SockAddr:

@@ -32,6 +32,7 @@ struct PoppedItem(Copyable, Movable):
     """The element."""
 
 
+@fieldwise_init
 struct ScanPage(Copyable, Movable):
     """A part of the keys of a server."""
 
@@ -39,16 +40,6 @@ struct ScanPage(Copyable, Movable):
     """Where to go on; 0 when all have been seen."""
     var keys: List[String]
     """Some keys; one may be seen twice."""
-
-    def __init__(out self, cursor: Int, var keys: List[String]):
-        """Makes a page.
-
-        Args:
-            cursor: Where to go on.
-            keys: The keys.
-        """
-        self.cursor = cursor
-        self.keys = keys^
 
 
 trait RedisCommands(Deinitable, Movable):

@@ -19,6 +19,7 @@ nothing by itself.
 """
 
 
+@fieldwise_init
 struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
     """A message of a channel, lent until the next call of its subscriber.
 
@@ -27,17 +28,8 @@ struct RedisMessage[o: ImmOrigin](ImplicitlyCopyable):
     """
 
     var _reply: Reply[Self.o]
+    # Where the channel is within it.
     var _first: Int
-
-    def __init__(out self, reply: Reply[Self.o], first: Int):
-        """Takes a push of the server.
-
-        Args:
-            reply: The push.
-            first: Where the channel is within it.
-        """
-        self._reply = reply
-        self._first = first
 
     def channel(self) raises RedisError -> StringSpan[Self.o]:
         """Names the channel.

@@ -5,6 +5,7 @@ from flare.sys.descriptor import Pipe
 from std.memory import ArcPointer
 
 
+@fieldwise_init
 struct Interest(Equatable, ImplicitlyCopyable):
     """What a descriptor is watched for. Combine with `|`."""
 
@@ -24,15 +25,6 @@ struct Interest(Equatable, ImplicitlyCopyable):
     of them; a hint, which kqueue does not know."""
     comptime STREAM = Interest(7)
     """Reading and writing, edge-triggered: a connection, registered once."""
-
-    @always_inline
-    def __init__(out self, bits: UInt8):
-        """Makes an interest.
-
-        Args:
-            bits: The cases, or-ed.
-        """
-        self.bits = bits
 
     @always_inline
     def __or__(self, other: Self) -> Self:

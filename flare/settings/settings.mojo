@@ -58,6 +58,7 @@ struct SettingInForce(Copyable, Movable):
     """The variable or option that it was read from, else `default`."""
 
 
+@fieldwise_init
 struct Settings[T: Movable & Deinitable](Movable, Writable):
     """What was read, and where each value comes from; printed, a table.
 
@@ -69,16 +70,6 @@ struct Settings[T: Movable & Deinitable](Movable, Writable):
     """What was read."""
     var rows: List[SettingInForce]
     """All settings, in the order of the fields."""
-
-    def __init__(out self, var value: Self.T, var rows: List[SettingInForce]):
-        """Puts a struct beside the origin of its fields.
-
-        Args:
-            value: What was read.
-            rows: All settings.
-        """
-        self.value = value^
-        self.rows = rows^
 
     def take(deinit self) -> Self.T:
         """Gives the struct away.

@@ -90,6 +90,7 @@ world.
 """
 
 
+@fieldwise_init
 struct ClientVerification(Equatable, ImplicitlyCopyable):
     """Whether clients must show a certificate."""
 
@@ -102,14 +103,6 @@ struct ClientVerification(Equatable, ImplicitlyCopyable):
     """They are asked; one that they show must be good."""
     comptime REQUIRED = ClientVerification(VERIFY_REQUIRED)
     """Without a good one there is no connection."""
-
-    def __init__(out self, mode: Int):
-        """Makes a choice; programs use the constants.
-
-        Args:
-            mode: A `VERIFY_` constant of `flare.sys`.
-        """
-        self.mode = mode
 
 
 struct TlsServerConfig(Copyable, Movable):

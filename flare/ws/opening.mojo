@@ -32,6 +32,7 @@ from std.memory import OwnedPointer
 comptime _HEAD_LIMITS = HeadLimits(8_192, 32_768, 200)
 
 
+@fieldwise_init
 struct Opened(Movable):
     """A connection after its handshake."""
 
@@ -40,20 +41,6 @@ struct Opened(Movable):
     """Frames that came right behind the response."""
     var agreement: WsAgreement
     var headers: HeaderMap
-
-    def __init__(
-        out self,
-        var wire: Wire,
-        var input: Buffer,
-        var agreement: WsAgreement,
-        var headers: HeaderMap,
-    ):
-        """Joins what a handshake leaves; the input is frames that have come
-        already."""
-        self.wire = wire^
-        self.input = input^
-        self.agreement = agreement^
-        self.headers = headers^
 
     @no_inline
     def __deinit__(deinit self):

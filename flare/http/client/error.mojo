@@ -52,6 +52,7 @@ comptime SourceFailed = NetworkErrorKind("SourceFailed")
 """What the content was to be read from has failed."""
 
 
+@fieldwise_init
 struct Phase(Equatable, ImplicitlyCopyable, Writable):
     """The part of a request's life in which it failed."""
 
@@ -84,14 +85,6 @@ struct Phase(Equatable, ImplicitlyCopyable, Writable):
     """The time for all of it together is over."""
     comptime RESPONSE = Phase("response")
     """Using a complete response: its status, its text, its JSON."""
-
-    def __init__(out self, name: StaticString):
-        """Makes a phase.
-
-        Args:
-            name: The phase in words.
-        """
-        self.name = name
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the name.

@@ -587,19 +587,12 @@ def check_times(times: OpenTimes) raises ClientError:
     check_problem(problem^)
 
 
+@fieldwise_init
 struct ResponseOpener(Movable):
     """What it takes to open responses, whatever becomes of the client."""
 
     var _state: ArcPointer[ClientState]
     var _base: ClientBase
-
-    def __init__(
-        out self, state: ArcPointer[ClientState], var base: ClientBase
-    ):
-        """Takes the parts of a client; the state has its connections and
-        configuration."""
-        self._state = state
-        self._base = base^
 
     def url_of(self, request: ClientRequest) raises ClientError -> String:
         """Writes the URL of a request, without user name and password. Raises

@@ -16,6 +16,7 @@ comptime SOCKS_PORT = UInt16(1080)
 """The port of SOCKS proxies (RFC 1928 section 3)."""
 
 
+@fieldwise_init
 struct ProxyScheme(Equatable, TrivialRegisterPassable):
     """How a proxy is spoken to."""
 
@@ -30,15 +31,6 @@ struct ProxyScheme(Equatable, TrivialRegisterPassable):
     """`socks5`: by RFC 1928; names of hosts are looked up here."""
     comptime SOCKS5H = ProxyScheme(3)
     """`socks5h`: by RFC 1928; the proxy looks names of hosts up."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        """Makes a scheme; programs use the constants.
-
-        Args:
-            number: Its number.
-        """
-        self.number = number
 
     def is_http(self) -> Bool:
         """Tells whether the proxy speaks HTTP, with TLS or without.

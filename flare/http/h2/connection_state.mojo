@@ -81,6 +81,7 @@ struct Http2Role(Equatable, TrivialRegisterPassable):
     """Sends them."""
 
 
+@fieldwise_init
 struct EventKind(Equatable, TrivialRegisterPassable):
     """What `Http2Session.next_event` found."""
 
@@ -103,15 +104,6 @@ struct EventKind(Equatable, TrivialRegisterPassable):
     """The peer takes no more streams than up to `stream_id`."""
     comptime PONG = EventKind(7)
     """Our PING was answered."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: Its number.
-        """
-        self.number = number
 
 
 @fieldwise_init

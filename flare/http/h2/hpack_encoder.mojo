@@ -19,6 +19,7 @@ from std.memory import unsafe_memset_zero
 from std.sys.intrinsics import likely, unlikely
 
 
+@fieldwise_init
 struct Indexing(Equatable, TrivialRegisterPassable):
     """What is kept of a field for the next block (RFC 7541 section 6.2)."""
 
@@ -32,15 +33,6 @@ struct Indexing(Equatable, TrivialRegisterPassable):
     comptime NEVER = Indexing(2)
     """Nothing, and no proxy may do so either: the value is a secret (RFC 7541
     section 7.1.3)."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: Its number.
-        """
-        self.number = number
 
 
 # How fields are kept that are not kept: name, HTAB, letter, LF. `n` is not kept

@@ -237,6 +237,7 @@ struct _Kept(BodySource):
         return Poll.DONE if count == len(rest) else Poll.READY
 
 
+@fieldwise_init
 struct Poll(Equatable, ImplicitlyCopyable):
     """What a source of content has to say after a piece."""
 
@@ -249,15 +250,6 @@ struct Poll(Equatable, ImplicitlyCopyable):
     """There may be more; the source's waker will be rung."""
     comptime DONE = Poll(2)
     """This was all."""
-
-    @always_inline
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
 
 
 trait BodySource(Deinitable, Movable):

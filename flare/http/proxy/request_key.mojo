@@ -5,6 +5,7 @@ from flare.http.message.request import Request
 from flare.http.proxy.member import hash_key
 
 
+@fieldwise_init
 struct RequestKey(Copyable, Movable):
     """What `Balance.CONSISTENT_HASH` looks at."""
 
@@ -15,16 +16,6 @@ struct RequestKey(Copyable, Movable):
     comptime _PATH: UInt8 = 1
     comptime _FIELD: UInt8 = 2
     comptime _COOKIE: UInt8 = 3
-
-    def __init__(out self, kind: UInt8, var name: String):
-        """Makes a key; the functions below are the way to one.
-
-        Args:
-            kind: What of the request it is.
-            name: The name of the field or the cookie, if it is one.
-        """
-        self._kind = kind
-        self._name = name^
 
     @staticmethod
     def client() -> Self:

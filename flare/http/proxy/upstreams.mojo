@@ -106,17 +106,13 @@ struct Pick(Movable):
     var upstream: Optional[ArcPointer[Upstream]]
 
 
+@fieldwise_init
 struct Repeated(Movable):
     """What follows on an attempt without a good end."""
 
     var decision: RetryDecision
     """AGAIN, or why not."""
     var _pick: Pick
-
-    def __init__(out self, decision: RetryDecision, var pick: Pick):
-        """Takes both; there is an upstream only if the decision is AGAIN."""
-        self.decision = decision
-        self._pick = pick^
 
     def take(deinit self) -> Pick:
         """Takes out where the request goes: an upstream if the decision is
@@ -218,6 +214,7 @@ struct _Table(Movable):
             self.group.finish(choice.member, Outcome.CANCELLED, now_ms)
 
 
+@fieldwise_init
 struct FailedCount(Copyable, Movable):
     """How many requests failed in one way."""
 
@@ -227,20 +224,6 @@ struct FailedCount(Copyable, Movable):
     """Why there was no other."""
     var count: Int
     """So many."""
-
-    def __init__(
-        out self, outcome: Outcome, decision: RetryDecision, count: Int
-    ):
-        """Takes the three.
-
-        Args:
-            outcome: How the last attempt ended.
-            decision: Why there was no other.
-            count: So many.
-        """
-        self.outcome = outcome
-        self.decision = decision
-        self.count = count
 
 
 struct Upstreams(ImplicitlyCopyable, Movable):

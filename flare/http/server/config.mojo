@@ -23,6 +23,7 @@ comptime AUTOMATIC_THREADS = -1
 turn out to need."""
 
 
+@fieldwise_init
 struct ListenerMode(Equatable, FromText, ImplicitlyCopyable, Writable):
     """How several workers get their connections."""
 
@@ -37,14 +38,6 @@ struct ListenerMode(Equatable, FromText, ImplicitlyCopyable, Writable):
     comptime SHARED = ListenerMode(1)
     """All workers accept from one socket, so a busy one takes fewer: for
     requests of very uneven cost."""
-
-    def __init__(out self, number: UInt8):
-        """Makes a case.
-
-        Args:
-            number: The case.
-        """
-        self.number = number
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:

@@ -20,6 +20,7 @@ comptime _DOT: UInt8 = 46
 comptime _TIME_DIGITS_MAX = 11
 
 
+@fieldwise_init
 struct SigningKeyError(Copyable, Movable, Writable):
     """A set of keys cannot be used."""
 
@@ -27,16 +28,6 @@ struct SigningKeyError(Copyable, Movable, Writable):
     """Which key is wrong; -1 if there is none at all."""
     var length: Int
     """Its length in bytes."""
-
-    def __init__(out self, index: Int, length: Int):
-        """Describes a refused key.
-
-        Args:
-            index: Which one; -1 if there is none.
-            length: Its length in bytes.
-        """
-        self.index = index
-        self.length = length
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the message.

@@ -11,6 +11,7 @@ comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46
 
 
+@fieldwise_init
 struct FilePath(Copyable, Movable):
     """A path below some folder, which it cannot leave."""
 
@@ -19,12 +20,6 @@ struct FilePath(Copyable, Movable):
     empty for the folder itself."""
     var is_folder: Bool
     """True if the request's path ended with a slash."""
-
-    def __init__(out self, var path: String, is_folder: Bool):
-        """Makes a path of checked names, behind which a slash stood if
-        `is_folder`."""
-        self.path = path^
-        self.is_folder = is_folder
 
     @staticmethod
     def parse(

@@ -5,6 +5,7 @@ from flare.bytes.utf8 import is_valid_utf8
 from flare.redis.core.error import RedisError, RedisErrorKind
 
 
+@fieldwise_init
 struct ReplyKind(Equatable, ImplicitlyCopyable, TrivialRegisterPassable):
     """What a reply is (RESP3 specification; RESP2 has the first six)."""
 
@@ -39,14 +40,6 @@ struct ReplyKind(Equatable, ImplicitlyCopyable, TrivialRegisterPassable):
     """What nobody asked for, such as a message (`>`)."""
     comptime ATTRIBUTE = Self(0x7C)
     """What is said about the next reply (`|`); never seen by programs."""
-
-    def __init__(out self, octet: UInt8):
-        """Makes a kind; programs use the constants.
-
-        Args:
-            octet: The octet that it begins with.
-        """
-        self.octet = octet
 
     @always_inline
     def is_aggregate(self) -> Bool:

@@ -46,17 +46,13 @@ struct SpawnRequest(ImplicitlyCopyable):
     """Its row on the board."""
 
 
+@fieldwise_init
 struct SpawnedProcess(Movable):
     """A worker process that was just made, seen from the master."""
 
     var process_id: Int
     var line: Descriptor
     """The master's end of the line to it."""
-
-    def __init__(out self, process_id: Int, var line: Descriptor):
-        """Notes a new process, and the master's end of the line to it."""
-        self.process_id = process_id
-        self.line = line^
 
     def take_line(mut self) -> Descriptor:
         """Takes the line out; not open at a second call."""

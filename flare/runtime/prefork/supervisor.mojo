@@ -307,6 +307,7 @@ comptime _EXEC_FAILED = 127
 # What shells exit with when a program cannot be executed.
 
 
+@fieldwise_init
 struct Upgrade(Movable):
     """A new program that is not ready yet, seen from the old one."""
 
@@ -315,13 +316,6 @@ struct Upgrade(Movable):
     """When it must be ready."""
     var pipe: Pipe
     """Rings when it is."""
-
-    def __init__(out self, process_id: Int, deadline_ms: Int, var pipe: Pipe):
-        """Notes a new program, for which the pipe rings when it is ready, by a
-        deadline."""
-        self.process_id = process_id
-        self.deadline_ms = deadline_ms
-        self.pipe = pipe^
 
 
 def program_path() -> String:
