@@ -5,15 +5,19 @@ from flare.backplane.backplane import BackplaneCounts
 from flare.backplane.redis import RedisBackplane
 from flare.backplane.redis_way import is_before
 from flare.bytes.buffer import Buffer
-from flare.net.socket_addr import SocketAddr
-from flare.redis.config import RedisConfig
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
 from flare.sys.thread import Task, Thread
-from flare.tcp.stream import TcpListener, TcpStream
+from flare.tcp.stream import TcpListener
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.loopback import PATIENCE_MS
+from tests.support.scripted_redis import (
+    UNKNOWN_COMMAND,
+    Asking,
+    config_of,
+    listen,
+)
 
 
 @fieldwise_init
@@ -24,26 +28,20 @@ struct _Slow(Task):
     var _published: Mutex[Int]
 
     def run(mut self) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=4_096, fill=0)
-        while True:
-            var count = stream.read(room)
-            if count == 0:
-                return
-            if "PUBLISH" not in String(from_utf8_lossy=room[:count]):
-                stream.write_all("-ERR unknown command\r\n".as_bytes())
+        var client = Asking(self._listener)
+        while client.asks():
+            if "PUBLISH" not in client.asked:
+                client.say(UNKNOWN_COMMAND)
                 continue
             self._published.lock()[] += 1
             if self._published.lock()[] == 1:
                 pause(500)
-            stream.write_all(":0\r\n".as_bytes())
+            client.say(":0\r\n")
 
 
 def test_what_waits_at_the_end_is_sent() raises:
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = listener.local_addr().port
+    var listener = listen()
+    var config = config_of(listener, protocol=3)
     var published = Mutex(0)
     var server = Thread(_Slow(listener^, published))
     var plane = RedisBackplane(config^, "room")
@@ -72,16 +70,10 @@ struct _Failover(Task):
         self._serve("5-1")
 
     def _serve(mut self, last: String) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=4_096, fill=0)
-        while True:
-            var count = stream.read(room)
-            if count == 0:
-                return
-            var asked = String(from_utf8_lossy=room[:count])
-            var answer = String("-ERR unknown command\r\n")
-            if "XREVRANGE" in asked:
+        var client = Asking(self._listener)
+        while client.asks():
+            var answer = String(UNKNOWN_COMMAND)
+            if "XREVRANGE" in client.asked:
                 answer = String(
                     "*1\r\n*2\r\n$",
                     last.byte_length(),
@@ -89,25 +81,24 @@ struct _Failover(Task):
                     last,
                     "\r\n*2\r\n$1\r\nm\r\n$3\r\nold\r\n",
                 )
-            elif "XREAD" in asked:
+            elif "XREAD" in client.asked:
                 answer = String("*-1\r\n")
                 # What it has added since stands right behind.
-                if "$3\r\n5-1\r\n" in asked:
+                if "$3\r\n5-1\r\n" in client.asked:
                     answer = String(
                         "*1\r\n*2\r\n$4\r\nroom\r\n*1\r\n*2\r\n$3\r\n5-2\r\n"
                         "*2\r\n$1\r\nm\r\n$3\r\nnew\r\n"
                     )
                 else:
                     pause(5)
-            stream.write_all(answer.as_bytes())
+            client.say(answer)
 
 
 def test_entries_of_another_master_are_read() raises:
     """Redis, XADD: ids follow the newest entry that the master has, and its
     clock, so a new master may give lower ones than the former has given."""
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = listener.local_addr().port
+    var listener = listen()
+    var config = config_of(listener, protocol=3)
     var server = Thread(_Failover(listener^))
     var plane = RedisBackplane(config^, "room", history=9)
     plane.connect(wants_past=False)
@@ -131,28 +122,20 @@ struct _Idle(Task):
     def run(mut self) raises:
         # That of `connect`, and that of `wait`.
         for _ in range(2):
-            var stream = self._listener.accept(PATIENCE_MS)
-            stream.set_read_timeout(PATIENCE_MS)
-            var room = List[UInt8](length=4_096, fill=0)
-            while True:
-                var count = stream.read(room)
-                if count == 0:
-                    break
-                var asked = String(from_utf8_lossy=room[:count])
+            var client = Asking(self._listener)
+            while client.asks():
                 var answer = String("*0\r\n")
-                if "XREAD" in asked:
-                    pause(Int(String(asked.split("\r\n")[10])))
+                if "XREAD" in client.asked:
+                    pause(Int(String(client.asked.split("\r\n")[10])))
                     answer = String("*-1\r\n")
-                stream.write_all(answer.as_bytes())
+                client.say(answer)
 
 
 def test_a_wait_for_entries_is_within_the_time_of_a_command() raises:
     """`RedisConfig.timeout_ms`: how long an answer may take. That nothing came
     in that time is no failure."""
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = listener.local_addr().port
-    config.protocol = 2
+    var listener = listen()
+    var config = config_of(listener)
     config.timeout_ms = 500
     var server = Thread(_Idle(listener^))
     var plane = RedisBackplane(config^, "room", history=9)
@@ -188,39 +171,30 @@ struct _Masters(Task):
     var _after: List[_Entry]
 
     def run(mut self) raises:
-        var first = self._listener.accept(PATIENCE_MS)
-        _serve_entries(first^, self._before[:1], False)
-        var second = self._listener.accept(PATIENCE_MS)
-        _serve_entries(second^, self._before, True)
-        var third = self._listener.accept(PATIENCE_MS)
-        _serve_entries(third^, self._after, False)
+        _serve_entries(Asking(self._listener), self._before[:1], False)
+        _serve_entries(Asking(self._listener), self._before, True)
+        _serve_entries(Asking(self._listener), self._after, False)
 
 
 def _serve_entries(
-    var stream: TcpStream, entries: Span[_Entry, _], ends: Bool
+    var client: Asking, entries: Span[_Entry, _], ends: Bool
 ) raises:
     """Serves a connection, which `ends` behind the first entry that was
     read."""
-    stream.set_read_timeout(PATIENCE_MS)
-    var room = List[UInt8](length=4_096, fill=0)
-    while True:
-        var count = stream.read(room)
-        if count == 0:
-            return
-        var lines = String(from_utf8_lossy=room[:count]).split("\r\n")
+    while client.asks():
+        var lines = client.asked.split("\r\n")
         var name = String(lines[2])
         if name == "XREVRANGE":
             # Key, end and start.
-            var found = _between(entries, String(lines[8]), String(lines[6]))
-            stream.write_all(found.as_bytes())
+            client.say(_between(entries, String(lines[8]), String(lines[6])))
         elif name == "XREAD":
             # COUNT, its number, BLOCK, its time, STREAMS, key, id.
             var found = _behind(entries, String(lines[16]))
-            stream.write_all(found.as_bytes())
+            client.say(found)
             if ends and found != "*-1\r\n":
                 return
         else:
-            stream.write_all("-ERR unknown command\r\n".as_bytes())
+            client.say(UNKNOWN_COMMAND)
 
 
 def _between(entries: Span[_Entry, _], start: String, end: String) -> String:
@@ -303,10 +277,8 @@ def test_nothing_that_another_master_has_is_passed_over() raises:
         ),
     ]
     for ref row in rows:
-        var listener = TcpListener.bind(SocketAddr.localhost(0))
-        var config = RedisConfig()
-        config.port = listener.local_addr().port
-        config.protocol = 2
+        var listener = listen()
+        var config = config_of(listener)
         var before: List[_Entry] = [
             _Entry("100-0", "old"),
             _Entry("9000-1", "a"),
@@ -344,38 +316,30 @@ struct _OnItsWay(Task):
     def run(mut self) raises:
         var there = String("1 127.0.0.1:", self._target.local_addr().port)
         var back = String("1 127.0.0.1:", self._source.local_addr().port)
-        self._serve(self._source.accept(PATIENCE_MS), String("ASK ", there))
-        self._serve(self._target.accept(PATIENCE_MS), String("MOVED ", back))
+        self._serve(Asking(self._source), String("ASK ", there))
+        self._serve(Asking(self._target), String("MOVED ", back))
 
-    def _serve(self, var stream: TcpStream, elsewhere: String) raises:
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=4_096, fill=0)
+    def _serve(self, var client: Asking, elsewhere: String) raises:
         var is_asking = False
-        while True:
-            var count = stream.read(room)
-            if count == 0:
-                return
-            var asked = String(from_utf8_lossy=room[:count])
-            if "ASKING" in asked:
+        while client.asks():
+            if "ASKING" in client.asked:
                 is_asking = True
-                stream.write_all("+OK\r\n".as_bytes())
+                client.say("+OK\r\n")
                 continue
             if is_asking:
                 self._served.lock()[] += 1
-                stream.write_all("*0\r\n".as_bytes())
+                client.say("*0\r\n")
             else:
-                stream.write_all(String("-", elsewhere, "\r\n").as_bytes())
+                client.say(String("-", elsewhere, "\r\n"))
             is_asking = False
 
 
 def test_a_stream_on_its_way_to_another_node_is_found() raises:
     """Redis Cluster specification: ASK sends one command to another node,
     behind ASKING."""
-    var source = TcpListener.bind(SocketAddr.localhost(0))
-    var target = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = source.local_addr().port
-    config.protocol = 2
+    var source = listen()
+    var target = listen()
+    var config = config_of(source)
     var served = Mutex(0)
     var server = Thread(_OnItsWay(source^, target^, served))
     var plane = RedisBackplane(config^, "room", history=9)

@@ -1,6 +1,5 @@
 """A client of a cluster whose nodes do not answer."""
 
-from flare.net.socket_addr import SocketAddr
 from flare.redis.cluster import RedisCluster
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisErrorKind
@@ -11,6 +10,7 @@ from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
 from tests.support.assertions import assert_equal, assert_raises, assert_true
 from tests.support.loopback import PATIENCE_MS
+from tests.support.scripted_redis import Asking, listen
 
 comptime _TIMEOUT_MS = 900
 
@@ -21,7 +21,7 @@ def test_silent_nodes_share_the_time_of_a_command() raises:
     var seeds = List[String]()
     for _ in range(4):
         # The kernel takes connections for it, and nobody answers.
-        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var listener = listen()
         seeds.append(String("127.0.0.1:", listener.local_addr().port))
         listeners.append(listener^)
     var config = RedisConfig()
@@ -62,19 +62,11 @@ struct _Node(Task):
         self._answer = answer^
 
     def run(mut self) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=1_024, fill=0)
-        while True:
-            var count = stream.read(room)
-            if count == 0:
-                self._has_ended.lock()[] = True
-                return
-            var asked = StringSpan(unsafe_from_utf8=Span(room)[:count])
-            if "SLOTS" in asked:
-                _ = stream.write(self._map.as_bytes())
-            else:
-                _ = stream.write(self._answer.as_bytes())
+        var client = Asking(self._listener)
+        while client.asks():
+            var is_map = "SLOTS" in client.asked
+            client.say(self._map if is_map else self._answer)
+        self._has_ended.lock()[] = True
 
 
 def _config() -> RedisConfig:
@@ -89,8 +81,8 @@ def _config() -> RedisConfig:
 def test_connections_to_nodes_that_left_are_closed() raises:
     """Redis, cluster specification: clients keep to the map of slots; a node
     without one serves no key."""
-    var left = TcpListener.bind(SocketAddr.localhost(0))
-    var stays = TcpListener.bind(SocketAddr.localhost(0))
+    var left = listen()
+    var stays = listen()
     var owner = stays.local_addr().port
     var seeds: List[String] = [String("127.0.0.1:", left.local_addr().port)]
     var has_left = Mutex(False)
@@ -109,7 +101,7 @@ def test_connections_to_nodes_that_left_are_closed() raises:
 
 def test_the_last_cause_is_told() raises:
     """What keeps a command from being carried out is what the node says."""
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var listener = listen()
     var owner = listener.local_addr().port
     var seeds: List[String] = [String("127.0.0.1:", owner)]
     var server = Thread(

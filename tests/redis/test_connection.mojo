@@ -1,8 +1,6 @@
 """One connection to a server, with servers that read and write by a plan."""
 
-from flare.net.socket_addr import SocketAddr
 from flare.redis.client import RedisClient
-from flare.redis.config import RedisConfig
 from flare.redis.pipeline import Pipeline
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
@@ -12,6 +10,7 @@ from flare.tls.stream import TlsStream
 from tests.support.assertions import assert_equal
 from tests.support.certificates import certificate
 from tests.support.loopback import PATIENCE_MS
+from tests.support.scripted_redis import config_of, listen
 
 comptime COUNT = 800
 comptime LEN = 20_000
@@ -55,10 +54,8 @@ def test_replies_are_read_while_commands_are_sent() raises:
     """RESP, Pipelining: a server may answer each command before it reads the
     next one, and then reads no more than its answers are read."""
     for is_tls in [False, True]:
-        var listener = TcpListener.bind(SocketAddr.localhost(0))
-        var config = RedisConfig()
-        config.port = listener.local_addr().port
-        config.protocol = 2
+        var listener = listen()
+        var config = config_of(listener)
         config.retry_max = 0
         config.timeout_ms = PATIENCE_MS
         var context = Optional[TlsServerContext]()

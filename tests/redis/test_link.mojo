@@ -1,6 +1,5 @@
 """What a client does behind a failure, with servers that answer by a plan."""
 
-from flare.net.socket_addr import SocketAddr
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisErrorKind
@@ -13,6 +12,12 @@ from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener, TcpStream
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
+from tests.support.scripted_redis import (
+    UNKNOWN_COMMAND,
+    Asking,
+    config_of,
+    listen,
+)
 
 
 @fieldwise_init
@@ -24,24 +29,20 @@ struct _Dying(Task):
     var _pause_ms: Int
 
     def run(mut self) raises:
-        var first = self._listener.accept(PATIENCE_MS)
-        var room = List[UInt8](length=1_024, fill=0)
-        _ = first.read(room)
+        var first = Asking(self._listener)
+        _ = first.asks()
         pause(self._pause_ms)
-        first.close()
-        var second = self._listener.accept(PATIENCE_MS)
-        second.set_read_timeout(PATIENCE_MS)
-        while second.read(room) > 0:
+        first.stream.close()
+        var second = Asking(self._listener)
+        while second.asks():
             pass
 
 
 def test_repetitions_have_the_time_of_the_command() raises:
     """`RedisConfig.timeout_ms` is for one command, repetitions included."""
     comptime TIMEOUT_MS = 1_500
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = listener.local_addr().port
-    config.protocol = 2
+    var listener = listen()
+    var config = config_of(listener)
     config.timeout_ms = TIMEOUT_MS
     var server = Thread(_Dying(listener^, TIMEOUT_MS * 2 // 3))
     var client = RedisClient.connect(config^)
@@ -70,12 +71,10 @@ struct _Plain(Task):
     var _waits: Bool
 
     def run(mut self) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=4_096, fill=0)
-        _ = stream.read(room)
-        stream.write_all(self._answer.as_bytes())
-        while self._waits and stream.read(room) > 0:
+        var client = Asking(self._listener)
+        _ = client.asks()
+        client.say(self._answer)
+        while self._waits and client.asks():
             pass
 
 
@@ -83,7 +82,7 @@ def test_a_server_without_tls_is_told_of() raises:
     """A message says how to mend what it is about: here the URL's scheme."""
     for answer in ["-ERR Protocol error\r\n", ""]:
         for waits in [False, True]:
-            var listener = TcpListener.bind(SocketAddr.localhost(0))
+            var listener = listen()
             var port = listener.local_addr().port
             var config = RedisConfig.from_url(
                 String("rediss://127.0.0.1:", port)
@@ -110,19 +109,13 @@ struct _Asked(Task):
     var _asked: Mutex[String]
 
     def run(mut self) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=1_024, fill=0)
-        while True:
-            var count = stream.read(room)
-            if count == 0:
-                return
-            var text = String(from_utf8_lossy=Span(room)[:count])
-            self._asked.lock()[] += text
-            if "HELLO" in text:
-                stream.write_all("-ERR unknown command\r\n".as_bytes())
+        var client = Asking(self._listener)
+        while client.asks():
+            self._asked.lock()[] += client.asked
+            if "HELLO" in client.asked:
+                client.say(UNKNOWN_COMMAND)
             else:
-                stream.write_all("+OK\r\n".as_bytes())
+                client.say("+OK\r\n")
 
 
 def test_a_user_without_a_password_is_named() raises:
@@ -146,7 +139,7 @@ def test_a_user_without_a_password_is_named() raises:
         ),
     ]
     for index in range(len(rows)):
-        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var listener = listen()
         var asked = Mutex(String())
         var config = RedisConfig.from_url(
             String(
@@ -175,20 +168,16 @@ struct _Loading(Task):
     var _asked: Mutex[Int]
 
     def run(mut self) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=1_024, fill=0)
-        while stream.read(room) > 0:
+        var client = Asking(self._listener)
+        while client.asks():
             self._asked.lock()[] += 1
-            stream.write_all("-LOADING wait\r\n".as_bytes())
+            client.say("-LOADING wait\r\n")
 
 
 def test_what_is_refused_is_repeated_as_often_as_is_wanted() raises:
     """`RedisConfig.retry_max`."""
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = listener.local_addr().port
-    config.protocol = 2
+    var listener = listen()
+    var config = config_of(listener)
     config.retry_max = 2
     config.backoff = Backoff(1, 1)
     var asked = Mutex(0)
@@ -214,20 +203,13 @@ struct _Demoted(Task):
     var _written: Mutex[Int]
 
     def run(mut self) raises:
-        while self._serve(self._listener.accept(PATIENCE_MS)):
-            pass
-
-    def _serve(mut self, var stream: TcpStream) raises -> Bool:
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=4_096, fill=0)
-        var has_heard = False
-        while True:
-            var count = stream.read(room)
-            if count == 0:
-                return has_heard
-            has_heard = True
-            var asked = String(from_utf8_lossy=room[:count])
-            stream.write_all(self._answer(asked).as_bytes())
+        var has_heard = True
+        while has_heard:
+            has_heard = False
+            var client = Asking(self._listener)
+            while client.asks():
+                has_heard = True
+                client.say(self._answer(client.asked))
 
     def _answer(mut self, asked: String) raises -> String:
         if "SENTINEL" in asked:
@@ -248,12 +230,12 @@ struct _Demoted(Task):
             return String("+OK\r\n")
         if "WATCH" in asked:
             return String("+OK\r\n")
-        return String("-ERR unknown command\r\n")
+        return String(UNKNOWN_COMMAND)
 
 
 def test_what_is_watched_is_not_lost_to_another_master() raises:
     """A new master watches nothing: who goes on there must be told."""
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var listener = listen()
     var address = listener.local_addr()
     var config = RedisConfig()
     config.sentinels = [String("127.0.0.1:", address.port)]
@@ -283,10 +265,9 @@ def test_who_is_refused_a_write_looks_for_the_master_anew() raises:
     """A name may lead to another server by now (DNS); what leads to the one
     that has become a replica is a connection alone."""
     for is_pipeline in [False, True]:
-        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var listener = listen()
         var address = listener.local_addr()
-        var config = RedisConfig()
-        config.port = address.port
+        var config = config_of(listener, protocol=3)
         var written = Mutex(0)
         var server = Thread(_Demoted(listener^, written))
         var client = RedisClient.connect(config^)
@@ -303,10 +284,9 @@ def test_who_is_refused_a_write_looks_for_the_master_anew() raises:
 def test_what_is_watched_is_not_lost_behind_a_pipeline() raises:
     """Behind a pipeline that a replica refuses, too, whoever watches must be
     told: the next connection watches nothing."""
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var listener = listen()
     var address = listener.local_addr()
-    var config = RedisConfig()
-    config.port = address.port
+    var config = config_of(listener, protocol=3)
     var written = Mutex(0)
     var server = Thread(_Demoted(listener^, written))
     var client = RedisClient.connect(config^)

@@ -1,7 +1,6 @@
 """What a pool lends again, with a server that says yes to all, and what becomes
 of its connections behind a fork."""
 
-from flare.net.socket_addr import SocketAddr
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
 from flare.redis.pipeline import Pipeline
@@ -9,7 +8,7 @@ from flare.redis.pool import RedisPool
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
 from tests.support.assertions import assert_equal, assert_raises
-from tests.support.loopback import PATIENCE_MS
+from tests.support.scripted_redis import Asking, config_of, listen
 
 
 @fieldwise_init
@@ -19,21 +18,16 @@ struct _Yes(Task):
     var _listener: TcpListener
 
     def run(mut self) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=1_024, fill=0)
-        while stream.read(room) > 0:
-            _ = stream.write("+OK\r\n".as_bytes())
+        var client = Asking(self._listener)
+        while client.asks():
+            client.say("+OK\r\n")
 
 
 def _kept_behind(name: StringSpan, *, piped: Bool) raises -> Int:
     """Counts the connections that a pool keeps behind a command."""
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = listener.local_addr().port
-    config.protocol = 2
+    var listener = listen()
+    var pool = RedisPool(config_of(listener))
     var server = Thread(_Yes(listener^))
-    var pool = RedisPool(config^)
     var redis = pool.acquire()
     if piped:
         var pipe = Pipeline()
@@ -82,21 +76,17 @@ struct _Twice(Task):
     var _listener: TcpListener
 
     def run(mut self) raises:
-        var first = self._listener.accept(PATIENCE_MS)
-        first.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=1_024, fill=0)
-        _ = first.read(room)
-        _ = first.write("+OK\r\n".as_bytes())
-        var second = self._listener.accept(PATIENCE_MS)
-        second.set_read_timeout(PATIENCE_MS)
-        while second.read(room) > 0:
-            _ = second.write("+OK\r\n".as_bytes())
+        var first = Asking(self._listener)
+        _ = first.asks()
+        first.say("+OK\r\n")
+        var second = Asking(self._listener)
+        while second.asks():
+            second.say("+OK\r\n")
 
 
 def _served_twice(mut config: RedisConfig) raises -> Thread:
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    config.port = listener.local_addr().port
-    config.protocol = 2
+    var listener = listen()
+    config = config_of(listener)
     config.timeout_ms = 2_000
     return Thread(_Twice(listener^))
 

@@ -1,12 +1,11 @@
 """What a subscriber gives out of what a server says."""
 
-from flare.net.socket_addr import SocketAddr
-from flare.redis.config import RedisConfig
 from flare.redis.subscriber import RedisSubscriber
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
 from tests.support.assertions import assert_equal
 from tests.support.loopback import PATIENCE_MS
+from tests.support.scripted_redis import Asking, config_of, listen
 
 
 @fieldwise_init
@@ -17,12 +16,10 @@ struct _Pushing(Task):
     var _said: String
 
     def run(mut self) raises:
-        var stream = self._listener.accept(PATIENCE_MS)
-        stream.set_read_timeout(PATIENCE_MS)
-        var room = List[UInt8](length=4_096, fill=0)
-        _ = stream.read(room)
-        stream.write_all(self._said.as_bytes())
-        while stream.read(room) > 0:
+        var client = Asking(self._listener)
+        _ = client.asks()
+        client.say(self._said)
+        while client.asks():
             pass
 
 
@@ -37,12 +34,9 @@ def test_messages_of_channels_and_patterns_are_given_alone() raises:
         "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\na\r\n",
         "*4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$4\r\nnews\r\n$1\r\nb\r\n",
     )
-    var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var config = RedisConfig()
-    config.port = listener.local_addr().port
-    config.protocol = 2
+    var listener = listen()
+    var subscriber = RedisSubscriber(config_of(listener))
     var server = Thread(_Pushing(listener^, said^))
-    var subscriber = RedisSubscriber(config^)
     subscriber.subscribe("news")
     var found = String()
     for _ in range(2):
