@@ -391,6 +391,21 @@ def client(probe):
         yield connection
 
 
+def refusal(program: str, *arguments: str, **options) -> str:
+    """Runs a server that must not begin to serve; gives what it says."""
+    outcome = subprocess.run(
+        [str(built(program)), *arguments],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=10,
+        text=True,
+        **options,
+    )
+    assert outcome.returncode == 1, outcome.stdout
+    return outcome.stdout
+
+
 def is_refused(server) -> bool:
     """Tells whether nobody listens any more: the server drains.
 

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +98,13 @@ class RedisServer:
         if self.process.poll() is None:
             self.go_on()
             self.kill()
+
+
+def running_redis(folder: Path, **options: str) -> Iterator[RedisServer]:
+    """For a fixture: a server until its tests are over."""
+    server = RedisServer(folder, **options)
+    yield server
+    server.stop()
 
 
 class Sentinel(RedisServer):

@@ -2,16 +2,14 @@
 holds while Redis is away, full, emptied or written to by others (RFC 9111)."""
 
 import re
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from conftest import Server, wait_until
-from peer_servers import program
-from redis_servers import PACKAGE, RedisServer
-from test_cached_proxy import Origin, ThreadingHTTPServer, state
+from redis_servers import running_redis
+from test_cached_proxy import Origin, serving, state
 from wire_programs import built
 
 WAIT_S = 20
@@ -40,25 +38,12 @@ class SharedOrigin(Origin):
 
 @pytest.fixture
 def origin():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), SharedOrigin)
-    server.asked = []
-    server.status = 0
-    server.pause_s = 0.0
-    server.goes_on = threading.Event()
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.goes_on.set()
-    server.shutdown()
-    server.server_close()
+    yield from serving(SharedOrigin)
 
 
 @pytest.fixture
 def redis(tmp_path):
-    program("redis-server", PACKAGE)
-    server = RedisServer(tmp_path / "redis")
-    yield server
-    server.stop()
+    yield from running_redis(tmp_path / "redis")
 
 
 class Cache(Server):

@@ -68,9 +68,9 @@ class Origin(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
 
-@pytest.fixture
-def origin():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+def serving(origin: type[Origin]):
+    """For a fixture: an origin, what it was asked, and how it answers."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), origin)
     server.asked = []
     server.status = 0
     server.pause_s = 0.0
@@ -81,6 +81,11 @@ def origin():
     server.goes_on.set()
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def origin():
+    yield from serving(Origin)
 
 
 @pytest.fixture

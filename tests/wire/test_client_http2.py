@@ -10,6 +10,7 @@ import pytest
 from conftest import Server, shown as shown_by_flare
 from raw_server import Connection, RawServer
 from test_client_hostile import sized
+from test_client_peers import DELAYS
 from wire_programs import built
 
 LENGTH = 20 << 20
@@ -234,16 +235,7 @@ class TestGo:
         assert echo["Content"] == ("content" if after == "POST" else "")
         assert echo["Header"]["Authorization"] == ["Bearer token"]
 
-    @pytest.mark.parametrize(
-        "config,url,phase",
-        [
-            ({"read_timeout_ms": 150}, "/slow?head=2000", "read head"),
-            ({"read_timeout_ms": 150}, "/slow?body=1000", "read body"),
-            ({"total_timeout_ms": 200}, "/slow?head=2000", "total"),
-            ({"total_timeout_ms": 200}, "/slow?body=60", "total"),
-            ({"read_timeout_ms": 400}, "/slow?head=50&body=20", ""),
-        ],
-    )
+    @pytest.mark.parametrize("config,url,phase", DELAYS)
     def test_delays(self, fetcher, go, config, url, phase):
         go.client(fetcher, **config)
         for answer in [fetcher.get(url), *send_all(fetcher, [{"url": url}] * 2, 2)]:

@@ -13,6 +13,17 @@ MEMORY_KIB_MAX = 8_000
 USERS = {"me": "secret word", "own": "word"}
 
 
+# (configuration, request, phase): the server waits `head` ms before its head and
+# `body` ms before each of ten octets.
+DELAYS = [
+    ({"read_timeout_ms": 150}, "/slow?head=2000", "read head"),
+    ({"read_timeout_ms": 150}, "/slow?body=1000", "read body"),
+    ({"total_timeout_ms": 200}, "/slow?head=2000", "total"),
+    ({"total_timeout_ms": 200}, "/slow?body=60", "total"),
+    ({"read_timeout_ms": 400}, "/slow?head=50&body=20", ""),
+]
+
+
 @pytest.fixture(scope="module")
 def nginx():
     server = peer_servers.start_nginx(USERS)
@@ -249,18 +260,7 @@ class TestGo:
             assert int(body(fetcher.get("/close"))) == before + more
         assert int(body(fetcher.get("/count"))) == before + 3
 
-    # (configuration, request, phase): the server waits `head` ms before its
-    # head and `body` ms before each of ten octets.
-    @pytest.mark.parametrize(
-        "config,url,phase",
-        [
-            ({"read_timeout_ms": 150}, "/slow?head=2000", "read head"),
-            ({"read_timeout_ms": 150}, "/slow?body=1000", "read body"),
-            ({"total_timeout_ms": 200}, "/slow?head=2000", "total"),
-            ({"total_timeout_ms": 200}, "/slow?body=60", "total"),
-            ({"read_timeout_ms": 400}, "/slow?head=50&body=20", ""),
-        ],
-    )
+    @pytest.mark.parametrize("config,url,phase", DELAYS)
     def test_delays(self, fetcher, go, config, url, phase):
         fetcher.client(base=go.url, **config)
         answer = fetcher.get(url)

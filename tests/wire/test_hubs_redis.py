@@ -18,16 +18,15 @@ from hub_clients import (
     one_of_each,
 )
 from processes import is_alive
-from redis_servers import RedisServer
+from redis_servers import running_redis
 
 WORKERS = 2
 
 
 @pytest.fixture
 def redis(tmp_path):
-    server = RedisServer(tmp_path / "redis", appendonly="yes", appendfsync="always")
-    yield server
-    server.stop()
+    keeps_all = {"appendonly": "yes", "appendfsync": "always"}
+    yield from running_redis(tmp_path / "redis", **keeps_all)
 
 
 @pytest.fixture

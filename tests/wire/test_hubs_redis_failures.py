@@ -15,10 +15,9 @@ from hub_clients import (
     say,
     two_machines,
 )
-from peer_servers import program
 from processes import is_alive
 from redis_proxy import RedisProxy
-from redis_servers import PACKAGE, RedisServer
+from redis_servers import RedisServer, running_redis
 
 HISTORY = 1_000
 COUNT = 20
@@ -26,10 +25,7 @@ COUNT = 20
 
 @pytest.fixture(scope="module")
 def redis_of_module(tmp_path_factory):
-    program("redis-server", PACKAGE)
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    yield server
-    server.stop()
+    yield from running_redis(tmp_path_factory.mktemp("redis"))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Worker processes under a supervisor: their lives, deaths and successors."""
 
+import contextlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from conftest import (
     environment,
     read_all,
     read_to,
+    refusal,
     wait_until,
 )
 from load import (
@@ -584,17 +586,12 @@ def slow_to_start(program: Path) -> None:
     program.chmod(0o755)
 
 
-@pytest.mark.parametrize("goes_to_group", [False, True])
-def test_stop_while_a_new_program_starts_stops_both(tmp_path, goes_to_group):
-    """What was under way is finished, and nothing serves afterwards."""
-    program = tmp_path / "workers_server"
-    shutil.copy(built("workers_server"), program)
-    log = tmp_path / "log"
+@contextlib.contextmanager
+def upgradable(program: Path, log: Path):
+    """A program in a session of its own, ready to be replaced; and its port."""
+    options = ["inherits=1", "handler_threads=1", "linger_timeout_ms=100"]
     process = subprocess.Popen(
-        [
-            str(program), "0", "mode=prefork", "inherits=1",
-            "handler_threads=1", "linger_timeout_ms=100",
-        ],
+        [str(program), "0", "mode=prefork", *options],
         stdout=subprocess.PIPE,
         stderr=log.open("w"),
         env=environment(),
@@ -603,6 +600,20 @@ def test_stop_while_a_new_program_starts_stops_both(tmp_path, goes_to_group):
     try:
         port = int(next_line(process, START_TIMEOUT_S).rsplit(":", 1)[1])
         assert wait_until(lambda: "hook: ready 2" in log.read_text())
+        yield process, port
+        assert process.wait(20) == 0
+        assert wait_until(lambda: not in_session(process.pid), 20)
+    finally:
+        end_session(process)
+
+
+@pytest.mark.parametrize("goes_to_group", [False, True])
+def test_stop_while_a_new_program_starts_stops_both(tmp_path, goes_to_group):
+    """What was under way is finished, and nothing serves afterwards."""
+    program = tmp_path / "workers_server"
+    shutil.copy(built("workers_server"), program)
+    log = tmp_path / "log"
+    with upgradable(program, log) as (process, port):
         slow_to_start(program)
         before = set(children(process.pid))
         with socket.create_connection(("127.0.0.1", port), 10) as sock:
@@ -616,38 +627,19 @@ def test_stop_while_a_new_program_starts_stops_both(tmp_path, goes_to_group):
             assert read_to(sock, b"busy 1500")
         assert process.wait(20) == 0
         assert ("is ready" in log.read_text()) == (not goes_to_group)
-        assert wait_until(lambda: not in_session(process.pid), 20)
-    finally:
-        end_session(process)
 
 
 def test_stop_after_an_upgrade_does_not_cut_the_old_program_short(tmp_path):
     """The old program finishes what is under way; one order to stop, which
     went to the whole group, say, is its first."""
     log = tmp_path / "log"
-    process = subprocess.Popen(
-        [
-            str(built("workers_server")), "0", "mode=prefork", "inherits=1",
-            "handler_threads=1", "linger_timeout_ms=100",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=log.open("w"),
-        env=environment(),
-        start_new_session=True,
-    )
-    try:
-        port = int(next_line(process, START_TIMEOUT_S).rsplit(":", 1)[1])
-        assert wait_until(lambda: "hook: ready 2" in log.read_text())
+    with upgradable(built("workers_server"), log) as (process, port):
         with socket.create_connection(("127.0.0.1", port), 20) as sock:
             sock.sendall(GET % b"/busy/4000")
             process.send_signal(signal.SIGUSR2)
             assert wait_until(lambda: ") is ready" in log.read_text(), 10)
             os.killpg(process.pid, signal.SIGTERM)
             assert read_to(sock, b"busy 4000")
-        assert process.wait(20) == 0
-        assert wait_until(lambda: not in_session(process.pid), 20)
-    finally:
-        end_session(process)
 
 
 def test_new_program_that_hangs_is_killed(tmp_path):
@@ -1161,15 +1153,7 @@ def test_numbers_that_make_no_sense_are_told(name, value, tmp_path):
     ],
 )
 def test_configuration_that_makes_no_sense_is_refused(option, said):
-    outcome = subprocess.run(
-        [str(built("workers_server")), "0", "mode=prefork", option],
-        env=environment(),
-        capture_output=True,
-        timeout=10,
-        text=True,
-    )
-    assert outcome.returncode == 1
-    assert said in outcome.stdout + outcome.stderr
+    assert said in refusal("workers_server", "0", "mode=prefork", option)
 
 
 def test_handler_threads_work_in_processes_too(prefork):

@@ -6,18 +6,14 @@ import time
 
 import pytest
 from conftest import running_client
-from peer_servers import program
-from redis_servers import PACKAGE, RedisServer
+from redis_servers import RedisServer, running_redis
 
 QUICK = {"backoff_ms": 5, "backoff_max_ms": 50}
 
 
 @pytest.fixture(scope="module")
 def redis(tmp_path_factory):
-    program("redis-server", PACKAGE)
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    yield server
-    server.stop()
+    yield from running_redis(tmp_path_factory.mktemp("redis"))
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 from conftest import running_client, wait_until
-from peer_servers import program
 from ports import claim_port
-from redis_servers import PACKAGE, RedisServer
+from redis_servers import RedisServer, running_redis
 
 QUICK = {"backoff_ms": 5, "backoff_max_ms": 50}
 TIMEOUT_S = 10
@@ -23,10 +22,7 @@ def talker():
 
 @pytest.fixture
 def redis(tmp_path):
-    program("redis-server", PACKAGE)
-    server = RedisServer(tmp_path / "redis")
-    yield server
-    server.stop()
+    yield from running_redis(tmp_path / "redis")
 
 
 def call(talker, *words: str) -> object:

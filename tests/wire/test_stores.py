@@ -11,18 +11,14 @@ from collections import Counter
 
 import pytest
 from conftest import wait_until
-from peer_servers import program
-from redis_servers import PACKAGE, RedisServer
+from redis_servers import running_redis
 
 TIMEOUT_S = 10
 
 
 @pytest.fixture(scope="module")
 def redis(tmp_path_factory):
-    program("redis-server", PACKAGE)
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    yield server
-    server.stop()
+    yield from running_redis(tmp_path_factory.mktemp("redis"))
 
 
 @pytest.fixture

@@ -8,16 +8,13 @@ import pytest
 from conftest import wait_until
 from peer_servers import program
 from redis_proxy import RedisProxy
-from redis_servers import PACKAGE, RedisServer, start_watched
+from redis_servers import PACKAGE, RedisServer, running_redis, start_watched
 from test_stores import TIMEOUT_S, Browser, assert_limited_by_worker
 
 
 @pytest.fixture
 def redis(tmp_path):
-    program("redis-server", PACKAGE)
-    server = RedisServer(tmp_path / "redis")
-    yield server
-    server.stop()
+    yield from running_redis(tmp_path / "redis")
 
 
 def test_what_the_user_may_not_do(start, redis):

@@ -9,9 +9,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import Client, environment, read_to, wait_until
+from conftest import Client, read_to, refusal, wait_until
 from processes import cpus_of_threads, descriptor_count
-from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 
@@ -157,45 +156,23 @@ def test_second_signal_ends_all_workers_at_once(start):
 
 @pytest.mark.parametrize("count", [0, 257, -1])
 def test_worker_count_out_of_range_is_refused(count):
-    outcome = subprocess.run(
-        [str(built("workers_server")), "0", f"workers={count}", "mode=threads"],
-        env=environment(),
-        capture_output=True,
-        timeout=10,
-        text=True,
-    )
-    assert outcome.returncode == 1
-    assert f"the number of workers is {count}" in (
-        outcome.stdout + outcome.stderr
-    )
+    said = refusal("workers_server", "0", f"workers={count}", "mode=threads")
+    assert f"the number of workers is {count}" in said
 
 
 def test_worker_that_cannot_start_stops_all_with_the_reason():
-    outcome = subprocess.run(
-        [str(built("workers_server")), "0", "workers=64"],
-        env=environment(),
-        capture_output=True,
-        timeout=10,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_NOFILE, (255, 255)
-        ),
-    )
-    assert outcome.returncode == 1
-    assert "no more descriptors" in outcome.stdout + outcome.stderr
+    limit = (resource.RLIMIT_NOFILE, (255, 255))
+    said = refusal(
+        "workers_server", "0", "workers=64",
+        preexec_fn=lambda: resource.setrlimit(*limit),
+    )  # fmt: skip
+    assert "no more descriptors" in said
 
 
 def test_port_in_use_is_told_though_workers_share_it(start):
     server = start("workers_server", workers=2)
-    outcome = subprocess.run(
-        [str(built("workers_server")), str(server.port), "workers=2"],
-        env=environment(),
-        capture_output=True,
-        timeout=10,
-        text=True,
-    )
-    assert outcome.returncode == 1
-    assert "the address is in use" in outcome.stdout + outcome.stderr
+    said = refusal("workers_server", str(server.port), "workers=2")
+    assert "the address is in use" in said
 
 
 def test_connections_leave_no_descriptors(start):
