@@ -104,11 +104,7 @@ def json_text[T: AnyType](value: T) raises JsonError -> String:
 
 __extension Optional(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
-        """Writes the value, or `null`.
-
-        Raises:
-            JsonError: If the value has no text in JSON.
-        """
+        """Writes the value, or `null`. Raises if the value has no text in JSON."""
         if self:
             write_json(self.value(), writer)
         else:
@@ -117,11 +113,7 @@ __extension Optional(JsonWritable):
 
 __extension List(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
-        """Writes an array.
-
-        Raises:
-            JsonError: If an element has no text in JSON.
-        """
+        """Writes an array. Raises if an element has no text in JSON."""
         writer.begin_array()
         for index in range(len(self)):
             write_json(self[index], writer)
@@ -130,11 +122,8 @@ __extension List(JsonWritable):
 
 __extension Dict(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
-        """Writes an object, in the order in which names were added.
-
-        Raises:
-            JsonError: If a value has no text in JSON.
-        """
+        """Writes an object, in the order in which names were added. Raises if a
+        value has no text in JSON."""
         comptime assert Self.K == String, "names in JSON are text"
         writer.begin_object()
         for ref item in self.items():
@@ -145,11 +134,7 @@ __extension Dict(JsonWritable):
 
 __extension Array(JsonWritable):
     def to_json(self, mut writer: JsonWriter) raises JsonError:
-        """Writes an array.
-
-        Raises:
-            JsonError: If an element has no text in JSON.
-        """
+        """Writes an array. Raises if an element has no text in JSON."""
         writer.begin_array()
         for index in range(Self.length):
             write_json(self[index], writer)

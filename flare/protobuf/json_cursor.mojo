@@ -37,11 +37,7 @@ struct JsonCursor(Movable):
     def __init__(
         out self, text: Span[UInt8, _], limits: ProtobufLimits
     ) raises ProtobufError:
-        """Takes a copy of a text.
-
-        Raises:
-            ProtobufError: If it is too long or not UTF-8.
-        """
+        """Takes a copy of a text. Raises if it is too long or not UTF-8."""
         if len(text) > limits.length_max:
             raise ProtobufError.at_octet(
                 ProtobufErrorKind.TOO_LONG,

@@ -25,11 +25,8 @@ struct Parts(TrivialRegisterPassable):
 
 
 def parse_integer(text: StringSpan) -> Optional[Int128]:
-    """Reads a whole number in the form that JSON has for numbers.
-
-    Returns:
-        The number; nothing if it is not whole, or far beyond 64 bits.
-    """
+    """Reads a whole number in the form that JSON has for numbers. Gives the
+    number; nothing if it is not whole, or far beyond 64 bits."""
     var scan = scan_text(text)
     if not scan or scan.value().is_out_of_range:
         return None
@@ -116,11 +113,8 @@ def _digits(text: Span[UInt8, _], start: Int, count: Int) -> Int:
 
 
 def _fraction(text: Span[UInt8, _], start: Int) -> Parts:
-    """Reads a point and up to nine digits, if a point is there.
-
-    Returns:
-        Where they end, -1 if they are wrong; and the nanoseconds.
-    """
+    """Reads a point and up to nine digits, if a point is there. Gives where
+    they end, -1 if they are wrong; and the nanoseconds."""
     if start >= len(text) or text[start] != 46:
         return Parts(start, 0)
     var at = start + 1
@@ -301,11 +295,8 @@ def _put_fraction(mut text: String, nanos: Int):
 
 
 def camel_path(path: StringSpan) -> Optional[String]:
-    """Writes a path of a field mask as JSON has it.
-
-    Returns:
-        The path; nothing if it would not be read back as it was.
-    """
+    """Writes a path of a field mask as JSON has it. Gives the path; nothing if
+    it would not be read back as it was."""
     var text = List[UInt8]()
     var after_line = False
     for octet in path.as_bytes():

@@ -286,11 +286,8 @@ struct MessageTable(ImplicitlyCopyable, Movable):
         return -1
 
     def find_name(self, name: StringSpan) -> Int:
-        """Finds a field by its name in JSON or in the `.proto`.
-
-        Returns:
-            Its index; -1 if there is none.
-        """
+        """Finds a field by its name in JSON or in the `.proto`. Gives its
+        index; -1 if there is none."""
         for index in range(len(self.fields)):
             ref row = self.fields.unsafe_get(index).row
             if row.json == name or row.name == name:
@@ -323,10 +320,7 @@ def table_of[M: Message]() -> MessageTable:
 
 def place_of[T: AnyType](ref value: T) -> Place:
     """Forgets the type of a value, which must outlive all uses of the place.
-
-    Returns:
-        Where it is. Nothing is written there if the value is borrowed.
-    """
+    Gives where it is. Nothing is written there if the value is borrowed."""
     # SAFETY: said above; code that reads never writes.
     return (
         Pointer(to=value)

@@ -64,43 +64,27 @@ struct IdnaEntry(TrivialRegisterPassable):
     """Depends on the kind."""
 
     def combining_class(self) -> Int:
-        """Tells how marks are ordered.
-
-        Returns:
-            The Canonical_Combining_Class; 0 if it is not valid.
-        """
+        """Gives the Canonical_Combining_Class, by which marks are ordered; 0 if
+        it is not valid."""
         return self.value & 0xFF if self.kind == VALID else 0
 
     def bidi_class(self) -> Int:
-        """Tells in which direction it runs.
-
-        Returns:
-            The Bidi_Class; `BIDI_OTHER` if it is not valid.
-        """
+        """Gives the Bidi_Class: in which direction it runs; `BIDI_OTHER` if it
+        is not valid."""
         return self.value >> 8 & 0xF if self.kind == VALID else BIDI_OTHER
 
     def joining_type(self) -> Int:
-        """Tells how it joins its neighbours.
-
-        Returns:
-            The Joining_Type; 0 for those that have no name here.
-        """
+        """Gives the Joining_Type: how it joins its neighbours; 0 for those that
+        have no name here."""
         return self.value >> 12 & 0x7 if self.kind == VALID else 0
 
     def is_mark(self) -> Bool:
-        """Tells whether it is a combining mark.
-
-        Returns:
-            True if its General_Category is one of the marks.
-        """
+        """Tells whether its General_Category is one of the combining marks."""
         return self.kind == VALID and self.value >> 15 & 1 == 1
 
     def may_compose(self) -> Bool:
-        """Tells whether NFC may join it to what stands before it.
-
-        Returns:
-            True unless its Quick_Check for NFC is Yes.
-        """
+        """Tells whether NFC may join it to what stands before it. True unless
+        its Quick_Check for NFC is Yes."""
         return self.kind == VALID and self.value >> 16 & 1 == 1
 
 
@@ -231,11 +215,7 @@ comptime _SYLLABLE_COUNT = _INITIAL_COUNT * _VOWEL_COUNT * _FINAL_COUNT
 
 
 def normalize(text: Span[Int, _]) -> List[Int]:
-    """Gives the Normalization Form C of a text.
-
-    Returns:
-        The form; the text itself if it has it.
-    """
+    """Gives the Normalization Form C of a text: the text itself if it has it."""
     var is_normal = True
     for code_point in text:
         var entry = idna_entry(code_point)

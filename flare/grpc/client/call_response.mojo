@@ -248,12 +248,8 @@ struct CallResponse(Movable):
         return True
 
     def next(mut self) -> Bool:
-        """Goes to the next message.
-
-        Returns:
-            True if it is there. False if more has to come, or there is a
-            status.
-        """
+        """Goes to the next message. False if more has to come, or there is a
+        status."""
         if self.status or self._form.waits_for_end():
             return False
         try:
@@ -296,11 +292,8 @@ struct CallResponse(Movable):
         self._said = self._take_trailers(fields)
 
     def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the message that `next` has found.
-
-        Returns:
-            The message, decompressed; good until this changes.
-        """
+        """Lends the message that `next` has found, decompressed; good until
+        this changes."""
         # SAFETY: the reader is this response's own, which is the origin.
         return rebind[Span[UInt8, ImmOrigin(origin_of(self))]](
             self._reader.message()
@@ -398,15 +391,12 @@ struct CallResponse(Movable):
 
 
 def is_answer(content_type: Span[UInt8, _], protocol: CallProtocol) -> Bool:
-    """Tells whether content is that of a call that was made in a protocol.
+    """Tells whether content is that of a call that was made in a protocol. True
+    for the protocol's own type, of which `+proto` may be left out; parameters
+    are not looked at. False for messages that are written otherwise.
 
     Source: PROTOCOL-HTTP2.md of gRPC, "Content-Type", and its like of the
     others.
-
-    Returns:
-        True for the protocol's own type, of which `+proto` may be left out;
-        parameters are not looked at. False for messages that are written
-        otherwise.
     """
     var found = CallProtocol.of_content_type(content_type)
     return (

@@ -213,11 +213,7 @@ struct RetryThrottle(ImplicitlyCopyable):
         )
 
     def note_failure(self) -> Bool:
-        """Takes a token.
-
-        Returns:
-            True if a call may begin anew.
-        """
+        """Takes a token. True if a call may begin anew."""
         if not self._tokens:
             return True
         var guard = self._tokens.value().lock()

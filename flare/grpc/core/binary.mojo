@@ -7,12 +7,9 @@ comptime _PAD: UInt8 = 61
 
 
 def encode_binary(octets: Span[UInt8, _]) -> String:
-    """Writes octets in base64.
+    """Writes octets in base64, without padding.
 
     Source: PROTOCOL-HTTP2.md of gRPC: a sender should leave the padding out.
-
-    Returns:
-        The digits, without padding.
     """
     var text = base64_encode(octets)
     var rest = len(octets) % 3
@@ -22,13 +19,10 @@ def encode_binary(octets: Span[UInt8, _]) -> String:
 
 
 def decode_binary(text: Span[UInt8, _]) -> Optional[List[UInt8]]:
-    """Reads base64 with or without its padding.
+    """Reads base64 with or without its padding. Gives the octets; nothing if
+    the text is no base64, or has bits set that stand for nothing.
 
     Source: PROTOCOL-HTTP2.md of gRPC: a receiver must take both.
-
-    Returns:
-        The octets; nothing if the text is no base64, or has bits set that stand
-        for nothing.
     """
     var rest = len(text) % 4
     if rest == 0:

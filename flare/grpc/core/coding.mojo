@@ -24,11 +24,7 @@ struct MessageCoding(Equatable, TrivialRegisterPassable, Writable):
     """Each compressed message is a stream of gzip (RFC 1952)."""
 
     def name(self) -> StaticString:
-        """Names the coding as fields do.
-
-        Returns:
-            `identity` or `gzip`.
-        """
+        """Names the coding as fields do: `identity` or `gzip`."""
         return "gzip" if self == Self.GZIP else "identity"
 
     def write_to(self, mut writer: Some[Writer]):
@@ -37,11 +33,8 @@ struct MessageCoding(Equatable, TrivialRegisterPassable, Writable):
 
 
 def parse_coding(name: Span[UInt8, _]) -> Optional[MessageCoding]:
-    """Reads `grpc-encoding`, and what Connect has in its place.
-
-    Returns:
-        The coding; nothing if it is not known here.
-    """
+    """Reads `grpc-encoding`, and what Connect has in its place. Gives the
+    coding; nothing if it is not known here."""
     var text = StringSpan(unsafe_from_utf8=name)
     if text == "identity":
         return MessageCoding.IDENTITY

@@ -184,14 +184,9 @@ struct ConnectEnd(Movable):
 
 
 def read_end(octets: Span[UInt8, _]) raises GrpcStatus -> ConnectEnd:
-    """Reads how a stream ended ("EndStreamResponse" of the protocol).
-
-    Returns:
-        The status, `UNKNOWN` for an error without a code that is known; and the
-        metadata that a field may have.
-
-    Raises:
-        GrpcStatus: `INTERNAL` if it is no JSON object.
+    """Reads how a stream ended ("EndStreamResponse" of the protocol). Gives the
+    status, `UNKNOWN` for an error without a code that is known; and the
+    metadata that a field may have. Raises `INTERNAL` if it is no JSON object.
     """
     try:
         var document = parse(octets)

@@ -67,15 +67,9 @@ struct ConnectQuery(Movable):
             self._version = value^
 
     def message(self) raises GrpcStatus -> List[UInt8]:
-        """Decodes the message.
-
-        Returns:
-            Its octets, which may be compressed.
-
-        Raises:
-            GrpcStatus: `INVALID_ARGUMENT` if there is none, it is no base64, or
-                the version of the protocol is another.
-        """
+        """Decodes the message. Gives its octets, which may be compressed.
+        Raises `INVALID_ARGUMENT` if there is none, it is no base64, or the
+        version of the protocol is another."""
         if (
             self._version
             and StringSpan(unsafe_from_utf8=self._version.held()) != _VERSION

@@ -257,24 +257,14 @@ struct MessageReader(Movable):
 
     def room(mut self) -> ref[self._next] Buffer:
         """Lends the buffer that octets are appended to, for what writes into
-        one; ends what `message` has lent.
-
-        Returns:
-            The buffer; nothing but what follows may be done to it. It is empty
-            once `next` has found that more octets have to come.
-        """
+        one; ends what `message` has lent. Nothing else may be done to it. It is
+        empty once `next` has found that more octets have to come."""
         return self._next
 
     def next(mut self) raises GrpcStatus -> Bool:
-        """Goes to the next message.
-
-        Returns:
-            True if all of it is there: `message` lends it. False if more
-            octets have to come, or the stream has ended: `has_end`.
-
-        Raises:
-            GrpcStatus: As `read_prefix` and `inflate_message` do.
-        """
+        """Goes to the next message. True if all of it is there: `message` lends
+        it. False if more octets have to come, or the stream has ended:
+        `has_end`. Raises as `read_prefix` and `inflate_message` do."""
         if self._taken_len > 0:
             if self.has_end:
                 return False
@@ -331,12 +321,8 @@ struct MessageReader(Movable):
         self._next.consume(moved)
 
     def message(ref self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
-        """Lends the message that `next` has found, or what ends the stream.
-
-        Returns:
-            The message, decompressed; good until the reader changes. Empty if
-            there is none.
-        """
+        """Lends the message that `next` has found, or what ends the stream,
+        decompressed; good until the reader changes. Empty if there is none."""
         if self._taken_len == 0:
             return {}
         # SAFETY: both buffers are this reader's own, which is the origin.
@@ -349,18 +335,12 @@ struct MessageReader(Movable):
         )
 
     def waiting_len(self) -> Int:
-        """Counts what was received and not given out.
-
-        Returns:
-            Octets, prefixes too; without the message that is lent.
-        """
+        """Counts the octets that were received and not given out, prefixes too;
+        without the message that is lent."""
         return len(self._octets) - self._taken_len + len(self._next)
 
     def finish(self) raises GrpcStatus:
-        """Says that there are no more octets, behind the last message.
-
-        Raises:
-            GrpcStatus: `INTERNAL` if they end within a prefix or a message.
-        """
+        """Says that there are no more octets, behind the last message. Raises
+        `INTERNAL` if they end within a prefix or a message."""
         if self.waiting_len() > 0:
             raise cut_off(self.waiting_len())

@@ -345,13 +345,10 @@ def _is(name: Span[UInt8, _], known: StaticString) -> Bool:
 
 
 def check_metadata_name(name: StringSpan) raises MetadataError:
-    """Checks a name that a program gives.
+    """Checks a name that a program gives. Raises if it is empty, has other
+    octets than lower-case letters, digits, `_`, `-` and `.`, or is reserved.
 
     Source: PROTOCOL-HTTP2.md of gRPC, "Header-Name".
-
-    Raises:
-        MetadataError: If it is empty, has other octets than lower-case letters,
-            digits, `_`, `-` and `.`, or is reserved.
     """
     var octets = name.as_bytes()
     if len(octets) == 0:

@@ -8,14 +8,12 @@ comptime _MARKS = StaticString("-._~!$&'()*+,;=:@")
 
 
 def is_method_path(path: Span[UInt8, _]) -> Bool:
-    """Tells whether a path names a method, and goes as it stands: what reads URLs
-    makes no other one of it.
+    """Tells whether a path names a method, and goes as it stands: what reads
+    URLs makes no other one of it. False for escapes and for the segments `.`
+    and `..`, too.
 
-    Source: PROTOCOL-HTTP2.md of gRPC, "Path": a slash, the service, a slash, the
-    method.
-
-    Returns:
-        False for escapes and for the segments `.` and `..`, too.
+    Source: PROTOCOL-HTTP2.md of gRPC, "Path": a slash, the service, a slash,
+    the method.
     """
     var segment_count = 0
     var start = 1

@@ -372,13 +372,9 @@ def _number_text(code: GrpcCode) -> StaticString:
 
 def find_status(fields: Fields) -> Optional[GrpcStatus]:
     """Reads the status in trailers, or in the head of a response that has
-    nothing else.
-
-    Returns:
-        The status; nothing if there is no `grpc-status`. One that is no number
-        is `UNKNOWN`. Details that are not well-formed, or belong to another
-        code, are left out.
-    """
+    nothing else. Gives the status; nothing if there is no `grpc-status`. One
+    that is no number is `UNKNOWN`. Details that are not well-formed, or belong
+    to another code, are left out."""
     var number = fields.get(STATUS_FIELD)
     if not number:
         return None
@@ -405,11 +401,8 @@ def _take_details(mut status: GrpcStatus, text: Span[UInt8, _]):
 
 
 def parse_code(text: Span[UInt8, _]) -> GrpcCode:
-    """Reads `grpc-status`.
-
-    Returns:
-        The code; `UNKNOWN` if it is no number, or one without a name.
-    """
+    """Reads `grpc-status`. Gives the code; `UNKNOWN` if it is no number, or one
+    without a name."""
     var number = read_digits(text, 2)
     if number < 0 or (len(text) == 2 and number < 10):
         return GrpcCode.UNKNOWN
@@ -417,11 +410,8 @@ def parse_code(text: Span[UInt8, _]) -> GrpcCode:
 
 
 def encode_details(status: GrpcStatus) -> String:
-    """Writes a status for `grpc-status-details-bin`.
-
-    Returns:
-        Base64 without padding; empty if a detail cannot be written.
-    """
+    """Writes a status for `grpc-status-details-bin`: base64 without padding;
+    empty if a detail cannot be written."""
     var rpc_status = RpcStatus()
     rpc_status.code = Int32(status.code.number)
     rpc_status.message = status.message

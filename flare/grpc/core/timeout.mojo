@@ -14,14 +14,11 @@ comptime _DIGITS_END = 100_000_000
 
 
 def parse_timeout(text: Span[UInt8, _]) -> Optional[Int]:
-    """Reads a timeout.
+    """Reads a timeout. Gives nanoseconds, `Int.MAX` for more than an `Int` can
+    say (292 years); nothing if the text is no timeout.
 
     Source: PROTOCOL-HTTP2.md of gRPC: one to eight digits, and one of `H`, `M`,
     `S`, `m`, `u`, `n`.
-
-    Returns:
-        Nanoseconds, `Int.MAX` for more than an `Int` can say (292 years);
-        nothing if the text is no timeout.
     """
     if len(text) < 2 or len(text) > TIMEOUT_DIGITS_MAX + 1:
         return None
@@ -41,11 +38,8 @@ comptime MILLISECONDS_DIGITS_MAX = 10
 
 
 def parse_milliseconds(text: Span[UInt8, _]) -> Optional[Int]:
-    """Reads `Connect-Timeout-Ms`.
-
-    Returns:
-        Nanoseconds; nothing if the text is not one to ten digits.
-    """
+    """Reads `Connect-Timeout-Ms`. Gives nanoseconds; nothing if the text is not
+    one to ten digits."""
     var number = read_digits(text, MILLISECONDS_DIGITS_MAX)
     if number < 0:
         return None

@@ -25,14 +25,11 @@ def write_trailers(fields: HeaderMap, mut out: Buffer):
 
 
 def read_trailers(octets: Span[UInt8, _]) raises GrpcStatus -> HeaderMap:
-    """Reads the content of the frame that ends a response.
+    """Reads the content of the frame that ends a response. Raises `INTERNAL` if
+    a line is no field, or all together are longer than a field section may be.
 
     Source: PROTOCOL-WEB.md: as lines of HTTP/1.1. Names may be in any case, and
     the last line may lack its end.
-
-    Raises:
-        GrpcStatus: `INTERNAL` if a line is no field, or all together are longer
-            than a field section may be.
     """
     var fields = HeaderMap()
     var start = 0
@@ -90,11 +87,7 @@ struct TextDecoder(Movable):
         self._digits = []
 
     def receive(mut self, text: Span[UInt8, _], mut out: Buffer) -> Bool:
-        """Takes the next piece.
-
-        Returns:
-            False if it is no base64.
-        """
+        """Takes the next piece. False if it is no base64."""
         self._digits.extend(text)
         var whole = len(self._digits) - len(self._digits) % _GROUP_LEN
         var start = 0
@@ -113,9 +106,6 @@ struct TextDecoder(Movable):
         return True
 
     def is_whole(self) -> Bool:
-        """Tells whether no part of a group waits for the rest.
-
-        Returns:
-            True if the text may end here.
-        """
+        """Tells whether no part of a group waits for the rest. True if the text
+        may end here."""
         return len(self._digits) == 0

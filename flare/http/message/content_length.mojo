@@ -12,12 +12,8 @@ The RFC sets no limit. Nineteen digits can overflow a signed 64-bit count.
 
 @always_inline
 def read_content_length(value: Span[UInt8, _]) -> Int:
-    """Reads what one Content-Length says: digits alone.
-
-    Returns:
-        Bytes; -1 if it is no length, or has more than
-        `CONTENT_LENGTH_DIGITS_MAX` digits.
-    """
+    """Reads what one Content-Length says: digits alone. Gives bytes; -1 if it
+    is no length, or has more than `CONTENT_LENGTH_DIGITS_MAX` digits."""
     return read_digits(value, CONTENT_LENGTH_DIGITS_MAX)
 
 
