@@ -42,7 +42,7 @@ TOGETHER = [
 ]
 
 # What programs of the wire tests are made of, beside their own files.
-SHARED = ("flare", "tests/wire/servers", "tests/grpc/messages")
+SHARED = ("flare", "tests/wire/servers", "tests/wire/clients", "tests/grpc/messages")
 
 # More options of the compiler, for a whole run; see `--asserts`.
 OPTIONS: list[str] = []

@@ -22,6 +22,12 @@ from flare.io import Readable, Writable
 from flare.json import JsonValue, JsonWriter, parse
 from flare.net.ip import IpAddr
 from flare.tls.config import TlsConfig
+from tests.wire.clients.orders import (
+    Obedient,
+    number_of,
+    obey_all,
+    text_of,
+)
 from std.time import sleep
 
 
@@ -78,58 +84,46 @@ struct Directory(NameResolver):
         return []
 
 
-def _text(command: JsonValue, name: String) raises -> String:
-    if not command.contains(name):
-        return ""
-    return command[name].string_value()
-
-
-def _number(command: JsonValue, name: String, default: Int) raises -> Int:
-    if not command.contains(name):
-        return default
-    return command[name].int_value()
-
-
 def _config(command: JsonValue) raises -> ClientConfig:
-    var config = ClientConfig(strict=_number(command, "strict", 0) != 0)
-    config.connect_timeout_ms = _number(command, "connect_timeout_ms", 5_000)
-    config.read_timeout_ms = _number(command, "read_timeout_ms", 5_000)
-    config.write_timeout_ms = _number(command, "write_timeout_ms", 5_000)
-    config.total_timeout_ms = _number(command, "total_timeout_ms", 20_000)
-    config.max_redirects = _number(command, "max_redirects", 10)
-    config.max_response_size = _number(command, "max_response_size", 64 << 20)
-    config.max_decoded_size = _number(command, "max_decoded_size", 64 << 20)
-    config.max_download_size = _number(command, "max_download_size", 16 << 30)
-    config.max_retries = _number(command, "max_retries", 0)
-    config.retry_base_ms = _number(command, "retry_base_ms", 20)
-    config.retry_max_ms = _number(command, "retry_max_ms", 5_000)
-    config.decodes_content = _number(command, "decodes_content", 1) != 0
-    config.http2 = _number(command, "http2", 1) != 0
-    config.http2_prior_knowledge = _number(command, "h2c", 0) != 0
-    config.http2_ping_after_ms = _number(command, "ping_after_ms", 15_000)
-    config.http2_ping_timeout_ms = _number(command, "ping_timeout_ms", 5_000)
-    var per_host = _number(command, "max_idle_per_host", -1)
+    var config = ClientConfig(strict=number_of(command, "strict", 0) != 0)
+    config.connect_timeout_ms = number_of(command, "connect_timeout_ms", 5_000)
+    config.read_timeout_ms = number_of(command, "read_timeout_ms", 5_000)
+    config.write_timeout_ms = number_of(command, "write_timeout_ms", 5_000)
+    config.total_timeout_ms = number_of(command, "total_timeout_ms", 20_000)
+    config.max_redirects = number_of(command, "max_redirects", 10)
+    config.max_response_size = number_of(command, "max_response_size", 64 << 20)
+    config.max_decoded_size = number_of(command, "max_decoded_size", 64 << 20)
+    config.max_download_size = number_of(command, "max_download_size", 16 << 30)
+    config.max_retries = number_of(command, "max_retries", 0)
+    config.retry_base_ms = number_of(command, "retry_base_ms", 20)
+    config.retry_max_ms = number_of(command, "retry_max_ms", 5_000)
+    config.decodes_content = number_of(command, "decodes_content", 1) != 0
+    config.http2 = number_of(command, "http2", 1) != 0
+    config.http2_prior_knowledge = number_of(command, "h2c", 0) != 0
+    config.http2_ping_after_ms = number_of(command, "ping_after_ms", 15_000)
+    config.http2_ping_timeout_ms = number_of(command, "ping_timeout_ms", 5_000)
+    var per_host = number_of(command, "max_idle_per_host", -1)
     if per_host >= 0:
         config.pool.max_idle_per_host = per_host
-    config.pool.idle_timeout_ms = _number(command, "idle_timeout_ms", 30_000)
+    config.pool.idle_timeout_ms = number_of(command, "idle_timeout_ms", 30_000)
     if command.contains("ca_file"):
         config.tls = TlsConfig(
             ca_file=command["ca_file"].string_value(),
-            key_log=_text(command, "key_log"),
+            key_log=text_of(command, "key_log"),
         )
     if command.contains("proxy"):
         var proxy = Proxy(command["proxy"].string_value())
         if command.contains("proxy_ca"):
-            proxy.tls = TlsConfig(ca_file=_text(command, "proxy_ca"))
+            proxy.tls = TlsConfig(ca_file=text_of(command, "proxy_ca"))
         if command.contains("proxy_digest"):
             proxy.credentials = DigestAuth(
-                _text(command, "proxy_digest"), _text(command, "password")
+                text_of(command, "proxy_digest"), text_of(command, "password")
             )
         config.proxy = ProxySettings(
-            proxy^, NoProxy(_text(command, "no_proxy"))
+            proxy^, NoProxy(text_of(command, "no_proxy"))
         )
     if command.contains("netrc"):
-        config.netrc = Netrc(_text(command, "netrc"))
+        config.netrc = Netrc(text_of(command, "netrc"))
     if command.contains("pins"):
         for member in command["pins"].members():
             var addresses = List[String]()
@@ -137,7 +131,7 @@ def _config(command: JsonValue) raises -> ClientConfig:
                 addresses.append(String(address))
             config.addresses.pin(member.name, addresses)
     if command.contains("resolves"):
-        config.addresses.resolve_with(Directory(_text(command, "resolves")))
+        config.addresses.resolve_with(Directory(text_of(command, "resolves")))
     return config^
 
 
@@ -146,12 +140,12 @@ def _client(command: JsonValue) raises -> HttpClient:
     if command.contains("bearer"):
         auth = BearerAuth(command["bearer"].string_value())
     if command.contains("user"):
-        auth = BasicAuth(_text(command, "user"), _text(command, "password"))
+        auth = BasicAuth(text_of(command, "user"), text_of(command, "password"))
     if command.contains("digest_user"):
         auth = DigestAuth(
-            _text(command, "digest_user"), _text(command, "password")
+            text_of(command, "digest_user"), text_of(command, "password")
         )
-    var client = HttpClient(_text(command, "base"), auth, _config(command))
+    var client = HttpClient(text_of(command, "base"), auth, _config(command))
     if command.contains("cookies"):
         client = client^.with_cookies()
     return client^
@@ -159,8 +153,8 @@ def _client(command: JsonValue) raises -> HttpClient:
 
 def _request(command: JsonValue) raises -> ClientRequest:
     var request = ClientRequest(
-        _text(command, "method") if command.contains("method") else "GET",
-        _text(command, "url"),
+        text_of(command, "method") if command.contains("method") else "GET",
+        text_of(command, "url"),
     )
     if command.contains("json"):
         request.body = RequestBody(command["json"].string_value())
@@ -280,16 +274,17 @@ def _write_error(mut out: JsonWriter, error: ClientError) raises:
 def _run(
     mut client: HttpClient, command: JsonValue, mut out: JsonWriter
 ) raises:
-    var what = _text(command, "do")
+    var what = text_of(command, "do")
     var request = _request(command)
     var sink = CountingSink(
-        _number(command, "sink_limit", -1),
-        _number(command, "sink_pause_ms", 0),
+        number_of(command, "sink_limit", -1),
+        number_of(command, "sink_pause_ms", 0),
     )
     var source = EndlessSource(
-        _number(command, "length", 0), _number(command, "source_pause_ms", 0)
+        number_of(command, "length", 0),
+        number_of(command, "source_pause_ms", 0),
     )
-    var announced = _number(command, "announced", -1)
+    var announced = number_of(command, "announced", -1)
     var failure = Optional[ClientError]()
     var response = Optional[ClientResponse]()
     try:
@@ -330,7 +325,7 @@ def _run_all(
         var text = command["requests"][index].string_value()
         requests.append(_request(parse(text)))
     var results = client.send_all(
-        requests, max_parallel=_number(command, "parallel", 10)
+        requests, max_parallel=number_of(command, "parallel", 10)
     )
     out.key("results")
     out.begin_array()
@@ -346,29 +341,23 @@ def _run_all(
     out.value(client.idle_count())
 
 
-def _answer(mut client: HttpClient, line: String) raises -> String:
-    var command = parse(line)
-    var out = JsonWriter()
-    out.begin_object()
-    if _text(command, "do") == "client":
-        client = _client(command)
-    elif _text(command, "do") == "close":
-        client.close()
-    elif _text(command, "do") == "all":
-        _run_all(client, command, out)
-    else:
-        _run(client, command, out)
-    out.end_object()
-    return out^.finish()
+@fieldwise_init
+struct Program(Obedient):
+    var client: HttpClient
+
+    def obey(mut self, order: JsonValue, mut answer: JsonWriter) raises:
+        var what = text_of(order, "do")
+        if what == "client":
+            self.client = _client(order)
+        elif what == "close":
+            self.client.close()
+        elif what == "all":
+            _run_all(self.client, order, answer)
+        else:
+            _run(self.client, order, answer)
 
 
 def main() raises:
     """Answers lines until the input ends."""
-    var client = HttpClient()
-    while True:
-        var line: String
-        try:
-            line = input()
-        except:
-            return
-        print(_answer(client, line), flush=True)
+    var program = Program(HttpClient())
+    obey_all(program)

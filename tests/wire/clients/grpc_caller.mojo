@@ -22,6 +22,12 @@ from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
 from flare.sys.thread import Task, Thread
 from flare.tls.config import TlsConfig
+from tests.wire.clients.orders import (
+    Obedient,
+    number_of,
+    obey_all,
+    text_of,
+)
 
 
 @fieldwise_init
@@ -78,27 +84,21 @@ struct Caller(Task):
                 print(error, flush=True)
 
 
-def _text(command: JsonValue, name: String) raises -> String:
-    return command[name].string_value() if command.contains(name) else ""
-
-
-def _number(command: JsonValue, name: String, default: Int) raises -> Int:
-    return command[name].int_value() if command.contains(name) else default
-
-
 def _channel(command: JsonValue) raises -> GrpcChannel:
     var config = GrpcChannelConfig()
-    config.timeout_ms = _number(command, "timeout_ms", 20_000)
-    config.idle_timeout_ms = _number(command, "idle_timeout_ms", 20_000)
-    config.max_receive_len = _number(
+    config.timeout_ms = number_of(command, "timeout_ms", 20_000)
+    config.idle_timeout_ms = number_of(command, "idle_timeout_ms", 20_000)
+    config.max_receive_len = number_of(
         command, "max_receive_len", config.max_receive_len
     )
-    config.max_send_len = _number(command, "max_send_len", config.max_send_len)
-    config.keepalive_ms = _number(command, "keepalive_ms", -1)
+    config.max_send_len = number_of(
+        command, "max_send_len", config.max_send_len
+    )
+    config.keepalive_ms = number_of(command, "keepalive_ms", -1)
     if command.contains("protocol"):
-        var type = _text(command, "protocol")
+        var type = text_of(command, "protocol")
         config.protocol = CallProtocol.of_content_type(type.as_bytes()).value()
-    config.http2 = _number(command, "http2", 1) == 1
+    config.http2 = number_of(command, "http2", 1) == 1
     config.uses_get = command.contains("uses_get")
     if command.contains("service"):
         config.service = GrpcServiceConfig.parse(
@@ -107,7 +107,7 @@ def _channel(command: JsonValue) raises -> GrpcChannel:
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
     if command.contains("token"):
-        config.credentials = AnyCredentials(Token(_text(command, "token")))
+        config.credentials = AnyCredentials(Token(text_of(command, "token")))
     var addresses = List[String]()
     for index in range(len(command["addresses"])):
         addresses.append(command["addresses"][index].string_value())
@@ -116,7 +116,7 @@ def _channel(command: JsonValue) raises -> GrpcChannel:
 
 def _options(command: JsonValue, token: CancelToken) raises -> GrpcCallOptions:
     var options = GrpcCallOptions(
-        timeout_ms=_number(command, "timeout_ms", -2),
+        timeout_ms=number_of(command, "timeout_ms", -2),
         coding=MessageCoding.GZIP if command.contains(
             "gzip"
         ) else MessageCoding.IDENTITY,
@@ -131,17 +131,17 @@ def _options(command: JsonValue, token: CancelToken) raises -> GrpcCallOptions:
                 )
             else:
                 options.metadata.add(member.name, member.value.string_value())
-    options.max_receive_len = _number(command, "max_receive_len", -2)
+    options.max_receive_len = number_of(command, "max_receive_len", -2)
     options.cancel = token
     return options^
 
 
 def _message(command: JsonValue) raises -> List[UInt8]:
     var octets = List[UInt8]()
-    for _ in range(_number(command, "times", 1)):
-        octets.extend(_text(command, "message").as_bytes())
+    for _ in range(number_of(command, "times", 1)):
+        octets.extend(text_of(command, "message").as_bytes())
     # What is no text.
-    var digits = _text(command, "hex")
+    var digits = text_of(command, "hex")
     for start in range(0, digits.byte_length(), 2):
         octets.append(UInt8(atol(digits[byte = start : start + 2], 16)))
     return octets^
@@ -175,7 +175,7 @@ def _write_status(mut out: JsonWriter, status: GrpcStatus) raises:
     out.end_array()
 
 
-struct Program(Movable):
+struct Program(Obedient):
     """What is under way."""
 
     var channel: GrpcChannel
@@ -187,9 +187,8 @@ struct Program(Movable):
         self.calls = []
         self.token = CancelToken()
 
-    def answer(mut self, command: JsonValue, mut out: JsonWriter) raises:
-        """Does what a command says."""
-        var what = _text(command, "do")
+    def obey(mut self, command: JsonValue, mut out: JsonWriter) raises:
+        var what = text_of(command, "do")
         if what == "channel":
             self.calls.clear()
             self.token = CancelToken()
@@ -198,8 +197,8 @@ struct Program(Movable):
             self._crowd(command, out)
         elif what == "unary" or what == "begin":
             var call = self.channel.call(
-                _text(command, "path"),
-                GrpcKind(UInt8(_number(command, "kind", 0))),
+                text_of(command, "path"),
+                GrpcKind(UInt8(number_of(command, "kind", 0))),
                 _options(command, self.token),
                 is_safe=command.contains("safe"),
             )
@@ -214,9 +213,9 @@ struct Program(Movable):
         elif what == "typed":
             self._typed(command, out)
         elif what == "drop":
-            self.calls[_number(command, "id", 0)] = None
+            self.calls[number_of(command, "id", 0)] = None
         else:
-            self._on(_number(command, "id", 0), what, command, out)
+            self._on(number_of(command, "id", 0), what, command, out)
         var figures = self.channel.figures()
         out.key("opened")
         out.value(figures.opened)
@@ -238,7 +237,7 @@ struct Program(Movable):
             var message = _message(command)
             out.key("sent")
             var sent = 0
-            for _ in range(_number(command, "count", 1)):
+            for _ in range(number_of(command, "count", 1)):
                 if not self.calls[id].value().send(message):
                     break
                 sent += 1
@@ -306,14 +305,14 @@ struct Program(Movable):
     def _crowd(self, command: JsonValue, mut out: JsonWriter) raises:
         var right_count = Mutex(0)
         var threads = List[Thread]()
-        for number in range(_number(command, "threads", 4)):
+        for number in range(number_of(command, "threads", 4)):
             threads.append(
                 Thread(
                     Caller(
                         self.channel,
-                        _text(command, "path"),
+                        text_of(command, "path"),
                         number,
-                        _number(command, "count", 10),
+                        number_of(command, "count", 10),
                         right_count,
                     )
                 )
@@ -326,15 +325,15 @@ struct Program(Movable):
     def _typed(self, command: JsonValue, mut out: JsonWriter) raises:
         """The four kinds of calls with messages of Protocol Buffers."""
         var request = StringValue()
-        request.value = _text(command, "message")
+        request.value = text_of(command, "message")
         var options = _options(command, self.token)
         var texts = List[String]()
         var failure = GrpcStatus()
         try:
             texts = _call_typed(
                 self.channel,
-                _text(command, "way"),
-                _text(command, "path"),
+                text_of(command, "way"),
+                text_of(command, "path"),
                 request,
                 options,
             )
@@ -387,34 +386,7 @@ def _call_typed(
     return texts^
 
 
-def _answer(mut program: Program, line: String) raises -> String:
-    var command = parse(line)
-    var out = JsonWriter()
-    out.begin_object()
-    program.answer(command, out)
-    out.end_object()
-    return out^.finish()
-
-
-def _failed(reason: String) raises -> String:
-    var out = JsonWriter()
-    out.begin_object()
-    out.key("error")
-    out.value(reason)
-    out.end_object()
-    return out^.finish()
-
-
 def main() raises:
     """Answers lines until the input ends."""
     var program = Program()
-    while True:
-        var line: String
-        try:
-            line = input()
-        except:
-            return
-        try:
-            print(_answer(program, line), flush=True)
-        except error:
-            print(_failed(String(error)), flush=True)
+    obey_all(program)

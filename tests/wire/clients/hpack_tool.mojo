@@ -12,6 +12,7 @@ from flare.bytes.buffer import Buffer
 from flare.http.h2.hpack_decoder import HpackDecoder
 from flare.http.h2.hpack_encoder import HpackEncoder, Indexing
 from tests.vectors.hex_text import hex_of, octets_of
+from tests.wire.clients.orders import next_line
 
 
 struct Connection(Movable):
@@ -63,13 +64,11 @@ def main() raises:
     """Answers until its input ends."""
     var connection = Connection()
     while True:
-        var line: String
-        try:
-            line = input()
-        except:
+        var line = next_line()
+        if not line:
             return
         var words = List[String]()
-        for word in line.split(" "):
+        for word in line.value().split(" "):
             words.append(String(word))
         if words[0] == "new":
             connection = Connection()

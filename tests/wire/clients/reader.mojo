@@ -14,8 +14,14 @@ from flare.http.client.transfers import TransferMethods
 from flare.http.message.header_map import HeaderMap
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.io import MemoryWriter, Readable
-from flare.json import JsonValue, JsonWriter, parse
+from flare.json import JsonValue, JsonWriter
 from flare.tls.config import TlsConfig
+from tests.wire.clients.orders import (
+    Obedient,
+    number_of,
+    obey_all,
+    text_of,
+)
 from std.sys import argv
 from std.time import sleep
 
@@ -91,7 +97,7 @@ struct Clients(Movable):
         mut self, mut reader: Reader, command: JsonValue, mut out: JsonWriter
     ) raises:
         """Does what a command says."""
-        var what = _text(command, "do")
+        var what = text_of(command, "do")
         if what == "client" or what == "forget_client":
             if what == "client":
                 reader.responses.clear()
@@ -123,7 +129,7 @@ struct Reader(Defaultable, Movable):
         C: TransferMethods
     ](mut self, mut client: C, command: JsonValue, mut out: JsonWriter) raises:
         """Does what a command says."""
-        var what = _text(command, "do")
+        var what = text_of(command, "do")
         if what == "send":
             var response = client.send(_request(command))
             _write(out, "status", response.status.code)
@@ -136,14 +142,16 @@ struct Reader(Defaultable, Movable):
             self.sources.append(
                 client.events(
                     _request(command),
-                    last_id=_text(command, "last_id"),
-                    idle_timeout_ms=_number(command, "idle_timeout_ms", 5_000),
-                    max_attempts=_number(command, "max_attempts", 3),
+                    last_id=text_of(command, "last_id"),
+                    idle_timeout_ms=number_of(
+                        command, "idle_timeout_ms", 5_000
+                    ),
+                    max_attempts=number_of(command, "max_attempts", 3),
                 )
             )
             _write(out, "id", len(self.sources) - 1)
         elif what == "next" or what == "stop":
-            ref source = self.sources[_number(command, "id", 0)]
+            ref source = self.sources[number_of(command, "id", 0)]
             if what == "stop":
                 source.stop()
             var event = source.next()
@@ -156,41 +164,41 @@ struct Reader(Defaultable, Movable):
             self.requests.append(
                 client.open_request(
                     _request(command),
-                    idle_timeout_ms=_number(
+                    idle_timeout_ms=number_of(
                         command, "idle_timeout_ms", CLIENTS_OWN
                     ),
                 )
             )
             _write(out, "id", len(self.requests) - 1)
         elif what == "drop":
-            self.requests[_number(command, "id", 0)] = None
+            self.requests[number_of(command, "id", 0)] = None
         elif what == "converse":
-            ref request = self.requests[_number(command, "id", 0)].value()
+            ref request = self.requests[number_of(command, "id", 0)].value()
             _converse(request, command, out)
         elif what == "forget":
             # Ends the response without a word.
-            self.responses[_number(command, "id", 0)] = None
+            self.responses[number_of(command, "id", 0)] = None
         else:
-            ref response = self.responses[_number(command, "id", 0)].value()
+            ref response = self.responses[number_of(command, "id", 0)].value()
             _on(response, what, command, out)
 
     def _open[
         C: TransferMethods
     ](mut self, mut client: C, command: JsonValue, mut out: JsonWriter) raises:
-        var head_ms = _number(command, "head_timeout_ms", CLIENTS_OWN)
-        var idle_ms = _number(command, "idle_timeout_ms", CLIENTS_OWN)
-        var raw = _number(command, "raw", 0) != 0
+        var head_ms = number_of(command, "head_timeout_ms", CLIENTS_OWN)
+        var idle_ms = number_of(command, "idle_timeout_ms", CLIENTS_OWN)
+        var raw = number_of(command, "raw", 0) != 0
         if command.contains("length"):
             var source = CountingSource(
                 command["length"].int_value(),
-                _number(command, "piece_len", 65_536),
-                _number(command, "source_pause_ms", 0),
+                number_of(command, "piece_len", 65_536),
+                number_of(command, "source_pause_ms", 0),
             )
             self.responses.append(
                 client.open(
                     _request(command),
                     source^,
-                    _number(command, "announced", -1),
+                    number_of(command, "announced", -1),
                     raw=raw,
                     head_timeout_ms=head_ms,
                     idle_timeout_ms=idle_ms,
@@ -219,15 +227,15 @@ def _transfer[
     C: TransferMethods
 ](mut client: C, command: JsonValue, mut out: JsonWriter) raises:
     """Has a bar told of all that goes and comes."""
-    var bar = Bar(_number(command, "stop_at", -1))
-    var way = _text(command, "way")
+    var bar = Bar(number_of(command, "stop_at", -1))
+    var way = text_of(command, "way")
     if way == "upload":
         var source = CountingSource(command["length"].int_value(), 65_536, 0)
         _ = client.upload(
             _request(command),
             source,
             bar,
-            _number(command, "announced", -1),
+            number_of(command, "announced", -1),
         )
     elif way == "download":
         var sink = MemoryWriter()
@@ -244,15 +252,15 @@ def _transfer[
 def _download[
     C: TransferMethods
 ](mut client: C, command: JsonValue, mut out: JsonWriter) raises:
-    var bar = Bar(_number(command, "stop_at", -1))
+    var bar = Bar(number_of(command, "stop_at", -1))
     var file = client.download_file(
         _request(command),
-        _text(command, "path"),
+        text_of(command, "path"),
         bar,
-        resumes=_number(command, "resumes", 1) != 0,
-        replaces=_number(command, "replaces", 1) != 0,
-        syncs=_number(command, "syncs", 0) != 0,
-        max_attempts=_number(command, "max_attempts", 5),
+        resumes=number_of(command, "resumes", 1) != 0,
+        replaces=number_of(command, "replaces", 1) != 0,
+        syncs=number_of(command, "syncs", 0) != 0,
+        max_attempts=number_of(command, "max_attempts", 5),
     )
     _write(out, "path", file.path)
     _write(out, "size", file.size)
@@ -270,7 +278,7 @@ def _converse(
     if command.contains("write"):
         var text = command["write"].string_value()
         var octets = List[UInt8]()
-        for _ in range(_number(command, "times", 1)):
+        for _ in range(number_of(command, "times", 1)):
             octets.extend(text.as_bytes())
         _write(
             out,
@@ -309,7 +317,7 @@ def _on(
     mut out: JsonWriter,
 ) raises:
     """Reads from an open response."""
-    var limit = _number(command, "limit", 1 << 20)
+    var limit = number_of(command, "limit", 1 << 20)
     if what == "read":
         var room = List[UInt8](length=limit, fill=0)
         var count = response.read(room)
@@ -318,7 +326,7 @@ def _on(
     elif what == "count":
         # Reads so much, a piece at a time, and keeps nothing.
         var room = List[UInt8](
-            length=_number(command, "piece_len", 65_536), fill=0
+            length=number_of(command, "piece_len", 65_536), fill=0
         )
         var total = 0
         while total < limit:
@@ -388,23 +396,15 @@ def _write_headers(
     out.end_array()
 
 
-def _text(command: JsonValue, name: String) raises -> String:
-    return command[name].string_value() if command.contains(name) else ""
-
-
-def _number(command: JsonValue, name: String, default: Int) raises -> Int:
-    return command[name].int_value() if command.contains(name) else default
-
-
 def _config(command: JsonValue) raises -> ClientConfig:
     var config = ClientConfig()
-    config.read_timeout_ms = _number(command, "read_timeout_ms", 5_000)
-    config.write_timeout_ms = _number(command, "write_timeout_ms", 5_000)
-    config.total_timeout_ms = _number(
+    config.read_timeout_ms = number_of(command, "read_timeout_ms", 5_000)
+    config.write_timeout_ms = number_of(command, "write_timeout_ms", 5_000)
+    config.total_timeout_ms = number_of(
         command, "total_timeout_ms", config.total_timeout_ms
     )
-    config.max_retries = _number(command, "max_retries", 0)
-    config.http2_prior_knowledge = _number(command, "h2c", 0) != 0
+    config.max_retries = number_of(command, "max_retries", 0)
+    config.http2_prior_knowledge = number_of(command, "h2c", 0) != 0
     config.pool.idle_timeout_ms = 60_000
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
@@ -413,8 +413,8 @@ def _config(command: JsonValue) raises -> ClientConfig:
 
 def _request(command: JsonValue) raises -> ClientRequest:
     var request = ClientRequest(
-        _text(command, "method") if command.contains("method") else "GET",
-        _text(command, "url"),
+        text_of(command, "method") if command.contains("method") else "GET",
+        text_of(command, "url"),
     )
     if command.contains("octets"):
         var text = command["octets"].string_value()
@@ -425,37 +425,20 @@ def _request(command: JsonValue) raises -> ClientRequest:
     return request^
 
 
-def _answer(
-    mut clients: Clients, mut reader: Reader, line: String
-) raises -> String:
-    var command = parse(line)
-    var out = JsonWriter()
-    out.begin_object()
-    clients.answer(reader, command, out)
-    out.end_object()
-    return out^.finish()
+@fieldwise_init
+struct Program(Obedient):
+    """The clients, and what they have open."""
 
+    var clients: Clients
+    var reader: Reader
 
-def _failed(reason: String) raises -> String:
-    var out = JsonWriter()
-    out.begin_object()
-    _write(out, "error", reason)
-    out.end_object()
-    return out^.finish()
+    def obey(mut self, order: JsonValue, mut answer: JsonWriter) raises:
+        self.clients.answer(self.reader, order, answer)
 
 
 def main() raises:
     """Answers lines until the input ends, with the client that the argument
     names."""
-    var reader = Reader()
-    var clients = Clients(String(argv()[1]) if len(argv()) > 1 else "own")
-    while True:
-        var line: String
-        try:
-            line = input()
-        except:
-            return
-        try:
-            print(_answer(clients, reader, line), flush=True)
-        except error:
-            print(_failed(String(error)), flush=True)
+    var kind = String(argv()[1]) if len(argv()) > 1 else "own"
+    var program = Program(Clients(kind), Reader())
+    obey_all(program)

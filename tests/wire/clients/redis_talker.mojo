@@ -2,7 +2,7 @@
 input, one a line on standard output."""
 
 from flare.bytes.ascii import write_hex_octet
-from flare.json import JsonValue, JsonWriter, parse
+from flare.json import JsonValue, JsonWriter
 from flare.redis import (
     Backoff,
     Pipeline,
@@ -24,6 +24,7 @@ from flare.redis import (
 from flare.sys.mutex import Mutex
 from flare.sys.thread import Task, Thread
 from flare.tls.config import TlsConfig
+from tests.wire.clients.orders import Obedient, obey_all
 
 
 struct Talker(Defaultable, Movable):
@@ -481,25 +482,22 @@ def _facts(talker: Talker, mut answer: JsonWriter):
         _put(answer, "redirection_count", cluster.redirection_count())
 
 
-def main() raises:
-    """Obeys until the input ends."""
-    var talker = Talker()
-    while True:
-        var line: String
-        try:
-            line = input()
-        except:
-            return
-        var answer = JsonWriter()
-        answer.begin_object()
-        var order = parse(line)
+@fieldwise_init
+struct Program(Obedient):
+    var talker: Talker
+
+    def obey(mut self, order: JsonValue, mut answer: JsonWriter) raises:
         if _text(order, "do") == "pool":
             _use_pool(order, answer)
-        else:
-            try:
-                _obey(talker, order, answer)
-            except error:
-                _note_kind(error, answer)
-            _facts(talker, answer)
-        answer.end_object()
-        print(answer^.finish(), flush=True)
+            return
+        try:
+            _obey(self.talker, order, answer)
+        except error:
+            _note_kind(error, answer)
+        _facts(self.talker, answer)
+
+
+def main() raises:
+    """Obeys until the input ends."""
+    var program = Program(Talker())
+    obey_all(program)

@@ -21,41 +21,30 @@ from flare.json import JsonValue, JsonWriter, parse
 from flare.sys.mutex import Condvar, Mutex
 from flare.sys.thread import Task, Thread
 from flare.tls.config import TlsConfig
+from tests.wire.clients.orders import next_line, number_of, text_of
 
 comptime Output = Mutex[Int]
 """The lock on standard output, with the number of lines so far."""
-
-
-def _text(command: JsonValue, name: String) raises -> String:
-    if not command.contains(name):
-        return ""
-    return command[name].string_value()
-
-
-def _number(command: JsonValue, name: String, default: Int) raises -> Int:
-    if not command.contains(name):
-        return default
-    return command[name].int_value()
 
 
 def _client(command: JsonValue) raises -> SharedClient:
     var config = ClientConfig()
     config.read_timeout_ms = 10_000
     config.http2_prior_knowledge = command.contains("h2c")
-    config.pool.idle_timeout_ms = _number(command, "idle_timeout_ms", 30_000)
+    config.pool.idle_timeout_ms = number_of(command, "idle_timeout_ms", 30_000)
     if command.contains("total_timeout_ms"):
         config.total_timeout_ms = command["total_timeout_ms"].int_value()
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
     var limits = ConnectionLimits()
-    limits.max_connections = _number(command, "most", 256)
-    limits.max_per_host = _number(command, "per_host", 64)
-    limits.queue_timeout_ms = _number(command, "queue_ms", 10_000)
-    limits.max_waiting = _number(command, "max_waiting", 1_024)
+    limits.max_connections = number_of(command, "most", 256)
+    limits.max_per_host = number_of(command, "per_host", 64)
+    limits.queue_timeout_ms = number_of(command, "queue_ms", 10_000)
+    limits.max_waiting = number_of(command, "max_waiting", 1_024)
     var auth = Credentials()
     if command.contains("digest_user"):
         auth = DigestAuth(
-            _text(command, "digest_user"), _text(command, "password")
+            text_of(command, "digest_user"), text_of(command, "password")
         )
     var client = SharedClient("", auth, config^, limits=limits)
     if command.contains("cookies"):
@@ -267,21 +256,21 @@ def _start(
     token: CancelToken,
     command: JsonValue,
 ) raises:
-    var method = _text(command, "method")
+    var method = text_of(command, "method")
     if method.byte_length() == 0:
         method = "GET"
-    for number in range(_number(command, "threads", 1)):
+    for number in range(number_of(command, "threads", 1)):
         _ = Thread(
             Sender(
                 client,
                 output,
                 method,
-                _text(command, "url"),
-                _number(command, "id", 0) + number,
-                _number(command, "count", 1),
+                text_of(command, "url"),
+                number_of(command, "id", 0) + number,
+                number_of(command, "count", 1),
                 token,
-                _number(command, "request_ms", CLIENTS_OWN),
-                _text(command, "inner_url"),
+                number_of(command, "request_ms", CLIENTS_OWN),
+                text_of(command, "inner_url"),
             )
         )
 
@@ -313,10 +302,10 @@ struct Batch(Task):
 
 def _send_all(mut client: SharedClient, command: JsonValue) raises -> String:
     var requests = List[ClientRequest]()
-    for _ in range(_number(command, "count", 1)):
-        requests.append(ClientRequest("GET", _text(command, "url")))
+    for _ in range(number_of(command, "count", 1)):
+        requests.append(ClientRequest("GET", text_of(command, "url")))
     var results = client.send_all(
-        requests, max_parallel=_number(command, "parallel", 10)
+        requests, max_parallel=number_of(command, "parallel", 10)
     )
     var ok_count = 0
     for index in range(len(results)):
@@ -356,13 +345,11 @@ def main() raises:
     var apart = CancelToken()
     var gate = Gate(Mutex(Doors()), Condvar())
     while True:
-        var line: String
-        try:
-            line = input()
-        except:
+        var line = next_line()
+        if not line:
             break
-        var command = parse(line)
-        var what = _text(command, "do")
+        var command = parse(line.value())
+        var what = text_of(command, "do")
         var ack = String('{"ack": 1}')
         if what == "client":
             client = _client(command)
@@ -370,16 +357,16 @@ def main() raises:
             var own = apart if command.contains("apart") else token
             _start(client, output, own, command)
         elif what == "move":
-            for number in range(_number(command, "threads", 1)):
+            for number in range(number_of(command, "threads", 1)):
                 _ = Thread(
                     Mover(
                         client,
                         output,
                         gate,
-                        _text(command, "way"),
-                        _text(command, "url"),
-                        _number(command, "id", 0) + number,
-                        _number(command, "length", 0),
+                        text_of(command, "way"),
+                        text_of(command, "url"),
+                        number_of(command, "id", 0) + number,
+                        number_of(command, "length", 0),
                     )
                 )
         elif what == "gate":
@@ -391,8 +378,8 @@ def main() raises:
                 Batch(
                     client,
                     output,
-                    _text(command, "url"),
-                    _number(command, "count", 1),
+                    text_of(command, "url"),
+                    number_of(command, "count", 1),
                     token,
                 )
             )

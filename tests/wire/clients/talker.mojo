@@ -2,7 +2,7 @@
 standard input, one a line on standard output."""
 
 from flare.http.client.proxy import NoProxy, Proxy, ProxySettings
-from flare.json import JsonValue, JsonWriter, parse
+from flare.json import JsonValue, JsonWriter
 from flare.tls.config import TlsConfig
 from flare.ws import (
     DeflateAgreement,
@@ -12,28 +12,22 @@ from flare.ws import (
     WsError,
     WsFrame,
 )
-
-
-def _text(command: JsonValue, name: String) raises -> String:
-    if not command.contains(name):
-        return ""
-    return command[name].string_value()
-
-
-def _number(command: JsonValue, name: String, default: Int) raises -> Int:
-    if not command.contains(name):
-        return default
-    return command[name].int_value()
+from tests.wire.clients.orders import (
+    Obedient,
+    number_of,
+    obey_all,
+    text_of,
+)
 
 
 def _config(command: JsonValue) raises -> WsClientConfig:
     var config = WsClientConfig()
-    config.connect_timeout_ms = _number(command, "connect_timeout_ms", 5_000)
-    config.read_timeout_ms = _number(command, "read_timeout_ms", 5_000)
-    config.write_timeout_ms = _number(command, "write_timeout_ms", 5_000)
-    config.close_timeout_ms = _number(command, "close_timeout_ms", 2_000)
-    config.max_frame_size = _number(command, "max_frame_size", 16 << 20)
-    config.max_message_size = _number(command, "max_message_size", 16 << 20)
+    config.connect_timeout_ms = number_of(command, "connect_timeout_ms", 5_000)
+    config.read_timeout_ms = number_of(command, "read_timeout_ms", 5_000)
+    config.write_timeout_ms = number_of(command, "write_timeout_ms", 5_000)
+    config.close_timeout_ms = number_of(command, "close_timeout_ms", 2_000)
+    config.max_frame_size = number_of(command, "max_frame_size", 16 << 20)
+    config.max_message_size = number_of(command, "max_message_size", 16 << 20)
     if command.contains("headers"):
         for member in command["headers"].members():
             config.headers.set(member.name, member.value.string_value())
@@ -43,16 +37,16 @@ def _config(command: JsonValue) raises -> WsClientConfig:
     if command.contains("window_bits"):
         var bits = command["window_bits"].int_value()
         config.compression = DeflateAgreement(True, True, bits, bits)
-    if _number(command, "compresses", 1) == 0:
+    if number_of(command, "compresses", 1) == 0:
         config.compression = None
-    config.http2 = _number(command, "http2", 0) == 1
-    config.http2_prior_knowledge = _number(command, "prior_knowledge", 0) == 1
+    config.http2 = number_of(command, "http2", 0) == 1
+    config.http2_prior_knowledge = number_of(command, "prior_knowledge", 0) == 1
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
     if command.contains("proxy"):
         config.proxy = ProxySettings(
             Proxy(command["proxy"].string_value()),
-            NoProxy(_text(command, "no_proxy")),
+            NoProxy(text_of(command, "no_proxy")),
         )
     return config^
 
@@ -90,10 +84,10 @@ def _talk(
     var count: Int
     var code: Int
     try:
-        order = _text(command, "do")
-        text = _text(command, "text")
-        count = _number(command, "count", 1)
-        code = _number(command, "code", 1000)
+        order = text_of(command, "do")
+        text = text_of(command, "text")
+        count = number_of(command, "count", 1)
+        code = number_of(command, "code", 1000)
     except:
         return
     if order == "send":
@@ -148,7 +142,7 @@ def _connect(
     command: JsonValue, mut answer: JsonWriter
 ) raises -> Optional[WsClient]:
     var config = _config(command)
-    var url = _text(command, "url")
+    var url = text_of(command, "url")
     var ws = Optional[WsClient]()
     var failure = Optional[WsError]()
     try:
@@ -176,45 +170,37 @@ def _block(url: String, number: String) raises:
         _ = Int(ws.recv_message().as_text())
 
 
-def _answer(
-    mut ws: Optional[WsClient], command: JsonValue, mut answer: JsonWriter
-) raises:
-    if _text(command, "do") == "connect":
-        ws = _connect(command, answer)
-        return
-    if _text(command, "do") == "block":
+@fieldwise_init
+struct Talker(Obedient):
+    var ws: Optional[WsClient]
+
+    def obey(mut self, command: JsonValue, mut answer: JsonWriter) raises:
+        if text_of(command, "do") == "connect":
+            self.ws = _connect(command, answer)
+            return
+        if text_of(command, "do") == "block":
+            try:
+                _block(text_of(command, "url"), text_of(command, "text"))
+            except error:
+                answer.key("error")
+                answer.value(String(error))
+            return
+        if not self.ws:
+            return
+        if text_of(command, "do") == "drop":
+            self.ws = None
+            return
         try:
-            _block(_text(command, "url"), _text(command, "text"))
+            _talk(self.ws.value(), command, answer)
         except error:
-            answer.key("error")
-            answer.value(String(error))
-        return
-    if not ws:
-        return
-    if _text(command, "do") == "drop":
-        ws = None
-        return
-    try:
-        _talk(ws.value(), command, answer)
-    except error:
-        _write_error(error, answer)
-    answer.key("is_open")
-    answer.value(ws.value().is_open())
-    answer.key("closed_with")
-    answer.value(ws.value().close_code())
+            _write_error(error, answer)
+        answer.key("is_open")
+        answer.value(self.ws.value().is_open())
+        answer.key("closed_with")
+        answer.value(self.ws.value().close_code())
 
 
 def main() raises:
     """Obeys until the input ends."""
-    var ws = Optional[WsClient]()
-    while True:
-        var line: String
-        try:
-            line = input()
-        except:
-            return
-        var answer = JsonWriter()
-        answer.begin_object()
-        _answer(ws, parse(line), answer)
-        answer.end_object()
-        print(answer^.finish(), flush=True)
+    var talker = Talker(None)
+    obey_all(talker)
