@@ -45,3 +45,11 @@ def read_saturated(octets: Span[UInt8, _], most: Int) -> Int:
         else:
             number = min(number * 10 + Int(octet) - 48, most)
     return number
+
+
+def seconds_text(time_us: Int) -> String:
+    """Writes microseconds as seconds, with as many digits as it takes."""
+    var fraction = String(time_us % 1_000_000)
+    var zeros = "0" * (6 - fraction.byte_length())
+    var text = String(time_us // 1_000_000, ".", zeros, fraction)
+    return String(text.rstrip("0").rstrip("."))

@@ -1,6 +1,6 @@
 """Decimal digits, at their bounds."""
 
-from flare.bytes.digits import read_digits, read_saturated
+from flare.bytes.digits import read_digits, read_saturated, seconds_text
 from tests.support.assertions import assert_equal
 
 
@@ -48,3 +48,19 @@ def test_the_longest_numbers() raises:
         read_digits("999999999999999999".as_bytes(), 18),
         999_999_999_999_999_999,
     )
+
+
+def test_seconds_have_the_digits_that_it_takes() raises:
+    var rows: List[Tuple[Int, String]] = [
+        (0, "0"),
+        (1, "0.000001"),
+        (250, "0.00025"),
+        (1_000, "0.001"),
+        (500_000, "0.5"),
+        (1_000_000, "1"),
+        (2_500_000, "2.5"),
+        (10_000_000, "10"),
+        (60_000_001, "60.000001"),
+    ]
+    for ref row in rows:
+        assert_equal(seconds_text(row[0]), row[1])

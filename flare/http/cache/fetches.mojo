@@ -241,23 +241,14 @@ struct FetchClaim(Movable):
         self._table[]._end(self._hash, self._fetch, FetchState.ANSWERED)
 
 
+@fieldwise_init
 struct JoinedFetch(Movable):
-    """A fetch of another request, for which this one waits."""
+    """A fetch of another request, for which this one waits; see
+    `FetchTable.begin`."""
 
     var _table: ArcPointer[FetchTable]
     var _hash: UInt64
     var _fetch: ArcPointer[_Fetch]
-
-    def __init__(
-        out self,
-        table: ArcPointer[FetchTable],
-        hash: UInt64,
-        var fetch: ArcPointer[_Fetch],
-    ):
-        """Holds a fetch; see `FetchTable.begin`."""
-        self._table = table.copy()
-        self._hash = hash
-        self._fetch = fetch^
 
     def state(self) -> FetchState:
         return self._table[]._state(self._hash, self._fetch)

@@ -316,14 +316,7 @@ struct Cache[H: Handler](Layer):
     ) raises -> Optional[Response]:
         """Answers with what came from the shared store, if it may be used."""
         var had_usable = _is_usable(fetch.found)
-        fetch.found = self.store.look_up(
-            fetch.key,
-            req.headers,
-            fetch.asked,
-            self.policy,
-            unix_seconds(),
-            counts=False,
-        )
+        fetch.look_again(self.store, req, self.policy)
         if not _is_usable(fetch.found):
             return None
         if fetch.found.reuse == Reuse.STALE_WHILE_REVALIDATE:
@@ -363,14 +356,7 @@ struct Cache[H: Handler](Layer):
     ) raises -> Optional[Response]:
         """Answers with what another request has fetched, if it may be used."""
         if not fetch.take_joined(req, self.policy):
-            fetch.found = self.store.look_up(
-                fetch.key,
-                req.headers,
-                fetch.asked,
-                self.policy,
-                unix_seconds(),
-                counts=False,
-            )
+            fetch.look_again(self.store, req, self.policy)
         if not _is_usable(fetch.found):
             return None
         self.store.count(fetch.key, Figure.COLLAPSED)
@@ -586,14 +572,7 @@ struct Cache[H: Handler](Layer):
         if self.store.has_shared():
             # Another process may have fetched it.
             if find_shared(self.store, req.headers, self.policy, fetch):
-                fetch.found = self.store.look_up(
-                    fetch.key,
-                    req.headers,
-                    fetch.asked,
-                    self.policy,
-                    unix_seconds(),
-                    counts=False,
-                )
+                fetch.look_again(self.store, req, self.policy)
                 if fetch.found.reuse == Reuse.FRESH and fetch.found.response:
                     return
         run_to_end(self._forward(req, fetch^))

@@ -97,6 +97,19 @@ struct CacheFetch(Movable):
         self.found = Lookup(response^, reuse, True)
         return True
 
+    def look_again(
+        mut self, store: CacheStore, req: Request, policy: CachePolicy
+    ):
+        """Looks for what may have been kept since, and counts no look-up."""
+        self.found = store.look_up(
+            self.key,
+            req.headers,
+            self.asked,
+            policy,
+            unix_seconds(),
+            counts=False,
+        )
+
     def note_answer(mut self):
         """Takes note that the origin has answered, or failed to: who waits goes
         on."""

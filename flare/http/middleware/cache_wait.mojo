@@ -55,14 +55,12 @@ struct InnerAnswer(Movable):
         self.fields = HeaderMap()
 
 
+@fieldwise_init
 struct WaitSteps(LaterStep):
     """Does what the cache does with a response for which another request was
     waited for in vain: known only when the handler was asked after all."""
 
     var inner: ArcPointer[InnerAnswer]
-
-    def __init__(out self, inner: ArcPointer[InnerAnswer]):
-        self.inner = inner.copy()
 
     def finish(mut self, var response: Response) raises -> Response:
         response = self.inner[].steps.finish(

@@ -1,5 +1,6 @@
 """Figures of requests, counted for all workers and shown as Prometheus text."""
 
+from flare.bytes.digits import seconds_text
 from flare.bytes.utf8 import lossy_text
 from flare.http.message.method import Method
 from flare.http.message.request import Request
@@ -56,24 +57,6 @@ comptime _BOUNDS_US: Array[Int, BUCKET_COUNT] = [
     2_500_000,
     5_000_000,
     10_000_000,
-]
-comptime _BOUND_TEXTS: Array[StaticString, BUCKET_COUNT] = [
-    "0.0001",
-    "0.00025",
-    "0.0005",
-    "0.001",
-    "0.0025",
-    "0.005",
-    "0.01",
-    "0.025",
-    "0.05",
-    "0.1",
-    "0.25",
-    "0.5",
-    "1",
-    "2.5",
-    "5",
-    "10",
 ]
 
 
@@ -201,13 +184,15 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
         text.write('"')
 
     def _write_times(self, first: Int, labels: String, mut text: String):
-        var texts = materialize[_BOUND_TEXTS]()
         var total = 0
         for index in range(BUCKET_COUNT + 1):
             total += self._sum(first + index)
             text.write("http_request_duration_seconds_bucket{", labels)
             text.write(',le="')
-            text.write(texts[index] if index < BUCKET_COUNT else "+Inf")
+            if index < BUCKET_COUNT:
+                text.write(seconds_text(materialize[_BOUNDS_US]()[index]))
+            else:
+                text.write("+Inf")
             text.write('"} ', total, "\n")
         text.write("http_request_duration_seconds_sum{", labels, "} ")
         _write_seconds(self._sum(first + _SUM_US), text)

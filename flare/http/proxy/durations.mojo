@@ -1,6 +1,7 @@
 """How long attempts at an upstream take, counted by classes."""
 
 from flare.bytes.checked import *
+from flare.bytes.digits import seconds_text
 from std.builtin.globals import global_constant
 
 comptime DURATION_CLASS_COUNT = 14
@@ -20,22 +21,6 @@ comptime _BOUNDS_US: Array[Int, DURATION_CLASS_COUNT - 1] = [
     2_500_000,
     10_000_000,
     60_000_000,
-]
-comptime _BOUND_TEXTS: Array[StaticString, DURATION_CLASS_COUNT] = [
-    "0.001",
-    "0.0025",
-    "0.005",
-    "0.01",
-    "0.025",
-    "0.05",
-    "0.1",
-    "0.25",
-    "0.5",
-    "1",
-    "2.5",
-    "10",
-    "60",
-    "+Inf",
 ]
 
 
@@ -67,7 +52,9 @@ struct Durations(Copyable, Movable):
         self.sum_us += elapsed_us
 
 
-def bound_text(index: Int) -> StaticString:
+def bound_text(index: Int) -> String:
     """Names the longest duration of a class, below `DURATION_CLASS_COUNT`: in
     seconds, as Prometheus has it."""
-    return global_constant[_BOUND_TEXTS]()[index]
+    if index == DURATION_CLASS_COUNT - 1:
+        return String("+Inf")
+    return seconds_text(global_constant[_BOUNDS_US]()[index])

@@ -410,15 +410,12 @@ def test_walks_beside_a_model() raises:
         assert_equal(len(pool), 0)
 
 
+@fieldwise_init
 struct _Open(Movable):
     """A connection that tells when it is closed."""
 
     var number: Int
     var closed: ArcPointer[List[Int]]
-
-    def __init__(out self, number: Int, closed: ArcPointer[List[Int]]):
-        self.number = number
-        self.closed = closed.copy()
 
     def __deinit__(deinit self):
         self.closed[].append(self.number)
