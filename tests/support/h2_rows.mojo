@@ -21,7 +21,6 @@ struct FrameRow(Copyable, Movable):
     """In hex."""
 
 
-@fieldwise_init
 struct SessionRow(Copyable, Movable):
     """Frames behind the peer's SETTINGS, and what becomes of them."""
 
@@ -31,6 +30,19 @@ struct SessionRow(Copyable, Movable):
     """As `Http2Log.text` has it."""
     var told: StaticString
     """As `Http2Log.told` has it, without the acknowledgement of SETTINGS."""
+
+    def __init__(
+        out self,
+        rule: StaticString,
+        var frames: List[FrameRow],
+        events: StaticString,
+        told: StaticString = "",
+    ):
+        """Makes a row; by default the peer is told nothing more."""
+        self.rule = rule
+        self.frames = frames^
+        self.events = events
+        self.told = told
 
 
 def run_rows(

@@ -20,7 +20,6 @@ def test_requests() raises:
             "9113-8.1 a request without content",
             [FrameRow(1, 5, 1, GET_BLOCK)],
             " H1(a GET / http ).",
-            "",
         ),
         SessionRow(
             "9113-8.1 content, and trailers",
@@ -31,19 +30,16 @@ def test_requests() raises:
                 FrameRow(1, 5, 1, "0001740176"),
             ],
             " H1(a POST / http )hithere T1(t=v;).",
-            "",
         ),
         SessionRow(
             "9113-6.1 padding is no content",
             [FrameRow(1, 4, 1, POST_BLOCK), FrameRow(0, 9, 1, "0268690000")],
             " H1(a POST / http )hi.",
-            "",
         ),
         SessionRow(
             "9113-6.2 padding and priority before the block",
             [FrameRow(1, 0x2D, 1, "01" + "0000000010" + GET_BLOCK + "00")],
             " H1(a GET / http ).",
-            "",
         ),
         SessionRow(
             "9113-4.3 a block in three frames",
@@ -53,13 +49,11 @@ def test_requests() raises:
                 FrameRow(9, 4, 1, "410161"),
             ],
             " H1(a GET / http ).",
-            "",
         ),
         SessionRow(
             "9113-5.1.1 streams may be left out",
             [FrameRow(1, 5, 1, GET_BLOCK), FrameRow(1, 5, 7, "828684be")],
             " H1(a GET / http ). H7(a GET / http ).",
-            "",
         ),
     ]
     run_rows(Http2Role.SERVER, rows)
@@ -104,7 +98,6 @@ def test_what_ends_a_stream() raises:
             "9113-6.4 the client resets it",
             [FrameRow(1, 4, 1, POST_BLOCK), FrameRow(3, 0, 1, "00000008")],
             " H1(a POST / http ) R1:8",
-            "",
         ),
     ]
     run_rows(Http2Role.SERVER, rows)
@@ -116,55 +109,46 @@ def test_what_ends_the_connection() raises:
             "9113-5.1 DATA on an idle stream",
             [FrameRow(0, 1, 1, "6869")],
             "<8>",
-            "",
         ),
         SessionRow(
             "9113-5.1.1 an even stream",
             [FrameRow(1, 5, 2, GET_BLOCK)],
             "<7>",
-            "",
         ),
         SessionRow(
             "9113-4.3 a frame between two of a block",
             [FrameRow(1, 1, 1, "82"), FrameRow(6, 0, 0, "0000000000000000")],
             "<12>",
-            "",
         ),
         SessionRow(
             "9113-6.10 CONTINUATION alone",
             [FrameRow(9, 4, 1, GET_BLOCK)],
             "<13>",
-            "",
         ),
         SessionRow(
             "9113-4.3 a block that is no HPACK",
             [FrameRow(1, 5, 1, "80")],
             "<14>",
-            "",
         ),
         SessionRow(
             "9113-6.6 a client pushes nothing",
             [FrameRow(5, 4, 1, "00000002" + GET_BLOCK)],
             "<21>",
-            "",
         ),
         SessionRow(
             "9113-6.9 an increment of 0",
             [FrameRow(8, 0, 0, "00000000")],
             "<22>",
-            "",
         ),
         SessionRow(
             "9113-6.9.1 a window of 2^31",
             [FrameRow(8, 0, 0, "7fffffff")],
             "<24>",
-            "",
         ),
         SessionRow(
             "9113-6.5.2 a setting out of range",
             [FrameRow(4, 0, 0, "000400000000" + "000500000000")],
             "<19>",
-            "",
         ),
     ]
     run_rows(Http2Role.SERVER, rows)

@@ -16,7 +16,6 @@ def test_responses() raises:
             "9113-8.1 a response without content",
             [FrameRow(1, 5, 1, "88")],
             " H1(200 ).",
-            "",
         ),
         SessionRow(
             "9113-8.1 informational ones, content, trailers",
@@ -28,19 +27,16 @@ def test_responses() raises:
                 FrameRow(1, 5, 1, "0001740176"),
             ],
             " H1(103 ) H1(100 ) H1(200 )hithe T1(t=v;).",
-            "",
         ),
         SessionRow(
             "9113-8.1 an answer before the request has ended",
             [FrameRow(1, 5, 3, "88"), FrameRow(3, 0, 3, "00000000")],
             " H3(200 ). R3:0",
-            "",
         ),
         SessionRow(
             "9113-8.1.1 304 has a length, and no content",
             [FrameRow(1, 5, 1, "8b0f0d0133")],
             " H1(304 content-length=3;).",
-            "",
         ),
     ]
     run_rows(Http2Role.CLIENT, rows)
@@ -124,37 +120,31 @@ def test_what_ends_the_connection() raises:
             "9113-8.4 push was refused",
             [FrameRow(5, 4, 1, "0000000288")],
             "<21>",
-            "",
         ),
         SessionRow(
             "9113-6.5.2 a server that allows push",
             [FrameRow(4, 0, 0, "000200000001")],
             "<17>",
-            "",
         ),
         SessionRow(
             "9113-5.1.1 a stream of the server",
             [FrameRow(1, 5, 2, "88")],
             "<7>",
-            "",
         ),
         SessionRow(
             "9113-5.1 a stream that has not begun",
             [FrameRow(1, 5, 5, "88")],
             "<7>",
-            "",
         ),
         SessionRow(
             "9113-5.1 DATA on a stream that is over",
             [FrameRow(1, 5, 1, "88"), FrameRow(0, 0, 1, "6869746865")],
             " H1(200 ).<9>",
-            "",
         ),
         SessionRow(
             "9218-7.1 PRIORITY_UPDATE to a client",
             [FrameRow(16, 0, 0, "00000001")],
             "<45>",
-            "",
         ),
     ]
     run_rows(Http2Role.CLIENT, rows)
@@ -171,7 +161,6 @@ def test_goaway() raises:
                 FrameRow(1, 5, 1, "88"),
             ],
             " G1:0 H1(200 ).",
-            "",
         ),
         SessionRow(
             "9113-6.8 the last stream grows",
@@ -180,7 +169,6 @@ def test_goaway() raises:
                 FrameRow(7, 0, 0, "0000000300000000"),
             ],
             " G1:0<43>",
-            "",
         ),
     ]
     run_rows(Http2Role.CLIENT, rows)
@@ -265,7 +253,6 @@ def test_large_sections_are_not_cut_silently() raises:
             "9110-10.1.1 expect means nothing in a response",
             [FrameRow(1, 5, 1, "88" + "0f140178" + "0001740176")],
             " H1(200 expect=x;t=v;).",
-            "",
         ),
     ]
     run_rows(Http2Role.CLIENT, expects)
@@ -283,7 +270,6 @@ def test_informational_responses_cost() raises:
                 FrameRow(1, 4, 1, "0803313033"),
             ],
             " H1(103 ) H1(103 )<40>",
-            "",
         ),
     ]
     run_rows(Http2Role.CLIENT, rows, limits)
