@@ -121,250 +121,226 @@ struct _Row(ImplicitlyCopyable):
     var events: StaticString
 
 
-comptime _GRPC = "content-type: application/grpc"
+comptime _GRPC = StaticString("content-type: application/grpc")
+
+
+def _call(
+    rule: StaticString,
+    messages: StaticString,
+    trailers: StaticString,
+    is_one: Bool,
+    events: StaticString,
+    *,
+    head: StaticString = _GRPC,
+    status: Int = 200,
+) -> _Row:
+    return _Row(rule, status, head, messages, trailers, is_one, events)
 
 
 def _rows() -> List[_Row]:
     return [
-        _Row(
-            "unary",
-            200,
-            "content-type: application/grpc",
-            "abc",
-            "grpc-status: 0",
-            True,
-            "[abc]OK  committed",
-        ),
-        _Row(
+        _call("unary", "abc", "grpc-status: 0", True, "[abc]OK  committed"),
+        _call(
             "stream",
-            200,
-            "content-type: application/grpc+proto",
             "a,,b",
             "grpc-status: 0|x: y",
             False,
             "[a][][b]OK  committed",
+            head="content-type: application/grpc+proto",
         ),
-        _Row(
+        _call(
             "status and message",
-            200,
-            "content-type: application/grpc;x=y",
             "a",
             "grpc-status: 5|grpc-message: no%20such",
             False,
             "[a]NOT_FOUND no such committed",
+            head="content-type: application/grpc;x=y",
         ),
-        _Row(
+        _call(
             "Trailers-Only",
-            200,
-            "content-type: application/grpc|grpc-status: 12|grpc-message: what",
             "",
             "",
             True,
             "UNIMPLEMENTED what",
+            head="content-type: application/grpc|grpc-status: 12|grpc-message: what",
         ),
-        _Row(
+        _call(
             "Trailers-Only with a success",
-            200,
-            "content-type: application/grpc|grpc-status: 0",
             "",
             "",
             False,
             "OK ",
+            head="content-type: application/grpc|grpc-status: 0",
         ),
-        _Row(
+        _call(
             "Trailers-Only with a success, but a message has to be",
-            200,
-            "content-type: application/grpc|grpc-status: 0",
             "",
             "",
             True,
             "UNIMPLEMENTED the server has ended the call as a success, without the"
             " message that it has to have",
+            head="content-type: application/grpc|grpc-status: 0",
         ),
-        _Row(
+        _call(
             "a status of gRPC wins over that of HTTP",
-            503,
-            "grpc-status: 7|grpc-message: no",
             "",
             "",
             True,
             "PERMISSION_DENIED no",
+            head="grpc-status: 7|grpc-message: no",
+            status=503,
         ),
-        _Row(
+        _call(
             "content behind a head with a status",
-            200,
-            "content-type: application/grpc|grpc-status: 0",
             "a",
             "",
             True,
             "INTERNAL the server has sent content behind a head with a status",
+            head="content-type: application/grpc|grpc-status: 0",
         ),
-        _Row(
+        _call(
             "trailers behind a head with a status count",
-            200,
-            "content-type: application/grpc|grpc-status: 0",
             "",
             "grpc-status: 3",
             False,
             "INVALID_ARGUMENT  committed",
+            head="content-type: application/grpc|grpc-status: 0",
         ),
-        _Row(
+        _call(
             "400",
-            400,
-            "",
             "",
             "",
             True,
             "INTERNAL HTTP status 400 without grpc-status and content type: what"
             " answered is no gRPC server committed",
+            head="",
+            status=400,
         ),
-        _Row(
+        _call(
             "401",
-            401,
-            "content-type: application/grpc",
             "",
             "",
             True,
             "UNAUTHENTICATED HTTP status 401 without grpc-status committed",
+            status=401,
         ),
-        _Row(
+        _call(
             "404",
-            404,
-            "content-type: text/html",
             "",
             "",
             True,
             "UNIMPLEMENTED HTTP status 404 with content of the type 'text/html':"
             " what answered is no gRPC server committed",
+            head="content-type: text/html",
+            status=404,
         ),
-        _Row(
+        _call(
             "503",
-            503,
-            "content-type: text/plain",
             "",
             "",
             True,
             "UNAVAILABLE HTTP status 503 with content of the type 'text/plain':"
             " what answered is no gRPC server committed",
+            head="content-type: text/plain",
+            status=503,
         ),
-        _Row(
+        _call(
             "204",
-            204,
-            "",
             "",
             "",
             True,
             "UNKNOWN HTTP status 204 without grpc-status and content type: what"
             " answered is no gRPC server committed",
+            head="",
+            status=204,
         ),
-        _Row(
+        _call(
             "wrong content type",
-            200,
-            "content-type: application/json",
             "",
             "",
             True,
             "UNKNOWN HTTP status 200 with content of the type"
             " 'application/json': what answered is no gRPC server committed",
+            head="content-type: application/json",
         ),
-        _Row(
+        _call(
             "no content type",
-            200,
-            "x: y",
             "",
             "",
             True,
             "UNKNOWN HTTP status 200 without grpc-status and content type: what"
             " answered is no gRPC server committed",
+            head="x: y",
         ),
-        _Row(
+        _call(
             "a coding that was not offered",
-            200,
-            "content-type: application/grpc|grpc-encoding: br",
             "a",
             "grpc-status: 0",
             False,
             "INTERNAL the server compresses its messages with 'br', which was"
             " not offered; identity and gzip are committed",
+            head="content-type: application/grpc|grpc-encoding: br",
         ),
-        _Row(
+        _call(
             "no trailers",
-            200,
-            "content-type: application/grpc",
             "a",
             "",
             False,
             "[a]INTERNAL the server has ended the call without a status committed",
         ),
-        _Row(
+        _call(
             "trailers without a status",
-            200,
-            "content-type: application/grpc",
             "a",
             "x: y",
             False,
             "[a]UNKNOWN the server's trailers have no grpc-status committed",
         ),
-        _Row(
+        _call(
             "a status that is no number",
-            200,
-            "content-type: application/grpc",
             "a",
             "grpc-status: much",
             False,
             "[a]UNKNOWN  committed",
         ),
-        _Row(
+        _call(
             "a status without a name",
-            200,
-            "content-type: application/grpc",
             "a",
             "grpc-status: 17",
             False,
             "[a]UNKNOWN  committed",
         ),
-        _Row(
+        _call(
             "a message cut off, but a success",
-            200,
-            "content-type: application/grpc",
             "ab,c!",
             "grpc-status: 0",
             False,
             "[ab]INTERNAL the stream ends 6 bytes into a message committed",
         ),
-        _Row(
+        _call(
             "a message cut off, and a failure that says why",
-            200,
-            "content-type: application/grpc",
             "ab,c!",
             "grpc-status: 15",
             False,
             "[ab]DATA_LOSS  committed",
         ),
-        _Row(
+        _call(
             "two messages where one is",
-            200,
-            "content-type: application/grpc",
             "a,b",
             "grpc-status: 0",
             True,
             "[a]UNIMPLEMENTED the server has sent more than the one message of this"
             " call committed",
         ),
-        _Row(
+        _call(
             "no message where one is",
-            200,
-            "content-type: application/grpc",
             "",
             "grpc-status: 0",
             True,
             "UNIMPLEMENTED the server has ended the call as a success, without the"
             " message that it has to have committed",
         ),
-        _Row(
+        _call(
             "no message, and a failure",
-            200,
-            "content-type: application/grpc",
             "",
             "grpc-status: 9",
             True,
