@@ -41,10 +41,6 @@ struct Any(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(type_url="")
-
     def __init__(
         out self,
         *,
@@ -90,10 +86,6 @@ struct Duration(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(seconds=0)
-
     def __init__(
         out self,
         *,
@@ -124,10 +116,6 @@ struct Empty(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self.unknown_fields = {}
-
 
 struct FieldMask(Message):
     """Names fields of a message."""
@@ -147,10 +135,6 @@ struct FieldMask(Message):
     """The names, with dots between those of messages within."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(paths=List[String]())
 
     def __init__(
         out self,
@@ -184,10 +168,6 @@ struct Struct(Message):
     """The members by their names."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(fields=ProtobufMap[String, Value]())
 
     def __init__(
         out self,
@@ -240,10 +220,6 @@ struct Value(Message):
     """An array and its elements."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(null_value=None)
 
     def __init__(
         out self,
@@ -309,10 +285,6 @@ struct ListValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(values=List[Value]())
-
     def __init__(
         out self,
         *,
@@ -349,10 +321,6 @@ struct NullValue(Enumeration):
     var number: Int32
     """Its number."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self.number = 0
-
 
 struct Timestamp(Message):
     """A moment, whatever the time zone."""
@@ -375,10 +343,6 @@ struct Timestamp(Message):
     """What is left, from 0 to 999,999,999 nanoseconds."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(seconds=0)
 
     def __init__(
         out self,
@@ -416,10 +380,6 @@ struct DoubleValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
     def __init__(
         out self,
         *,
@@ -452,10 +412,6 @@ struct FloatValue(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
 
     def __init__(
         out self,
@@ -490,10 +446,6 @@ struct Int64Value(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
     def __init__(
         out self,
         *,
@@ -526,10 +478,6 @@ struct UInt64Value(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
 
     def __init__(
         out self,
@@ -564,10 +512,6 @@ struct Int32Value(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
-
     def __init__(
         out self,
         *,
@@ -600,10 +544,6 @@ struct UInt32Value(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=0)
 
     def __init__(
         out self,
@@ -638,10 +578,6 @@ struct BoolValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=False)
-
     def __init__(
         out self,
         *,
@@ -675,10 +611,6 @@ struct StringValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value="")
-
     def __init__(
         out self,
         *,
@@ -711,10 +643,6 @@ struct BytesValue(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
-
-    def __init__(out self):
-        """Makes one without values."""
-        self = Self(value=List[UInt8]())
 
     def __init__(
         out self,

@@ -18,9 +18,6 @@ struct ServerLiveRequest(Message):
 
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.unknown_fields = {}
-
 
 struct ServerLiveResponse(Message):
     comptime NAME = "inference.ServerLiveResponse"
@@ -32,12 +29,9 @@ struct ServerLiveResponse(Message):
     var live: Bool
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(live=False)
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         live: Bool = False,
     ):
         self.live = live
@@ -51,9 +45,6 @@ struct ServerReadyRequest(Message):
 
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self.unknown_fields = {}
-
 
 struct ServerReadyResponse(Message):
     comptime NAME = "inference.ServerReadyResponse"
@@ -65,12 +56,9 @@ struct ServerReadyResponse(Message):
     var ready: Bool
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(ready=False)
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         ready: Bool = False,
     ):
         self.ready = ready
@@ -90,12 +78,9 @@ struct ModelReadyRequest(Message):
     """Empty for the one that the server likes best."""
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var version: String = "",
     ):
@@ -114,12 +99,9 @@ struct ModelReadyResponse(Message):
     var ready: Bool
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(ready=False)
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         ready: Bool = False,
     ):
         self.ready = ready
@@ -132,9 +114,6 @@ struct ServerMetadataRequest(Message):
     comptime FIELDS: Array[FieldRow, Self.FIELD_COUNT] = []
 
     var unknown_fields: List[UInt8]
-
-    def __init__(out self):
-        self.unknown_fields = {}
 
 
 struct ServerMetadataResponse(Message):
@@ -151,12 +130,9 @@ struct ServerMetadataResponse(Message):
     var extensions: List[String]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var version: String = "",
         var extensions: List[String] = {},
@@ -179,12 +155,9 @@ struct ModelMetadataRequest(Message):
     var version: String
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var version: String = "",
     ):
@@ -211,12 +184,9 @@ struct ModelMetadataResponse(Message):
     var outputs: List[ModelMetadataResponse_TensorMetadata]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var versions: List[String] = {},
         var platform: String = "",
@@ -246,12 +216,9 @@ struct ModelMetadataResponse_TensorMetadata(Message):
     """-1 for a dimension of any length."""
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var datatype: String = "",
         var shape: List[Int64] = {},
@@ -287,12 +254,9 @@ struct ModelInferRequest(Message):
     """One for each input, or none: its elements row by row, little-endian."""
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(model_name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var model_name: String = "",
         var model_version: String = "",
         var id: String = "",
@@ -330,12 +294,9 @@ struct ModelInferRequest_InferInputTensor(Message):
     """Not with raw contents."""
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var datatype: String = "",
         var shape: List[Int64] = {},
@@ -362,12 +323,9 @@ struct ModelInferRequest_InferRequestedOutputTensor(Message):
     var parameters: ProtobufMap[String, InferParameter]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var parameters: ProtobufMap[String, InferParameter] = {},
     ):
@@ -398,12 +356,9 @@ struct ModelInferResponse(Message):
     var raw_output_contents: List[List[UInt8]]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(model_name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var model_name: String = "",
         var model_version: String = "",
         var id: String = "",
@@ -438,12 +393,9 @@ struct ModelInferResponse_InferOutputTensor(Message):
     var contents: Optional[InferTensorContents]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         var datatype: String = "",
         var shape: List[Int64] = {},
@@ -476,12 +428,9 @@ struct InferParameter(Message):
     var uint64_param: Optional[UInt64]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(bool_param=None)
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var bool_param: Optional[Bool] = None,
         var int64_param: Optional[Int64] = None,
         var string_param: Optional[String] = None,
@@ -530,12 +479,9 @@ struct InferTensorContents(Message):
     var bytes_contents: List[List[UInt8]]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(bool_contents=List[Bool]())
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var bool_contents: List[Bool] = {},
         var int_contents: List[Int32] = {},
         var int64_contents: List[Int64] = {},

@@ -25,12 +25,9 @@ struct Outer(Message):
     var text_of_it: Optional[String]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(time=None)
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var time: Optional[Timestamp] = None,
         var text_of_it: Optional[String] = None,
     ):
@@ -57,12 +54,9 @@ struct Outer_Inner(Message):
     var colour: Optional[Outer_Inner_Colour]
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(colour=None)
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var colour: Optional[Outer_Inner_Colour] = None,
     ):
         self.colour = colour^
@@ -80,9 +74,6 @@ struct Outer_Inner_Colour(Enumeration):
 
     var number: Int32
 
-    def __init__(out self):
-        self.number = 0
-
 
 @fieldwise_init
 struct Size(Enumeration):
@@ -94,6 +85,3 @@ struct Size(Enumeration):
     comptime SMALL = Size(1)
 
     var number: Int32
-
-    def __init__(out self):
-        self.number = 0

@@ -14,12 +14,9 @@ struct HelloRequest(Message):
     var name: String
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
     ):
         self.name = name^
@@ -39,12 +36,9 @@ struct HelloAgainRequest(Message):
     """How often, 1 to 1000."""
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(name="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var name: String = "",
         count: Int32 = 0,
     ):
@@ -63,12 +57,9 @@ struct HelloReply(Message):
     var message: String
     var unknown_fields: List[UInt8]
 
-    def __init__(out self):
-        self = Self(message="")
-
     def __init__(
         out self,
-        *by_name: NoneType,
+        *,
         var message: String = "",
     ):
         self.message = message^
