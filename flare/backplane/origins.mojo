@@ -1,6 +1,7 @@
 """Which messages of other processes have come: none twice, and how many are
 missing; pure."""
 
+from flare.bytes.checked import *
 from std.collections import Dict
 
 comptime ORIGIN_COUNT_MAX = 4_096
@@ -53,7 +54,7 @@ struct OriginTable(Defaultable, Movable, Sized):
             times.append(item.heard_ms)
         sort(Span(times))
         var left_count = len(times) // 2
-        var limit_ms = times[left_count]
+        var limit_ms = times.at(left_count)
         for time_ms in times:
             # Those of the last millisecond go only as far as needed.
             left_count -= Int(time_ms < limit_ms)

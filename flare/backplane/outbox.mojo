@@ -82,7 +82,7 @@ struct Outbox(Movable, Sized):
 
     def waiting_at(ref self, index: Int) -> ref[self._waiting[0]] Buffer:
         """Lends a message that waits, counted from the oldest."""
-        return self._waiting[self._sent_count + index]
+        return self._waiting.at(self._sent_count + index)
 
     def put(mut self, octets: Span[UInt8, _], comes_back: Bool) -> Handover:
         """Adds a message that is to be sent, to be delivered when it comes back

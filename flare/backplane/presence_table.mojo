@@ -146,7 +146,7 @@ struct PresenceTable(BackplaneListener):
             deinit(table^)
             for index in range(len(changes)):
                 if watcher:
-                    watcher.value()[].on_change(changes[index])
+                    watcher.value()[].on_change(changes.at(index))
             state.lock()[]._is_telling = False
 
     def enter(
@@ -269,7 +269,7 @@ struct PresenceTable(BackplaneListener):
         if len(self._wanted) > 0:
             var question = OutgoingMessage(MessageKind.WANTED)
             for index in range(min(len(self._wanted), _WANTED_COUNT_MAX)):
-                append_word(question.payload, self._wanted[index])
+                append_word(question.payload, self._wanted.at(index))
             outgoing.append(question^)
             self._wanted.clear()
         if self._is_wanted:

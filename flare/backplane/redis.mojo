@@ -11,6 +11,7 @@ from flare.backplane.redis_way import (
     last_id,
 )
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.redis.client import RedisClient
@@ -601,7 +602,7 @@ def _message_of[
 
 def _head_of[o: ImmOrigin](message: Span[UInt8, o]) -> Span[UInt8, o]:
     """Takes what tells a message from all others."""
-    return message[: min(len(message), MESSAGE_HEAD_LEN)]
+    return message.before(min(len(message), MESSAGE_HEAD_LEN))
 
 
 def _check_all(replies: Reply[_]) raises RedisError:

@@ -1,5 +1,6 @@
 """Which node of Redis a hub speaks to, and where in a stream it begins."""
 
+from flare.bytes.checked import *
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisError, RedisErrorKind
@@ -98,17 +99,17 @@ def is_before(id: StringSpan, other: StringSpan) -> Bool:
 def _before_dash(id: StringSpan) -> String:
     var octets = id.as_bytes()
     var end = 0
-    while end < len(octets) and octets[end] != 0x2D:
+    while end < len(octets) and octets.at(end) != 0x2D:
         end += 1
-    return String(StringSpan(unsafe_from_utf8=octets[0:end]))
+    return String(StringSpan(unsafe_from_utf8=octets.before(end)))
 
 
 def _is_less(digits: Span[UInt8, _], other: Span[UInt8, _]) -> Bool:
     if len(digits) != len(other):
         return len(digits) < len(other)
     for index in range(len(digits)):
-        if digits[index] != other[index]:
-            return digits[index] < other[index]
+        if digits.at(index) != other.at(index):
+            return digits.at(index) < other.at(index)
     return False
 
 

@@ -80,10 +80,12 @@ def base64url_encode(octets: Span[UInt8, _], mut encoded: List[UInt8]):
         var count = min(3, len(octets) - start)
         var group = UInt32(0)
         for place in range(3):
-            var octet = octets[start + place] if place < count else UInt8(0)
+            var octet = octets.at(start + place) if place < count else UInt8(0)
             group = group << 8 | UInt32(octet)
         for place in range(count + 1):
-            encoded.append(digits[Int((group >> UInt32(18 - 6 * place)) & 63)])
+            encoded.append(
+                digits.at(Int((group >> UInt32(18 - 6 * place)) & 63))
+            )
 
 
 def base64url_decode[
@@ -101,7 +103,7 @@ def base64url_decode[
         for place in range(4):
             var digit = 0
             if place < count:
-                digit = _digit_value(text[start + place])
+                digit = _digit_value(text.at(start + place))
             if digit < 0:
                 return None
             group = group << 6 | UInt32(digit)

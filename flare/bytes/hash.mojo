@@ -126,36 +126,38 @@ struct Sha256(Copyable, Movable):
         if self._block_len > 0:
             start = min(SHA256_BLOCK_LEN - self._block_len, len(octets))
             for index in range(start):
-                self._block[self._block_len + index] = octets[index]
+                self._block.at(self._block_len + index) = octets.at(index)
             self._block_len += start
             if self._block_len < SHA256_BLOCK_LEN:
                 return
             add_block(self._state, Span(self._block))
             self._block_len = 0
         while len(octets) - start >= SHA256_BLOCK_LEN:
-            add_block(self._state, octets[start : start + SHA256_BLOCK_LEN])
+            add_block(
+                self._state, octets.between(start, start + SHA256_BLOCK_LEN)
+            )
             start += SHA256_BLOCK_LEN
         for index in range(start, len(octets)):
-            self._block[self._block_len] = octets[index]
+            self._block.at(self._block_len) = octets.at(index)
             self._block_len += 1
 
     def finish(deinit self) -> Sha256Digest:
         """Ends the octets (FIPS 180-4 section 5.1.1)."""
         var bit_count = self._length << 3
-        self._block[self._block_len] = 0x80
+        self._block.at(self._block_len) = 0x80
         for index in range(self._block_len + 1, SHA256_BLOCK_LEN):
-            self._block[index] = 0
+            self._block.at(index) = 0
         if self._block_len >= SHA256_BLOCK_LEN - 8:
             add_block(self._state, Span(self._block))
             self._block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
         for index in range(8):
-            self._block[56 + index] = UInt8(
+            self._block.at(56 + index) = UInt8(
                 (bit_count >> UInt64(56 - 8 * index)) & 0xFF
             )
         add_block(self._state, Span(self._block))
         var digest = Sha256Digest(fill=0)
         for index in range(SHA256_LEN):
-            digest[index] = UInt8(
+            digest.at(index) = UInt8(
                 (self._state[index // 4] >> UInt32(24 - 8 * (index % 4))) & 0xFF
             )
         return digest^
@@ -183,18 +185,18 @@ struct HmacSha256(Copyable, Movable):
         var block = Array[UInt8, SHA256_BLOCK_LEN](fill=0)
         if len(key) <= SHA256_BLOCK_LEN:
             for index in range(len(key)):
-                block[index] = key[index]
+                block.at(index) = key.at(index)
         else:
             var digest = sha256(key)
             for index in range(SHA256_LEN):
-                block[index] = digest[index]
+                block.at(index) = digest.at(index)
         self._inner = Sha256()
         self._outer = Sha256()
         for index in range(SHA256_BLOCK_LEN):
-            block[index] ^= 0x36
+            block.at(index) ^= 0x36
         self._inner.update(Span(block))
         for index in range(SHA256_BLOCK_LEN):
-            block[index] ^= 0x36 ^ 0x5C
+            block.at(index) ^= 0x36 ^ 0x5C
         self._outer.update(Span(block))
 
     def update(mut self, octets: Span[UInt8, _]):
@@ -224,8 +226,8 @@ def equals_in_constant_time(
     """
     var difference = len(left) ^ len(right)
     for index in range(len(right)):
-        var octet = left[index % len(left)] if len(left) > 0 else UInt8(0)
-        difference |= Int(octet ^ right[index])
+        var octet = left.at(index % len(left)) if len(left) > 0 else UInt8(0)
+        difference |= Int(octet ^ right.at(index))
     return difference == 0
 
 

@@ -142,8 +142,8 @@ def _add_block(mut state: SIMD[DType.uint32, 4], block: Span[UInt8, _]):
         else:
             mixed = c ^ (b | ~d)
             word = 7 * index
-        var sine = global_constant[_SINES]()[index]
-        var shift = global_constant[_SHIFTS]()[4 * turn + (index & 3)]
+        var sine = global_constant[_SINES]().at(index)
+        var shift = global_constant[_SHIFTS]().at(4 * turn + (index & 3))
         var sum = a + mixed + words.at(word & 15) + sine
         a = d
         d = c

@@ -3,6 +3,7 @@
 Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
 """
 
+from flare.bytes.checked import *
 from std.bit import rotate_bits_left
 
 
@@ -60,7 +61,7 @@ struct SipHash[c: Int, d: Int](Copyable, Movable):
         var index = 0
         var count = len(octets)
         while index < count and self._length & 7 != 0:
-            self._add(octets[index])
+            self._add(octets.at(index))
             index += 1
         var base = octets.unsafe_ptr()
         while count - index >= 8:
@@ -73,7 +74,7 @@ struct SipHash[c: Int, d: Int](Copyable, Movable):
             self._length += 8
             index += 8
         while index < count:
-            self._add(octets[index])
+            self._add(octets.at(index))
             index += 1
 
     def update_word(mut self, word: UInt64):

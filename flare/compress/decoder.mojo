@@ -142,9 +142,11 @@ struct Decoder(Movable):
         var left = count_max
         while left > 0 and (taken < len(octets) or self._has_pending):
             if self._phase != _RUNNING:
-                taken += self._begin(octets[taken:])
+                taken += self._begin(octets.after(taken))
                 continue
-            var step = self._step(octets[taken:], output, min(left, PIECE_LEN))
+            var step = self._step(
+                octets.after(taken), output, min(left, PIECE_LEN)
+            )
             taken += step.consumed
             left -= step.produced
         return taken
@@ -185,26 +187,26 @@ struct Decoder(Movable):
 
     def _begin(mut self, octets: Span[UInt8, _]) raises CompressError -> Int:
         """Goes on to the next stream; the octets are at least one."""
-        if self.format == Format.ZSTD and not _may_start_zstd(octets[0]):
+        if self.format == Format.ZSTD and not _may_start_zstd(octets.at(0)):
             # Libraries may also read what was written before there was an RFC.
             if self._phase == _ENDED:
                 raise self._error(CompressErrorKind.TRAILING, "")
             raise self._error(CompressErrorKind.CORRUPT, "it is no zstd")
         if self._phase == _ENDED and self.format != Format.ZSTD:
-            if self.format != Format.GZIP or octets[0] != _GZIP_FIRST:
+            if self.format != Format.GZIP or octets.at(0) != _GZIP_FIRST:
                 raise self._error(CompressErrorKind.TRAILING, "")
             # RFC 1952 section 2.2: members follow each other without a mark.
             self._inflate.held().restart(GZIP_WRAPPED)
         elif self.format == Format.DEFLATE and self._phase == _START:
-            if len(octets) == 1 and _may_start_zlib(octets[0]):
+            if len(octets) == 1 and _may_start_zlib(octets.at(0)):
                 self._phase = _HELD
-                self._held = octets[0]
+                self._held = octets.at(0)
                 self._input_len += 1
                 return 1
-            if len(octets) == 1 or not _starts_zlib(octets[0], octets[1]):
+            if len(octets) == 1 or not _starts_zlib(octets.at(0), octets.at(1)):
                 self._inflate.held().restart(RAW_DEFLATE)
         elif self._phase == _HELD:
-            if not _starts_zlib(self._held, octets[0]):
+            if not _starts_zlib(self._held, octets.at(0)):
                 self._inflate.held().restart(RAW_DEFLATE)
             # No single octet completes a symbol, so nothing comes out of it.
             var held = Array[UInt8, 1](fill=self._held)
@@ -227,7 +229,7 @@ struct Decoder(Movable):
             return step
         var count = min(room_len, allowed)
         output.reserve(count)
-        var step = self._call(octets, output.spare()[:count])
+        var step = self._call(octets, output.spare().before(count))
         output.commit(step.produced)
         self._note(step, len(octets), count)
         return step

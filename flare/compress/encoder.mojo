@@ -161,8 +161,8 @@ struct Encoder(Movable):
         var taken = 0
         while True:
             output.reserve(PIECE_LEN)
-            var room = output.spare()[:PIECE_LEN]
-            var step = self._call(octets[taken:], room, flush)
+            var room = output.spare().before(PIECE_LEN)
+            var step = self._call(octets.after(taken), room, flush)
             output.commit(step.produced)
             taken += step.consumed
             self._input_len += step.consumed

@@ -1,6 +1,7 @@
 """Which texts may be host names; asked before the resolver sees them."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.checked import *
 from flare.bytes.utf8 import lossy_text
 
 comptime HOST_NAME_LEN_MAX = 253
@@ -54,7 +55,7 @@ def check_host_name(text: Span[UInt8, _]) raises HostNameError:
         HostNameError: If the text is none.
     """
     var end = len(text)
-    if end > 0 and text[end - 1] == _DOT:
+    if end > 0 and text.at(end - 1) == _DOT:
         end -= 1
     if end == 0:
         raise _error(text, 0, "it is empty")
@@ -62,12 +63,12 @@ def check_host_name(text: Span[UInt8, _]) raises HostNameError:
         raise _error(text, HOST_NAME_LEN_MAX, "it is longer than 253 bytes")
     var start = 0
     for index in range(end + 1):
-        if index == end or text[index] == _DOT:
+        if index == end or text.at(index) == _DOT:
             _check_label(text, start, index)
-            if index == end and _is_number(text[start:end]):
+            if index == end and _is_number(text.between(start, end)):
                 raise _error(text, start, "the last label is a number")
             start = index + 1
-        elif not is_name_octet(text[index]):
+        elif not is_name_octet(text.at(index)):
             raise _error(
                 text, index, "only letters, digits, '-' and '_' may stand here"
             )
@@ -82,9 +83,9 @@ def _check_label(
         raise _error(
             text, start + LABEL_LEN_MAX, "a label is longer than 63 bytes"
         )
-    if text[start] == _HYPHEN:
+    if text.at(start) == _HYPHEN:
         raise _error(text, start, "a label starts with '-'")
-    if text[end - 1] == _HYPHEN:
+    if text.at(end - 1) == _HYPHEN:
         raise _error(text, end - 1, "a label ends with '-'")
 
 
@@ -99,9 +100,11 @@ def is_name_octet(octet: UInt8) -> Bool:
 
 def _is_number(label: Span[UInt8, _]) -> Bool:
     """Tells whether C reads a label as a number: decimal, octal or hex."""
-    var is_hex = len(label) > 1 and label[0] == 48 and label[1] | 0x20 == 120
+    var is_hex = (
+        len(label) > 1 and label.at(0) == 48 and label.at(1) | 0x20 == 120
+    )
     for index in range(2 if is_hex else 0, len(label)):
-        var octet = label[index]
+        var octet = label.at(index)
         var folded = octet | 0x20
         var is_digit = octet >= 48 and octet <= 57
         if not is_digit and not (is_hex and folded >= 97 and folded <= 102):

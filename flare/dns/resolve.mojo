@@ -1,6 +1,7 @@
 """Names looked up: while the caller waits, or beside it."""
 
 from flare.bytes.ascii import equals_ignore_case, write_escaped
+from flare.bytes.checked import *
 from flare.dns.host_name import check_host_name
 from flare.net.error import (
     NameLookupFailed,
@@ -150,12 +151,12 @@ def is_localhost(host: StringSpan) -> Bool:
     """
     var octets = host.as_bytes()
     var end = len(octets)
-    if end > 0 and octets[end - 1] == UInt8(ord(".")):
+    if end > 0 and octets.at(end - 1) == UInt8(ord(".")):
         end -= 1
     var start = end - _LOCALHOST.byte_length()
-    if start < 0 or (start > 0 and octets[start - 1] != UInt8(ord("."))):
+    if start < 0 or (start > 0 and octets.at(start - 1) != UInt8(ord("."))):
         return False
-    return equals_ignore_case(octets[start:end], _LOCALHOST.as_bytes())
+    return equals_ignore_case(octets.between(start, end), _LOCALHOST.as_bytes())
 
 
 def addresses_of(
@@ -166,9 +167,9 @@ def addresses_of(
     _check(lookup, host, deadline)
     var addresses = List[IpAddr](capacity=len(lookup.addresses))
     for index in range(len(lookup.addresses)):
-        var found = lookup.addresses[index].family()
+        var found = lookup.addresses.at(index).family()
         if found == AF_INET or found == AF_INET6:
-            addresses.append(from_kernel(lookup.addresses[index]).ip)
+            addresses.append(from_kernel(lookup.addresses.at(index)).ip)
     if len(addresses) == 0:
         raise _error(NameNotFound, host, "the host has no address")
     return interleave_families(addresses)
@@ -233,17 +234,19 @@ def interleave_families(addresses: List[IpAddr]) -> List[IpAddr]:
     var ordered = List[IpAddr](capacity=len(addresses))
     if len(addresses) == 0:
         return ordered^
-    var wants_v4 = addresses[0].is_v4()
+    var wants_v4 = addresses.at(0).is_v4()
     # The next address of each family: IPv6 at 0, IPv4 at 1.
     var next = Array[Int, 2](fill=0)
     while len(ordered) < len(addresses):
         var family = 1 if wants_v4 else 0
-        var index = next[family]
-        while index < len(addresses) and addresses[index].is_v4() != wants_v4:
+        var index = next.at(family)
+        while (
+            index < len(addresses) and addresses.at(index).is_v4() != wants_v4
+        ):
             index += 1
         if index < len(addresses):
-            ordered.append(addresses[index])
-        next[family] = index + 1
+            ordered.append(addresses.at(index))
+        next.at(family) = index + 1
         wants_v4 = not wants_v4
     return ordered^
 

@@ -1,6 +1,7 @@
 """Buffered reading and writing."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.io.stream import LimitExceeded, Readable, UnexpectedEnd, Writable
 
 comptime LINE_LEN_MAX = 8_192
@@ -48,7 +49,7 @@ struct BufReader[R: Readable](Readable):
 
     def _take(mut self, count: Int) -> List[UInt8]:
         var octets = List[UInt8](capacity=count)
-        octets.extend(self._buffer.span()[0:count])
+        octets.extend(self._buffer.span().before(count))
         self._buffer.consume(count)
         return octets^
 
@@ -69,7 +70,7 @@ struct BufReader[R: Readable](Readable):
         var count = min(len(room), len(self._buffer))
         var here = self._buffer.span()
         for index in range(count):
-            room[index] = here[index]
+            room.at(index) = here.at(index)
         self._buffer.consume(count)
         return count
 
@@ -100,7 +101,7 @@ struct BufReader[R: Readable](Readable):
                 if looked_at >= limit:
                     raise LimitExceeded(what, limit)
                 looked_at += 1
-                if here[looked_at - 1] == octet:
+                if here.at(looked_at - 1) == octet:
                     return self._take(looked_at)
             if not self._fill():
                 return self._take(len(self._buffer))
@@ -124,9 +125,9 @@ struct BufReader[R: Readable](Readable):
         var line = self._read_until(10, limit, "line")
         if len(line) == 0:
             return None
-        if line[len(line) - 1] == 10:
+        if line.at(len(line) - 1) == 10:
             line.shrink(len(line) - 1)
-            if len(line) > 0 and line[len(line) - 1] == 13:
+            if len(line) > 0 and line.at(len(line) - 1) == 13:
                 line.shrink(len(line) - 1)
         return String(from_utf8=line)
 

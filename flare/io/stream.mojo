@@ -1,5 +1,6 @@
 """Traits of streams, their errors, and streams in memory."""
 
+from flare.bytes.checked import *
 from std.format import Writable as Writes
 
 
@@ -116,7 +117,7 @@ struct MemoryReader(Readable):
         var left = len(self._octets) - self._position
         var count = min(min(len(room), left), self._piece_len)
         for index in range(count):
-            room[index] = self._octets[self._position + index]
+            room.at(index) = self._octets.at(self._position + index)
         self._position += count
         return count
 
@@ -153,6 +154,6 @@ struct MemoryWriter(Writable):
             Error: Never.
         """
         var count = min(len(octets), self._piece_len)
-        self.octets.extend(octets[0:count])
+        self.octets.extend(octets.before(count))
         self.write_count += 1
         return count

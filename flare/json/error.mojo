@@ -1,6 +1,7 @@
 """Kinds of JSON values, limits of the parser, and what may be wrong with a text."""
 
 from flare.bytes.ascii import write_hex_octet
+from flare.bytes.checked import *
 
 
 @fieldwise_init
@@ -88,14 +89,14 @@ struct JsonError(Copyable, Movable, Writable):
         var line = 1
         var column = 1
         for index in range(min(offset, len(text))):
-            if text[index] == 10:
+            if text.at(index) == 10:
                 line += 1
                 column = 1
-            elif text[index] & 0xC0 != 0x80:
+            elif text.at(index) & 0xC0 != 0x80:
                 column += 1
         var found = String("the end of the text")
         if offset < len(text):
-            found = _octet_name(text[offset])
+            found = _octet_name(text.at(offset))
         return Self(kind, offset, line, column, "", String(expected), found^)
 
     @staticmethod

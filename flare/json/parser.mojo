@@ -1,6 +1,7 @@
 """The parser of JSON texts (RFC 8259), its numbers, and the document it makes."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.scan import BytePtr, load32, word32
 from flare.bytes.utf8 import decode_utf8, is_valid_utf8
 from flare.json.error import JsonError, JsonErrorKind, JsonKind, JsonLimits
@@ -88,7 +89,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
 
     def parse(deinit self) raises JsonError -> JsonDocument:
         self._parse_values()
-        self._nodes.append(self._stack[0])
+        self._nodes.append(self._stack.at(0))
         return JsonDocument(self._octets^, self._nodes^)
 
     def _parse_values(mut self) raises JsonError:
@@ -162,7 +163,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
         var opened = self._stack.unsafe_get(self._frame)
         var count = len(self._stack) - self._frame - 1
         var start = len(self._nodes)
-        self._nodes.extend(Span(self._stack)[self._frame + 1 :])
+        self._nodes.extend(Span(self._stack).after(self._frame + 1))
         self._stack.shrink(self._frame + 1)
         if opened.kind() == JsonKind.OBJECT:
             count //= 2
@@ -334,7 +335,7 @@ struct JsonDocument(Movable):
         var target = index
         # A parent lies behind its children, so one pass finds all ancestors.
         for parent in range(index + 1, len(self.nodes)):
-            var node = self.nodes[parent]
+            var node = self.nodes.at(parent)
             var offset = target - Int(node.payload)
             var count = node.count()
             var is_object = node.kind() == JsonKind.OBJECT
@@ -352,11 +353,11 @@ struct JsonDocument(Movable):
     def _name(self, index: Int) -> String:
         # Control characters and quotes would make the message ambiguous.
         comptime NAME_LEN_MAX = 64
-        var node = self.nodes[index]
+        var node = self.nodes.at(index)
         var start = Int(node.payload)
-        var octets = self.octets.span()[start : start + node.count()]
+        var octets = self.octets.span().between(start, start + node.count())
         var name = String()
-        for octet in octets[: min(len(octets), NAME_LEN_MAX)]:
+        for octet in octets.before(min(len(octets), NAME_LEN_MAX)):
             if octet >= 32 and octet < 127 and octet != 34:
                 name += chr(Int(octet))
             else:
@@ -513,9 +514,9 @@ def _scan_float(
     # Both operands are exact, so the result is rounded once, as it must be.
     var value = Float64(mantissa)
     if exponent < 0:
-        value /= global_constant[_POWERS]()[-exponent]
+        value /= global_constant[_POWERS]().at(-exponent)
     else:
-        value *= global_constant[_POWERS]()[exponent]
+        value *= global_constant[_POWERS]().at(exponent)
     if is_negative:
         value = -value
     return NumberScan(

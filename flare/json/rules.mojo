@@ -1,6 +1,7 @@
 """Rules of the fields of a struct: kept by what is read, told by its schema."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.json.writer import append_json_string
 from std.reflection import reflect
 
@@ -298,7 +299,9 @@ def _with_keyword(
     if start >= 0:
         var octets = text.as_bytes()
         var end = start + name.byte_length()
-        while end < len(octets) and octets[end] != 44 and octets[end] != 125:
+        while (
+            end < len(octets) and octets.at(end) != 44 and octets.at(end) != 125
+        ):
             end += 1
         text = String(schema[byte=:start], schema[byte=end:])
     var comma = "" if text == "{}" else ","

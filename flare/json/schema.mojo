@@ -1,5 +1,6 @@
 """The JSON Schema of a type."""
 
+from flare.bytes.checked import *
 from flare.bytes.utf8 import lossy_text
 from flare.json.field_types import (
     is_json_scalar,
@@ -174,9 +175,9 @@ def schema_id(name: StringSpan) -> String:
         var is_digit = octet >= 48 and octet <= 57
         if is_letter or is_digit or octet == 45 or octet == 46 or octet == 95:
             octets.append(octet)
-        elif len(octets) > 0 and octets[len(octets) - 1] != 95:
+        elif len(octets) > 0 and octets.at(len(octets) - 1) != 95:
             octets.append(95)
-    while len(octets) > 0 and octets[len(octets) - 1] == 95:
+    while len(octets) > 0 and octets.at(len(octets) - 1) == 95:
         _ = octets.pop()
     return lossy_text(octets)
 

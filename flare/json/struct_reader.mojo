@@ -4,6 +4,7 @@
 # whatever the caller gave; both outlive the call that fills the struct, and are
 # turned back into the type that they were erased from.
 
+from flare.bytes.checked import *
 from flare.bytes.siphash import Keyed
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
 from flare.json.error import JsonErrors
@@ -459,13 +460,13 @@ def _are_crowded(hashes: List[UInt64], bits: Int) -> Bool:
     """
     var met = List[Int](length=1 << bits, fill=0)
     for value in hashes:
-        met[Int(value & ((1 << UInt64(bits)) - 1))] += 1
+        met.at(Int(value & ((1 << UInt64(bits)) - 1))) += 1
     var range_count = 1 << bits
     while range_count > 1:
         var mean = Float64(len(hashes)) / Float64(range_count)
         var allowed = Int(mean + 8 * sqrt(mean)) + 32
         for index in range(range_count):
-            if met[index] > allowed:
+            if met.at(index) > allowed:
                 return True
         range_count //= 2
         for index in range(range_count):
@@ -548,11 +549,11 @@ def _fill_all(plans: Span[FieldPlan, _], source: Erased) -> Bool:
     """Fills the fields; if one has no value, destroys all others."""
     var is_whole = True
     for index in range(len(plans)):
-        ref plan = plans[index]
+        ref plan = plans.at(index)
         if not plan.fill(source, plan.name, plan.place):
             if is_whole:
                 for before in range(index):
-                    plans[before].drop(plans[before].place)
+                    plans.at(before).drop(plans.at(before).place)
             is_whole = False
         elif not is_whole:
             plan.drop(plan.place)

@@ -116,7 +116,7 @@ __extension List(JsonWritable):
         """Writes an array. Raises if an element has no text in JSON."""
         writer.begin_array()
         for index in range(len(self)):
-            write_json(self[index], writer)
+            write_json(self.at(index), writer)
         writer.end_array()
 
 
@@ -137,5 +137,5 @@ __extension Array(JsonWritable):
         """Writes an array. Raises if an element has no text in JSON."""
         writer.begin_array()
         for index in range(Self.length):
-            write_json(self[index], writer)
+            write_json(self.at(index), writer)
         writer.end_array()

@@ -1,5 +1,6 @@
 """Values read from text: parameters, fields of forms, settings."""
 
+from flare.bytes.checked import *
 from flare.bytes.from_text import FromText, TextError
 from flare.json.field_types import type_name
 from flare.json.schema import scalar_schema
@@ -53,7 +54,7 @@ def read_texts[
     else:
         if len(texts) == 0:
             raise TextError(_MISSING)
-        return read_text[T](texts[0])
+        return read_text[T](texts.at(0))
 
 
 def texts_schema[T: AnyType]() -> String:
@@ -122,13 +123,13 @@ def parse_int(text: StringSpan) raises TextError -> Int:
     """Reads an integer of 64 bits: digits, with a sign before negative ones."""
     comptime RULE = StaticString("is no integer of 64 bits; write it as -12")
     var octets = text.as_bytes()
-    var start = 1 if len(octets) > 0 and octets[0] == 45 else 0
+    var start = 1 if len(octets) > 0 and octets.at(0) == 45 else 0
     # Nineteen digits may overflow, and always do so below zero: the sum is kept
     # negative, where there is room for one more.
     if len(octets) == start or len(octets) - start > 19:
         raise TextError(RULE)
     var number = 0
-    for octet in octets[start:]:
+    for octet in octets.after(start):
         if octet < 48 or octet > 57:
             raise TextError(RULE)
         var digit = Int(octet) - 48
@@ -167,7 +168,7 @@ __extension Optional(FromTexts):
         comptime assert conforms_to(Self.T, Movable & Deinitable)
         if len(texts) == 0:
             return Self(None)
-        return Self(read_text[Self.T](texts[0]))
+        return Self(read_text[Self.T](texts.at(0)))
 
     @staticmethod
     def texts_schema() -> String:

@@ -234,11 +234,11 @@ struct JsonWriter(Movable):
                 pending.append({first, first + 2 * node.count(), True})
             else:
                 self._put_scalar(current)
-            while len(pending) > 0 and pending[len(pending) - 1].is_done():
+            while len(pending) > 0 and pending.at(len(pending) - 1).is_done():
                 self._end(pending.pop().closer())
             if len(pending) == 0:
                 return
-            ref parent = pending[len(pending) - 1]
+            ref parent = pending.at(len(pending) - 1)
             if parent.is_object:
                 self._put_name(current.at(parent.next).text())
                 parent.next += 1
@@ -409,7 +409,7 @@ def write_float(mut out: Buffer, number: Float64):
         out.append_octet(45)
     if magnitude < 1e9:
         for places in range(_PLACES_MAX + 1):
-            var power = global_constant[_POWERS]()[places]
+            var power = global_constant[_POWERS]().at(places)
             var scaled = floor(magnitude * power + 0.5)
             # Both sides are exact, so the quotient is what a reader computes.
             if scaled / power == magnitude:

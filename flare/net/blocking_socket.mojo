@@ -1,5 +1,6 @@
 """A socket whose calls wait, each until a deadline of its own."""
 
+from flare.bytes.checked import *
 from flare.net.error import NetworkError, Timeout, send_failure, truncation
 from flare.net.raw_socket import Accepted, RawSocket, Shutdown
 from flare.sys.clock import Deadline
@@ -77,7 +78,7 @@ struct BlockingSocket(Movable):
         var sent = 0
         var deadline = Deadline(self.write_timeout_ms)
         while sent < len(octets):
-            var count = self.raw.send(octets[sent:])
+            var count = self.raw.send(octets.after(sent))
             if count >= 0:
                 sent += count
                 continue

@@ -569,9 +569,9 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
         """
         var octets = text.as_bytes()
         var percent = 0
-        while percent < len(octets) and octets[percent] != 37:
+        while percent < len(octets) and octets.at(percent) != 37:
             percent += 1
-        var ip = IpAddr.parse(octets[0:percent])
+        var ip = IpAddr.parse(octets.before(percent))
         if percent == len(octets):
             return Self(ip, String())
         if ip.is_v4():
@@ -580,12 +580,12 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
         if count < 1 or count > ZONE_LEN_MAX:
             raise _zoned_ip_error(octets, percent, "a zone has 1 to 15 bytes")
         for index in range(percent + 1, len(octets)):
-            if not _is_zone_octet(octets[index]):
+            if not _is_zone_octet(octets.at(index)):
                 raise _zoned_ip_error(
                     octets, index, "a zone has letters and digits"
                 )
         return Self(
-            ip, String(StringSpan(unsafe_from_utf8=octets[percent + 1 :]))
+            ip, String(StringSpan(unsafe_from_utf8=octets.after(percent + 1)))
         )
 
     def write_to(self, mut writer: Some[Writer]):
@@ -668,22 +668,22 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
         """
         var octets = text.as_bytes()
         var slash = 0
-        while slash < len(octets) and octets[slash] != 47:
+        while slash < len(octets) and octets.at(slash) != 47:
             slash += 1
         var count = len(octets) - slash - 1
         if count < 1 or count > 3:
             raise _ip_network_error(
                 text, slash, "'/' and a prefix length are missing"
             )
-        var ip = IpAddr.parse(octets[0:slash])
+        var ip = IpAddr.parse(octets.before(slash))
         var prefix_len = 0
         for index in range(slash + 1, len(octets)):
-            if octets[index] < 48 or octets[index] > 57:
+            if octets.at(index) < 48 or octets.at(index) > 57:
                 raise _ip_network_error(
                     text, index, "a prefix length is decimal digits"
                 )
-            prefix_len = prefix_len * 10 + Int(octets[index]) - 48
-        if count > 1 and octets[slash + 1] == 48:
+            prefix_len = prefix_len * 10 + Int(octets.at(index)) - 48
+        if count > 1 and octets.at(slash + 1) == 48:
             raise _ip_network_error(
                 text, slash + 1, "a length has no leading zero"
             )

@@ -46,7 +46,7 @@ def find_proxy_header(
     ) if is_v2 else v1_header_len(octets)
     if header_len == 0 or len(octets) < header_len:
         return None
-    var header = octets.between(0, header_len)
+    var header = octets.before(header_len)
     var client = announced_by_v2(header) if is_v2 else announced_by_v1(header)
     return ProxyHeader(header_len, client)
 
@@ -96,7 +96,7 @@ def announced_by_v1(
 ) raises ProxyHeaderError -> Optional[SocketAddr]:
     """Reads the client's address from a line with signature and CRLF; nothing
     for `UNKNOWN`, whatever follows it."""
-    var line = header.between(0, len(header) - 2)
+    var line = header.before(len(header) - 2)
     var words = _Words(line)
     var protocol = words.of(line, 1)
     if _is(protocol, "UNKNOWN"):
@@ -285,7 +285,7 @@ def _verify(header: Span[UInt8, _], offset: Int) raises ProxyHeaderError:
     """Compares the checksum, which counts as zero itself (section 2.2.3)."""
     var zeros = Array[UInt8, _CHECKSUM_LEN](fill=0)
     var checksum = Crc32c()
-    checksum.update(header.between(0, offset))
+    checksum.update(header.before(offset))
     checksum.update(zeros)
     checksum.update(header.after(offset + _CHECKSUM_LEN))
     var told = UInt32(_word16(header, offset)) << 16

@@ -123,7 +123,7 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
             raise _error(text, len(octets), "a colon and a port are missing")
         var port = parse_port(text, colon + 1)
         if octets.at(0) != 91:
-            var ip = IpAddr.parse(octets.between(0, colon))
+            var ip = IpAddr.parse(octets.before(colon))
             if ip.is_v6():
                 raise _error(text, 0, "IPv6 needs brackets around it")
             return Self(ip, port)

@@ -9,6 +9,7 @@ strings and numbers are used here, too. Numbers keep their digits, because a
 # no octet is stepped over that was not recognised.
 
 from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.json.error import JsonError, JsonErrorKind, JsonKind
 from flare.json.parser import NumberScan, scan_number
@@ -164,7 +165,9 @@ struct JsonCursor(Movable):
             self.at = min(start + scan.end, len(self._text))
             raise self.unexpected("a string of RFC 8259 section 7")
         self.at = start + scan.end
-        return String(StringSpan(unsafe_from_utf8=copy.span()[: scan.length]))
+        return String(
+            StringSpan(unsafe_from_utf8=copy.span().before(scan.length))
+        )
 
     def number(mut self) raises ProtobufError -> NumberScan:
         """Reads a number; its text is what was stepped over."""
@@ -181,7 +184,9 @@ struct JsonCursor(Movable):
     def text_from(self, start: Int) -> String:
         """Copies what was stepped over since a place."""
         return String(
-            StringSpan(unsafe_from_utf8=self._text.span()[start : self.at])
+            StringSpan(
+                unsafe_from_utf8=self._text.span().between(start, self.at)
+            )
         )
 
     def literal(mut self, word: StaticString) raises ProtobufError:
@@ -189,7 +194,9 @@ struct JsonCursor(Movable):
         var octets = word.as_bytes()
         _ = self.peek()
         for index in range(len(octets)):
-            if self._text.unsafe_base()[unsafe_offset=self.at] != octets[index]:
+            if self._text.unsafe_base()[unsafe_offset=self.at] != octets.at(
+                index
+            ):
                 raise self.unexpected("a JSON value (RFC 8259 section 3)")
             self.at += 1
 

@@ -3,6 +3,7 @@
 # SAFETY: places are as in flare/protobuf/message.mojo.
 
 from flare.bytes.base64 import base64url_decode
+from flare.bytes.checked import *
 from flare.json.error import JsonKind
 from flare.protobuf.error import (
     ProtobufError,
@@ -172,7 +173,7 @@ struct _JsonMessageReader(Movable):
     ) raises ProtobufError:
         """Reads the value of a member."""
         ref field = table.fields.unsafe_get(index)
-        if seen[index]:
+        if seen.at(index):
             raise self.refused(
                 ProtobufErrorKind.JSON_NAME,
                 start,
@@ -181,7 +182,7 @@ struct _JsonMessageReader(Movable):
                 "one member for each field",
                 "a second one",
             )
-        seen[index] = True
+        seen.at(index) = True
         if self.cursor.peek() == _NULL and not _takes_null(table, index):
             self.cursor.literal("null")
             return
@@ -189,7 +190,7 @@ struct _JsonMessageReader(Movable):
             for at in range(len(seen)):
                 ref other = table.fields.unsafe_get(at)
                 if at != index and other.row.oneof == field.row.oneof:
-                    if seen[at] and has_value(other, message, table, at):
+                    if seen.at(at) and has_value(other, message, table, at):
                         raise self.refused(
                             ProtobufErrorKind.JSON_NAME,
                             start,
@@ -693,11 +694,13 @@ def _base64(text: StringSpan) -> Optional[List[UInt8]]:
     left over are not looked at: the conformance suite has such texts taken."""
     var octets = text.as_bytes()
     var length = len(octets)
-    while length > 0 and len(octets) - length < 2 and octets[length - 1] == 61:
+    while (
+        length > 0 and len(octets) - length < 2 and octets.at(length - 1) == 61
+    ):
         length -= 1
     var digits = List[UInt8](capacity=length)
     for index in range(length):
-        var octet = octets[index]
+        var octet = octets.at(index)
         if octet == 43:
             octet = 45
         elif octet == 47:

@@ -1,5 +1,6 @@
 """How messages are read from JSON and written as such."""
 
+from flare.bytes.checked import *
 from flare.protobuf.message import Message, MessageTable, table_of
 
 
@@ -34,7 +35,7 @@ struct TypeRegistry(Copyable, Defaultable):
         if slash < 0:
             return None
         for index in range(len(self._tables)):
-            var table = self._tables[index]()
+            var table = self._tables.at(index)()
             var name_len = table.name.byte_length()
             if url.byte_length() == slash + 1 + name_len and url.endswith(
                 table.name

@@ -1,6 +1,7 @@
 """Texts within JSON: integers, times, spans of time, names of fields."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.json.error import JsonKind
 from flare.json.parser import NumberScan, scan_number
 from std.memory import bitcast
@@ -44,8 +45,8 @@ def _whole(number: Span[UInt8, _]) -> Optional[Int128]:
     var zero_count = 0
     var power = 0
     var has_point = False
-    for index in range(Int(number[0] == 0x2D), len(number)):
-        var octet = number[index]
+    for index in range(Int(number.at(0) == 0x2D), len(number)):
+        var octet = number.at(index)
         if octet == 0x2E:
             has_point = True
         elif octet == 0x30:
@@ -61,7 +62,7 @@ def _whole(number: Span[UInt8, _]) -> Optional[Int128]:
             value += Int128(octet - 48)
             power -= Int(has_point)
         else:
-            power += _exponent(number[index + 1 :])
+            power += _exponent(number.after(index + 1))
             break
     power += zero_count
     if digit_count == 0:
@@ -70,7 +71,7 @@ def _whole(number: Span[UInt8, _]) -> Optional[Int128]:
         return None
     for _ in range(power):
         value *= 10
-    return -value if number[0] == 0x2D else value
+    return -value if number.at(0) == 0x2D else value
 
 
 def _exponent(text: Span[UInt8, _]) -> Int:
@@ -78,15 +79,15 @@ def _exponent(text: Span[UInt8, _]) -> Int:
     difference.
     """
     var exponent = 0
-    for index in range(Int(text[0] - 48 > 9), len(text)):
-        exponent = min(exponent * 10 + Int(text[index]) - 48, 1_000_000_000)
-    return -exponent if text[0] == 0x2D else exponent
+    for index in range(Int(text.at(0) - 48 > 9), len(text)):
+        exponent = min(exponent * 10 + Int(text.at(index)) - 48, 1_000_000_000)
+    return -exponent if text.at(0) == 0x2D else exponent
 
 
 def scan_text(text: StringSpan) -> Optional[NumberScan]:
     """Reads a text that is a number of RFC 8259 and nothing else."""
     var octets = text.as_bytes()
-    if len(octets) == 0 or (octets[0] != 0x2D and octets[0] - 48 > 9):
+    if len(octets) == 0 or (octets.at(0) != 0x2D and octets.at(0) - 48 > 9):
         return None
     # SAFETY: a terminated copy, as the scan asks for.
     var copy = Buffer(len(octets))
@@ -105,7 +106,7 @@ def _digits(text: Span[UInt8, _], start: Int, count: Int) -> Int:
         return -1
     var value = 0
     for index in range(start, start + count):
-        var digit = Int(text[index]) - 48
+        var digit = Int(text.at(index)) - 48
         if digit < 0 or digit > 9:
             return -1
         value = value * 10 + digit
@@ -119,8 +120,8 @@ def _fraction(text: Span[UInt8, _], start: Int) -> Parts:
         return Parts(start, 0)
     var at = start + 1
     var nanos = 0
-    while at < len(text) and text[at] - 48 <= 9:
-        nanos = nanos * 10 + Int(text[at]) - 48
+    while at < len(text) and text.at(at) - 48 <= 9:
+        nanos = nanos * 10 + Int(text.at(at)) - 48
         at += 1
         if at - start > 10:
             return Parts(-1, 0)
@@ -134,16 +135,18 @@ def _fraction(text: Span[UInt8, _], start: Int) -> Parts:
 def parse_duration(text: StringSpan) -> Optional[Parts]:
     """Reads seconds such as `-1.5s`."""
     var octets = text.as_bytes()
-    var is_negative = len(octets) > 0 and octets[0] == 0x2D
+    var is_negative = len(octets) > 0 and octets.at(0) == 0x2D
     var at = Int(is_negative)
     var seconds = 0
-    while at < len(octets) and octets[at] - 48 <= 9 and seconds <= DURATION_MAX:
-        seconds = seconds * 10 + Int(octets[at]) - 48
+    while (
+        at < len(octets) and octets.at(at) - 48 <= 9 and seconds <= DURATION_MAX
+    ):
+        seconds = seconds * 10 + Int(octets.at(at)) - 48
         at += 1
     if at == Int(is_negative) or seconds > DURATION_MAX:
         return None
     var rest = _fraction(octets, at)
-    if rest.seconds != len(octets) - 1 or octets[rest.seconds] != 0x73:
+    if rest.seconds != len(octets) - 1 or octets.at(rest.seconds) != 0x73:
         return None
     if is_negative:
         return Parts(-seconds, -rest.nanos)
@@ -161,9 +164,9 @@ def parse_timestamp(text: StringSpan) -> Optional[Parts]:
     var hour = _digits(octets, 11, 2)
     var minute = _digits(octets, 14, 2)
     var second = _digits(octets, 17, 2)
-    if octets[4] != 45 or octets[7] != 45 or octets[10] != 0x54:
+    if octets.at(4) != 45 or octets.at(7) != 45 or octets.at(10) != 0x54:
         return None
-    if octets[13] != 58 or octets[16] != 58:
+    if octets.at(13) != 58 or octets.at(16) != 58:
         return None
     if year < 1 or month < 1 or month > 12 or day < 1:
         return None
@@ -191,17 +194,17 @@ def parse_timestamp(text: StringSpan) -> Optional[Parts]:
 
 def _zone(text: Span[UInt8, _], start: Int) -> Optional[Int]:
     """Reads `Z`, or how many seconds a zone is before it."""
-    if len(text) == start + 1 and text[start] == 0x5A:
+    if len(text) == start + 1 and text.at(start) == 0x5A:
         return 0
-    if len(text) != start + 6 or text[start + 3] != 58:
+    if len(text) != start + 6 or text.at(start + 3) != 58:
         return None
     var hours = _digits(text, start + 1, 2)
     var minutes = _digits(text, start + 4, 2)
     if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
         return None
-    if text[start] == 43:
+    if text.at(start) == 43:
         return hours * 3600 + minutes * 60
-    if text[start] == 45:
+    if text.at(start) == 45:
         return -(hours * 3600 + minutes * 60)
     return None
 

@@ -4,6 +4,7 @@
 # those of messages here.
 
 from flare.bytes.base64 import base64_encode
+from flare.bytes.checked import *
 from flare.json.writer import JsonWriter
 from flare.protobuf.error import (
     ProtobufError,
@@ -472,7 +473,7 @@ def printable(text: StringSpan) -> String:
     comptime LEN_MAX = 64
     var octets = text.as_bytes()
     var copy = String()
-    for octet in octets[: min(len(octets), LEN_MAX)]:
+    for octet in octets.before(min(len(octets), LEN_MAX)):
         if octet >= 32 and octet < 127:
             copy += chr(Int(octet))
         else:

@@ -5,6 +5,7 @@
 # flare/protobuf/message.mojo.
 
 from flare.bytes.buffer import unsafe_lend
+from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.scan import load32, load64
 from flare.bytes.utf8 import is_valid_utf8
@@ -626,7 +627,10 @@ struct _Reader(Movable):
                     raise self._too_deep()
                 groups.append(current >> 3)
             elif wire == GROUP_END:
-                if len(groups) == 0 or groups[len(groups) - 1] != current >> 3:
+                if (
+                    len(groups) == 0
+                    or groups.at(len(groups) - 1) != current >> 3
+                ):
                     raise ProtobufError.at_octet(
                         ProtobufErrorKind.GROUP,
                         self._at,

@@ -239,7 +239,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         config.check()
         for index in range(len(seeds)):
             var checked = RedisConfig()
-            set_address(checked, seeds[index], REDIS_PORT)
+            set_address(checked, seeds.at(index), REDIS_PORT)
         self._seeds = seeds^
         self._config = config^
         self._slots = SlotMap()
@@ -275,7 +275,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         mut self, way: _Way
     ) raises RedisError -> Reply[ImmUntrackedOrigin]:
         """Has a node carry the command out."""
-        ref link = self._nodes[way.place][].link
+        ref link = self._nodes.at(way.place)[].link
         # The first attempt has what the socket itself gives up after.
         var time_ms = self._config.timeout_ms
         if way.turn_count > 0:
@@ -329,7 +329,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         var there = read_redirection(error.message)
         var host = there.host
         if host.byte_length() == 0:
-            host = self._nodes[place][].link.config.host
+            host = self._nodes.at(place)[].link.config.host
         var name = node_name(host, there.port)
         if error.kind == RedisErrorKind.MOVED:
             # Many slots have moved, as a rule. The old map still serves if the
@@ -524,7 +524,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
     ) raises RedisError -> Int:
         """Finds the node of a slot; any node if there is no key."""
         if slot < 0 and len(self._nodes) > 0:
-            if self._nodes[self._last][].link.connection.is_open():
+            if self._nodes.at(self._last)[].link.connection.is_open():
                 return self._last
         var owner = self._slots.owner(max(slot, 0))
         if not owner:
@@ -533,7 +533,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         if owner:
             return self._place_of_node(owner.held())
         if slot < 0 and len(self._slots.nodes) > 0:
-            var first = self._slots.nodes[0]
+            var first = self._slots.nodes.at(0)
             return self._place_of_node(first)
         raise RedisError(
             RedisErrorKind.CLUSTER_DOWN,
@@ -542,7 +542,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
 
     def _place_of_node(mut self, name: String) raises RedisError -> Int:
         for index in range(len(self._nodes)):
-            if self._nodes[index][].name == name:
+            if self._nodes.at(index)[].name == name:
                 return index
         var config = self._config.copy()
         set_address(config, name, REDIS_PORT)
@@ -553,21 +553,21 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         """Reads the map of slots from the first node that answers."""
         var names = List[String]()
         for index in range(len(self._nodes)):
-            if self._nodes[index][].link.connection.is_open():
-                names.append(self._nodes[index][].name)
+            if self._nodes.at(index)[].link.connection.is_open():
+                names.append(self._nodes.at(index)[].name)
         for index in range(len(self._nodes)):
-            if self._nodes[index][].name not in names:
-                names.append(self._nodes[index][].name)
+            if self._nodes.at(index)[].name not in names:
+                names.append(self._nodes.at(index)[].name)
         for index in range(len(self._seeds)):
-            if self._seeds[index] not in names:
-                names.append(self._seeds[index])
+            if self._seeds.at(index) not in names:
+                names.append(self._seeds.at(index))
         # Behind each other, not over each other: what is assigned anew in each
         # round of a loop and read behind it alone is not freed by Mojo 1.2.
         var causes = List[RedisError](capacity=len(names))
         for index in range(len(names)):
             try:
                 self._read_map(
-                    self._place_of_node(names[index]),
+                    self._place_of_node(names.at(index)),
                     Deadline(share_ms(deadline, len(names) - index)),
                 )
                 return
@@ -584,7 +584,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             pass
 
     def _read_map(mut self, place: Int, deadline: Deadline) raises RedisError:
-        ref link = self._nodes[place][].link
+        ref link = self._nodes.at(place)[].link
         link.open(deadline)
         var command = Command()
         command.begin_read["CLUSTER"](1)
@@ -594,7 +594,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         if len(slots.nodes) == 0:
             raise RedisError(
                 RedisErrorKind.CLUSTER_DOWN,
-                String(self._nodes[place][].name, " knows of no slots"),
+                String(self._nodes.at(place)[].name, " knows of no slots"),
             )
         self._slots = slots^
         self._has_new_map = True
@@ -607,7 +607,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         self._has_new_map = False
         self._last = 0
         for index in range(len(self._nodes) - 1, -1, -1):
-            if self._nodes[index][].name not in self._slots.nodes:
+            if self._nodes.at(index)[].name not in self._slots.nodes:
                 _ = self._nodes.pop(index)
 
     def node_count(self) -> Int:
@@ -629,7 +629,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
     def close(mut self):
         """Closes all connections; a next command makes others."""
         for index in range(len(self._nodes)):
-            self._nodes[index][].link.close()
+            self._nodes.at(index)[].link.close()
 
 
 @no_inline

@@ -1,5 +1,6 @@
 """Where a Redis server is, how to log in, and how long to wait."""
 
+from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.parser import ReplyLimits
@@ -249,8 +250,8 @@ def _host(url: Url) raises RedisError -> String:
     var end = len(octets)
     if end == 0:
         return String("127.0.0.1")
-    if octets[0] == 0x5B and octets[end - 1] == 0x5D:
-        return String(StringSpan(unsafe_from_utf8=octets[1 : end - 1]))
+    if octets.at(0) == 0x5B and octets.at(end - 1) == 0x5D:
+        return String(StringSpan(unsafe_from_utf8=octets.between(1, end - 1)))
     return _decoded(url.hostname())
 
 

@@ -358,7 +358,7 @@ struct RedisConnection(Movable):
         Nothing has left then, so that another connection will do."""
         try:
             while len(self._input) > 0 or self._read_unread():
-                if not self.is_resp3 or self._input.span()[0] != _PUSH:
+                if not self.is_resp3 or self._input.span().at(0) != _PUSH:
                     raise _lost(
                         String("the server sent what nobody has asked for"),
                         was_sent=False,

@@ -247,7 +247,7 @@ def find_master(
                 return
             said.append(
                 String(
-                    config.sentinels[index],
+                    config.sentinels.at(index),
                     " knows no master ",
                     config.master_name,
                 )
@@ -271,7 +271,7 @@ def _ask_sentinel(
     timeout_ms: Int,
 ) raises RedisError -> Bool:
     var asked = RedisConfig()
-    set_address(asked, config.sentinels[index], SENTINEL_PORT)
+    set_address(asked, config.sentinels.at(index), SENTINEL_PORT)
     asked.username = config.sentinel_username
     asked.password = config.sentinel_password
     asked.timeout_ms = timeout_ms
@@ -301,23 +301,25 @@ def set_address(
     var octets = address.as_bytes()
     var colon = len(octets)
     for index in range(len(octets)):
-        if octets[index] == 0x3A:
+        if octets.at(index) == 0x3A:
             colon = index
     config.port = default_port
     var start = 0
     var end = colon
-    if end > 1 and octets[0] == 0x5B and octets[end - 1] == 0x5D:
+    if end > 1 and octets.at(0) == 0x5B and octets.at(end - 1) == 0x5D:
         start = 1
         end -= 1
-    config.host = String(StringSpan(unsafe_from_utf8=octets[start:end]))
+    config.host = String(
+        StringSpan(unsafe_from_utf8=octets.between(start, end))
+    )
     if colon == len(octets):
         return
     var port = 0
     for index in range(colon + 1, len(octets)):
-        if octets[index] - 48 > 9 or port > 6_553:
+        if octets.at(index) - 48 > 9 or port > 6_553:
             port = 0
             break
-        port = port * 10 + Int(octets[index] - 48)
+        port = port * 10 + Int(octets.at(index) - 48)
     if port == 0 or port > 65_535:
         raise RedisError(
             RedisErrorKind.BAD_ARGUMENT,

@@ -69,7 +69,7 @@ struct _Shelf(Movable):
 
     def leave(mut self, number: Int):
         for index in range(len(self.waiting)):
-            if self.waiting[index] == number:
+            if self.waiting.at(index) == number:
                 _ = self.waiting.pop(index)
                 return
 
@@ -151,7 +151,7 @@ struct RedisPool(Copyable, Movable):
             shelf[].waiting.append(number)
             var deadline = Deadline(shelf[].bounds.wait_ms)
             while not (
-                shelf[].has_free() and shelf[].waiting[0] == number
+                shelf[].has_free() and shelf[].waiting.at(0) == number
             ) and (not shelf[].is_closed):
                 var left_ms = deadline.left_ms()
                 if left_ms == 0:

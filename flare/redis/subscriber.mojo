@@ -1,5 +1,6 @@
 """Messages of channels: a connection that listens, and comes back by itself."""
 
+from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
@@ -279,11 +280,11 @@ struct RedisSubscriber(Movable):
         if len(self._channels) > 0:
             command.begin["SUBSCRIBE"](len(self._channels))
             for index in range(len(self._channels)):
-                command.add(self._channels[index])
+                command.add(self._channels.at(index))
         if len(self._patterns) > 0:
             command.begin["PSUBSCRIBE"](len(self._patterns))
             for index in range(len(self._patterns)):
-                command.add(self._patterns[index])
+                command.add(self._patterns.at(index))
         if command.count > 0:
             self._link.connection.send_only(command.octets.span())
         self._heard_ms = coarse_monotonic_ms()

@@ -9,6 +9,7 @@ outlives each version of the program. Any other build does none of this, and
 looks into no environment.
 """
 
+from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.service_manager import (
@@ -44,7 +45,7 @@ def dev_listeners(address: SocketAddr) raises -> List[RawSocket]:
         found.sockets.append(RawSocket.listen_tcp(address))
     var manager = ServiceManager.from_environment()
     for index in range(len(found.sockets)):
-        manager.store("flare-listener", found.sockets[index])
+        manager.store("flare-listener", found.sockets.at(index))
     return found^.take()
 
 

@@ -179,7 +179,7 @@ struct Reactor(Movable):
         Returns:
             The event.
         """
-        return self._events[index]
+        return self._events.at(index)
 
     def next_expired(mut self) -> Optional[UInt64]:
         """Takes one timer that had expired at the last `poll`, earliest first.

@@ -1,5 +1,6 @@
 """Waiting for many descriptors: epoll and kqueue behind one name."""
 
+from flare.bytes.checked import *
 from flare.runtime.event import Event, Interest, SelectorContract
 from flare.sys.descriptor import Descriptor
 from flare.sys.epoll import (
@@ -153,10 +154,10 @@ def refusal_of_receipts(changes: FilterChanges, receipts: FilterChanges) -> Int:
     watched at all."""
     var missing_count = 0
     for index in range(2):
-        if (receipts[index].flags & EV_ERROR) == 0:
+        if (receipts.at(index).flags & EV_ERROR) == 0:
             continue
-        var number = Int(receipts[index].data)
-        var is_deletion = (changes[index].flags & EV_DELETE) != 0
+        var number = Int(receipts.at(index).data)
+        var is_deletion = (changes.at(index).flags & EV_DELETE) != 0
         if is_deletion and number == ENOENT:
             missing_count += 1
         elif number != 0:

@@ -1,5 +1,6 @@
 """The protocol of service managers such as systemd: sockets in, news out."""
 
+from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.text import Text
 from flare.net.raw_socket import RawSocket
@@ -191,7 +192,7 @@ struct ServiceManager(Movable):
             )
         manager._socket = open_socket(AF_UNIX, SOCK_DGRAM)
         var is_abstract = path.startswith("@")
-        var name = path.as_bytes()[1:] if is_abstract else path.as_bytes()
+        var name = path.as_bytes().after(1) if is_abstract else path.as_bytes()
         var result = connect_socket(
             manager._socket.fd(), SockAddr.unix(name, is_abstract)
         )

@@ -1,5 +1,6 @@
 """How many workers a machine, an affinity mask and a CPU quota allow."""
 
+from flare.bytes.checked import *
 from flare.bytes.digits import read_digits
 from flare.sys.process import usable_cpus
 
@@ -126,12 +127,12 @@ def group_path(text: StringSpan, controller: StringSpan) -> String:
         if len(parts) != 3:
             continue
         if controller.byte_length() == 0:
-            if parts[1].byte_length() == 0 and parts[0] == "0":
-                return String(parts[2])
+            if parts.at(1).byte_length() == 0 and parts.at(0) == "0":
+                return String(parts.at(2))
             continue
-        for name in parts[1].split(","):
+        for name in parts.at(1).split(","):
             if name == controller:
-                return String(parts[2])
+                return String(parts.at(2))
     return String()
 
 

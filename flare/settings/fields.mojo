@@ -4,6 +4,7 @@
 # struct's memory outlives the list of its fields, and a place is turned back
 # into the type that it was erased from.
 
+from flare.bytes.checked import *
 from flare.bytes.from_text import TextError
 from flare.bytes.text import Text
 from flare.json.field_types import (
@@ -268,7 +269,7 @@ struct SettingFields(Defaultable, Movable):
 
     def find(self, name: StringSpan) -> Int:
         for index in range(len(self.fields)):
-            if self.fields[index].name == name:
+            if self.fields.at(index).name == name:
                 return index
         return -1
 
@@ -278,7 +279,7 @@ struct SettingFields(Defaultable, Movable):
             if field.is_owned and field.is_made:
                 field.drop(field.place)
         for index in range(len(self._made)):
-            self._drop[index](self._made[index])
+            self._drop.at(index)(self._made.at(index))
 
 
 @no_inline
@@ -391,5 +392,5 @@ __extension List(_Shown):
         for index in range(len(self)):
             if index > 0:
                 text += ","
-            text += shown(self[index])
+            text += shown(self.at(index))
         return text^

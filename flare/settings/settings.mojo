@@ -339,7 +339,7 @@ struct _Reader(Movable):
 
     def _check_names(mut self):
         for index in range(len(self.fields.fields)):
-            ref name = self.fields.fields[index].name
+            ref name = self.fields.fields.at(index).name
             if self.fields.find(name) < index:
                 self.problems.append(
                     Text()
@@ -367,7 +367,7 @@ struct _Reader(Movable):
             var index = -1
             for number in range(len(self.fields.fields)):
                 if name == variable_name(
-                    prefix, self.fields.fields[number].name
+                    prefix, self.fields.fields.at(number).name
                 ):
                     index = number
             if index >= 0:
@@ -388,7 +388,7 @@ struct _Reader(Movable):
         var index = 0
         ref arguments = given.arguments
         while index < len(arguments):
-            var octets = arguments[index].as_bytes()
+            var octets = arguments.at(index).as_bytes()
             index += 1
             var end = 0
             while end < len(octets) and octets.at(end) != 61:
@@ -402,13 +402,13 @@ struct _Reader(Movable):
                 continue
             if end < len(octets):
                 self._set(found, octets.after(end + 1), name)
-            elif self.fields.fields[found].is_flag:
+            elif self.fields.fields.at(found).is_flag:
                 comptime TRUE = StaticString("true")
                 self._set(found, TRUE.as_bytes(), name)
-            elif index < len(arguments) and not arguments[index].startswith(
+            elif index < len(arguments) and not arguments.at(index).startswith(
                 "--"
             ):
-                self._set(found, arguments[index].as_bytes(), name)
+                self._set(found, arguments.at(index).as_bytes(), name)
                 index += 1
             else:
                 self.problems.append(
@@ -417,7 +417,7 @@ struct _Reader(Movable):
                     .add(" needs a value, as in ")
                     .add(name)
                     .add("=")
-                    .add(placeholder(self.fields.fields[found]))
+                    .add(placeholder(self.fields.fields.at(found)))
                     .end()
                 )
 
@@ -425,8 +425,8 @@ struct _Reader(Movable):
         """Finds the field of an option; notes a problem if there is none."""
         var names = List[String]()
         for index in range(len(self.fields.fields)):
-            names.append(option_name(self.fields.fields[index].name))
-            if names[index] == name:
+            names.append(option_name(self.fields.fields.at(index).name))
+            if names.at(index) == name:
                 return index
         var line = Text().add_escaped(name.as_bytes())
         if name.startswith("-"):
@@ -439,7 +439,7 @@ struct _Reader(Movable):
 
     def _set(mut self, index: Int, octets: Span[UInt8, _], origin: String):
         """Reads the text that is given for a field."""
-        ref field = self.fields.fields[index]
+        ref field = self.fields.fields.at(index)
         var failure = Optional[TextError](None)
         var text = String(from_utf8_lossy=octets)
         if text.as_bytes() != octets:

@@ -89,13 +89,13 @@ def nearest(name: String, names: List[String]) -> String:
     var best = max(2, name.byte_length() // 4) + 1
     var found = -1
     for index in range(len(names)):
-        var distance = _distance(name.as_bytes(), names[index].as_bytes())
+        var distance = _distance(name.as_bytes(), names.at(index).as_bytes())
         if distance < best:
             best = distance
             found = index
     if found < 0:
         return String()
-    return Text().add("; did you mean ").add(names[found]).add("?").end()
+    return Text().add("; did you mean ").add(names.at(found)).add("?").end()
 
 
 comptime _COMPARED_LEN_MAX = 100
@@ -143,7 +143,7 @@ def program_name() -> String:
     """The name of the program's file."""
     if len(argv()) == 0:
         return String("program")
-    var path = String(argv()[0])
+    var path = String(argv().at(0))
     return String(path[byte = path.rfind("/") + 1 :])
 
 

@@ -1,5 +1,6 @@
 """The functions of brotli that flare calls, and the streams that they work on."""
 
+from flare.bytes.checked import *
 from flare.sys.dynamic_library import (
     DynamicLibrary,
     LibraryError,
@@ -108,10 +109,10 @@ struct _Places(Movable):
         self._numbers = List[Int](length=4, fill=0)
 
     def offer(mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]):
-        self._numbers[0] = len(input)
-        self._numbers[1] = Int(input.unsafe_ptr())
-        self._numbers[2] = len(room)
-        self._numbers[3] = Int(room.unsafe_ptr())
+        self._numbers.at(0) = len(input)
+        self._numbers.at(1) = Int(input.unsafe_ptr())
+        self._numbers.at(2) = len(room)
+        self._numbers.at(3) = Int(room.unsafe_ptr())
 
     def address(mut self, index: Int) -> Int:
         return Int(self._numbers.unsafe_ptr()) + index * size_of[Int]()
@@ -122,8 +123,8 @@ struct _Places(Movable):
         """Reads what was taken and given."""
         return CodecStep(
             status,
-            input_len - self._numbers[0],
-            room_len - self._numbers[2],
+            input_len - self._numbers.at(0),
+            room_len - self._numbers.at(2),
         )
 
 

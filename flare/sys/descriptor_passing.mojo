@@ -68,8 +68,8 @@ struct SocketPair(Movable):
         self._first = Descriptor(owned=ends[0])
         self._second = Descriptor(owned=ends[1])
         for index in range(2):
-            make_nonblocking(ends[index])
-            close_on_exec(ends[index])
+            make_nonblocking(ends.at(index))
+            close_on_exec(ends.at(index))
 
     def take_first(mut self) -> Descriptor:
         """Takes one end out of the pair; not open at a second call."""

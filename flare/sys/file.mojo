@@ -125,7 +125,7 @@ struct PathKind(Equatable, TrivialRegisterPassable, Writable):
         var texts = StaticString(
             "nothing,a file,a folder,a symbolic link,a pipe,a socket,a device"
         )
-        writer.write(texts.split(",")[Int(self.number)])
+        writer.write(texts.split(",").at(Int(self.number)))
 
 
 @fieldwise_init
@@ -180,9 +180,9 @@ struct File(Movable):
         var start = 0
         while True:
             var end = start
-            while end < len(octets) and octets[end] != 47:
+            while end < len(octets) and octets.at(end) != 47:
                 end += 1
-            var name = StringSpan(unsafe_from_utf8=octets[start:end])
+            var name = StringSpan(unsafe_from_utf8=octets.between(start, end))
             var flags = _O_RDONLY | _O_NOFOLLOW
             if end < len(octets):
                 flags |= _O_DIRECTORY
@@ -208,9 +208,9 @@ struct File(Movable):
             # The low bits of the count: hardly a file has 65,536 names, and
             # to take one for removed is to open it once more.
             _short[_LINKS_OFFSET](words) > 0,
-            words[_SIZE_OFFSET // 8],
-            words[_MODIFIED_OFFSET // 8] * 1_000_000_000
-            + words[_MODIFIED_OFFSET // 8 + 1],
+            words.at(_SIZE_OFFSET // 8),
+            words.at(_MODIFIED_OFFSET // 8) * 1_000_000_000
+            + words.at(_MODIFIED_OFFSET // 8 + 1),
             Int(mode & ~_KIND_MASK),
         )
 
@@ -235,7 +235,7 @@ struct File(Movable):
         be read, or the file ends before (ENODATA)."""
         var done = 0
         while done < len(room):
-            var count = self.read_at(room[done:], offset + done)
+            var count = self.read_at(room.after(done), offset + done)
             if count == 0:
                 raise OsError("pread", ENODATA)
             done += count
@@ -244,7 +244,7 @@ struct File(Movable):
         """Writes all octets behind those written before."""
         var start = 0
         while start < len(octets):
-            var count = write_from(self._descriptor.fd(), octets[start:])
+            var count = write_from(self._descriptor.fd(), octets.after(start))
             if count < 0:
                 raise OsError("write", -count)
             start += count
@@ -406,7 +406,7 @@ def _with_nul(path: StringSpan) -> List[UInt8]:
 
 def _short[offset: Int](words: Array[Int, _STAT_WORD_COUNT]) -> Int:
     """Reads the 16 bits at an offset in octets, on a little-endian machine."""
-    return (words[offset // 8] >> (offset % 8 * 8)) & 0xFFFF
+    return (words.at(offset // 8) >> (offset % 8 * 8)) & 0xFFFF
 
 
 comptime _NAME_OFFSET = by_platform(19, 21)

@@ -132,7 +132,7 @@ def look_up(var host: String, family: Int) -> Lookup:
         var octets = entry.address()
         if octets:
             for index in range(length):
-                address.octets[index] = octets.held()[unsafe_offset=index]
+                address.octets.at(index) = octets.held()[unsafe_offset=index]
             address.length = UInt32(length)
             lookup.addresses.append(address^)
         current = entry.next

@@ -169,7 +169,7 @@ struct CStrings(Movable):
             self._octets.append(octets^)
         for index in range(len(self._octets)):
             self._pointers.append(
-                self._octets[index]
+                self._octets.at(index)
                 .unsafe_ptr()
                 .unsafe_mut_cast[True]()
                 .unsafe_origin_cast[MutUntrackedOrigin]()
@@ -181,7 +181,7 @@ struct CStrings(Movable):
         an environment of `NAME=value`. Raises if it cannot be executed; on
         success nothing returns."""
         _ = external_call["execve", Int32](
-            self._octets[0].unsafe_ptr(),
+            self._octets.at(0).unsafe_ptr(),
             self._pointers.unsafe_ptr(),
             environment._pointers.unsafe_ptr(),
         )

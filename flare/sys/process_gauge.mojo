@@ -1,5 +1,6 @@
 """A sum over all processes of a server that are alive."""
 
+from flare.bytes.checked import *
 from flare.sys.errno import OsError
 from flare.sys.memory_map import ProcessWord, SharedCounters
 from flare.sys.process import current_cpu
@@ -108,7 +109,7 @@ struct ProcessGauge[shard_count: Int](Movable):
                 continue
             var left = Array[Int, Self.shard_count](fill=0)
             for shard in range(Self.shard_count):
-                left[shard] = self._counters.load(
+                left.at(shard) = self._counters.load(
                     Self._row(row) + shard * _LINE_LEN
                 )
             # One of several processes that see the same does it.
@@ -116,7 +117,7 @@ struct ProcessGauge[shard_count: Int](Movable):
                 continue
             for shard in range(Self.shard_count):
                 self._counters.add(
-                    Self._row(row) + shard * _LINE_LEN, -left[shard]
+                    Self._row(row) + shard * _LINE_LEN, -left.at(shard)
                 )
 
     @staticmethod

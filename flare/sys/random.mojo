@@ -46,7 +46,7 @@ def random_word() -> UInt64:
         return UInt64(monotonic_ns())
     var word = UInt64(0)
     for index in range(8):
-        word = (word << 8) | UInt64(octets[index])
+        word = (word << 8) | UInt64(octets.at(index))
     return word
 
 
@@ -92,8 +92,8 @@ def _draw() -> SipKey:
     var low = UInt64(0)
     var high = UInt64(0)
     for place in range(8):
-        low |= UInt64(octets[place]) << UInt64(8 * place)
-        high |= UInt64(octets[place + 8]) << UInt64(8 * place)
+        low |= UInt64(octets.at(place)) << UInt64(8 * place)
+        high |= UInt64(octets.at(place + 8)) << UInt64(8 * place)
     return SipKey(low, high)
 
 

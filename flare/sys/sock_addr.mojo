@@ -73,7 +73,7 @@ struct SockAddr(Copyable, Movable):
         var start = _UNIX_NAME_OFFSET + (1 if is_abstract else 0)
         address._begin(AF_UNIX, _UNIX_NAME_OFFSET + length + 1, 0)
         for index in range(length):
-            address.octets[start + index] = name[index]
+            address.octets.at(start + index) = name.at(index)
         return address^
 
     def unix_name(self) -> List[UInt8]:
@@ -82,10 +82,10 @@ struct SockAddr(Copyable, Movable):
         var end = min(Int(self.length), SOCK_ADDR_LEN_MAX)
         var name = List[UInt8]()
         for index in range(_UNIX_NAME_OFFSET, end):
-            var is_path = index > _UNIX_NAME_OFFSET and name[0] != 0
-            if self.octets[index] == 0 and (is_path or IS_MACOS):
+            var is_path = index > _UNIX_NAME_OFFSET and name.at(0) != 0
+            if self.octets.at(index) == 0 and (is_path or IS_MACOS):
                 break
-            name.append(self.octets[index])
+            name.append(self.octets.at(index))
         return name^
 
     def _begin(mut self, family: Int, length: Int, port: UInt16):

@@ -1,5 +1,6 @@
 """Options of sockets."""
 
+from flare.bytes.checked import *
 from flare.sys.errno import OsError, last_errno
 from flare.sys.platform import IS_MACOS, by_platform
 from std.ffi import external_call
@@ -221,5 +222,5 @@ def _word[count: Int](octets: Array[UInt8, count], start: Int) -> Int32:
     """Reads four octets as they lie in memory; all targets start low."""
     var word = UInt32(0)
     for index in range(4):
-        word |= UInt32(octets[start + index]) << UInt32(8 * index)
+        word |= UInt32(octets.at(start + index)) << UInt32(8 * index)
     return Int32(word)

@@ -1,5 +1,6 @@
 """The functions of zlib that flare calls, and the streams that they work on."""
 
+from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.sys.dynamic_library import (
     DynamicLibrary,

@@ -1,5 +1,6 @@
 """The functions of zstd that flare calls, and the streams that they work on."""
 
+from flare.bytes.checked import *
 from flare.sys.dynamic_library import (
     DynamicLibrary,
     LibraryError,
@@ -146,12 +147,12 @@ struct _Places(Movable):
         self._numbers = List[Int](length=6, fill=0)
 
     def offer(mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]):
-        self._numbers[0] = Int(input.unsafe_ptr())
-        self._numbers[1] = len(input)
-        self._numbers[2] = 0
-        self._numbers[3] = Int(room.unsafe_ptr())
-        self._numbers[4] = len(room)
-        self._numbers[5] = 0
+        self._numbers.at(0) = Int(input.unsafe_ptr())
+        self._numbers.at(1) = len(input)
+        self._numbers.at(2) = 0
+        self._numbers.at(3) = Int(room.unsafe_ptr())
+        self._numbers.at(4) = len(room)
+        self._numbers.at(5) = 0
 
     def input(mut self) -> Int:
         """Gives the address of the first struct."""
@@ -163,7 +164,7 @@ struct _Places(Movable):
 
     def step(self, status: CodecStatus) -> CodecStep:
         """Reads what was taken and given."""
-        return CodecStep(status, self._numbers[2], self._numbers[5])
+        return CodecStep(status, self._numbers.at(2), self._numbers.at(5))
 
 
 struct ZstdDecoder(Movable):

@@ -1,5 +1,6 @@
 """Happy Eyeballs (RFC 8305): the race of addresses, pure, and the sockets in it."""
 
+from flare.bytes.checked import *
 from flare.net.error import (
     AddressNotAvailable,
     BadAddress,
@@ -130,13 +131,13 @@ struct AddressRace(Movable):
         watched until its socket is closed."""
         var numbers = List[Int32]()
         for index in range(len(self._sockets)):
-            if self._sockets[index].is_open():
-                numbers.append(self._sockets[index].fd())
+            if self._sockets.at(index).is_open():
+                numbers.append(self._sockets.at(index).fd())
         return numbers^
 
     def _start(mut self, index: Int) -> Int:
         """Starts an attempt; its index if it succeeds at once, else -1."""
-        var address = self._addresses[index]
+        var address = self._addresses.at(index)
         try:
             var socket = RawSocket.tcp(address.ip.is_v6())
             var is_connected = socket.connect(address)
@@ -153,26 +154,26 @@ struct AddressRace(Movable):
         """Waits for attempts; the index of one that succeeded, or -1."""
         var entries = List[PollEntry](capacity=len(self._sockets))
         for index in range(len(self._sockets)):
-            var number = self._sockets[index].fd()
+            var number = self._sockets.at(index).fd()
             entries.append(PollEntry(number, POLL_WRITE, 0))
         var result = poll_descriptors(entries, time_ms)
         if result < 0 and result != -EINTR:
             raise NetworkError(OsError("poll", -result))
         for index in range(len(entries)):
-            if entries[index].found == 0:
+            if entries.at(index).found == 0:
                 continue
             try:
                 self._check(index)
                 return index
             except error:
-                self._sockets[index].close()
+                self._sockets.at(index).close()
                 self._note(error^)
         return -1
 
     def _check(self, index: Int) raises NetworkError:
-        var address = self._addresses[index]
-        self._sockets[index].check_connected(address)
-        if is_connected_to_itself(self._sockets[index]):
+        var address = self._addresses.at(index)
+        self._sockets.at(index).check_connected(address)
+        if is_connected_to_itself(self._sockets.at(index)):
             raise NetworkError(
                 OsError("connect", ECONNREFUSED), String(address)
             )
@@ -189,7 +190,7 @@ struct AddressRace(Movable):
         """Gives the winner that `run` or `advance` gave; the other sockets are
         closed."""
         var sockets = self._sockets^
-        return Connected(sockets.pop(winner), self._addresses[winner])
+        return Connected(sockets.pop(winner), self._addresses.at(winner))
 
     def error(deinit self, name: String, deadline: Deadline) -> NetworkError:
         """Explains why there is no connection."""
@@ -268,7 +269,7 @@ struct RaceStep(Equatable, TrivialRegisterPassable, Writable):
 
     def write_to(self, mut writer: Some[Writer]):
         comptime names = ["start ", "wait ", "won", "all failed", "too late"]
-        var name = materialize[names]()[self.kind]
+        var name = materialize[names]().at(self.kind)
         writer.write(name)
         if self.kind <= Self._WAIT:
             writer.write(self.value)

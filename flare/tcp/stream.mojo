@@ -1,5 +1,6 @@
 """TCP streams and their listeners."""
 
+from flare.bytes.checked import *
 from flare.dns.resolve import resolve_until
 from flare.io.stream import Readable, Writable
 from flare.net.blocking_socket import BlockingSocket, SocketStream
@@ -78,13 +79,13 @@ struct TcpStream(Readable, SocketStream, Writable):
         var ips = resolve_until(host, 0, deadline)
         var addresses = List[SocketAddr](capacity=len(ips))
         for index in range(len(ips)):
-            addresses.append(SocketAddr(ips[index], port))
+            addresses.append(SocketAddr(ips.at(index), port))
         var name = String(host, ":", port)
         if len(ips) == 1:
             # A host given by address needs no second name.
-            var is_numeric = String(ips[0]) == host
+            var is_numeric = String(ips.at(0)) == host
             if is_numeric:
-                name = String(addresses[0])
+                name = String(addresses.at(0))
         return Self._connect(addresses, name^, deadline)
 
     @staticmethod

@@ -111,7 +111,7 @@ struct TlsTransport(Movable):
         the connection fails."""
         var sent = 0
         while sent < len(octets):
-            var step = self.channel.write(octets[sent:])
+            var step = self.channel.write(octets.after(sent))
             if step.status == TlsStatus.FAILED:
                 raise self.failure()
             self._flush(deadline)
@@ -122,7 +122,7 @@ struct TlsTransport(Movable):
         before them. Returns how many were taken. Raises as `send` does."""
         var taken = 0
         while self._send_unsent() and taken < len(octets):
-            var step = self.channel.write(octets[taken:])
+            var step = self.channel.write(octets.after(taken))
             if step.status == TlsStatus.FAILED:
                 raise self.failure()
             taken += step.count

@@ -1,6 +1,7 @@
 """Addresses of Unix sockets, and who owns a socket file."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.checked import *
 from flare.bytes.utf8 import lossy_text
 from flare.net.error import AddressInUse, AddressParseError, NetworkError
 from flare.net.raw_socket import RawSocket
@@ -96,8 +97,8 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
                 is an abstract name and the system has none.
         """
         var octets = text.as_bytes()
-        if len(octets) > 0 and octets[0] == _AT:
-            return Self.abstract(octets[1:])
+        if len(octets) > 0 and octets.at(0) == _AT:
+            return Self.abstract(octets.after(1))
         return Self.path(octets)
 
     @staticmethod
@@ -162,7 +163,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
             The structure.
         """
         if self.is_abstract():
-            return SockAddr.unix(Span(self._name)[1:], is_abstract=True)
+            return SockAddr.unix(Span(self._name).after(1), is_abstract=True)
         return SockAddr.unix(self._name)
 
     def is_unnamed(self) -> Bool:
@@ -179,7 +180,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         Returns:
             True if so.
         """
-        return len(self._name) > 0 and self._name[0] == 0
+        return len(self._name) > 0 and self._name.at(0) == 0
 
     def is_path(self) -> Bool:
         """Tells whether the address is that of a file.
@@ -187,7 +188,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         Returns:
             True if so.
         """
-        return len(self._name) > 0 and self._name[0] != 0
+        return len(self._name) > 0 and self._name.at(0) != 0
 
     def octets(ref self) -> Span[UInt8, origin_of(self._name[0])]:
         """Lends the path, or a NUL and the abstract name.
@@ -209,7 +210,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
             writer.write("unnamed")
         elif self.is_abstract():
             writer.write("@")
-            write_escaped(Span(self._name)[1:], writer)
+            write_escaped(Span(self._name).after(1), writer)
         else:
             write_escaped(self._name, writer)
 
@@ -223,7 +224,7 @@ def _check_name(octets: Span[UInt8, _]) raises AddressParseError:
     if len(octets) > UNIX_NAME_LEN_MAX:
         raise _error(octets, UNIX_NAME_LEN_MAX, TOO_LONG)
     for index in range(len(octets)):
-        if octets[index] == 0:
+        if octets.at(index) == 0:
             raise _error(octets, index, "a NUL would end it early")
 
 

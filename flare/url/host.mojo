@@ -46,7 +46,7 @@ def parse_host(
     comptime LENGTH = StaticString("the host is too long")
     if end - start > HOST_LEN_MAX:
         raise url_error(text, start, LENGTH)
-    if end > start and text[start] == 91:
+    if end > start and text.at(start) == 91:
         return _parse_bracketed(text, start, end)
     var host: List[UInt8]
     if is_special:
@@ -64,10 +64,10 @@ def _parse_domain(
 ) raises UrlParseError -> List[UInt8]:
     """Reads a domain, which may be an IPv4 address in disguise."""
     var decoded = List[UInt8](capacity=end - start)
-    percent_decode_lenient(text[start:end], decoded)
+    percent_decode_lenient(text.between(start, end), decoded)
     var needs_mapping = False
     for index in range(len(decoded)):
-        decoded[index] = ascii_lower(decoded.at(index))
+        decoded.at(index) = ascii_lower(decoded.at(index))
         needs_mapping = needs_mapping or decoded.at(index) >= 128
     if needs_mapping or _has_encoded_label(decoded):
         try:
@@ -87,12 +87,12 @@ def _parse_domain(
 def _has_encoded_label(host: List[UInt8]) -> Bool:
     """Tells whether a label starts with `xn--`."""
     for index in range(len(host) - 3):
-        if index == 0 or host[index - 1] == _DOT:
+        if index == 0 or host.at(index - 1) == _DOT:
             if (
-                host[index] == 120
-                and host[index + 1] == 110
-                and host[index + 2] == 45
-                and host[index + 3] == 45
+                host.at(index) == 120
+                and host.at(index + 1) == 110
+                and host.at(index + 2) == 45
+                and host.at(index + 3) == 45
             ):
                 return True
     return False
@@ -104,7 +104,7 @@ def _parse_bracketed(
     if text.at(end - 1) != 93:
         raise url_error(text, start, "']' is missing behind the IPv6 address")
     try:
-        var ip = IpAddr.parse(text[start + 1 : end - 1])
+        var ip = IpAddr.parse(text.between(start + 1, end - 1))
         if ip.is_v6():
             var writer = _OctetWriter(List[UInt8](capacity=41))
             writer.write("[")
@@ -125,14 +125,14 @@ def _parse_opaque(
         if is_plain and _FORBIDDEN.contains(octet):
             raise url_error(text, index, "a host may not have such an octet")
     var host = List[UInt8](capacity=end - start)
-    percent_encode[CONTROL_SET](text[start:end], host)
+    percent_encode[CONTROL_SET](text.between(start, end), host)
     return host^
 
 
 def _last_label(host: Span[UInt8, _]) -> Tuple[Int, Int]:
     """Finds the last label, without the dot that may end the host."""
     var end = len(host)
-    if end > 0 and host[end - 1] == _DOT:
+    if end > 0 and host.at(end - 1) == _DOT:
         end -= 1
     var start = end
     while start > 0 and host.at(start - 1) != _DOT:
@@ -207,7 +207,7 @@ def _parse_number(host: Span[UInt8, _], start: Int, end: Int) -> Int:
         return -1
     var radix = 10
     var index = start
-    if end - start >= 2 and host[start] == 48:
+    if end - start >= 2 and host.at(start) == 48:
         radix = 8
         index += 1
         if host.at(index) | 0x20 == 120:

@@ -51,18 +51,18 @@ def domain_to_ascii(domain: Span[UInt8, _]) raises IdnaError -> List[UInt8]:
     var is_bidi = False
     var start = 0
     for end in range(len(text) + 1):
-        if end < len(text) and text[end] != _DOT:
+        if end < len(text) and text.at(end) != _DOT:
             continue
         labels.append(_checked_label(text[start:end]))
-        is_bidi = is_bidi or _has_right_to_left(labels[len(labels) - 1])
+        is_bidi = is_bidi or _has_right_to_left(labels.at(len(labels) - 1))
         start = end + 1
     var ascii = List[UInt8](capacity=len(domain) + 8)
     for index in range(len(labels)):
         if index > 0:
             ascii.append(_DOT)
         if is_bidi:
-            _check_direction(labels[index])
-        _append_label(labels[index], ascii)
+            _check_direction(labels.at(index))
+        _append_label(labels.at(index), ascii)
     return ascii^
 
 
@@ -96,7 +96,7 @@ def _checked_label(label: Span[Int, _]) raises IdnaError -> List[Int]:
         _check_label(label)
         return List[Int](label)
     var encoded = List[UInt8](capacity=len(label))
-    for code_point in label[_PREFIX_LEN:]:
+    for code_point in label.after(_PREFIX_LEN):
         if code_point >= 128:
             raise IdnaError("a label that starts with xn-- has to be ASCII")
         encoded.append(UInt8(code_point))
@@ -118,9 +118,9 @@ def _is_encoded(label: Span[Int, _]) -> Bool:
     """Tells whether a label starts with `xn--`."""
     if len(label) < _PREFIX_LEN:
         return False
-    return (label[0] == 120 and label[1] == 110 and label[2] == 45) and label[
-        3
-    ] == 45
+    return (
+        label.at(0) == 120 and label.at(1) == 110 and label.at(2) == 45
+    ) and label.at(3) == 45
 
 
 def _is_ascii(label: Span[Int, _]) -> Bool:
@@ -132,10 +132,10 @@ def _is_ascii(label: Span[Int, _]) -> Bool:
 
 def _check_label(label: Span[Int, _]) raises IdnaError:
     """Checks each code point, and where marks and joiners stand."""
-    if len(label) > 0 and idna_entry(label[0]).is_mark():
+    if len(label) > 0 and idna_entry(label.at(0)).is_mark():
         raise IdnaError("a label of the host starts with a combining mark")
     for index in range(len(label)):
-        var code_point = label[index]
+        var code_point = label.at(index)
         if idna_entry(code_point).kind != VALID:
             raise IdnaError("the host has a character that no name may have")
         if code_point == _NON_JOINER or code_point == _JOINER:
@@ -150,23 +150,25 @@ def _may_join(label: Span[Int, _], index: Int) -> Bool:
     """
     if index == 0:
         return False
-    var before = idna_entry(label[index - 1])
+    var before = idna_entry(label.at(index - 1))
     if before.combining_class() == COMBINING_CLASS_VIRAMA:
         return True
-    if label[index] == _JOINER:
+    if label.at(index) == _JOINER:
         return False
     var at = index - 1
-    while at >= 0 and idna_entry(label[at]).joining_type() == JOINING_T:
+    while at >= 0 and idna_entry(label.at(at)).joining_type() == JOINING_T:
         at -= 1
     if at < 0:
         return False
-    var left = idna_entry(label[at]).joining_type()
+    var left = idna_entry(label.at(at)).joining_type()
     at = index + 1
-    while at < len(label) and idna_entry(label[at]).joining_type() == JOINING_T:
+    while (
+        at < len(label) and idna_entry(label.at(at)).joining_type() == JOINING_T
+    ):
         at += 1
     if at == len(label):
         return False
-    var right = idna_entry(label[at]).joining_type()
+    var right = idna_entry(label.at(at)).joining_type()
     return (left == JOINING_L or left == JOINING_D) and (
         right == JOINING_R or right == JOINING_D
     )
@@ -194,7 +196,7 @@ def _check_direction(label: Span[Int, _]) raises IdnaError:
     comptime EDGE = StaticString(
         "a label beside right-to-left ones starts or ends with no letter"
     )
-    var first = idna_entry(label[0]).bidi_class()
+    var first = idna_entry(label.at(0)).bidi_class()
     if first > BIDI_AL:
         raise IdnaError(EDGE)
     var last = BIDI_NSM
@@ -282,13 +284,13 @@ def punycode_decode(encoded: Span[UInt8, _]) -> Optional[List[Int]]:
     """
     var code_points = List[Int]()
     var position = len(encoded)
-    while position > 0 and encoded[position - 1] != _HYPHEN:
+    while position > 0 and encoded.at(position - 1) != _HYPHEN:
         position -= 1
     # A hyphen that leads parts nothing: no encoder writes it (section 3.1).
     if position == 1:
         return None
     for index in range(position - 1):
-        code_points.append(Int(encoded[index]))
+        code_points.append(Int(encoded.at(index)))
     var n = _INITIAL_N
     var i = 0
     var bias = _INITIAL_BIAS
@@ -299,7 +301,7 @@ def punycode_decode(encoded: Span[UInt8, _]) -> Optional[List[Int]]:
         while True:
             if position >= len(encoded):
                 return None
-            var digit = _digit_value(encoded[position])
+            var digit = _digit_value(encoded.at(position))
             position += 1
             if digit < 0:
                 return None

@@ -1,5 +1,6 @@
 """What Unicode says of a character in a host name, and its normal form (NFC)."""
 
+from flare.bytes.checked import *
 from flare.url.idna_table import (
     COMPOSITIONS,
     COMPOSITION_ORDER,
@@ -197,7 +198,7 @@ def _number[digit_count: Int](table: StaticString, at: Int) -> Int:
     var octets = table.as_bytes()
     var value = 0
     for place in range(at, at + digit_count):
-        var octet = Int(octets[place])
+        var octet = Int(octets.at(place))
         value = value * 91 + octet - 35 - Int(octet > 92)
     return value
 
@@ -275,12 +276,12 @@ def _compose_all(parts: Span[Int, _], classes: Span[Int, _]) -> List[Int]:
     var starter = -1
     var last_class = 0
     for index in range(len(parts)):
-        var part = parts[index]
-        var combining_class = classes[index]
+        var part = parts.at(index)
+        var combining_class = classes.at(index)
         if starter >= 0 and (last_class == 0 or last_class < combining_class):
-            var composed = _compose_pair(text[starter], part)
+            var composed = _compose_pair(text.at(starter), part)
             if composed >= 0:
-                text[starter] = composed
+                text.at(starter) = composed
                 continue
         if combining_class == 0:
             starter = len(text)

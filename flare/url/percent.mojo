@@ -74,8 +74,8 @@ def percent_encode[
     for octet in octets:
         if set.contains(octet):
             encoded.append(PERCENT)
-            encoded.append(digits[Int(octet >> 4)])
-            encoded.append(digits[Int(octet & 15)])
+            encoded.append(digits.at(Int(octet >> 4)))
+            encoded.append(digits.at(Int(octet & 15)))
         else:
             encoded.append(octet)
 
@@ -100,7 +100,7 @@ def percent_decode_lenient(octets: Span[UInt8, _], mut decoded: List[UInt8]):
     """
     var index = 0
     while index < len(octets):
-        var octet = octets[index]
+        var octet = octets.at(index)
         if octet == PERCENT:
             var value = hex_pair_value(octets, index)
             if value >= 0:

@@ -306,21 +306,21 @@ def parse_url(
     base for none. Spaces and controls around the text are dropped, tabs and
     line ends anywhere. Raises if it is no URL, or relative without a base."""
     if len(text) > URL_LEN_MAX:
-        raise url_error(text[0:0], URL_LEN_MAX, URL_TOO_LONG)
+        raise url_error(text.before(0), URL_LEN_MAX, URL_TOO_LONG)
     var start = 0
     var end = len(text)
-    while start < end and text[start] <= 32:
+    while start < end and text.at(start) <= 32:
         start += 1
-    while end > start and text[end - 1] <= 32:
+    while end > start and text.at(end - 1) <= 32:
         end -= 1
     for index in range(start, end):
-        if _is_dropped(text[index]):
+        if _is_dropped(text.at(index)):
             var kept = List[UInt8](capacity=end - start)
-            for octet in text[start:end]:
+            for octet in text.between(start, end):
                 if not _is_dropped(octet):
                     kept.append(octet)
             return _parse(Span(kept), base, base_parts)
-    return _parse(text[start:end], base, base_parts)
+    return _parse(text.between(start, end), base, base_parts)
 
 
 def _is_dropped(octet: UInt8) -> Bool:
@@ -343,7 +343,7 @@ def _parse(
         raise url_error(text, 0, "file is no scheme of the network")
     if url.is_special():
         var is_same = len(base) > 0 and (
-            base[0 : base_parts.scheme_end] == url.scheme()
+            base.before(base_parts.scheme_end) == url.scheme()
         )
         if is_same and not _starts_authority(text, position):
             url.octets.clear()
@@ -368,7 +368,7 @@ def _parse(
 @always_inline
 def _at(text: Span[UInt8, _], position: Int) -> UInt8:
     """Reads an octet; 0, which nothing compares with, behind the end."""
-    return text[position] if position < len(text) else 0
+    return text.at(position) if position < len(text) else 0
 
 
 def _starts_authority(text: Span[UInt8, _], position: Int) -> Bool:
@@ -378,7 +378,7 @@ def _starts_authority(text: Span[UInt8, _], position: Int) -> Bool:
 def _parse_scheme(text: Span[UInt8, _], mut url: UrlRecord) -> Int:
     """Writes the scheme; gives the offset behind its `:`, or 0 for none."""
     for index in range(len(text)):
-        var octet = ascii_lower(text[index])
+        var octet = ascii_lower(text.at(index))
         if octet == _COLON and index > 0:
             url.parts.scheme_end = index
             url.octets.append(octet)
@@ -418,41 +418,41 @@ def _parse_relative(
 
     Source: URL Standard section 4.4 (relative state, relative slash state).
     """
-    var is_special = is_special_scheme(base[0 : base_parts.scheme_end])
+    var is_special = is_special_scheme(base.before(base_parts.scheme_end))
     var first = _at(text, start)
     var second = _at(text, start + 1)
     var is_rooted = first == _SLASH or (is_special and first == _BACKSLASH)
     url.parts = base_parts
     if is_rooted:
         if is_special and _is_slash(second):
-            url.octets.extend(base[0 : base_parts.scheme_end + 1])
+            url.octets.extend(base.before(base_parts.scheme_end + 1))
             return _parse_special(text, start, url)
         if second == _SLASH:
-            url.octets.extend(base[0 : base_parts.scheme_end + 1])
+            url.octets.extend(base.before(base_parts.scheme_end + 1))
             var position = _parse_authority(text, start + 2, url)
             if _at(text, position) == _SLASH:
                 return parse_path(text, position + 1, url)
             _place_empty_path(url)
             return position
-        url.octets.extend(base[0 : base_parts.authority_end])
+        url.octets.extend(base.before(base_parts.authority_end))
         return parse_path(text, start + 1, url)
     var keeps_path = start >= len(text) or (
         first == _QUESTION_MARK or first == _HASH
     )
     if keeps_path and first == _QUESTION_MARK:
-        url.octets.extend(base[0 : base_parts.path.end])
+        url.octets.extend(base.before(base_parts.path.end))
         return start
     if keeps_path:
-        url.octets.extend(base[0 : base_parts.query.end])
+        url.octets.extend(base.before(base_parts.query.end))
         return start
     var directory_end = base_parts.path.end
     while directory_end > base_parts.path.start:
         directory_end -= 1
-        if base[directory_end] == _SLASH:
+        if base.at(directory_end) == _SLASH:
             break
-    url.octets.extend(base[0 : base_parts.authority_end])
+    url.octets.extend(base.before(base_parts.authority_end))
     url.parts.path.start = len(url.octets)
-    url.octets.extend(base[base_parts.path.start : directory_end])
+    url.octets.extend(base.between(base_parts.path.start, directory_end))
     return parse_path(text, start, url, url.parts.path.start)
 
 
@@ -507,13 +507,13 @@ def _write_credentials(
     while colon < end and text.at(colon) != _COLON:
         colon += 1
     var here = len(url.octets)
-    percent_encode[USERINFO_SET](text[start:colon], url.octets)
+    percent_encode[USERINFO_SET](text.between(start, colon), url.octets)
     url.parts.username = UrlPart(here, len(url.octets))
     url.parts.password = UrlPart(len(url.octets), len(url.octets))
     if colon + 1 < end:
         url.octets.append(_COLON)
         var password_start = len(url.octets)
-        percent_encode[USERINFO_SET](text[colon + 1 : end], url.octets)
+        percent_encode[USERINFO_SET](text.between(colon + 1, end), url.octets)
         url.parts.password = UrlPart(password_start, len(url.octets))
     if len(url.octets) > here:
         url.octets.append(_AT)
@@ -548,12 +548,12 @@ def _parse_opaque_path(
 ) -> Int:
     var end = start
     while end < len(text):
-        if text[end] == _QUESTION_MARK or text[end] == _HASH:
+        if text.at(end) == _QUESTION_MARK or text.at(end) == _HASH:
             break
         end += 1
     url.parts.is_opaque = True
     url.parts.path.start = len(url.octets)
-    percent_encode[CONTROL_SET](text[start:end], url.octets)
+    percent_encode[CONTROL_SET](text.between(start, end), url.octets)
     url.parts.path.end = len(url.octets)
     return end
 
@@ -567,10 +567,10 @@ def _finish(
         url.parts.query = UrlPart(len(url.octets), len(url.octets))
     if _at(text, position) == _QUESTION_MARK:
         var end = position + 1
-        while end < len(text) and text[end] != _HASH:
+        while end < len(text) and text.at(end) != _HASH:
             end += 1
         url.octets.append(_QUESTION_MARK)
-        var query = text[position + 1 : end]
+        var query = text.between(position + 1, end)
         if url.is_special():
             percent_encode[SPECIAL_QUERY_SET](query, url.octets)
         else:
@@ -580,7 +580,7 @@ def _finish(
     url.parts.fragment = UrlPart(len(url.octets), len(url.octets))
     if position < len(text):
         url.octets.append(_HASH)
-        percent_encode[FRAGMENT_SET](text[position + 1 :], url.octets)
+        percent_encode[FRAGMENT_SET](text.after(position + 1), url.octets)
         url.parts.fragment.end = len(url.octets)
     # Encoding makes it longer; the normal form has to parse again.
     if len(url.octets) > URL_LEN_MAX:
@@ -606,18 +606,18 @@ def parse_path(
     var position = start
     while True:
         var end = position
-        while end < len(text) and not _ends_segment(text[end], is_special):
+        while end < len(text) and not _ends_segment(text.at(end), is_special):
             end += 1
         var is_last = end == len(text) or (
-            text[end] != _SLASH and text[end] != _BACKSLASH
+            text.at(end) != _SLASH and text.at(end) != _BACKSLASH
         )
-        var dot_count = _dot_count(text[position:end])
+        var dot_count = _dot_count(text.between(position, end))
         if dot_count == 2:
             _drop_segment(url)
         if dot_count == 0 or is_last:
             url.octets.append(_SLASH)
         if dot_count == 0:
-            percent_encode[PATH_SET](text[position:end], url.octets)
+            percent_encode[PATH_SET](text.between(position, end), url.octets)
         position = end + 1
         if is_last:
             url.parts.path.end = len(url.octets)
@@ -638,13 +638,13 @@ def _dot_count(segment: Span[UInt8, _]) -> Int:
     while index < len(segment):
         if count == 2:
             return 0
-        if segment[index] == _DOT:
+        if segment.at(index) == _DOT:
             index += 1
         elif (
             index + 2 < len(segment)
-            and segment[index] == 37
-            and segment[index + 1] == 50
-            and ascii_lower(segment[index + 2]) == 101
+            and segment.at(index) == 37
+            and segment.at(index + 1) == 50
+            and ascii_lower(segment.at(index + 2)) == 101
         ):
             index += 3
         else:
@@ -658,7 +658,7 @@ def _drop_segment(mut url: UrlRecord):
     var end = len(url.octets)
     while end > url.parts.path.start:
         end -= 1
-        if url.octets[end] == _SLASH:
+        if url.octets.at(end) == _SLASH:
             break
     url.octets.shrink(end)
 
@@ -671,7 +671,7 @@ def _part_from_scheme(mut url: UrlRecord):
     var start = url.parts.path.start
     if url.parts.has_authority() or url.parts.path.end - start < 2:
         return
-    if url.octets[start] != _SLASH or url.octets[start + 1] != _SLASH:
+    if url.octets.at(start) != _SLASH or url.octets.at(start + 1) != _SLASH:
         return
     url.octets.insert(start, _DOT)
     url.octets.insert(start, _SLASH)

@@ -1,6 +1,7 @@
 """A connection and its core: what a client does with calls that wait."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
@@ -243,6 +244,6 @@ struct MaskingKeys(Movable):
             self._used_len = 0
         var word = UInt32(0)
         for place in range(4):
-            word = word << 8 | UInt32(self._stock[self._used_len + place])
+            word = word << 8 | UInt32(self._stock.at(self._used_len + place))
         self._used_len += 4
         return MaskingKey(word)

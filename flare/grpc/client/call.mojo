@@ -140,7 +140,7 @@ struct ChannelCall(Movable):
         self._turn = RetryTurn(None)
         var found = config.service.find(path)
         if found >= 0:
-            ref method = config.service.methods[found]
+            ref method = config.service.methods.at(found)
             if method.timeout_ms != NOT_SET:
                 own_ms = method.timeout_ms
                 # The shorter of both counts (service_config.md).
@@ -352,7 +352,7 @@ struct ChannelCall(Movable):
     ) raises GrpcStatus:
         if not credentials:
             return
-        ref address = self._core[].addresses[self._address]
+        ref address = self._core[].addresses.at(self._address)
         if not address.startswith("https:"):
             raise GrpcStatus(
                 GrpcCode.UNAUTHENTICATED,
@@ -393,7 +393,7 @@ struct ChannelCall(Movable):
 
     def _request_of_call(self) -> ClientRequest:
         """Makes the request with the message, if there is one alone."""
-        var url = String(self._core[].addresses[self._address], self._path)
+        var url = String(self._core[].addresses.at(self._address), self._path)
         if self._kind.takes_stream():
             return ClientRequest("POST", url^)
         if self._protocol.is_framed():
@@ -458,7 +458,7 @@ struct ChannelCall(Movable):
             headers.append(ATTEMPTS_FIELD, String(self._turn.attempt_count - 1))
         self._options.metadata.append_to(headers)
         for index in range(len(credentials)):
-            credentials[index].append_to(headers)
+            credentials.at(index).append_to(headers)
 
     def _write_content_fields(self, mut headers: HeaderMap) raises HeaderError:
         """Writes what a query says of a call by GET."""
@@ -684,7 +684,7 @@ struct ChannelCall(Movable):
             _ = self._recover(error)
             return
         if count > 0:
-            self.response.receive(Span(self._room)[0:count])
+            self.response.receive(Span(self._room).before(count))
             if self.response.status:
                 self._drop_request()
             return

@@ -128,7 +128,7 @@ struct ChannelCore(Movable):
             )
         self.addresses = []
         for index in range(len(addresses)):
-            self.addresses.append(_read_address(addresses[index]))
+            self.addresses.append(_read_address(addresses.at(index)))
         if config.timeout_ms < -1 or config.timeout_ms == 0:
             raise _wrong("timeout_ms must be 1 or more, or -1 for ever")
         if config.max_send_len < 0 or config.max_receive_len < 0:

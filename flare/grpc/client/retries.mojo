@@ -94,7 +94,7 @@ struct GrpcRetryPolicy(Copyable, Movable):
             True if the policy names it.
         """
         for index in range(len(self.retryable_codes)):
-            if self.retryable_codes[index] == code:
+            if self.retryable_codes.at(index) == code:
                 return True
         return False
 

@@ -118,9 +118,9 @@ struct GrpcServiceConfig(Copyable, Movable):
 
     def _find(self, name: StringSpan) -> Int:
         for index in range(len(self.methods)):
-            ref names = self.methods[index].names
+            ref names = self.methods.at(index).names
             for at in range(len(names)):
-                if names[at] == name:
+                if names.at(at) == name:
                     return index
         return -1
 
@@ -137,7 +137,7 @@ def _read(text: StringSpan) raises -> GrpcServiceConfig:
         var known = Dict[String, Bool]()
         for index in range(_count(methods)):
             config.methods.append(_read_method(methods[index]))
-            for name in config.methods[index].names:
+            for name in config.methods.at(index).names:
                 if name in known:
                     raise Error(
                         "methodConfig: '",

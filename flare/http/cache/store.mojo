@@ -347,7 +347,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
             figure = Figure.HIT
         elif reuse == Reuse.STALE or reuse == Reuse.STALE_WHILE_REVALIDATE:
             figure = Figure.STALE
-        shard[].counts[figure.index] += Int(counts)
+        shard[].counts.at(figure.index) += Int(counts)
         return Lookup(found^, reuse, True)
 
     def put(
@@ -462,7 +462,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
             figure: What.
         """
         var shard = self._store[].shards.at(_shard_index(key_hash(key))).lock()
-        shard[].counts[figure.index] += 1
+        shard[].counts.at(figure.index) += 1
 
     def purge(self, url: StringSpan) -> Int:
         """Drops the responses to a URL.
@@ -485,7 +485,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         var shard = self._store[].shards.at(_shard_index(hash)).lock()
         var freed = shard[].remove(key, hash)
         if figure:
-            shard[].counts[figure.held().index] += freed.entries
+            shard[].counts.at(figure.held().index) += freed.entries
         _ = shard^
         self._give_back(freed)
         return freed.entries
@@ -569,7 +569,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         for index in range(_SHARD_COUNT):
             var shard = self._store[].shards.at(index).lock()
             for figure in range(10):
-                sums[figure] += shard[].counts[figure]
+                sums.at(figure) += shard[].counts.at(figure)
             _ = shard^
         return CacheStats(
             hit_count=sums[Figure.HIT.index],

@@ -1,5 +1,6 @@
 """Addresses of hosts that a program gives itself, or a resolver of its own."""
 
+from flare.bytes.checked import *
 from flare.dns.resolve import numeric_address
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.proxy import names_port
@@ -113,7 +114,7 @@ struct HostAddresses(Copyable, Defaultable, Movable):
             raise _bad_host(host, "at least one address is wanted")
         var name = _name(url.hostname())
         for index in range(len(self._pinned)):
-            ref old = self._pinned[index]
+            ref old = self._pinned.at(index)
             if old.host == name and old.port == port:
                 old.addresses = parsed^
                 return
@@ -148,7 +149,7 @@ struct HostAddresses(Copyable, Defaultable, Movable):
         var name = _name(host)
         var any = -1
         for index in range(len(self._pinned)):
-            ref entry = self._pinned[index]
+            ref entry = self._pinned.at(index)
             if entry.host != name:
                 continue
             if entry.port == port:
@@ -156,7 +157,7 @@ struct HostAddresses(Copyable, Defaultable, Movable):
             if entry.port == 0:
                 any = index
         if any >= 0:
-            return self._pinned[any].addresses.copy()
+            return self._pinned.at(any).addresses.copy()
         if not self._resolver or numeric_address(host, 0):
             return []
         try:

@@ -1,6 +1,7 @@
 """What the keyword arguments of a request take: headers, params, json, form and
 data, each from whatever a program has at hand."""
 
+from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.float_text import float_text
 from flare.http.client.multipart import MultipartForm
@@ -122,14 +123,14 @@ struct RequestHeaders(Copyable, Defaultable, Movable):
         self = Self()
         for index in range(len(names)):
             try:
-                self.fields.set(names[index], values[index].text)
+                self.fields.set(names.at(index), values.at(index).text)
             except error:
                 self.problem = String("headers: ", error)
-                if is_credential(names[index]):
+                if is_credential(names.at(index)):
                     # The error would show the credentials.
                     self.problem = String(
                         "headers: ",
-                        names[index],
+                        names.at(index),
                         " cannot be sent: a control octet, such as a line end,"
                         " or more than a block of fields holds",
                     )
@@ -426,17 +427,17 @@ struct JsonItem(Copyable, Movable):
         self.text = "{"
         self.problem = String()
         for index in range(len(names)):
-            var name = Self(names[index])
+            var name = Self(names.at(index))
             if index > 0:
                 self.text.write(",")
-            self.text.write(name.text, ":", values[index].text)
-            if values[index].problem.byte_length() > 0:
-                self.problem = values[index].problem
+            self.text.write(name.text, ":", values.at(index).text)
+            if values.at(index).problem.byte_length() > 0:
+                self.problem = values.at(index).problem
         self.text.write("}")
 
 
 def _pairs(names: List[String], values: List[PlainValue]) -> FormData:
     var pairs = FormData()
     for index in range(len(names)):
-        pairs.add(names[index], values[index].text)
+        pairs.add(names.at(index), values.at(index).text)
     return pairs^

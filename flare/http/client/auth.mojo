@@ -1,6 +1,7 @@
 """Credentials for the Authorization field."""
 
 from flare.bytes.ascii import trim_whitespace, write_escaped
+from flare.bytes.checked import *
 from flare.http.client.error import BadRequest, ClientError, Phase
 from std.base64 import b64decode, b64encode
 
@@ -195,11 +196,13 @@ def challenge_schemes(value: StringSpan) -> String:
     var start = 0
     var is_quoted = False
     for index in range(len(octets) + 1):
-        if index < len(octets) and octets[index] == 34:
+        if index < len(octets) and octets.at(index) == 34:
             is_quoted = not is_quoted
-        if index < len(octets) and (octets[index] != 44 or is_quoted):
+        if index < len(octets) and (octets.at(index) != 44 or is_quoted):
             continue
-        var word = _first_word(trim_whitespace(octets[start:index].as_imm()))
+        var word = _first_word(
+            trim_whitespace(octets.between(start, index).as_imm())
+        )
         start = index + 1
         if len(word) == 0:
             continue
@@ -212,8 +215,8 @@ def challenge_schemes(value: StringSpan) -> String:
 def _first_word[o: ImmOrigin](element: Span[UInt8, o]) -> Span[UInt8, o]:
     """Gives a scheme; nothing if the word is a parameter."""
     var end = 0
-    while end < len(element) and element[end] != 32:
-        if element[end] == 61:
-            return element[0:0]
+    while end < len(element) and element.at(end) != 32:
+        if element.at(end) == 61:
+            return element.before(0)
         end += 1
-    return element[0:end]
+    return element.before(end)

@@ -1,5 +1,6 @@
 """Who waits for many requests at once: one reactor."""
 
+from flare.bytes.checked import *
 from flare.http.client.client_base import ClientBase
 from flare.http.client.cancel import CANCEL_TOKEN, WatchedTokens
 from flare.http.client.driver import check_cancelled
@@ -55,7 +56,7 @@ def run_tasks(
             materialize[Phase.REQUEST](), materialize[BadRequest](), ""
         )
         try:
-            var request = requests[index].copy()
+            var request = requests.at(index).copy()
             var prepared = prepare_request(
                 request^, Upload(), base, Pointer(to=state.config)
             )
@@ -90,9 +91,9 @@ def _run(
         lanes.append(_Lane())
     var tokens = WatchedTokens()
     for index in range(len(waiting)):
-        tokens.watch(waiting[index].request.cancel, reactor)
+        tokens.watch(waiting.at(index).request.cancel, reactor)
     for index in range(len(lanes)):
-        var is_idle = lanes[index].turn(
+        var is_idle = lanes.at(index).turn(
             UInt64(index), state, reactor, waiting, results, TaskEvent.NONE
         )
         busy_count -= Int(is_idle)
@@ -101,10 +102,10 @@ def _run(
     while True:
         var woken = shared.settle(state, reactor)
         for owner in woken:
-            if owner >= len(lanes) or not lanes[owner].task:
+            if owner >= len(lanes) or not lanes.at(owner).task:
                 # It was over before its turn came.
                 continue
-            var is_idle = lanes[owner].turn(
+            var is_idle = lanes.at(owner).turn(
                 UInt64(owner), state, reactor, waiting, results, TaskEvent.NONE
             )
             busy_count -= Int(is_idle)
@@ -123,10 +124,10 @@ def _run(
             if token >= LINK_TOKEN:
                 shared.pump(state, Int32(token - LINK_TOKEN))
                 continue
-            if not lanes[Int(token)].task:
+            if not lanes.at(Int(token)).task:
                 # It had two descriptors ready, and was over with the first.
                 continue
-            var is_idle = lanes[Int(token)].turn(
+            var is_idle = lanes.at(Int(token)).turn(
                 token, state, reactor, waiting, results, TaskEvent.READABLE
             )
             busy_count -= Int(is_idle)
@@ -135,7 +136,7 @@ def _run(
             if not expired:
                 break
             var token = expired.value()
-            var is_idle = lanes[Int(token)].turn_if_due(
+            var is_idle = lanes.at(Int(token)).turn_if_due(
                 token, state, reactor, waiting, results
             )
             busy_count -= Int(is_idle)
@@ -151,11 +152,11 @@ def _turn_cancelled(
     """Ends the requests whose token says so; counts the lanes left idle."""
     var count = 0
     for index in range(len(lanes)):
-        if lanes[index].task and (
-            lanes[index].task.value().request.is_cancelled()
+        if lanes.at(index).task and (
+            lanes.at(index).task.value().request.is_cancelled()
         ):
             count += Int(
-                lanes[index].turn(
+                lanes.at(index).turn(
                     UInt64(index),
                     state,
                     reactor,
@@ -196,9 +197,9 @@ struct _SharedLinks(Defaultable, Movable):
     def pump(mut self, state: ClientState, number: Int32):
         """Takes what has arrived on a connection."""
         for index in range(len(self._watched)):
-            if state.has_left(self._watched[index].link):
+            if state.has_left(self._watched.at(index).link):
                 continue
-            ref link = self._watched[index].link[]
+            ref link = self._watched.at(index).link[]
             if link.fd() == number:
                 link.pump()
                 return
@@ -209,9 +210,9 @@ struct _SharedLinks(Defaultable, Movable):
         """Sends what waits, and watches for what comes next. Returns the lanes
         that can go on."""
         for index in range(len(state.links)):
-            self._begin(state.links[index], reactor)
+            self._begin(state.links.at(index), reactor)
         for index in range(len(self._watched) - 1, -1, -1):
-            var link = self._watched[index].link
+            var link = self._watched.at(index).link
             if state.serve_link(link):
                 self._watch(index, reactor)
             else:
@@ -226,13 +227,13 @@ struct _SharedLinks(Defaultable, Movable):
     ) raises OsError:
         var number = link[].fd()
         for index in range(len(self._watched)):
-            if self._watched[index].link[].fd() == number:
+            if self._watched.at(index).link[].fd() == number:
                 return
         reactor.register(number, LINK_TOKEN + UInt64(number), Interest.READ)
         self._watched.append(_WatchedLink(link))
 
     def _watch(mut self, index: Int, mut reactor: Reactor) raises OsError:
-        ref watched = self._watched[index]
+        ref watched = self._watched.at(index)
         var wants_write = watched.link[].wants_write()
         if wants_write == watched.wants_write:
             return
@@ -309,7 +310,7 @@ struct _Lane(Movable):
                 if len(waiting) == 0:
                     break
                 self._watch(reactor, token, [], -1)
-                self._index = waiting[len(waiting) - 1].index
+                self._index = waiting.at(len(waiting) - 1).index
                 self.task = waiting.pop().start(state, Int(token))
                 cause = TaskEvent.NONE
             if not self._advance(state, results, cause):
@@ -338,9 +339,9 @@ struct _Lane(Movable):
         try:
             if not is_done(self.task.value(), state, event):
                 return False
-            results[self._index] = SendResult(self.task.take().finish(state))
+            results.at(self._index) = SendResult(self.task.take().finish(state))
         except error:
-            results[self._index] = SendResult(error^)
+            results.at(self._index) = SendResult(error^)
             self.task = None
         return True
 

@@ -1,5 +1,6 @@
 """Ending requests from outside."""
 
+from flare.bytes.checked import *
 from flare.http.client.error import Cancelled, ClientError, Phase
 from flare.http.message.request import CancelWatcher, Request
 from flare.runtime.event import Interest, Waker
@@ -144,7 +145,7 @@ struct WatchedTokens(Defaultable, Movable):
             return
         var number = token.value().fd()
         for index in range(len(self._tokens)):
-            if self._tokens[index].fd() == number:
+            if self._tokens.at(index).fd() == number:
                 return
         reactor.register(number, CANCEL_TOKEN + UInt64(number), Interest.READ)
         self._tokens.append(token.value())

@@ -1,6 +1,7 @@
 """What the connections of one client share: contexts of TLS with their tickets,
 where hosts are, and challenges."""
 
+from flare.bytes.checked import *
 from flare.http.client.addresses import HostAddresses
 from flare.http.client.challenges import Challenges
 from flare.http.client.common_tls import CommonTls
@@ -56,7 +57,7 @@ struct ConnectContext(Movable):
         var name = proxy.name()
         try:
             for index in range(len(self._proxies)):
-                ref known = self._proxies[index]
+                ref known = self._proxies.at(index)
                 if known.name == name and known.config == proxy.tls:
                     return known.context.session(proxy.host)
             var config = proxy.tls.copy()

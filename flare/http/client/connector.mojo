@@ -16,6 +16,7 @@ Who drives it (a blocking call, or a reactor with many) waits for the
 `watches`, no longer than `wait_ms`, and calls `advance`.
 """
 
+from flare.bytes.checked import *
 from flare.dns.resolve import Resolving
 from flare.http.client.timeout_policy import shorter, total_error
 from flare.http.client.config import ClientConfig
@@ -404,7 +405,9 @@ struct Connector(Movable):
             if is_sending:
                 count = transport.send(socks.output.span())
             else:
-                count = transport.receive(Span(octet)[: socks.wanted_len()])
+                count = transport.receive(
+                    Span(octet).before(socks.wanted_len())
+                )
             if count == -EAGAIN:
                 return False
             if count == 0 and not is_sending:
@@ -416,7 +419,7 @@ struct Connector(Movable):
             if is_sending:
                 socks.output.consume(count)
             else:
-                _ = socks.receive(Span(octet)[:count])
+                _ = socks.receive(Span(octet).before(count))
         self._begin_handshake()
         return True
 

@@ -5,6 +5,7 @@ answered before it asks, with the next nonce count.
 """
 
 from flare.bytes.ascii import equals_ignore_case, hex_text, write_hex_octet
+from flare.bytes.checked import *
 from flare.bytes.hash import sha256
 from flare.bytes.md5 import md5
 from flare.bytes.scan import TCHAR
@@ -150,15 +151,17 @@ struct DigestChallenge(Copyable, Movable):
     def _take_algorithm(mut self, var value: String):
         var name = value.as_bytes()
         var end = len(name)
-        if end > 5 and equals_ignore_case(name[end - 5 :], "-sess".as_bytes()):
+        if end > 5 and equals_ignore_case(
+            name.after(end - 5), "-sess".as_bytes()
+        ):
             self.is_session = True
             end -= 5
         self.algorithm = DigestAlgorithm.UNKNOWN
-        if equals_ignore_case(name[:end], "MD5".as_bytes()):
+        if equals_ignore_case(name.before(end), "MD5".as_bytes()):
             self.algorithm = DigestAlgorithm.MD5
-        elif equals_ignore_case(name[:end], "SHA-256".as_bytes()):
+        elif equals_ignore_case(name.before(end), "SHA-256".as_bytes()):
             self.algorithm = DigestAlgorithm.SHA256
-        elif equals_ignore_case(name[:end], "SHA-512-256".as_bytes()):
+        elif equals_ignore_case(name.before(end), "SHA-512-256".as_bytes()):
             self.algorithm = DigestAlgorithm.SHA512_256
         self.algorithm_name = value^
 
@@ -204,21 +207,21 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
     var count = 0
     var is_digest = False
     while at < len(value):
-        if _is_separator(value[at]):
+        if _is_separator(value.at(at)):
             at += 1
             continue
         var start = at
-        while at < len(value) and TCHAR.contains(value[at]):
+        while at < len(value) and TCHAR.contains(value.at(at)):
             at += 1
         var end = at
-        while at < len(value) and _is_space(value[at]):
+        while at < len(value) and _is_space(value.at(at)):
             at += 1
-        if end > start and (at == len(value) or value[at] != 61):
+        if end > start and (at == len(value) or value.at(at) != 61):
             is_digest = equals_ignore_case(
-                value[start:end], "digest".as_bytes()
+                value.between(start, end), "digest".as_bytes()
             )
             # A scheme is followed by a space, or by the next challenge.
-            if at < len(value) and at == end and value[at] != 44:
+            if at < len(value) and at == end and value.at(at) != 44:
                 is_digest = False
                 at = _next_comma(value, at)
             if is_digest:
@@ -226,16 +229,16 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
                 count = 0
             continue
         at += 1
-        while at < len(value) and _is_space(value[at]):
+        while at < len(value) and _is_space(value.at(at)):
             at += 1
         var text = String()
         at = _parse_value(value, at, text)
         count += 1
         if is_digest and end > start:
-            ref last = found[len(found) - 1]
+            ref last = found.at(len(found) - 1)
             # Without what follows it would be another one, as of MD5.
             last._is_broken |= count > _PARAMETER_COUNT_MAX
-            last._take(value[start:end], text^)
+            last._take(value.between(start, end), text^)
     return found^
 
 
@@ -243,27 +246,27 @@ def _parse_value(value: Span[UInt8, _], start: Int, mut text: String) -> Int:
     """Takes what stands behind an equals sign; gives where the next element
     begins."""
     var at = start
-    if at < len(value) and value[at] == 34:
+    if at < len(value) and value.at(at) == 34:
         at += 1
         var octets = List[UInt8]()
-        while at < len(value) and value[at] != 34:
-            if value[at] == 92 and at + 1 < len(value):
+        while at < len(value) and value.at(at) != 34:
+            if value.at(at) == 92 and at + 1 < len(value):
                 at += 1
-            octets.append(value[at])
+            octets.append(value.at(at))
             at += 1
         text = String(from_utf8_lossy=octets)
         return _next_comma(value, min(at + 1, len(value)))
-    while at < len(value) and TCHAR.contains(value[at]):
+    while at < len(value) and TCHAR.contains(value.at(at)):
         at += 1
-    text = String(from_utf8_lossy=value[start:at])
+    text = String(from_utf8_lossy=value.between(start, at))
     return _next_comma(value, at)
 
 
 def _next_comma(value: Span[UInt8, _], start: Int) -> Int:
     var at = start
     var is_quoted = False
-    while at < len(value) and (is_quoted or value[at] != 44):
-        if value[at] == 34:
+    while at < len(value) and (is_quoted or value.at(at) != 44):
+        if value.at(at) == 34:
             is_quoted = not is_quoted
         at += 1
     return at
@@ -500,7 +503,7 @@ struct DigestStore(Defaultable, Movable):
         var index = self._find(space, login.user)
         if index < 0:
             return String()
-        ref session = self._sessions[index]
+        ref session = self._sessions.at(index)
         if not is_asked and (session.is_refused or not session.covers(target)):
             return String()
         return session.answer(login, method, target)
@@ -515,7 +518,7 @@ struct DigestStore(Defaultable, Movable):
                 _ = self._sessions.pop(0)
             self._sessions.append(session^)
             return
-        ref last = self._sessions[index]
+        ref last = self._sessions.at(index)
         if not last.goes_on_with(session.challenge):
             last = session^
             return
@@ -526,7 +529,7 @@ struct DigestStore(Defaultable, Movable):
         """Notes that an answer was refused: none is sent unasked from then on."""
         var index = self._find(space, user)
         if index >= 0:
-            self._sessions[index].is_refused = True
+            self._sessions.at(index).is_refused = True
 
     def take_next_nonce(
         mut self, space: StringSpan, user: StringSpan, info: StringSpan
@@ -537,14 +540,14 @@ struct DigestStore(Defaultable, Movable):
         if index < 0:
             return
         var nonce = next_nonce(info)
-        ref session = self._sessions[index]
+        ref session = self._sessions.at(index)
         if nonce.byte_length() > 0 and nonce != session.challenge.nonce:
             session.challenge.nonce = nonce^
             session.nonce_count = 0
 
     def _find(self, space: StringSpan, user: StringSpan) -> Int:
         for index in range(len(self._sessions)):
-            ref session = self._sessions[index]
+            ref session = self._sessions.at(index)
             if session.space == space and session.user == user:
                 return index
         return -1
@@ -556,22 +559,24 @@ def next_nonce(info: StringSpan) -> String:
     var octets = info.as_bytes()
     var at = 0
     while at < len(octets):
-        if _is_separator(octets[at]):
+        if _is_separator(octets.at(at)):
             at += 1
             continue
         var start = at
-        while at < len(octets) and TCHAR.contains(octets[at]):
+        while at < len(octets) and TCHAR.contains(octets.at(at)):
             at += 1
         var end = at
-        while at < len(octets) and octets[at] != 61 and octets[at] != 44:
+        while at < len(octets) and octets.at(at) != 61 and octets.at(at) != 44:
             at += 1
-        if at == len(octets) or octets[at] == 44:
+        if at == len(octets) or octets.at(at) == 44:
             continue
         at += 1
-        while at < len(octets) and _is_space(octets[at]):
+        while at < len(octets) and _is_space(octets.at(at)):
             at += 1
         var text = String()
         at = _parse_value(octets, at, text)
-        if equals_ignore_case(octets[start:end], "nextnonce".as_bytes()):
+        if equals_ignore_case(
+            octets.between(start, end), "nextnonce".as_bytes()
+        ):
             return text^
     return String()

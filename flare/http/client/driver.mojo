@@ -1,5 +1,6 @@
 """Who waits for one request: a blocking call."""
 
+from flare.bytes.checked import *
 from flare.http.client.attempt import PIECE_LEN
 from flare.http.client.error import ClientError, Phase, SinkFailed, SourceFailed
 from flare.http.client.prepared_request import PreparedRequest
@@ -166,7 +167,11 @@ def _wait_or_end(
         return TaskEvent.TIMEOUT
     if result < 0 and result != -EINTR:
         raise ClientError(task.phase(), NetworkError(OsError("poll", -result)))
-    if result < 0 or entries[0].found == 0 or entries[0].found == POLL_WRITE:
+    if (
+        result < 0
+        or entries.at(0).found == 0
+        or entries.at(0).found == POLL_WRITE
+    ):
         return TaskEvent.NONE
     return TaskEvent.READABLE
 

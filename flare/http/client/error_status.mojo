@@ -1,6 +1,7 @@
 """The error of a response whose status says that the request failed."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.checked import *
 from flare.http.client.auth import challenge_schemes
 from flare.http.client.error import ClientError, ErrorStatus, Phase
 from flare.http.message.header_map import HeaderMap
@@ -128,8 +129,8 @@ def _text_at(value: JsonView, name: StaticString) -> String:
 def _trimmed[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
     var start = 0
     var end = len(octets)
-    while start < end and octets[start] <= 32:
+    while start < end and octets.at(start) <= 32:
         start += 1
-    while end > start and octets[end - 1] <= 32:
+    while end > start and octets.at(end - 1) <= 32:
         end -= 1
-    return octets[start:end]
+    return octets.between(start, end)

@@ -1,6 +1,7 @@
 """Server-sent events that go on when their connection breaks."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.http.client.cancel import pause_unless_cancelled
 from flare.http.client.error import (
     BadRequest,
@@ -307,6 +308,6 @@ def _is_stream(response: OpenResponse) -> Bool:
         return False
     var octets = response.headers.value(index).as_bytes()
     var end = 0
-    while end < len(octets) and octets[end] != 59 and octets[end] != 32:
+    while end < len(octets) and octets.at(end) != 59 and octets.at(end) != 32:
         end += 1
-    return equals_ignore_case(octets[:end], EVENT_STREAM.as_bytes())
+    return equals_ignore_case(octets.before(end), EVENT_STREAM.as_bytes())

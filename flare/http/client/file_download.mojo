@@ -474,13 +474,13 @@ struct FileDownload(Movable):
         var lines = text.split("\n")
         if (
             len(lines) < 5
-            or not (lines[0] == _INFO_HEAD)
-            or not (lines[1] == self._url)
+            or not (lines.at(0) == _INFO_HEAD)
+            or not (lines.at(1) == self._url)
         ):
             return False
-        self._validator = String(lines[2])
+        self._validator = String(lines.at(2))
         try:
-            self._total_len = Int(lines[3])
+            self._total_len = Int(lines.at(3))
         except:
             return False
         var is_good = self._total_len < 0 or self._kept_len <= self._total_len

@@ -1,5 +1,6 @@
 """Endpoints that do not speak HTTP/2, for who could wait for their answer."""
 
+from flare.bytes.checked import *
 from flare.http.client.connection import Endpoint
 
 comptime HTTP1_COUNT_MAX = 64
@@ -28,6 +29,6 @@ struct Http1Endpoints(Defaultable, Movable):
     def remove(mut self, endpoint: Endpoint):
         """Notes that one has chosen HTTP/2, as a server that was renewed."""
         for index in range(len(self._endpoints)):
-            if self._endpoints[index] == endpoint:
+            if self._endpoints.at(index) == endpoint:
                 _ = self._endpoints.pop(index)
                 return

@@ -200,7 +200,7 @@ struct Http2RequestFields(Movable):
         session.begin_block()
         var octets = self._octets.span()
         for index in range(len(self._lines)):
-            var line = self._lines[index]
+            var line = self._lines.at(index)
             var start = line.name_offset()
             var name = octets.between(start, start + line.name_len())
             start = line.value_offset()

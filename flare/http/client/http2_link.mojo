@@ -250,7 +250,7 @@ struct Http2Link(Movable):
     def leave(mut self, owner: Int):
         """Leaves the queue."""
         for index in range(len(self._waiting)):
-            if self._waiting[index] == owner:
+            if self._waiting.at(index) == owner:
                 _ = self._waiting.pop(index)
                 return
 
@@ -340,7 +340,7 @@ struct Http2Link(Movable):
     def release(mut self, mut flight: Http2Flight):
         """Ends a request, complete or not."""
         for index in range(len(self._flights)):
-            if self._flights[index][].stream_id == flight.stream_id:
+            if self._flights.at(index)[].stream_id == flight.stream_id:
                 _ = self._flights.pop(index)
                 break
         var is_complete = flight.has_ended() and flight.has_sent_end
@@ -527,7 +527,7 @@ struct Http2Link(Movable):
         self.end.fail(is_silent)
         self.failure = error.copy()
         for index in range(len(self._flights)):
-            var flight = self._flights[index]
+            var flight = self._flights.at(index)
             flight[].fail(error.copy(), StreamFate.OPEN)
             self._wake(flight[])
         self.wake_for_room()
@@ -576,7 +576,7 @@ struct Http2Link(Movable):
     def _take_of_stream(mut self, event: Http2Event):
         """Takes what belongs to one request."""
         for index in range(len(self._flights)):
-            var flight = self._flights[index]
+            var flight = self._flights.at(index)
             if flight[].stream_id == event.stream_id:
                 flight[].progress_ms = self._heard_ms
                 self._note(flight[], event)
@@ -671,7 +671,7 @@ struct Http2Link(Movable):
         if event.code == ErrorCode.HTTP_1_1_REQUIRED:
             fate = StreamFate.NEEDS_HTTP_1_1
         for index in range(len(self._flights)):
-            var flight = self._flights[index]
+            var flight = self._flights.at(index)
             if flight[].stream_id > event.stream_id:
                 flight[].fail(reset_error(event.code), fate)
                 self._wake(flight[])
@@ -689,7 +689,7 @@ struct Http2Link(Movable):
     def _wake_senders(mut self, stream_id: Int):
         """Wakes those that have more to send; all of them for stream 0."""
         for index in range(len(self._flights)):
-            var flight = self._flights[index]
+            var flight = self._flights.at(index)
             if not flight[].has_sent_end and (
                 stream_id == 0 or stream_id == flight[].stream_id
             ):

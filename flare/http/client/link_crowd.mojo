@@ -6,6 +6,7 @@ somebody leads, or has been woken to do so. Who is at its own source, sink or
 hook waits for nothing, and nobody waits for it.
 """
 
+from flare.bytes.checked import *
 from flare.runtime.event import Waker
 
 comptime NOBODY = -1
@@ -68,7 +69,7 @@ struct Crowd(Movable):
     def begin_wait(mut self, number: Int, wants_write: Bool) -> Bool:
         """Notes that a request waits from now on, and tells whether it leads.
         `wants_write` if the connection has something to send."""
-        ref member = self._members[self._find(number)]
+        ref member = self._members.at(self._find(number))
         member.is_waiting = True
         if self.leader != NOBODY:
             return False
@@ -78,7 +79,7 @@ struct Crowd(Movable):
 
     def end_wait(mut self, number: Int):
         """Notes that a request waits no longer, and that it leads no more."""
-        ref member = self._members[self._find(number)]
+        ref member = self._members.at(self._find(number))
         member.is_waiting = False
         if member.was_rung:
             member.was_rung = False
@@ -93,25 +94,25 @@ struct Crowd(Movable):
             return
         var first = -1
         for index in range(len(self._members)):
-            ref member = self._members[index]
+            ref member = self._members.at(index)
             if member.is_waiting and member.was_rung:
                 return
             if member.is_waiting and first < 0:
                 first = index
         if first >= 0:
-            self._members[first].ring()
+            self._members.at(first).ring()
 
     def tell(mut self, numbers: List[Int]):
         """Tells requests that there is news."""
         for number in numbers:
             var index = self._find(number)
             if index >= 0:
-                self._members[index].has_news = True
-                self._members[index].ring()
+                self._members.at(index).has_news = True
+                self._members.at(index).ring()
 
     def take_news(mut self, number: Int) -> Bool:
         """Tells whether there is news for a request since this was asked last."""
-        ref member = self._members[self._find(number)]
+        ref member = self._members.at(self._find(number))
         var has_news = member.has_news
         member.has_news = False
         return has_news
@@ -119,17 +120,17 @@ struct Crowd(Movable):
     def ring_leader(mut self):
         """Has the leader look for itself: what is to be read will not be told."""
         if self.leader != NOBODY:
-            self._members[self._find(self.leader)].ring()
+            self._members.at(self._find(self.leader)).ring()
 
     def watch_writing(mut self):
         """Lets the leader wait until the connection takes octets, too."""
         if self.leader == NOBODY or self._leader_writes:
             return
         self._leader_writes = True
-        self._members[self._find(self.leader)].ring()
+        self._members.at(self._find(self.leader)).ring()
 
     def _find(self, number: Int) -> Int:
         for index in range(len(self._members)):
-            if self._members[index].number == number:
+            if self._members.at(index).number == number:
                 return index
         return -1

@@ -1,6 +1,7 @@
 """Forms with files, as the content of a request."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -212,19 +213,21 @@ struct FormParts(Movable, Sized):
         has become shorter."""
         var part_start = 0
         for index in range(len(self._parts)):
-            var part_end = part_start + self._parts[index].length
+            var part_end = part_start + self._parts.at(index).length
             var first = max(start, part_start) - part_start
             var last = min(end, part_end) - part_start
             part_start = part_end
             if first >= last:
                 continue
-            if self._parts[index].path.byte_length() == 0:
-                output.append(self._parts[index].octets.span()[first:last])
+            if self._parts.at(index).path.byte_length() == 0:
+                output.append(
+                    self._parts.at(index).octets.span().between(first, last)
+                )
                 continue
             try:
                 self._read(output, index, first, last)
             except error:
-                raise _unreadable(self._parts[index].path, error)
+                raise _unreadable(self._parts.at(index).path, error)
 
     def _read(
         self, mut output: Buffer, index: Int, start: Int, end: Int
@@ -235,9 +238,11 @@ struct FormParts(Movable, Sized):
         var last = self._open.lock()
         if last[].index != index:
             last[].index = -1
-            last[].file = File.open(self._parts[index].path)
+            last[].file = File.open(self._parts.at(index).path)
             last[].index = index
-        last[].file.value().read_exactly_at(output.spare()[0:length], start)
+        last[].file.value().read_exactly_at(
+            output.spare().before(length), start
+        )
         deinit(last^)
         output.commit(length)
 

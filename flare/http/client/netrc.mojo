@@ -1,6 +1,7 @@
 """Logins by host from a file in the form of `.netrc`."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.http.client.auth import BasicAuth, Credentials
 from flare.http.client.error import BadRequest, ClientError, Phase
 from flare.sys.file import File, FileStatus
@@ -88,10 +89,12 @@ struct Netrc(Copyable, Defaultable, Movable):
             elif len(logins._entries) == 0:
                 raise words.error("'machine' or 'default' must stand first")
             elif words.is_keyword("login"):
-                logins._entries[len(logins._entries) - 1].user = words.value()
+                logins._entries.at(
+                    len(logins._entries) - 1
+                ).user = words.value()
             elif words.is_keyword("password"):
                 var place = len(logins._entries) - 1
-                logins._entries[place].password = words.value()
+                logins._entries.at(place).password = words.value()
             elif words.is_keyword("account"):
                 _ = words.value()
             else:
@@ -196,7 +199,7 @@ struct _Words(Movable):
             self._skip_space()
             if self._at == len(self._octets):
                 return False
-            if self._octets[self._at] != 35:
+            if self._octets.at(self._at) != 35:
                 self._read_word()
                 return True
             self._skip_line()
@@ -206,7 +209,7 @@ struct _Words(Movable):
         self._skip_space()
         if self._at == len(self._octets):
             raise self.error("the file ends where a value is wanted")
-        if self._octets[self._at] == 35:
+        if self._octets.at(self._at) == 35:
             # A comment to some, and to others the beginning of a password.
             raise self.error("put a value that begins with # in double quotes")
         self._read_word()
@@ -220,20 +223,22 @@ struct _Words(Movable):
             self._skip_line()
             var is_empty = True
             for at in range(start, self._at):
-                is_empty &= self._octets[at] == 10 or self._octets[at] == 13
+                is_empty &= (
+                    self._octets.at(at) == 10 or self._octets.at(at) == 13
+                )
             if is_empty:
                 return
 
     def _skip_line(mut self):
         while self._at < len(self._octets):
             self._at += 1
-            if self._octets[self._at - 1] == 10:
+            if self._octets.at(self._at - 1) == 10:
                 self._line += 1
                 return
 
     def _skip_space(mut self):
         while self._at < len(self._octets):
-            var octet = self._octets[self._at]
+            var octet = self._octets.at(self._at)
             if octet == 10:
                 self._line += 1
             elif octet != 32 and octet != 9 and octet != 13:
@@ -242,12 +247,12 @@ struct _Words(Movable):
 
     def _read_word(mut self) raises ClientError:
         self._word.clear()
-        self._is_quoted = self._octets[self._at] == 34
+        self._is_quoted = self._octets.at(self._at) == 34
         if self._is_quoted:
             self._read_quoted()
             return
         while self._at < len(self._octets):
-            var octet = self._octets[self._at]
+            var octet = self._octets.at(self._at)
             if octet == 32 or (octet >= 9 and octet <= 13):
                 return
             self._word.append(octet)
@@ -255,17 +260,17 @@ struct _Words(Movable):
 
     def _read_quoted(mut self) raises ClientError:
         self._at += 1
-        while self._at < len(self._octets) and self._octets[self._at] != 10:
-            var octet = self._octets[self._at]
+        while self._at < len(self._octets) and self._octets.at(self._at) != 10:
+            var octet = self._octets.at(self._at)
             self._at += 1
             if octet == 34:
                 return
             if (
                 octet == 92
                 and self._at < len(self._octets)
-                and self._octets[self._at] != 10
+                and self._octets.at(self._at) != 10
             ):
-                octet = _unescaped(self._octets[self._at])
+                octet = _unescaped(self._octets.at(self._at))
                 self._at += 1
             self._word.append(octet)
         raise self.error("a double quote is not closed in its line")

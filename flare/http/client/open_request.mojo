@@ -171,7 +171,7 @@ struct OpenRequest(Readable):
         var start = 0
         while start < len(octets):
             var end = min(start + PIECE_LEN, len(octets))
-            self._feed(octets[start:end])
+            self._feed(octets.between(start, end))
             start = end
             if start == len(octets) and ends:
                 break

@@ -28,14 +28,16 @@ struct PieceReader(Movable):
     def read_ahead(mut self, room: MutSpan[UInt8, _]) -> Int:
         """Reads what was taken out before; tells how many octets."""
         var count = min(len(room), len(self.ahead))
-        room[0:count].copy_from(self.ahead.span().before(count))
+        room.before(count).copy_from(self.ahead.span().before(count))
         self.ahead.consume(count)
         return count
 
     def read(mut self, mut piece: List[UInt8], room: MutSpan[UInt8, _]) -> Int:
         """Reads of the piece; tells how many octets."""
         var count = min(len(room), len(piece) - self._offset)
-        room[0:count].copy_from(piece[self._offset : self._offset + count])
+        room.before(count).copy_from(
+            piece[self._offset : self._offset + count]
+        )
         self._offset += count
         if self._offset == len(piece):
             self._drop(piece)

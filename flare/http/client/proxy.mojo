@@ -1,6 +1,7 @@
 """Proxies, and which requests go through one."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.http.client.auth import BasicAuth, Credentials
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.connection import Endpoint
@@ -273,15 +274,19 @@ def names_port(url: StringSpan) -> Bool:
     var octets = url.as_bytes()
     var start = 7
     var end = start
-    while end < len(octets) and octets[end] != 47 and octets[end] != 63:
-        if octets[end] == 64:
+    while end < len(octets) and octets.at(end) != 47 and octets.at(end) != 63:
+        if octets.at(end) == 64:
             start = end + 1
         end += 1
     # What follows a last colon that is none of an IPv6 address.
     var index = end
-    while index > start and octets[index - 1] >= 48 and octets[index - 1] <= 57:
+    while (
+        index > start
+        and octets.at(index - 1) >= 48
+        and octets.at(index - 1) <= 57
+    ):
         index -= 1
-    return index < end and index > start and octets[index - 1] == 58
+    return index < end and index > start and octets.at(index - 1) == 58
 
 
 def _parse(text: StringSpan) raises ClientError -> Url:
@@ -432,9 +437,9 @@ def _is_at_or_below(host: StringSpan, domain: StringSpan) -> Bool:
     var start = len(octets) - domain.byte_length()
     if start < 0 or domain.byte_length() == 0:
         return False
-    if not equals_ignore_case(octets[start:], domain.as_bytes()):
+    if not equals_ignore_case(octets.after(start), domain.as_bytes()):
         return False
-    return start == 0 or octets[start - 1] == 46
+    return start == 0 or octets.at(start - 1) == 46
 
 
 def proxy_from_env() raises ClientError -> ProxySettings:

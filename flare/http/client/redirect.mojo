@@ -1,6 +1,7 @@
 """Whether and how a redirection is followed."""
 
 from flare.bytes.ascii import equals_ignore_case, is_scheme_octet, write_escaped
+from flare.bytes.checked import *
 from flare.http.client.error import ClientError, Phase, RedirectRefused
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
@@ -155,12 +156,12 @@ def _refused(location: StringSpan, reason: StaticString) -> ClientError:
     var text = String("Location '")
     # It may be no URL, but hold a password: that ends with the last `@`.
     var start = len(octets)
-    while start > 0 and octets[start - 1] != 64:
+    while start > 0 and octets.at(start - 1) != 64:
         start -= 1
     if start > 0:
-        write_escaped(octets[: min(_scheme_len(octets), start)], text)
+        write_escaped(octets.before(min(_scheme_len(octets), start)), text)
         text.write("...@")
-    write_escaped(octets[start:], text)
+    write_escaped(octets.after(start), text)
     text.write("': ", reason, "; set max_redirects to 0 to see the response")
     return ClientError(
         materialize[Phase.REDIRECT](), materialize[RedirectRefused](), text^
@@ -171,15 +172,15 @@ def _scheme_len(location: Span[UInt8, _]) -> Int:
     """Finds the end of a scheme and the slashes behind it; 0 without slashes:
     what looks like a scheme then may be a user name."""
     var end = 0
-    while end < len(location) and is_scheme_octet(location[end]):
+    while end < len(location) and is_scheme_octet(location.at(end)):
         end += 1
     var is_scheme = (
         end > 0
         and end + 2 < len(location)
         and (
-            location[end] == 58
-            and location[end + 1] == 47
-            and location[end + 2] == 47
+            location.at(end) == 58
+            and location.at(end + 1) == 47
+            and location.at(end + 2) == 47
         )
     )
     return end + 3 if is_scheme else 0

@@ -1,6 +1,7 @@
 """A request that is being made: URL, fields and content."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.client.auth import Credentials
 from flare.http.client.cancel import CancelToken
 from flare.http.client.config import time_problem, total_problem
@@ -353,7 +354,7 @@ struct RequestBody(Copyable, Defaultable, Movable):
         if self._parts:
             self._parts.value()[].append_to(output, start, end)
         else:
-            output.append(self.content.as_bytes()[start:end])
+            output.append(self.content.as_bytes().between(start, end))
 
     @staticmethod
     def json(value: JsonValue) raises JsonError -> Self:
@@ -457,7 +458,7 @@ def _has_scheme(text: StringSpan) -> Bool:
     var end = text.find("://")
     if end < 1:
         return False
-    for octet in text.as_bytes()[0:end]:
+    for octet in text.as_bytes().before(end):
         if octet == 47 or octet == 63 or octet == 35:
             return False
     return True

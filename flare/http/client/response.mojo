@@ -1,6 +1,7 @@
 """A response as a client sees it, and how it is put together."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.content_coding import ContentCoding
 from flare.compress.error import CompressError, CompressErrorKind
 from flare.http.client.config import ClientConfig
@@ -425,7 +426,7 @@ struct ResponseBuilder(Movable):
             return
         try:
             self._taken_len += self._decoder.value().receive_some(
-                piece[self._taken_len :], self._decoded, DECODE_LEN
+                piece.after(self._taken_len), self._decoded, DECODE_LEN
             )
         except error:
             raise decode_error(error, self.use.decoded_size_setting())

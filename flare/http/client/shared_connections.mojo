@@ -5,6 +5,7 @@ Those of HTTP/2 that several threads have at once are lent: each request has a
 `SharedPlace`, and the connection is idle when the last one is dropped.
 """
 
+from flare.bytes.checked import *
 from flare.http.client.timeout_policy import shorter
 from flare.http.client.error import ClientError, Phase, PoolExhausted
 from flare.http.client.http2_link import Http2Link
@@ -257,7 +258,7 @@ struct _News(Movable):
     def tell(deinit self):
         """Wakes requests, and closes connections: TLS and HTTP/2 say goodbye."""
         for index in range(len(self.woken)):
-            self.woken[index].wake()
+            self.woken.at(index).wake()
 
 
 def take_slot(mut idle: IdleConnection) -> Optional[ConnectionSlot]:

@@ -1,6 +1,7 @@
 """Which request gets which connection of a client that threads share: pure
 bookkeeping, with no socket, no clock and no lock."""
 
+from flare.bytes.checked import *
 from flare.http.client.connection import Endpoint
 from flare.http.client.http1_endpoints import Http1Endpoints
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
@@ -205,7 +206,7 @@ struct _Host[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
 
     def find_lent(self, number: Int) -> Int:
         for index in range(len(self.lent)):
-            if self.lent[index].number == number:
+            if self.lent.at(index).number == number:
                 return index
         return -1
 
@@ -213,7 +214,7 @@ struct _Host[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         """Finds a connection in use that takes one more request; -1 if there is
         none."""
         for index in range(len(self.lent)):
-            ref lent = self.lent[index]
+            ref lent = self.lent.at(index)
             if not lent.is_closing and lent.user_count < lent.seat_count:
                 return index
         return -1
@@ -226,7 +227,9 @@ struct _Host[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def is_served(self, place: Int) -> Bool:
         """Tells whether one in the queue waits for a connection that is being
         opened, and for none of its own."""
-        return self.waiting[place].awaits_dial and place < self.coming_count()
+        return (
+            self.waiting.at(place).awaits_dial and place < self.coming_count()
+        )
 
     def is_free(self) -> Bool:
         """Tells whether who comes now overtakes nobody."""
@@ -302,7 +305,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         if index < 0:
             index = self._add(endpoint)
         if (
-            self._hosts[index].is_free()
+            self._hosts.at(index).is_free()
             and self._can_grant(index, wants_new, joins)
             and not (joins and self._waits_for_dial(index, wants_new))
         ):
@@ -313,7 +316,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def _waits_for_dial(self, index: Int, wants_new: Bool) -> Bool:
         """Tells whether who joins had better wait for a connection that is
         being opened."""
-        ref host = self._hosts[index]
+        ref host = self._hosts.at(index)
         return (
             host.free_lent() < 0
             and (wants_new or len(host.idle) == 0)
@@ -325,7 +328,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         """Tells whether `take` would give something."""
         var index = self._find(endpoint)
         if index >= 0:
-            return self._hosts[index].is_free() and (
+            return self._hosts.at(index).is_free() and (
                 self._can_grant(index, False, False)
             )
         return (
@@ -353,7 +356,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var number = self._number()
         self._figures.waiting += 1
         self._figures.waited += 1
-        self._hosts[index].waiting.append(
+        self._hosts.at(index).waiting.append(
             _Waiting(number, wants_new, joins, waker^)
         )
         # Something may have come since `take`.
@@ -363,7 +366,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def collect(mut self, number: Int) -> Optional[Grant[Self.C]]:
         """Takes what a request in the queue was given."""
         for index in range(len(self._granted)):
-            if self._granted[index].number == number:
+            if self._granted.at(index).number == number:
                 return self._granted.pop(index).take()
         return None
 
@@ -371,10 +374,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         """Lets a request in the queue have a connection of its own rather than
         wait for one that another one opens."""
         for index in range(len(self._hosts)):
-            ref waiting = self._hosts[index].waiting
+            ref waiting = self._hosts.at(index).waiting
             for place in range(len(waiting)):
-                if waiting[place].number == number:
-                    waiting[place].awaits_dial = False
+                if waiting.at(place).number == number:
+                    waiting.at(place).awaits_dial = False
                     self._serve_waiting()
                     return
 
@@ -399,9 +402,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             self.release(host)
             return
         for index in range(len(self._hosts)):
-            ref waiting = self._hosts[index].waiting
+            ref waiting = self._hosts.at(index).waiting
             for place in range(len(waiting)):
-                if waiting[place].number == number:
+                if waiting.at(place).number == number:
                     _ = waiting.pop(place)
                     self._figures.waiting -= 1
                     # Who was behind it may join what it could not.
@@ -419,7 +422,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var index = self._index_of(host)
         if index < 0:
             return number
-        ref found = self._hosts[index]
+        ref found = self._hosts.at(index)
         found.dial_count -= Int(has_dialed)
         found.is_http1 = False
         found.lent.append(_Lent(number, found.seat_count, connection^))
@@ -433,10 +436,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var index = self._index_of(host)
         if index < 0:
             return
-        ref found = self._hosts[index]
+        ref found = self._hosts.at(index)
         found.dial_count -= 1
         for place in range(len(found.waiting)):
-            found.waiting[place].awaits_dial = False
+            found.waiting.at(place).awaits_dial = False
         if is_http1 and not found.is_http1:
             found.is_http1 = True
             self._http1.add(found.endpoint)
@@ -458,19 +461,19 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var index = self._index_of(host)
         if index < 0:
             return
-        ref found = self._hosts[index]
+        ref found = self._hosts.at(index)
         var place = found.find_lent(lent)
         if place < 0:
             return
         if seat_count > 0:
             found.seat_count = seat_count
-            found.lent[place].seat_count = seat_count
-        found.lent[place].user_count -= 1
-        found.lent[place].is_closing |= is_closing
-        if found.lent[place].user_count > 0:
+            found.lent.at(place).seat_count = seat_count
+        found.lent.at(place).user_count -= 1
+        found.lent.at(place).is_closing |= is_closing
+        if found.lent.at(place).user_count > 0:
             self._serve_waiting()
             return
-        var is_over = found.lent[place].is_closing
+        var is_over = found.lent.at(place).is_closing
         var connection = found.lent.pop(place).take()
         if is_over:
             self.dropped.append(connection^)
@@ -488,7 +491,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             if connection:
                 all.append(connection.take())
         for index in range(len(self._hosts)):
-            ref host = self._hosts[index]
+            ref host = self._hosts.at(index)
             host.idle.clear(all)
             while len(host.lent) > 0:
                 all.append(host.lent.pop().take())
@@ -513,7 +516,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var index = self._index_of(host)
         if index < 0:
             return
-        self._hosts[index].open_count -= 1
+        self._hosts.at(index).open_count -= 1
         self._open_count -= 1
         self._serve_waiting()
         self._sweep()
@@ -533,10 +536,10 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             self.dropped.append(connection^)
             self.release(host)
             return
-        self._hosts[index].idle.put(connection^, now_ms + wait_ms)
+        self._hosts.at(index).idle.put(connection^, now_ms + wait_ms)
         self._figures.idle += 1
         self._serve_waiting()
-        if len(self._hosts[index].idle) > self.idle_limits.max_idle_per_host:
+        if len(self._hosts.at(index).idle) > self.idle_limits.max_idle_per_host:
             self._drop_oldest(index)
         elif self._figures.idle > self.idle_limits.max_idle:
             self._drop_oldest(self._host_of_oldest())
@@ -546,7 +549,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         """Drops connections that have waited too long."""
         var dropped_count = len(self.dropped)
         for index in range(len(self._hosts)):
-            ref idle = self._hosts[index].idle
+            ref idle = self._hosts.at(index).idle
             var count = len(idle)
             idle.expire(now_ms, self.dropped)
             self._count_dropped(index, count - len(idle))
@@ -559,13 +562,13 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         connection is idle."""
         var end_ms = Int.MAX
         for index in range(len(self._hosts)):
-            end_ms = min(end_ms, self._hosts[index].idle.first_end_ms())
+            end_ms = min(end_ms, self._hosts.at(index).idle.first_end_ms())
         return end_ms
 
     def clear(mut self):
         """Drops all idle connections."""
         for index in range(len(self._hosts)):
-            ref idle = self._hosts[index].idle
+            ref idle = self._hosts.at(index).idle
             var count = len(idle)
             idle.clear(self.dropped)
             self._count_dropped(index, count)
@@ -578,13 +581,13 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
 
     def _find(self, endpoint: Endpoint) -> Int:
         for index in range(len(self._hosts)):
-            if self._hosts[index].endpoint == endpoint:
+            if self._hosts.at(index).endpoint == endpoint:
                 return index
         return -1
 
     def _index_of(self, host: Int) -> Int:
         for index in range(len(self._hosts)):
-            if self._hosts[index].number == host:
+            if self._hosts.at(index).number == host:
                 return index
         return -1
 
@@ -597,7 +600,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return len(self._hosts) - 1
 
     def _can_grant(self, index: Int, wants_new: Bool, joins: Bool) -> Bool:
-        ref host = self._hosts[index]
+        ref host = self._hosts.at(index)
         if joins and host.free_lent() >= 0:
             return True
         if len(host.idle) > 0:
@@ -613,11 +616,11 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def _grant(
         mut self, index: Int, wants_new: Bool, joins: Bool
     ) -> Grant[Self.C]:
-        ref host = self._hosts[index]
+        ref host = self._hosts.at(index)
         var number = host.number
         var place = host.free_lent() if joins else -1
         if place >= 0:
-            ref lent = host.lent[place]
+            ref lent = host.lent.at(place)
             lent.user_count += 1
             self._figures.reused += 1
             var grant = Grant(number, _another(lent.connection))
@@ -635,28 +638,28 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             var grant = Grant(number, other^)
             grant.lent = self._number()
             grant.was_idle = True
-            ref found = self._hosts[index]
+            ref found = self._hosts.at(index)
             found.lent.append(_Lent(grant.lent, found.seat_count, idle.take()))
             return grant^
         if host.open_count >= self.limits.max_per_host:
             self._drop_oldest(index)
         elif self._open_count >= self.limits.max_connections:
             self._drop_oldest(self._host_of_oldest())
-        self._hosts[index].open_count += 1
+        self._hosts.at(index).open_count += 1
         self._open_count += 1
         self._figures.opened += 1
         var grant = Grant[Self.C](number, None)
-        if joins and not self._hosts[index].is_http1:
-            self._hosts[index].dial_count += 1
+        if joins and not self._hosts.at(index).is_http1:
+            self._hosts.at(index).dial_count += 1
             grant.dials = True
         return grant^
 
     def _next_place(self, index: Int) -> Int:
         """Finds who of a host's queue is served next; -1 for nobody."""
-        ref host = self._hosts[index]
+        ref host = self._hosts.at(index)
         var has_free = host.free_lent() >= 0
         for place in range(len(host.waiting)):
-            ref waiting = host.waiting[place]
+            ref waiting = host.waiting.at(place)
             var is_better_off = (waiting.joins and has_free) or (
                 len(host.idle) > 0 and not waiting.wants_new
             )
@@ -677,14 +680,14 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
                 var place = self._next_place(index)
                 if place < 0:
                     continue
-                var number = self._hosts[index].waiting[place].number
+                var number = self._hosts.at(index).waiting.at(place).number
                 if number < first_number:
                     first = index
                     first_place = place
                     first_number = number
             if first < 0:
                 return
-            var next = self._hosts[first].waiting.pop(first_place)
+            var next = self._hosts.at(first).waiting.pop(first_place)
             self._figures.waiting -= 1
             var number = next.number
             var grant = self._grant(first, next.wants_new, next.joins)
@@ -696,23 +699,23 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         var found = -1
         var end_ms = Int.MAX
         for index in range(len(self._hosts)):
-            if self._hosts[index].idle.oldest_end_ms() < end_ms:
-                end_ms = self._hosts[index].idle.oldest_end_ms()
+            if self._hosts.at(index).idle.oldest_end_ms() < end_ms:
+                end_ms = self._hosts.at(index).idle.oldest_end_ms()
                 found = index
         return found
 
     def _drop_oldest(mut self, index: Int):
-        if index >= 0 and len(self._hosts[index].idle) > 0:
-            self._hosts[index].idle.drop_oldest(self.dropped)
+        if index >= 0 and len(self._hosts.at(index).idle) > 0:
+            self._hosts.at(index).idle.drop_oldest(self.dropped)
             self._count_dropped(index, 1)
 
     def _count_dropped(mut self, index: Int, count: Int):
-        self._hosts[index].open_count -= count
+        self._hosts.at(index).open_count -= count
         self._open_count -= count
         self._figures.idle -= count
 
     def _forget_unused(mut self, index: Int):
-        ref host = self._hosts[index]
+        ref host = self._hosts.at(index)
         if host.open_count == 0 and len(host.waiting) == 0:
             _ = self._hosts.pop(index)
 

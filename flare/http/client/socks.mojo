@@ -10,6 +10,7 @@ the proxy.
 """
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.client.error import (
     BadRequest,
     ClientError,
@@ -104,7 +105,7 @@ struct SocksHandshake(Movable):
         var taken = 0
         while self._stage != _DONE and taken < len(octets):
             var count = min(self.wanted_len(), len(octets) - taken)
-            self._input.extend(octets[taken : taken + count])
+            self._input.extend(octets.between(taken, taken + count))
             taken += count
             if len(self._input) == self._step_len:
                 self._take_step()
@@ -131,7 +132,7 @@ struct SocksHandshake(Movable):
         elif self._stage == _REPLY_STAGE:
             self._take_reply(input)
         elif self._stage == _NAME_LEN_STAGE:
-            self._go(_BOUND_STAGE, Int(input[0]) + 2)
+            self._go(_BOUND_STAGE, Int(input.at(0)) + 2)
         else:
             self._go(_DONE, 0)
 
@@ -141,13 +142,13 @@ struct SocksHandshake(Movable):
 
     def _take_method(mut self, input: List[UInt8]) raises ClientError:
         """RFC 1928 section 3."""
-        _check_version(input[0])
-        if input[1] == _NO_LOGIN:
+        _check_version(input.at(0))
+        if input.at(1) == _NO_LOGIN:
             self._ask()
-        elif input[1] == _LOGIN and len(self._login) > 0:
+        elif input.at(1) == _LOGIN and len(self._login) > 0:
             self.output.append(self._login)
             self._go(_LOGIN_STAGE, 2)
-        elif input[1] == _NOTHING_ACCEPTED:
+        elif input.at(1) == _NOTHING_ACCEPTED:
             raise _error(
                 materialize[ProxyRefused](),
                 (
@@ -162,28 +163,28 @@ struct SocksHandshake(Movable):
                 materialize[MalformedResponse](),
                 String(
                     "the proxy chose method ",
-                    input[1],
+                    input.at(1),
                     ", which was not offered (RFC 1928 section 3)",
                 ),
             )
 
     def _take_login(mut self, input: List[UInt8]) raises ClientError:
         """RFC 1929 section 2."""
-        if input[0] != _LOGIN_VERSION:
+        if input.at(0) != _LOGIN_VERSION:
             raise _error(
                 materialize[MalformedResponse](),
                 String(
                     "the proxy answered the login with version ",
-                    input[0],
+                    input.at(0),
                     ", not 1 (RFC 1929 section 2)",
                 ),
             )
-        if input[1] != 0:
+        if input.at(1) != 0:
             raise _error(
                 materialize[ProxyRefused](),
                 String(
                     "the proxy refused user name and password (status ",
-                    input[1],
+                    input.at(1),
                     ")",
                 ),
             )
@@ -199,31 +200,31 @@ struct SocksHandshake(Movable):
 
     def _take_reply(mut self, input: List[UInt8]) raises ClientError:
         """RFC 1928 section 6; the address that the proxy uses tells nothing."""
-        _check_version(input[0])
-        if input[1] != 0:
-            self.refused_with = input[1]
+        _check_version(input.at(0))
+        if input.at(1) != 0:
+            self.refused_with = input.at(1)
             raise _error(
                 materialize[ProxyRefused](),
                 String(
                     "the proxy did not connect: ",
-                    socks_reply(input[1]),
+                    socks_reply(input.at(1)),
                     " (reply ",
-                    input[1],
+                    input.at(1),
                     ")",
                 ),
             )
-        if input[3] == _IPV4:
+        if input.at(3) == _IPV4:
             self._go(_BOUND_STAGE, 4 + 2)
-        elif input[3] == _IPV6:
+        elif input.at(3) == _IPV6:
             self._go(_BOUND_STAGE, 16 + 2)
-        elif input[3] == _NAME:
+        elif input.at(3) == _NAME:
             self._go(_NAME_LEN_STAGE, 1)
         else:
             raise _error(
                 materialize[MalformedResponse](),
                 String(
                     "the proxy's reply has an address of type ",
-                    input[3],
+                    input.at(3),
                     "; 1, 3 and 4 are known (RFC 1928 section 5)",
                 ),
             )

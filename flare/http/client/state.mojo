@@ -1,6 +1,7 @@
 """What a client keeps between requests: its configuration, idle connections,
 cookies, and buffers."""
 
+from flare.bytes.checked import *
 from flare.http.client.attempt import Attempt
 from flare.http.client.challenges import Challenges
 from flare.http.client.common_tls import CommonTls
@@ -305,13 +306,13 @@ struct ClientState(Movable):
         """Finds a connection in use that takes one more request, now or soon,
         or nothing; if it `is_full`, one whose few streams are all in use."""
         for index in range(len(self.links)):
-            ref link = self.links[index][]
+            ref link = self.links.at(index)[]
             if (
                 not link.is_closing()
                 and link.wants_another() == is_full
                 and link.connection[].endpoint == endpoint
             ):
-                return self.links[index]
+                return self.links.at(index)
         return None
 
     def may_dial(self, endpoint: Endpoint) -> Bool:
@@ -323,19 +324,19 @@ struct ClientState(Movable):
             return self.shared.value().connections.has_some(endpoint)
         var count = 0
         for index in range(len(self.links)):
-            ref link = self.links[index][]
+            ref link = self.links.at(index)[]
             count += Int(
                 not link.is_closing() and link.connection[].endpoint == endpoint
             )
         for index in range(len(self._dials)):
-            count += Int(self._dials[index].endpoint == endpoint)
+            count += Int(self._dials.at(index).endpoint == endpoint)
         return count < max(self.pool.limits.max_idle_per_host, 1)
 
     def offers_another(self, endpoint: Endpoint) -> Bool:
         """Tells whether a request that waits for a stream is better off
         elsewhere now: there is another connection to be had."""
         for index in range(len(self.links)):
-            ref link = self.links[index][]
+            ref link = self.links.at(index)[]
             if link.room() > 0 and link.connection[].endpoint == endpoint:
                 return True
         if not self.shared and self.pool.has(endpoint):
@@ -363,7 +364,7 @@ struct ClientState(Movable):
 
     def _retire(mut self, link: ArcPointer[Http2Link]):
         for index in range(len(self.links)):
-            if self.links[index][].fd() == link[].fd():
+            if self.links.at(index)[].fd() == link[].fd():
                 _ = self.links.pop(index)
                 break
         if link[].is_closing():
@@ -375,7 +376,7 @@ struct ClientState(Movable):
         """Wakes a request that waits for a stream of another connection to the
         same host, where nobody waits for what has come free here."""
         for index in range(len(self.links)):
-            var other = self.links[index]
+            var other = self.links.at(index)
             if (
                 not (other is link)
                 and other[].has_waiting()
@@ -402,7 +403,7 @@ struct ClientState(Movable):
         if not self.shared:
             return False
         for index in range(len(self.links)):
-            if self.links[index] is link:
+            if self.links.at(index) is link:
                 return False
         return True
 
@@ -425,7 +426,7 @@ struct ClientState(Movable):
         """Closes the connections that requests share, and forgets who waits.
         The error says why nobody drives them any more."""
         for index in range(len(self.links)):
-            self.links[index][].fail(error)
+            self.links.at(index)[].fail(error)
         self.links.clear()
         self.woken.clear()
         self._dials.clear()
@@ -450,8 +451,8 @@ struct ClientState(Movable):
         does not wait."""
         if owner >= 0 and endpoint not in self._http1:
             for index in range(len(self._dials)):
-                if self._dials[index].endpoint == endpoint:
-                    self._dials[index].waiting.append(owner)
+                if self._dials.at(index).endpoint == endpoint:
+                    self._dials.at(index).waiting.append(owner)
                     return True
         self._dials.append(_Dial(endpoint.copy()))
         return False
@@ -460,7 +461,7 @@ struct ClientState(Movable):
         """Lets those go on that wait for a connection to an endpoint.
         `is_http1` if it is open and speaks HTTP/1.1."""
         for index in range(len(self._dials)):
-            if self._dials[index].endpoint == endpoint:
+            if self._dials.at(index).endpoint == endpoint:
                 var dial = self._dials.pop(index)
                 self.woken.extend(dial.waiting.copy())
                 break

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import trim_whitespace, write_escaped
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.message.date import append_imf_fixdate, parse_http_date
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -257,7 +258,7 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
         """
         var octets = opaque.as_bytes()
         for index in range(len(octets)):
-            if not _is_etagc(octets[index]):
+            if not _is_etagc(octets.at(index)):
                 raise EntityTagError(octets, index)
         self.opaque = opaque^
         self.is_weak = is_weak
@@ -280,7 +281,7 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
             raise EntityTagError(octets, -1 - cut.end)
         if cut.end != len(octets):
             raise EntityTagError(octets, cut.end)
-        var opaque = octets[cut.opaque_start : cut.end - 1]
+        var opaque = octets.between(cut.opaque_start, cut.end - 1)
         return Self(
             String(unsafe_from_utf8=opaque), is_weak=cut.opaque_start == 3
         )
@@ -331,17 +332,17 @@ struct EntityTagCut(TrivialRegisterPassable):
 def scan_entity_tag(octets: Span[UInt8, _], start: Int) -> EntityTagCut:
     """Finds the entity tag that begins at an offset, at most the length."""
     var index = start
-    if index + 1 < len(octets) and octets[index] == 87:
-        if octets[index + 1] != 47:
+    if index + 1 < len(octets) and octets.at(index) == 87:
+        if octets.at(index + 1) != 47:
             return EntityTagCut(start, -2 - index)
         index += 2
-    if index >= len(octets) or octets[index] != _QUOTE:
+    if index >= len(octets) or octets.at(index) != _QUOTE:
         return EntityTagCut(start, -1 - index)
     index += 1
     var opaque_start = index
-    while index < len(octets) and _is_etagc(octets[index]):
+    while index < len(octets) and _is_etagc(octets.at(index)):
         index += 1
-    if index >= len(octets) or octets[index] != _QUOTE:
+    if index >= len(octets) or octets.at(index) != _QUOTE:
         return EntityTagCut(start, -1 - index)
     return EntityTagCut(opaque_start, index + 1)
 
@@ -373,13 +374,13 @@ def match_tag_list(
     (section 5.6.1.2).
     """
     var octets = trim_whitespace(value.as_imm())
-    if len(octets) == 1 and octets[0] == 42:
+    if len(octets) == 1 and octets.at(0) == 42:
         return TagListMatch.ANY
     var found = TagListMatch.NONE
     var count = 0
     var index = 0
     while True:
-        while index < len(octets) and _is_gap(octets[index]):
+        while index < len(octets) and _is_gap(octets.at(index)):
             index += 1
         if index == len(octets):
             return found if count > 0 else TagListMatch.MALFORMED
@@ -387,15 +388,15 @@ def match_tag_list(
         if cut.end < 0:
             return TagListMatch.MALFORMED
         count += 1
-        var is_weak = octets[index] == 87
+        var is_weak = octets.at(index) == 87
         if tag and not (is_strong and (is_weak or tag.value().is_weak)):
-            var opaque = octets[cut.opaque_start : cut.end - 1]
+            var opaque = octets.between(cut.opaque_start, cut.end - 1)
             if tag.value().opaque.as_bytes() == opaque:
                 found = TagListMatch.SOME
         index = cut.end
-        while index < len(octets) and _is_space(octets[index]):
+        while index < len(octets) and _is_space(octets.at(index)):
             index += 1
-        if index < len(octets) and octets[index] != _COMMA:
+        if index < len(octets) and octets.at(index) != _COMMA:
             return TagListMatch.MALFORMED
 
 

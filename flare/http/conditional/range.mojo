@@ -5,6 +5,7 @@ from flare.bytes.ascii import (
     hex_text,
     trim_whitespace,
 )
+from flare.bytes.checked import *
 from flare.bytes.digits import read_saturated
 from flare.http.message.fields import ListElements
 
@@ -110,15 +111,15 @@ struct RangeSet(Copyable, Movable):
         if len(octets) == 0:
             return Self(RangeVerdict.WHOLE)
         var equals = 0
-        while equals < len(octets) and octets[equals] != 61:
+        while equals < len(octets) and octets.at(equals) != 61:
             equals += 1
         if equals == len(octets):
             return Self(RangeVerdict.MALFORMED)
-        if not equals_ignore_case(octets[:equals], "bytes".as_bytes()):
+        if not equals_ignore_case(octets.before(equals), "bytes".as_bytes()):
             return Self(RangeVerdict.WHOLE)
         var set = Self(RangeVerdict.PARTS)
         var count = 0
-        for element in ListElements(octets[equals + 1 :]):
+        for element in ListElements(octets.after(equals + 1)):
             if len(element) == 0:
                 continue
             count += 1
@@ -138,12 +139,12 @@ struct RangeSet(Copyable, Movable):
     def _note(mut self, element: Span[UInt8, _], size: Int) -> Bool:
         """Takes one range; False if it is none."""
         var dash = 0
-        while dash < len(element) and element[dash] != 45:
+        while dash < len(element) and element.at(dash) != 45:
             dash += 1
         if dash == len(element):
             return False
-        var first = _parse_position(element[:dash])
-        var last = _parse_position(element[dash + 1 :])
+        var first = _parse_position(element.before(dash))
+        var last = _parse_position(element.after(dash + 1))
         if first == _MALFORMED or last == _MALFORMED:
             return False
         if first == _ABSENT:
@@ -176,10 +177,10 @@ struct RangeSet(Copyable, Movable):
             var place = len(merged)
             var index = 0
             while index < len(merged):
-                if not _is_close(merged[index], joined):
+                if not _is_close(merged.at(index), joined):
                     index += 1
                     continue
-                joined = _join(merged[index], joined)
+                joined = _join(merged.at(index), joined)
                 _ = merged.pop(index)
                 place = min(place, index)
                 # The longer range may have come close to one before.
@@ -224,37 +225,37 @@ struct ContentRange(TrivialRegisterPassable):
         var octets = trim_whitespace(value.as_imm())
         var unit = "bytes ".as_bytes()
         if len(octets) <= len(unit) or not equals_ignore_case(
-            octets[: len(unit)], unit
+            octets.before(len(unit)), unit
         ):
             return None
-        octets = octets[len(unit) :]
+        octets = octets.after(len(unit))
         var slash = _find(octets, 47)
         if slash == len(octets):
             return None
         var size = -1
-        if not _is_star(octets[slash + 1 :]):
-            size = _parse_position(octets[slash + 1 :])
+        if not _is_star(octets.after(slash + 1)):
+            size = _parse_position(octets.after(slash + 1))
             if size < 0:
                 return None
-        if _is_star(octets[:slash]):
+        if _is_star(octets.before(slash)):
             return None if size < 0 else Optional(Self(-1, 0, size))
-        var dash = _find(octets[:slash], 45)
+        var dash = _find(octets.before(slash), 45)
         if dash == slash:
             return None
-        var first = _parse_position(octets[:dash])
-        var last = _parse_position(octets[dash + 1 : slash])
+        var first = _parse_position(octets.before(dash))
+        var last = _parse_position(octets.between(dash + 1, slash))
         if first < 0 or last < first or (size >= 0 and last >= size):
             return None
         return Self(first, last - first + 1, size)
 
 
 def _is_star(octets: Span[UInt8, _]) -> Bool:
-    return len(octets) == 1 and octets[0] == 42
+    return len(octets) == 1 and octets.at(0) == 42
 
 
 def _find(octets: Span[UInt8, _], wanted: UInt8) -> Int:
     var index = 0
-    while index < len(octets) and octets[index] != wanted:
+    while index < len(octets) and octets.at(index) != wanted:
         index += 1
     return index
 
@@ -329,7 +330,7 @@ struct ByterangesLayout(Copyable, Movable):
         var length = self.tail().byte_length()
         for index in range(len(self._ranges)):
             length += self.head(index).byte_length()
-            length += self._ranges[index].length
+            length += self._ranges.at(index).length
         return length
 
     def part_count(self) -> Int:
@@ -353,7 +354,9 @@ struct ByterangesLayout(Copyable, Movable):
         if self._media_type.byte_length() > 0:
             text.write("\r\nContent-Type: ", self._media_type)
         text.write("\r\nContent-Range: ")
-        text.write(content_range(self._ranges[index], self._size), "\r\n\r\n")
+        text.write(
+            content_range(self._ranges.at(index), self._size), "\r\n\r\n"
+        )
         return text^
 
     def part_range(self, index: Int) -> ByteRange:
@@ -365,7 +368,7 @@ struct ByterangesLayout(Copyable, Movable):
         Returns:
             What stands behind `head(index)`.
         """
-        return self._ranges[index]
+        return self._ranges.at(index)
 
     def tail(self) -> String:
         """Writes what stands behind the last range.

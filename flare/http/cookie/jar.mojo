@@ -1,5 +1,6 @@
 """Cookies that a client keeps: the jar, and which of them match a request (RFC 6265bis section 5)."""
 
+from flare.bytes.checked import *
 from flare.http.cookie.set_cookie import parse_set_cookie_header
 from flare.http.cookie.suffix import is_public_suffix
 from flare.http.message.cookie import Cookie, CookieError
@@ -197,9 +198,9 @@ struct CookieJar(Copyable, Movable, Sized):
         self._drop_ended(now_s)
         var indices = List[Int]()
         for index in range(len(self._entries)):
-            if self._entries[index].is_for(url):
+            if self._entries.at(index).is_for(url):
                 self._count += 1
-                self._entries[index].used = self._count
+                self._entries.at(index).used = self._count
                 indices.append(index)
         return self._written(indices^)
 
@@ -216,12 +217,12 @@ struct CookieJar(Copyable, Movable, Sized):
         for index in indices:
             if text.byte_length() > 0:
                 text.write("; ")
-            text.write(self._entries[index].cookie)
+            text.write(self._entries.at(index).cookie)
         return text^
 
     def _comes_before(self, left: Int, right: Int) -> Bool:
-        ref a = self._entries[left]
-        ref b = self._entries[right]
+        ref a = self._entries.at(left)
+        ref b = self._entries.at(right)
         var a_len = a.cookie.path.byte_length()
         var b_len = b.cookie.path.byte_length()
         if a_len != b_len:
@@ -249,8 +250,8 @@ struct CookieJar(Copyable, Movable, Sized):
         entry.created = self._count
         entry.used = self._count
         for index in range(len(self._entries)):
-            if self._entries[index].is_same(entry):
-                entry.created = self._entries[index].created
+            if self._entries.at(index).is_same(entry):
+                entry.created = self._entries.at(index).created
                 _ = self._entries.pop(index)
                 break
         if entry.expiry_s <= now_s:
@@ -282,7 +283,7 @@ struct CookieJar(Copyable, Movable, Sized):
         """Drops the cookie used longest ago, plain ones before secure ones."""
         var chosen = -1
         for index in range(len(self._entries)):
-            ref entry = self._entries[index]
+            ref entry = self._entries.at(index)
             if domain.byte_length() > 0 and entry.domain != domain:
                 continue
             if chosen < 0:
@@ -302,7 +303,7 @@ struct CookieJar(Copyable, Movable, Sized):
     def _drop_ended(mut self, now_s: Int):
         var index = 0
         while index < len(self._entries):
-            if self._entries[index].expiry_s <= now_s:
+            if self._entries.at(index).expiry_s <= now_s:
                 _ = self._entries.pop(index)
             else:
                 index += 1
@@ -329,7 +330,7 @@ def _check_sendable(part: StaticString, text: String) raises CookieError:
     if len(octets) == 0 and part == "name":
         raise CookieError(part, text, -1, "a cookie needs a name")
     for offset in range(len(octets)):
-        var octet = octets[offset]
+        var octet = octets.at(offset)
         var is_separator = octet == 59 or (octet == 61 and part == "name")
         if octet < 32 or octet == 127 or is_separator:
             raise CookieError(
@@ -340,7 +341,7 @@ def _check_sendable(part: StaticString, text: String) raises CookieError:
 def is_ip_host(host: StringSpan) -> Bool:
     """Tells whether a URL's host is an IP address: IPv4, or IPv6 in brackets."""
     var octets = host.as_bytes()
-    if len(octets) > 0 and octets[0] == 91:
+    if len(octets) > 0 and octets.at(0) == 91:
         return True
     try:
         _ = IpAddr.parse(host)
@@ -354,7 +355,7 @@ def is_top_level(domain: StringSpan) -> Bool:
     at its end does not count."""
     var octets = domain.as_bytes()
     for index in range(len(octets) - 1):
-        if octets[index] == 46:
+        if octets.at(index) == 46:
             return False
     return True
 
@@ -370,10 +371,10 @@ def domain_matches(host: StringSpan, domain: StringSpan) -> Bool:
     var longer = host.as_bytes()
     var shorter = domain.as_bytes()
     var start = len(longer) - len(shorter)
-    if len(shorter) == 0 or start < 2 or longer[start - 1] != 46:
+    if len(shorter) == 0 or start < 2 or longer.at(start - 1) != 46:
         return False
     for index in range(len(shorter)):
-        if longer[start + index] != shorter[index]:
+        if longer.at(start + index) != shorter.at(index):
             return False
     return not is_top_level(domain) and not is_ip_host(host)
 
@@ -386,11 +387,11 @@ def default_path(path: StringSpan) -> String:
     """
     var octets = path.as_bytes()
     var end = len(octets) - 1
-    while end > 0 and octets[end] != 47:
+    while end > 0 and octets.at(end) != 47:
         end -= 1
-    if end <= 0 or octets[0] != 47:
+    if end <= 0 or octets.at(0) != 47:
         return "/"
-    return String(unsafe_from_utf8=octets[:end])
+    return String(unsafe_from_utf8=octets.before(end))
 
 
 def path_matches(path: StringSpan, cookie_path: StringSpan) -> Bool:
@@ -403,8 +404,8 @@ def path_matches(path: StringSpan, cookie_path: StringSpan) -> Bool:
     if len(longer) < len(shorter) or len(shorter) == 0:
         return False
     for index in range(len(shorter)):
-        if longer[index] != shorter[index]:
+        if longer.at(index) != shorter.at(index):
             return False
-    if len(longer) == len(shorter) or shorter[len(shorter) - 1] == 47:
+    if len(longer) == len(shorter) or shorter.at(len(shorter) - 1) == 47:
         return True
-    return longer[len(shorter)] == 47
+    return longer.at(len(shorter)) == 47

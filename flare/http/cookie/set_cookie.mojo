@@ -1,6 +1,7 @@
 """The Set-Cookie field as clients read it."""
 
 from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
+from flare.bytes.checked import *
 from flare.bytes.digits import read_saturated
 from flare.http.message.cookie import (
     ATTRIBUTE_LEN_MAX,
@@ -35,18 +36,18 @@ def parse_set_cookie_header(text: StringSpan) raises CookieError -> Cookie:
     """
     var octets = text.as_bytes().as_imm()
     for offset in range(len(octets)):
-        if (octets[offset] < 32 and octets[offset] != 9) or octets[
+        if (octets.at(offset) < 32 and octets.at(offset) != 9) or octets.at(
             offset
-        ] == 127:
+        ) == 127:
             raise CookieError(
                 "field", text, offset, "it holds no control octet but HTAB"
             )
     var end = _find(octets, 59, 0)
-    var cookie = _parse_pair(octets[:end])
+    var cookie = _parse_pair(octets.before(end))
     while end < len(octets):
         var start = end + 1
         end = _find(octets, 59, start)
-        _note_attribute(cookie, octets[start:end])
+        _note_attribute(cookie, octets.between(start, end))
     return cookie^
 
 
@@ -54,7 +55,7 @@ def _parse_pair[
     o: ImmOrigin
 ](octets: Span[UInt8, o]) raises CookieError -> Cookie:
     var equals_sign = _find(octets, 61, 0)
-    var name = trim_whitespace(octets[:equals_sign])
+    var name = trim_whitespace(octets.before(equals_sign))
     if equals_sign == len(octets) or len(name) == 0:
         raise CookieError(
             "name",
@@ -62,7 +63,7 @@ def _parse_pair[
             -1,
             "a cookie is written name=value",
         )
-    var value = trim_whitespace(octets[equals_sign + 1 :])
+    var value = trim_whitespace(octets.after(equals_sign + 1))
     if len(name) + len(value) > COOKIE_LEN_MAX:
         raise CookieError(
             "value",
@@ -79,10 +80,10 @@ def _parse_pair[
 def _note_attribute[o: ImmOrigin](mut cookie: Cookie, octets: Span[UInt8, o]):
     """Takes an attribute into account; of several, the last counts."""
     var equals_sign = _find(octets, 61, 0)
-    var name = trim_whitespace(octets[:equals_sign])
-    var value = trim_whitespace(octets[equals_sign:])
+    var name = trim_whitespace(octets.before(equals_sign))
+    var value = trim_whitespace(octets.after(equals_sign))
     if len(value) > 0:
-        value = trim_whitespace(value[1:])
+        value = trim_whitespace(value.after(1))
     if len(value) > ATTRIBUTE_LEN_MAX:
         return
     if equals_ignore_case(name, "expires".as_bytes()):
@@ -98,7 +99,7 @@ def _note_attribute[o: ImmOrigin](mut cookie: Cookie, octets: Span[UInt8, o]):
             cookie.domain = _domain(value)
     elif equals_ignore_case(name, "path".as_bytes()):
         cookie.path = String()
-        if len(value) > 0 and value[0] == 47:
+        if len(value) > 0 and value.at(0) == 47:
             cookie.path = String(unsafe_from_utf8=value)
     elif equals_ignore_case(name, "secure".as_bytes()):
         cookie.secure = True
@@ -112,9 +113,9 @@ def _note_attribute[o: ImmOrigin](mut cookie: Cookie, octets: Span[UInt8, o]):
 
 def _parse_max_age(octets: Span[UInt8, _]) -> Optional[Int]:
     """Reads seconds (RFC 6265 section 5.2.2); a huge number is cut."""
-    var is_negative = len(octets) > 0 and octets[0] == 45
+    var is_negative = len(octets) > 0 and octets.at(0) == 45
     var start = 1 if is_negative else 0
-    var seconds = read_saturated(octets[start:], _MAX_AGE_MAX)
+    var seconds = read_saturated(octets.after(start), _MAX_AGE_MAX)
     if seconds < 0:
         return None
     return -seconds if is_negative else seconds
@@ -124,14 +125,14 @@ def _domain(octets: Span[UInt8, _]) -> String:
     """Takes one leading dot off and folds case (RFC 6265 section 5.2.3)."""
     var folded = List[UInt8](capacity=len(octets))
     for index in range(len(octets)):
-        if index > 0 or octets[index] != 46:
-            folded.append(ascii_lower(octets[index]))
+        if index > 0 or octets.at(index) != 46:
+            folded.append(ascii_lower(octets.at(index)))
     return String(unsafe_from_utf8=folded)
 
 
 def _find(octets: Span[UInt8, _], octet: UInt8, start: Int) -> Int:
     """Finds an octet from an offset on; the length if there is none."""
     var index = start
-    while index < len(octets) and octets[index] != octet:
+    while index < len(octets) and octets.at(index) != octet:
         index += 1
     return index

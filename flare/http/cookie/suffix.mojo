@@ -1,6 +1,7 @@
 """Public suffixes: domains below which anybody can register names, so that no
 cookie is for all of them (RFC 6265bis section 5.7)."""
 
+from flare.bytes.checked import *
 from flare.http.cookie.suffix_table import SUFFIXES
 
 # What ends a label in the table.
@@ -33,7 +34,7 @@ def public_suffix_start(domain: String) -> Int:
     """
     var octets = domain.as_bytes()
     var end = len(octets)
-    if end > 0 and octets[end - 1] == 46:
+    if end > 0 and octets.at(end - 1) == 46:
         end -= 1
     if end == 0:
         return -1
@@ -42,9 +43,9 @@ def public_suffix_start(domain: String) -> Int:
     # The first round finds the last label, which is a suffix in any case.
     for _ in range(LABEL_COUNT_MAX):
         var start = end
-        while start > 0 and octets[start - 1] != 46:
+        while start > 0 and octets.at(start - 1) != 46:
             start -= 1
-        var found = place.find(octets[start:end])
+        var found = place.find(octets.between(start, end))
         if found.kind == _EXCEPTION:
             # The rule is the one without this label.
             return end + 1
@@ -77,21 +78,21 @@ struct _Place(TrivialRegisterPassable):
         while at < self.end:
             var is_same = True
             var length = 0
-            while not _ends_label(table[at]):
+            while not _ends_label(table.at(at)):
                 is_same = (
                     is_same
                     and length < len(label)
-                    and table[at] == label[length]
+                    and table.at(at) == label.at(length)
                 )
                 length += 1
                 at += 1
-            var kind = table[at]
+            var kind = table.at(at)
             at += 1
             var below_end = at
             if kind == _RULE_AND_MORE or kind == _ONLY_MORE:
                 var count = 0
                 for _ in range(_LENGTH_DIGITS):
-                    count = count * _BASE + _digit(table[at])
+                    count = count * _BASE + _digit(table.at(at))
                     at += 1
                 below_end = at + count
             if is_same and length == len(label):
@@ -102,7 +103,7 @@ struct _Place(TrivialRegisterPassable):
     def has_wildcard(self) -> Bool:
         """Tells whether any label here is a rule; `*` stands first."""
         var is_here = self.start < self.end
-        return is_here and SUFFIXES.as_bytes()[self.start] == 42
+        return is_here and SUFFIXES.as_bytes().at(self.start) == 42
 
 
 @always_inline

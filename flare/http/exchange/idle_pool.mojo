@@ -64,12 +64,14 @@ def _timeout_ms(parameter: Span[UInt8, _]) -> Int:
     """Reads `timeout=5`; -1 if the parameter is another one."""
     var start = _TIMEOUT.byte_length()
     if len(parameter) <= start or not equals_ignore_case(
-        parameter[0:start], _TIMEOUT.as_bytes()
+        parameter.before(start), _TIMEOUT.as_bytes()
     ):
         return -1
     # What is longer is long enough without the rest.
     var end = min(len(parameter), start + _TIMEOUT_DIGITS_MAX)
-    var seconds = read_digits(parameter[start:end], _TIMEOUT_DIGITS_MAX)
+    var seconds = read_digits(
+        parameter.between(start, end), _TIMEOUT_DIGITS_MAX
+    )
     return seconds * 1_000 if seconds >= 0 else -1
 
 

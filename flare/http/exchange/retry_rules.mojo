@@ -60,7 +60,7 @@ struct AttemptEnd(Equatable, TrivialRegisterPassable):
     def of_status(status: Int, retried: List[Int]) -> Self:
         """Reads the status of an answer."""
         for index in range(len(retried)):
-            if retried[index] == status:
+            if retried.at(index) == status:
                 return AttemptEnd.TURNED_AWAY
         return AttemptEnd.ANSWERED
 

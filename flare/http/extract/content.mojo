@@ -1,5 +1,6 @@
 """Inputs from the content of a request."""
 
+from flare.bytes.checked import *
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType
 from flare.http.message.request import Request
@@ -247,9 +248,9 @@ def _error_count_max(document: JsonValue) -> Int:
 
 def _misfits(mut errors: JsonErrors) -> InputError:
     """Says what does not fit. There is at least one."""
-    var error = _misfit(errors.list[0])
+    var error = _misfit(errors.list.at(0))
     for index in range(1, errors.count()):
-        error.add(_misfit(errors.list[index]))
+        error.add(_misfit(errors.list.at(index)))
     return error^
 
 
@@ -276,7 +277,7 @@ def _pointer(path: String) -> String:
     `$["items"][2]["price"]`. Names in a path have no quotes."""
     var octets = List[UInt8]()
     var is_name = False
-    for octet in path.as_bytes()[1:]:
+    for octet in path.as_bytes().after(1):
         if octet == 34:
             is_name = not is_name
         elif octet == 91 and not is_name:
@@ -320,9 +321,11 @@ def check_content[T: Checked](value: T) raises InputError:
 
 @no_inline
 def _error_of_rules(broken: List[BrokenRule]) -> InputError:
-    var error = InputError.of_content(String(broken[0].field), broken[0].reason)
+    var error = InputError.of_content(
+        String(broken.at(0).field), broken.at(0).reason
+    )
     for index in range(1, len(broken)):
-        ref rule = broken[index]
+        ref rule = broken.at(index)
         error.add(InputError.of_content(String(rule.field), rule.reason))
     return error^
 

@@ -1,5 +1,6 @@
 """Forms with files as inputs of endpoints."""
 
+from flare.bytes.checked import *
 from flare.http.extract.content import (
     Checked,
     add_misfit,
@@ -192,7 +193,7 @@ struct _Parts(FieldSource):
     ) -> Bool:
         var parts = self._take(name)
         for index in range(len(parts)):
-            if len(parts[index]) > PART_MEMORY_LEN_MAX:
+            if len(parts.at(index)) > PART_MEMORY_LEN_MAX:
                 var reason = String(
                     "is longer than ", PART_MEMORY_LEN_MAX, " bytes"
                 )
@@ -203,7 +204,7 @@ struct _Parts(FieldSource):
                     self.error = error^
                 return False
             try:
-                texts.append(parts[index].text())
+                texts.append(parts.at(index).text())
             except error:
                 add_misfit(self.error, name, "is no text in UTF-8")
                 return False

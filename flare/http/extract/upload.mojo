@@ -1,5 +1,6 @@
 """Uploaded forms: parts kept in memory or in files, read whole or one by one."""
 
+from flare.bytes.checked import *
 from flare.http.message.body_reader import BodyError, BodyReader
 from flare.http.message.request import Request
 from flare.http.multipart.parser import (
@@ -83,7 +84,9 @@ struct FormUpload(Movable):
             elif event == MultipartEvent.DATA:
                 self._keep()
             elif event == MultipartEvent.PART_END:
-                self._memory_len += self.parts[len(self.parts) - 1].memory_len()
+                self._memory_len += self.parts.at(
+                    len(self.parts) - 1
+                ).memory_len()
                 self._is_in_part = False
             else:
                 return
@@ -103,7 +106,7 @@ struct FormUpload(Movable):
             var count = body.read(Span(room))
             if count == 0:
                 break
-            self.receive(Span(room)[:count])
+            self.receive(Span(room).before(count))
         self.finish()
 
     def finish(mut self) raises UploadError:
@@ -124,7 +127,7 @@ struct FormUpload(Movable):
             The index of the first part of that name, or -1.
         """
         for index in range(len(self.parts)):
-            if self.parts[index].head.name == name:
+            if self.parts.at(index).head.name == name:
                 return index
         return -1
 
@@ -135,7 +138,7 @@ struct FormUpload(Movable):
             The name of its field; empty between parts.
         """
         if self._is_in_part:
-            return self.parts[len(self.parts) - 1].head.name
+            return self.parts.at(len(self.parts) - 1).head.name
         return String()
 
     def take(mut self, index: Int) -> UploadedPart:
@@ -153,7 +156,7 @@ struct FormUpload(Movable):
         var room = min(
             PART_MEMORY_LEN_MAX, FORM_MEMORY_LEN_MAX - self._memory_len
         )
-        self.parts[len(self.parts) - 1].append(
+        self.parts.at(len(self.parts) - 1).append(
             self._parser.data(), room, self._file
         )
 
@@ -246,10 +249,10 @@ struct MultipartReader[o: ImmOrigin](Readable):
             UploadError: As `next_part` does.
         """
         while self._is_in_part:
-            var left = self._parser.data()[self._data_offset :]
+            var left = self._parser.data().after(self._data_offset)
             if len(left) > 0:
                 var count = min(len(room), len(left))
-                room[:count].copy_from(left[:count])
+                room.before(count).copy_from(left.before(count))
                 self._data_offset += count
                 return count
             self._is_in_part = self._next_event() == MultipartEvent.DATA
@@ -264,7 +267,7 @@ struct MultipartReader[o: ImmOrigin](Readable):
             var count = self._body.read(Span(self._room))
             if count == 0:
                 self._parser.finish()
-            self._parser.receive(Span(self._room)[:count])
+            self._parser.receive(Span(self._room).before(count))
 
 
 struct UploadedPart(JsonDescribed, Movable, Sized):
@@ -353,12 +356,12 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
         var count = max(min(len(room), self._length - offset), 0)
         if not self._file:
             for index in range(count):
-                room[index] = self._octets[offset + index]
+                room.at(index) = self._octets.at(offset + index)
             return count
         var done = 0
         while done < count:
             var read = self._file.value()[].read_at(
-                room[done:count], self._file_offset + offset + done
+                room.between(done, count), self._file_offset + offset + done
             )
             if read == 0:
                 break
@@ -391,7 +394,7 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
             var count = self.read_at(Span(room), done)
             if count == 0:
                 raise OsError("pread", ENODATA)
-            file.append(Span(room)[:count])
+            file.append(Span(room).before(count))
             done += count
         file.take_name(replaces=replaces)
 

@@ -221,7 +221,7 @@ struct BodyDecoder(Movable):
             or not self.chunked.is_complete()
             or self._piece_len > 0
         ):
-            return Fields(body.between(0, 0), Span[FieldLine, o](), True)
+            return Fields(body.before(0), Span[FieldLine, o](), True)
         return self.chunked.trailers.fields(
             body.between(
                 self.chunked.trailers_offset, self.chunked.consumed_len
@@ -265,7 +265,7 @@ struct DetachedBody(Movable):
     def leftover(ref self) -> Span[UInt8, ImmOrigin(origin_of(self.input))]:
         """Lends what stands behind the body: octets of the next request."""
         if not self.decoder.is_complete():
-            return self.input.span().between(0, 0)
+            return self.input.span().before(0)
         return self.input.span().after(self.decoder.trailers_end())
 
     def is_complete(self) -> Bool:

@@ -333,12 +333,12 @@ def check_transfer_encoding(value: Span[UInt8, _]) -> Optional[Rule]:
         other_count += 1
         var name_len = _name_len(coding)
         if name_len == 0 or equals_ignore_case(
-            coding.between(0, name_len), "chunked".as_bytes()
+            coding.before(name_len), "chunked".as_bytes()
         ):
             # No coding at all, or chunked with what it never has: parameters
             # (RFC 9112 section 7).
             return materialize[Rule.CODING_NOT_FINAL]()
-        if not _is_registered(coding.between(0, name_len)):
+        if not _is_registered(coding.before(name_len)):
             return materialize[Rule.CODING_UNKNOWN]()
     if chunked_count != 1 or not last_is_chunked:
         return materialize[Rule.CODING_NOT_FINAL]()

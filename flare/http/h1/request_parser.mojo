@@ -290,7 +290,7 @@ struct RequestParser(Movable):
             version=Version(1, head.minor_version),
         )
         var content_len = 0
-        var trailers = Fields(octets.between(0, 0), Span[FieldLine, o](), True)
+        var trailers = Fields(octets.before(0), Span[FieldLine, o](), True)
         if self._state == _COMPLETE and head.framing.has_content():
             content_len = self.body.content_len
             if head.framing.has(IS_CHUNKED):

@@ -36,9 +36,9 @@ def parse_basic(value: Span[UInt8, _]) -> Optional[BasicCredentials]:
     ref octets = decoded.held()
     var colon = -1
     for index in range(len(octets)):
-        if octets[index] < 32 or octets[index] == 127:
+        if octets.at(index) < 32 or octets.at(index) == 127:
             return None
-        if octets[index] == 58 and colon < 0:
+        if octets.at(index) == 58 and colon < 0:
             colon = index
     if colon < 0:
         return None
@@ -61,11 +61,11 @@ def parse_bearer[
     """
     var text = _after_scheme(value, "bearer")
     var end = len(text)
-    while end > 0 and text[end - 1] == 61:
+    while end > 0 and text.at(end - 1) == 61:
         end -= 1
     if end == 0:
         return None
-    for octet in text[:end]:
+    for octet in text.before(end):
         if not materialize[TOKEN68]().contains(octet):
             return None
     # SAFETY: all octets are ASCII.
@@ -78,9 +78,9 @@ def has_scheme(value: Span[UInt8, _], scheme: StringSpan) -> Bool:
     var length = scheme.byte_length()
     if len(value) < length:
         return False
-    if len(value) > length and value[length] != 32:
+    if len(value) > length and value.at(length) != 32:
         return False
-    return equals_ignore_case(value[:length], scheme.as_bytes())
+    return equals_ignore_case(value.before(length), scheme.as_bytes())
 
 
 def _after_scheme[
@@ -89,8 +89,8 @@ def _after_scheme[
     """Gives what stands behind the scheme and its spaces; nothing if the
     scheme is another."""
     if not has_scheme(value, scheme):
-        return value[0:0]
+        return value.before(0)
     var start = scheme.byte_length()
-    while start < len(value) and value[start] == 32:
+    while start < len(value) and value.at(start) == 32:
         start += 1
-    return value[start:]
+    return value.after(start)

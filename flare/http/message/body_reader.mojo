@@ -151,8 +151,8 @@ struct BodyReader[o: ImmOrigin](Readable):
                 raise failure.take()
             return count
         var count = min(len(room), len(self._rest))
-        room[:count].copy_from(self._rest[:count])
-        self._rest = self._rest[count:]
+        room.before(count).copy_from(self._rest.before(count))
+        self._rest = self._rest.after(count)
         return count
 
     def read_all(mut self, length_max: Int) raises BodyError -> List[UInt8]:
@@ -177,7 +177,7 @@ struct BodyReader[o: ImmOrigin](Readable):
                 raise BodyError(
                     413, String("it is longer than ", length_max, " octets")
                 )
-            content.extend(Span(piece)[:count])
+            content.extend(Span(piece).before(count))
 
     def trailers(self) -> HeaderMap:
         """Copies the trailer fields behind chunked content.

@@ -6,6 +6,7 @@ names is.
 """
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
+from flare.bytes.checked import *
 from std.builtin.globals import global_constant
 
 comptime _UTF_8 = StaticString("utf-8 utf8 unicode-1-1-utf-8 x-unicode20utf8")
@@ -109,10 +110,10 @@ def decode_text(
         raise CharsetError(charset, -1, False)
     # The mark wins over the name.
     var start = 0
-    if len(octets) >= 2 and octets[0] == 0xFF and octets[1] == 0xFE:
+    if len(octets) >= 2 and octets.at(0) == 0xFF and octets.at(1) == 0xFE:
         start = 2
         is_little = True
-    elif len(octets) >= 2 and octets[0] == 0xFE and octets[1] == 0xFF:
+    elif len(octets) >= 2 and octets.at(0) == 0xFE and octets.at(1) == 0xFF:
         start = 2
         is_little = False
     return _decode_utf16(octets, start, is_little, charset)
@@ -127,11 +128,11 @@ def _is_one_of(name: Span[UInt8, _], names: StaticString) -> Bool:
 
 def _decode_utf8(octets: Span[UInt8, _]) raises CharsetError -> String:
     var start = 0
-    if len(octets) >= 3 and octets[0] == 0xEF:
-        if octets[1] == 0xBB and octets[2] == 0xBF:
+    if len(octets) >= 3 and octets.at(0) == 0xEF:
+        if octets.at(1) == 0xBB and octets.at(2) == 0xBF:
             start = 3
     try:
-        return String(from_utf8=octets[start:])
+        return String(from_utf8=octets.after(start))
     except:
         raise CharsetError("utf-8", -1, True)
 
@@ -141,7 +142,7 @@ def _decode_windows_1252(octets: Span[UInt8, _]) -> String:
     var text = List[UInt8](capacity=len(octets) + len(octets) // 8)
     for octet in octets:
         if octet >= 0x80 and octet < 0xA0:
-            _append_utf8(UInt32(table[Int(octet) - 0x80]), text)
+            _append_utf8(UInt32(table.at(Int(octet) - 0x80)), text)
         else:
             _append_utf8(UInt32(octet), text)
     return String(unsafe_from_utf8=text)
@@ -174,8 +175,8 @@ def _unit(octets: Span[UInt8, _], offset: Int, is_little: Bool) -> UInt32:
     """Reads 16 bits; 0, which is no half of anything, if they are not there."""
     if offset + 2 > len(octets):
         return 0
-    var first = UInt32(octets[offset])
-    var second = UInt32(octets[offset + 1])
+    var first = UInt32(octets.at(offset))
+    var second = UInt32(octets.at(offset + 1))
     return first | (second << 8) if is_little else (first << 8) | second
 
 

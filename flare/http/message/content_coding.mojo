@@ -103,7 +103,7 @@ struct ContentDecoder(Movable):
         self._decoders = List[Decoder]()
         self._between = List[Buffer]()
         for index in range(len(codings) - 1, -1, -1):
-            var format = codings[index].format()
+            var format = codings.at(index).format()
             if format:
                 self._decoders.append(Decoder(format.held(), output_len_max))
                 self._between.append(Buffer())
@@ -144,7 +144,7 @@ struct ContentDecoder(Movable):
         var last = len(self._decoders) - 1
         if last < 0:
             var count = min(len(octets), count_max)
-            output.append(octets[:count])
+            output.append(octets.before(count))
             return count
         var end = len(output) + min(count_max, Int.MAX - len(output))
         var taken = 0
@@ -153,20 +153,20 @@ struct ContentDecoder(Movable):
             if stage < 0:
                 break
             if stage == 0 and last == 0:
-                taken += self._decoders[0].receive_some(
-                    octets[taken:], output, end - len(output)
+                taken += self._decoders.at(0).receive_some(
+                    octets.after(taken), output, end - len(output)
                 )
             elif stage == 0:
-                taken += self._decoders[0].receive_some(
-                    octets[taken:], self._between[0], PIECE_LEN
+                taken += self._decoders.at(0).receive_some(
+                    octets.after(taken), self._between.at(0), PIECE_LEN
                 )
             elif stage == last:
                 self._advance(stage, output, end - len(output))
             else:
                 var target = Buffer()
-                swap(target, self._between[stage])
+                swap(target, self._between.at(stage))
                 self._advance(stage, target, PIECE_LEN)
-                swap(target, self._between[stage])
+                swap(target, self._between.at(stage))
         return taken
 
     def _ready_stage(self, offered: Int) -> Int:
@@ -174,8 +174,8 @@ struct ContentDecoder(Movable):
         for stage in range(len(self._decoders) - 1, -1, -1):
             var waiting = offered
             if stage > 0:
-                waiting = len(self._between[stage - 1])
-            if waiting > 0 or self._decoders[stage].has_pending():
+                waiting = len(self._between.at(stage - 1))
+            if waiting > 0 or self._decoders.at(stage).has_pending():
                 return stage
         return -1
 
@@ -183,10 +183,10 @@ struct ContentDecoder(Movable):
         mut self, stage: Int, mut output: Buffer, count_max: Int
     ) raises CompressError:
         """Feeds a decoder what waits for it."""
-        var taken = self._decoders[stage].receive_some(
-            self._between[stage - 1].span(), output, count_max
+        var taken = self._decoders.at(stage).receive_some(
+            self._between.at(stage - 1).span(), output, count_max
         )
-        self._between[stage - 1].consume(taken)
+        self._between.at(stage - 1).consume(taken)
 
     def has_pending(self) -> Bool:
         """Tells whether more may come out without more octets.
@@ -203,7 +203,7 @@ struct ContentDecoder(Movable):
             True from the first octet on; content of no octets at all is not
             coded, whatever its fields say.
         """
-        return len(self._decoders) > 0 and self._decoders[0].is_started()
+        return len(self._decoders) > 0 and self._decoders.at(0).is_started()
 
     def finish(mut self) raises CompressError:
         """Says that there are no more octets.
@@ -212,7 +212,7 @@ struct ContentDecoder(Movable):
             CompressError: As `Decoder.finish`.
         """
         for index in range(len(self._decoders)):
-            self._decoders[index].finish()
+            self._decoders.at(index).finish()
 
 
 comptime WEIGHT_MAX = 1_000
@@ -256,7 +256,7 @@ struct AcceptEncoding(Copyable, Movable):
         Returns:
             0 (not at all) to `WEIGHT_MAX`, in thousandths.
         """
-        var own = self._weights[Int(coding.code)]
+        var own = self._weights.at(Int(coding.code))
         if own != _ABSENT:
             return Int(own)
         if self._weights[_STAR] != _ABSENT:
@@ -285,21 +285,21 @@ struct AcceptEncoding(Copyable, Movable):
 
     def _note(mut self, element: Span[UInt8, _]):
         var end = 0
-        while end < len(element) and element[end] != 59:
+        while end < len(element) and element.at(end) != 59:
             end += 1
-        var name = trim_whitespace(element[:end].as_imm())
-        var weight = _parse_weight(element[end:].as_imm())
+        var name = trim_whitespace(element.before(end).as_imm())
+        var weight = _parse_weight(element.after(end).as_imm())
         if weight < 0:
             return
         var index = -1
-        if len(name) == 1 and name[0] == 42:
+        if len(name) == 1 and name.at(0) == 42:
             index = _STAR
         else:
             var coding = ContentCoding.parse(name)
             if coding:
                 index = Int(coding.held().code)
-        if index >= 0 and self._weights[index] == _ABSENT:
-            self._weights[index] = Int16(weight)
+        if index >= 0 and self._weights.at(index) == _ABSENT:
+            self._weights.at(index) = Int16(weight)
 
 
 def _parse_weight(octets: Span[UInt8, _]) -> Int:
@@ -309,21 +309,21 @@ def _parse_weight(octets: Span[UInt8, _]) -> Int:
     """
     if len(octets) == 0:
         return WEIGHT_MAX
-    var text = trim_whitespace(octets[1:].as_imm())
+    var text = trim_whitespace(octets.after(1).as_imm())
     if len(text) < 3 or len(text) > 7:
         return -1
-    if ascii_lower(text[0]) != 113 or text[1] != 61:
+    if ascii_lower(text.at(0)) != 113 or text.at(1) != 61:
         return -1
-    var whole = text[2]
+    var whole = text.at(2)
     if whole != 48 and whole != 49:
         return -1
-    if len(text) > 3 and text[3] != 46:
+    if len(text) > 3 and text.at(3) != 46:
         return -1
     var weight = Int(whole - 48)
     for index in range(4, 7):
         var digit = UInt8(48)
         if index < len(text):
-            digit = text[index]
+            digit = text.at(index)
         if digit < 48 or digit > 57:
             return -1
         weight = weight * 10 + Int(digit - 48)

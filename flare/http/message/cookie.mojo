@@ -288,16 +288,16 @@ struct _CookiePair[o: ImmOrigin]:
     def __init__(out self, octets: Span[UInt8, Self.o], start: Int):
         var end = start
         var equals_sign = -1
-        while end < len(octets) and octets[end] != 59:
-            if octets[end] == 61 and equals_sign < 0:
+        while end < len(octets) and octets.at(end) != 59:
+            if octets.at(end) == 61 and equals_sign < 0:
                 equals_sign = end
             end += 1
-        self.name = octets[start:start]
-        self.value = octets[end:end]
+        self.name = octets.between(start, start)
+        self.value = octets.between(end, end)
         self.next_start = end + 1
         if equals_sign >= 0:
-            self.name = trim_whitespace(octets[start:equals_sign])
-            self.value = trim_whitespace(octets[equals_sign + 1 : end])
+            self.name = trim_whitespace(octets.between(start, equals_sign))
+            self.value = trim_whitespace(octets.between(equals_sign + 1, end))
 
 
 def _append(
@@ -374,7 +374,7 @@ struct CookieError(Copyable, Movable, Writable):
         write_escaped(self.text.as_bytes(), text)
         text.write("': ")
         if self.offset >= 0 and self.offset < self.text.byte_length():
-            text.write("octet ", Int(self.text.as_bytes()[self.offset]))
+            text.write("octet ", Int(self.text.as_bytes().at(self.offset)))
             text.write(" at byte ", self.offset, " is not allowed; ")
         text.write(self.rule)
         return text^
@@ -406,7 +406,7 @@ def check_cookie_name(name: StringSpan) raises CookieError:
     if name.byte_length() == 0:
         raise CookieError("name", name, -1, RULE)
     for offset in range(name.byte_length()):
-        if not materialize[TCHAR]().contains(name.as_bytes()[offset]):
+        if not materialize[TCHAR]().contains(name.as_bytes().at(offset)):
             raise CookieError("name", name, offset, RULE)
 
 
@@ -419,11 +419,11 @@ def check_cookie_value(value: StringSpan) raises CookieError:
     var octets = value.as_bytes()
     var start = 0
     var end = len(octets)
-    if end >= 2 and octets[0] == 34 and octets[end - 1] == 34:
+    if end >= 2 and octets.at(0) == 34 and octets.at(end - 1) == 34:
         start = 1
         end -= 1
     for offset in range(start, end):
-        if not materialize[_COOKIE_OCTET]().contains(octets[offset]):
+        if not materialize[_COOKIE_OCTET]().contains(octets.at(offset)):
             raise CookieError(
                 "value",
                 value,
@@ -443,11 +443,13 @@ def check_cookie_domain(domain: StringSpan) raises CookieError:
         "a domain is a host name without port, such as example.com"
     )
     for offset in range(len(octets)):
-        if not materialize[_HOST_OCTET]().contains(octets[offset]):
+        if not materialize[_HOST_OCTET]().contains(octets.at(offset)):
             raise CookieError("Domain", domain, offset, RULE)
-        if octets[offset] == 46 and (offset == 0 or octets[offset - 1] == 46):
+        if octets.at(offset) == 46 and (
+            offset == 0 or octets.at(offset - 1) == 46
+        ):
             raise CookieError("Domain", domain, offset, RULE)
-    if len(octets) > 0 and octets[len(octets) - 1] == 46:
+    if len(octets) > 0 and octets.at(len(octets) - 1) == 46:
         raise CookieError("Domain", domain, len(octets) - 1, RULE)
     if len(octets) > 253:
         raise CookieError("Domain", domain, -1, RULE)
@@ -466,7 +468,7 @@ def check_cookie_path(path: StringSpan) raises CookieError:
     if len(octets) > ATTRIBUTE_LEN_MAX:
         raise CookieError("Path", path, -1, "a path has at most 1,024 bytes")
     for offset in range(len(octets)):
-        var octet = octets[offset]
+        var octet = octets.at(offset)
         var is_bad = octet < 32 or octet >= 127 or octet == 59
         if is_bad or (offset == 0 and octet != 47):
             raise CookieError("Path", path, offset, RULE)
@@ -483,7 +485,7 @@ def has_prefix(name: StringSpan, prefix: StaticString) -> Bool:
     var length = prefix.byte_length()
     if len(octets) < length:
         return False
-    return equals_ignore_case(octets[:length], prefix.as_bytes())
+    return equals_ignore_case(octets.before(length), prefix.as_bytes())
 
 
 @fieldwise_init

@@ -123,7 +123,7 @@ def parse_http_date(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
     """
     if len(text) == IMF_FIXDATE_LEN:
         return _parse_imf_fixdate(text)
-    if len(text) == _ASCTIME_LEN and text[3] == 32:
+    if len(text) == _ASCTIME_LEN and text.at(3) == 32:
         return _parse_asctime(text)
     return _parse_rfc850(text, now_s)
 
@@ -147,7 +147,7 @@ def parse_http_date_in_cache(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
             named.append(octet)
         is_within = is_letter
     var end = len(named) - 3
-    if end > 0 and Span(named)[end:] == "Gmt".as_bytes():
+    if end > 0 and Span(named).after(end) == "Gmt".as_bytes():
         named.shrink(end)
         named.extend("GMT".as_bytes())
     return parse_http_date(named, now_s)
@@ -176,50 +176,52 @@ def parse_retry_after(text: Span[UInt8, _], now_s: Int) -> Int:
 
 def _parse_imf_fixdate(text: Span[UInt8, _]) -> Optional[Int]:
     """Reads `Sun, 06 Nov 1994 08:49:37 GMT`."""
-    if _index_of(_DAY_NAMES, text[0:3]) < 0 or not _has(text, 3, ", "):
+    if _index_of(_DAY_NAMES, text.before(3)) < 0 or not _has(text, 3, ", "):
         return None
     if not _has(text, 7, " ") or not _has(text, 11, " "):
         return None
     if not _has(text, 16, " ") or not _has(text, 25, " GMT"):
         return None
     return _moment(
-        _number(text[12:16]),
-        _index_of(_MONTH_NAMES, text[8:11]),
-        _number(text[5:7]),
-        _second_of_day(text[17:25]),
+        _number(text.between(12, 16)),
+        _index_of(_MONTH_NAMES, text.between(8, 11)),
+        _number(text.between(5, 7)),
+        _second_of_day(text.between(17, 25)),
     )
 
 
 def _parse_asctime(text: Span[UInt8, _]) -> Optional[Int]:
     """Reads `Sun Nov  6 08:49:37 1994`."""
-    if _index_of(_DAY_NAMES, text[0:3]) < 0:
+    if _index_of(_DAY_NAMES, text.before(3)) < 0:
         return None
     if not _has(text, 7, " ") or not _has(text, 10, " "):
         return None
     if not _has(text, 19, " "):
         return None
-    var day = _number(text[9:10] if text[8] == 32 else text[8:10])
+    var day = _number(
+        text.between(9, 10) if text.at(8) == 32 else text.between(8, 10)
+    )
     return _moment(
-        _number(text[20:24]),
-        _index_of(_MONTH_NAMES, text[4:7]),
+        _number(text.between(20, 24)),
+        _index_of(_MONTH_NAMES, text.between(4, 7)),
         day,
-        _second_of_day(text[11:19]),
+        _second_of_day(text.between(11, 19)),
     )
 
 
 def _parse_rfc850(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
     """Reads `Sunday, 06-Nov-94 08:49:37 GMT`."""
     var name_len = len(text) - _RFC850_REST_LEN
-    if name_len < 6 or not _is_long_day(text[0:name_len]):
+    if name_len < 6 or not _is_long_day(text.before(name_len)):
         return None
-    var rest = text[name_len:]
+    var rest = text.after(name_len)
     if not _has(rest, 0, ", ") or not _has(rest, 4, "-"):
         return None
     if not _has(rest, 8, "-") or not _has(rest, 11, " "):
         return None
     if not _has(rest, 20, " GMT"):
         return None
-    var year = _number(rest[9:11])
+    var year = _number(rest.between(9, 11))
     if year < 0:
         return None
     var year_now = civil_date(max(now_s, 0) // _DAY_S).year
@@ -228,9 +230,9 @@ def _parse_rfc850(text: Span[UInt8, _], now_s: Int) -> Optional[Int]:
         year -= 100
     return _moment(
         year,
-        _index_of(_MONTH_NAMES, rest[5:8]),
-        _number(rest[2:4]),
-        _second_of_day(rest[12:20]),
+        _index_of(_MONTH_NAMES, rest.between(5, 8)),
+        _number(rest.between(2, 4)),
+        _second_of_day(rest.between(12, 20)),
     )
 
 
@@ -251,9 +253,9 @@ def _second_of_day(text: Span[UInt8, _]) -> Int:
     """Reads `08:49:37`; -1 if it is no time. A leap second is the next one."""
     if not _has(text, 2, ":") or not _has(text, 5, ":"):
         return -1
-    var hour = _number(text[0:2])
-    var minute = _number(text[3:5])
-    var second = _number(text[6:8])
+    var hour = _number(text.before(2))
+    var minute = _number(text.between(3, 5))
+    var second = _number(text.between(6, 8))
     if hour < 0 or hour > 23 or minute < 0 or minute > 59:
         return -1
     if second < 0 or second > 60:
@@ -268,7 +270,7 @@ def _number(digits: Span[UInt8, _]) -> Int:
 def _index_of(names: StaticString, name: Span[UInt8, _]) -> Int:
     var octets = names.as_bytes()
     for start in range(0, len(octets), 3):
-        if octets[start : start + 3] == name:
+        if octets.between(start, start + 3) == name:
             return start // 3
     return -1
 
@@ -283,7 +285,7 @@ def _is_long_day(name: Span[UInt8, _]) -> Bool:
 
 def _has(text: Span[UInt8, _], start: Int, part: StaticString) -> Bool:
     var end = start + part.byte_length()
-    return end <= len(text) and text[start:end] == part.as_bytes()
+    return end <= len(text) and text.between(start, end) == part.as_bytes()
 
 
 comptime _YEAR_MIN = 1601
@@ -337,13 +339,13 @@ struct _Found:
         var parts = Array[Int, 3](fill=0)
         var start = 0
         for index in range(3):
-            var digits = _leading_digits(token[start:])
+            var digits = _leading_digits(token.after(start))
             if digits.count < 1 or digits.count > 2:
                 return False
             start += digits.count
-            parts[index] = digits.number
+            parts.at(index) = digits.number
             if index < 2:
-                if start >= len(token) or token[start] != 58:
+                if start >= len(token) or token.at(start) != 58:
                     return False
                 start += 1
         self.is_time_valid = parts[0] < 24 and parts[1] < 60 and parts[2] < 60
@@ -362,10 +364,10 @@ def parse_cookie_date(octets: Span[UInt8, _]) -> Optional[Int]:
     var start = 0
     while start < len(octets):
         var end = start
-        while end < len(octets) and not _is_delimiter(octets[end]):
+        while end < len(octets) and not _is_delimiter(octets.at(end)):
             end += 1
         if end > start:
-            found.note(octets[start:end])
+            found.note(octets.between(start, end))
         start = end + 1
     if found.second_of_day < 0 or not found.is_time_valid:
         return None
@@ -391,7 +393,7 @@ def _leading_digits(octets: Span[UInt8, _]) -> _Digits:
     var number = 0
     var count = 0
     while count < len(octets) and count < 5:
-        var octet = octets[count]
+        var octet = octets.at(count)
         if octet < 48 or octet > 57:
             break
         number = number * 10 + Int(octet - 48)
@@ -405,7 +407,9 @@ def _month(token: Span[UInt8, _]) -> Int:
         return -1
     var months = _MONTH_NAMES.as_bytes()
     for month in range(12):
-        if equals_ignore_case(token[0:3], months[month * 3 : month * 3 + 3]):
+        if equals_ignore_case(
+            token.before(3), months.between(month * 3, month * 3 + 3)
+        ):
             return month + 1
     return -1
 

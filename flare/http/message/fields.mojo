@@ -301,4 +301,4 @@ struct ListElements[o: ImmOrigin](Copyable, Iterator, Movable):
         while end < len(self._octets) and self._octets.at(end) != _COMMA:
             end += 1
         self._start = end + 1
-        return trim_whitespace(self._octets[start:end])
+        return trim_whitespace(self._octets.between(start, end))

@@ -1,5 +1,6 @@
 """Form data: the pairs of names and values in queries and HTML forms."""
 
+from flare.bytes.checked import *
 from flare.url.percent import (
     FORM_SET,
     PERCENT,
@@ -97,8 +98,8 @@ struct FormData(Copyable, Equatable, Movable, Sized, Writable):
                     raise FormError(start)
                 form.pairs.append(
                     FormPair(
-                        _decode(octets[start : cut.name_end]),
-                        _decode(octets[cut.value_start : cut.end]),
+                        _decode(octets.between(start, cut.name_end)),
+                        _decode(octets.between(cut.value_start, cut.end)),
                     )
                 )
             start = cut.end + 1
@@ -177,9 +178,9 @@ def find_query_value(
     while start < len(octets):
         var cut = _next_pair(octets, start)
         if cut.end > start and _equals_decoded(
-            octets[start : cut.name_end], name.as_bytes()
+            octets.between(start, cut.name_end), name.as_bytes()
         ):
-            return _decode(octets[cut.value_start : cut.end])
+            return _decode(octets.between(cut.value_start, cut.end))
         start = cut.end + 1
     return None
 
@@ -196,8 +197,8 @@ struct _PairCut(TrivialRegisterPassable):
 def _next_pair(octets: Span[UInt8, _], start: Int) -> _PairCut:
     var name_end = -1
     var end = start
-    while end < len(octets) and octets[end] != _AMPERSAND:
-        if octets[end] == _EQUALS and name_end < 0:
+    while end < len(octets) and octets.at(end) != _AMPERSAND:
+        if octets.at(end) == _EQUALS and name_end < 0:
             name_end = end
         end += 1
     if name_end < 0:
@@ -215,7 +216,7 @@ struct _Decoded(TrivialRegisterPassable):
 
 @always_inline
 def _decode_at(octets: Span[UInt8, _], index: Int) -> _Decoded:
-    var octet = octets[index]
+    var octet = octets.at(index)
     if octet == _PLUS:
         return _Decoded(_SPACE, 1)
     if octet == PERCENT:
@@ -240,7 +241,7 @@ def _equals_decoded(octets: Span[UInt8, _], name: Span[UInt8, _]) -> Bool:
     var count = 0
     while index < len(octets):
         var read = _decode_at(octets, index)
-        if count == len(name) or name[count] != read.octet:
+        if count == len(name) or name.at(count) != read.octet:
             return False
         index += read.count
         count += 1
@@ -254,12 +255,12 @@ def _encode(text: StringSpan, mut encoded: List[UInt8]):
     var kept = start
     var index = start
     while index < len(encoded):
-        var octet = encoded[index]
-        if octet == PERCENT and encoded[index + 1] == 50:
-            if encoded[index + 2] == 48:
+        var octet = encoded.at(index)
+        if octet == PERCENT and encoded.at(index + 1) == 50:
+            if encoded.at(index + 2) == 48:
                 octet = _PLUS
                 index += 2
-        encoded[kept] = octet
+        encoded.at(kept) = octet
         kept += 1
         index += 1
     encoded.shrink(kept)

@@ -69,9 +69,9 @@ struct HopsFromNearest[o: ImmOrigin](Copyable, Iterator, Movable):
         """Takes the last element that is left."""
         while not self._is_done:
             var start = _last_element(self._octets, self._is_forwarded)
-            var element = trim_whitespace(self._octets[start:])
+            var element = trim_whitespace(self._octets.after(start))
             self._is_done = start == 0
-            self._octets = self._octets[: max(start - 1, 0)]
+            self._octets = self._octets.before(max(start - 1, 0))
             if len(element) == 0:
                 continue
             if self._is_forwarded:
@@ -95,12 +95,12 @@ def parse_forwarded_element(element: Span[UInt8, _]) -> Hop:
         offset = _skip_spaces(octets, offset)
         var name_start = offset
         while offset < len(octets) and materialize[TCHAR]().contains(
-            octets[offset]
+            octets.at(offset)
         ):
             offset += 1
-        var name = octets[name_start:offset]
+        var name = octets.between(name_start, offset)
         if len(name) > 0:
-            if offset == len(octets) or octets[offset] != 61:
+            if offset == len(octets) or octets.at(offset) != 61:
                 break
             var text = List[UInt8]()
             offset = _read_value(octets, offset + 1, text)
@@ -109,7 +109,7 @@ def parse_forwarded_element(element: Span[UInt8, _]) -> Hop:
         offset = _skip_spaces(octets, offset)
         if offset == len(octets):
             return hop^
-        if octets[offset] != _SEMICOLON:
+        if octets.at(offset) != _SEMICOLON:
             break
         offset += 1
     return Hop(None, String(), String())
@@ -125,34 +125,34 @@ def parse_node(node: Span[UInt8, _]) -> Optional[SocketAddr]:
     proxies write it, is taken too, then without a port.
     """
     try:
-        if len(node) > 0 and node[0] == 91:
+        if len(node) > 0 and node.at(0) == 91:
             var end = 0
-            while end < len(node) and node[end] != 93:
+            while end < len(node) and node.at(end) != 93:
                 end += 1
             if end == len(node):
                 return None
-            var ip = IpAddr.parse(node[1:end])
+            var ip = IpAddr.parse(node.between(1, end))
             if ip.is_v4():
                 return None
-            return _with_port(ip, node[end + 1 :])
+            return _with_port(ip, node.after(end + 1))
         var colon_count = 0
         var colon = len(node)
         for index in range(len(node)):
-            if node[index] == 58:
+            if node.at(index) == 58:
                 colon_count += 1
                 colon = index
         if colon_count > 1:
             return SocketAddr(IpAddr.parse(node).without_mapping(), 0)
-        return _with_port(IpAddr.parse(node[:colon]), node[colon:])
+        return _with_port(IpAddr.parse(node.before(colon)), node.after(colon))
     except:
         return None
 
 
 def _is_hidden(name: Span[UInt8, _]) -> Bool:
     """Tells whether a name is an obfuscated one (RFC 7239 section 6.3)."""
-    if len(name) < 2 or name[0] != 95:
+    if len(name) < 2 or name.at(0) != 95:
         return False
-    for octet in name[1:]:
+    for octet in name.after(1):
         if not materialize[_HIDDEN_NAME]().contains(octet):
             return False
     return True
@@ -163,11 +163,11 @@ def _with_port(of: IpAddr, text: Span[UInt8, _]) -> Optional[SocketAddr]:
     var ip = of.without_mapping()
     if len(text) == 0:
         return SocketAddr(ip, 0)
-    if text[0] != 58 or len(text) < 2:
+    if text.at(0) != 58 or len(text) < 2:
         return None
-    if text[1] == 95:
-        return SocketAddr(ip, 0) if _is_hidden(text[1:]) else None
-    var port = read_digits(text[1:], 5)
+    if text.at(1) == 95:
+        return SocketAddr(ip, 0) if _is_hidden(text.after(1)) else None
+    var port = read_digits(text.after(1), 5)
     if port < 0 or port > 65_535:
         return None
     return SocketAddr(ip, UInt16(port))
@@ -216,7 +216,7 @@ def _last_element(octets: Span[UInt8, _], has_quotes: Bool) -> Int:
     var offset = len(octets)
     var is_quoted = False
     while offset > 0:
-        var octet = octets[offset - 1]
+        var octet = octets.at(offset - 1)
         if octet == _QUOTE and has_quotes:
             if not is_quoted or not _is_escaped(octets, offset - 1):
                 is_quoted = not is_quoted
@@ -229,7 +229,7 @@ def _last_element(octets: Span[UInt8, _], has_quotes: Bool) -> Int:
 def _is_escaped(octets: Span[UInt8, _], offset: Int) -> Bool:
     """Tells whether an odd number of backslashes stands before an octet."""
     var start = offset
-    while start > 0 and octets[start - 1] == _BACKSLASH:
+    while start > 0 and octets.at(start - 1) == _BACKSLASH:
         start -= 1
     return (offset - start) % 2 == 1
 
@@ -246,7 +246,7 @@ def _text(octets: List[UInt8]) -> String:
 def _skip_spaces(octets: Span[UInt8, _], start: Int) -> Int:
     var offset = start
     while offset < len(octets) and (
-        octets[offset] == 32 or octets[offset] == 9
+        octets.at(offset) == 32 or octets.at(offset) == 9
     ):
         offset += 1
     return offset
@@ -261,18 +261,18 @@ def _read_value(
     RFC asks for, so whatever is visible and no delimiter is taken as a token.
     """
     var offset = start
-    if offset < len(octets) and octets[offset] == _QUOTE:
+    if offset < len(octets) and octets.at(offset) == _QUOTE:
         offset += 1
-        while offset < len(octets) and octets[offset] != _QUOTE:
-            if octets[offset] == _BACKSLASH:
+        while offset < len(octets) and octets.at(offset) != _QUOTE:
+            if octets.at(offset) == _BACKSLASH:
                 offset += 1
                 if offset == len(octets):
                     return -1
-            text.append(octets[offset])
+            text.append(octets.at(offset))
             offset += 1
         return offset + 1 if offset < len(octets) else -1
     while offset < len(octets):
-        var octet = octets[offset]
+        var octet = octets.at(offset)
         if octet <= 32 or octet == 127 or octet == _QUOTE:
             break
         if octet == _COMMA or octet == _SEMICOLON or octet == 61:

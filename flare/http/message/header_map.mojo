@@ -521,7 +521,7 @@ def add_vary(mut headers: HeaderMap, name: StringSpan) raises HeaderError:
     var index = headers.find("vary")
     while index >= 0:
         for element in ListElements(headers.value(index).as_bytes()):
-            if len(element) == 1 and element[0] == 42:
+            if len(element) == 1 and element.at(0) == 42:
                 return
             if equals_ignore_case(element, name.as_bytes()):
                 return

@@ -1,6 +1,7 @@
 """Media types."""
 
 from flare.bytes.ascii import ascii_lower, equals_ignore_case, write_escaped
+from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR
 
 comptime PARAMETER_COUNT_MAX = 16
@@ -101,18 +102,18 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         var slash = _skip_token(octets, start)
         if slash == start:
             raise MediaTypeError(octets, start, _TOKEN_RULE)
-        if slash == len(octets) or octets[slash] != 47:
+        if slash == len(octets) or octets.at(slash) != 47:
             raise MediaTypeError(octets, slash, "type and subtype need a slash")
         var end = _skip_token(octets, slash + 1)
         if end == slash + 1:
             raise MediaTypeError(octets, end, _TOKEN_RULE)
-        var media_type = Self(_lower(octets[start:end]))
+        var media_type = Self(_lower(octets.between(start, end)))
         var offset = _skip_whitespace(octets, end)
         while offset < len(octets):
-            if octets[offset] != 59:
+            if octets.at(offset) != 59:
                 raise MediaTypeError(octets, offset, "a semicolon must follow")
             offset = _skip_whitespace(octets, offset + 1)
-            if offset < len(octets) and octets[offset] != 59:
+            if offset < len(octets) and octets.at(offset) != 59:
                 offset = media_type._parse_parameter(octets, offset)
                 offset = _skip_whitespace(octets, offset)
         return media_type^
@@ -146,10 +147,12 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
                 continue
             writer.write('"')
             for index in range(len(octets)):
-                if octets[index] == 34 or octets[index] == 92:
+                if octets.at(index) == 34 or octets.at(index) == 92:
                     writer.write("\\")
                 writer.write(
-                    StringSpan(unsafe_from_utf8=octets[index : index + 1])
+                    StringSpan(
+                        unsafe_from_utf8=octets.between(index, index + 1)
+                    )
                 )
             writer.write('"')
 
@@ -160,25 +163,25 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         var end = _skip_token(octets, start)
         if end == start:
             raise MediaTypeError(octets, end, _TOKEN_RULE)
-        var name = _lower(octets[start:end])
+        var name = _lower(octets.between(start, end))
         if self.parameter(name):
             raise MediaTypeError(octets, start, "a parameter stands once")
         if len(self.parameters) == PARAMETER_COUNT_MAX:
             raise MediaTypeError(
                 octets, start, "there are at most 16 parameters"
             )
-        if end == len(octets) or octets[end] != 61:
+        if end == len(octets) or octets.at(end) != 61:
             raise MediaTypeError(octets, end, "an equals sign must follow")
         var value = List[UInt8]()
         end += 1
-        if end < len(octets) and octets[end] == 34:
+        if end < len(octets) and octets.at(end) == 34:
             end = _unquote(octets, end, value)
         else:
             var value_start = end
             end = _skip_token(octets, end)
             if end == value_start:
                 raise MediaTypeError(octets, end, _TOKEN_RULE)
-            value.extend(octets[value_start:end])
+            value.extend(octets.between(value_start, end))
         self.parameters.append(
             MediaTypeParameter(name^, String(unsafe_from_utf8=value))
         )
@@ -190,12 +193,12 @@ def _unquote(
 ) raises MediaTypeError -> Int:
     """Reads a quoted string (RFC 9110 section 5.6.4); gives where it ends."""
     var index = start + 1
-    while index < len(octets) and octets[index] != 34:
-        if octets[index] == 92:
+    while index < len(octets) and octets.at(index) != 34:
+        if octets.at(index) == 92:
             index += 1
             if index == len(octets):
                 break
-        var octet = octets[index]
+        var octet = octets.at(index)
         if (octet < 32 and octet != 9) or octet == 127:
             raise MediaTypeError(octets, index, "no control octet is allowed")
         value.append(octet)
@@ -207,14 +210,14 @@ def _unquote(
 
 def _skip_token(octets: Span[UInt8, _], start: Int) -> Int:
     var end = start
-    while end < len(octets) and materialize[TCHAR]().contains(octets[end]):
+    while end < len(octets) and materialize[TCHAR]().contains(octets.at(end)):
         end += 1
     return end
 
 
 def _skip_whitespace(octets: Span[UInt8, _], start: Int) -> Int:
     var end = start
-    while end < len(octets) and (octets[end] == 32 or octets[end] == 9):
+    while end < len(octets) and (octets.at(end) == 32 or octets.at(end) == 9):
         end += 1
     return end
 

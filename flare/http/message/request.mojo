@@ -484,7 +484,7 @@ struct Request[o: ImmOrigin](Movable):
 
     @always_inline
     def _empty(self) -> StringSpan[Self.o]:
-        return StringSpan(unsafe_from_utf8=self.body.between(0, 0))
+        return StringSpan(unsafe_from_utf8=self.body.before(0))
 
     def route(self) -> StringSpan[Self.o]:
         """Lends the pattern of the route that answers, for logs and figures.
@@ -793,7 +793,7 @@ struct RequestRecord(Movable):
     def id(self) -> StringSpan[origin_of(self._id)]:
         """Lends the id, visible ASCII; empty if there is none."""
         return StringSpan(
-            unsafe_from_utf8=Span(self._id).between(0, self._id_len)
+            unsafe_from_utf8=Span(self._id).before(self._id_len)
         )
 
     def set_id(mut self, id: Span[UInt8, _]):

@@ -55,7 +55,7 @@ struct BackplaneMetrics(Copyable, MetricSource):
             else:
                 counts.append(BackplaneCounts())
         for kind in range(_KIND_COUNT):
-            var shown = materialize[_SHOWN]()[kind]
+            var shown = materialize[_SHOWN]().at(kind)
             text.write("# HELP ", shown.name, " ")
             text.write(shown.help, "\n# TYPE ", shown.name)
             text.write(" ", "gauge" if kind == _WAITING else "counter", "\n")

@@ -1,6 +1,7 @@
 """Answering clients that say what they have."""
 
 from flare.bytes.base64 import base64url_encode
+from flare.bytes.checked import *
 from flare.bytes.hash import sha256
 from flare.http.conditional.conditional import (
     EntityTag,
@@ -212,7 +213,7 @@ def _add_tag(req: Request, mut response: Response) raises:
         return
     var digest = sha256(response.body.as_bytes())
     var text = List[UInt8]()
-    base64url_encode(Span(digest)[:_TAG_OCTETS], text)
+    base64url_encode(Span(digest).before(_TAG_OCTETS), text)
     var tag = EntityTag(String(unsafe_from_utf8=text))
     response.headers.set("ETag", String(tag))
 

@@ -182,7 +182,7 @@ struct Cors[H: Handler](Layer):
             Error: If the policy contradicts itself.
         """
         policy.check()
-        self._is_open = policy.origins[0] == "*"
+        self._is_open = policy.origins.at(0) == "*"
         self.handler = handler^
         self.policy = policy^
 

@@ -1,6 +1,7 @@
 """Requests that may be repeated: the first answer is given again."""
 
 from flare.bytes.base64 import base64url_encode
+from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.hash import Sha256
 from flare.bytes.text import Text
@@ -382,8 +383,12 @@ def _new_owner() raises -> String:
 def _key_of(line: StringSpan) -> String:
     """Reads a key: a structured-fields string, or the same without quotes."""
     var octets = line.as_bytes()
-    if len(octets) > 1 and octets[0] == 34 and octets[len(octets) - 1] == 34:
-        octets = octets[1 : len(octets) - 1]
+    if (
+        len(octets) > 1
+        and octets.at(0) == 34
+        and octets.at(len(octets) - 1) == 34
+    ):
+        octets = octets.between(1, len(octets) - 1)
     if len(octets) > _KEY_LEN_MAX:
         return String()
     for octet in octets:
@@ -430,9 +435,9 @@ def read_answer(octets: Span[UInt8, _]) raises -> Response:
     var start = 0
     var is_first = True
     for index in range(len(octets)):
-        if octets[index] != 10:
+        if octets.at(index) != 10:
             continue
-        var line = octets[start:index]
+        var line = octets.between(start, index)
         start = index + 1
         if is_first:
             var code = Int(String(from_utf8=line))
@@ -441,16 +446,16 @@ def read_answer(octets: Span[UInt8, _]) raises -> Response:
             response.status = code
             is_first = False
         elif len(line) == 0:
-            response.body = Body(list_of(octets[start:]))
+            response.body = Body(list_of(octets.after(start)))
             return response^
         else:
             var colon = 0
-            while colon < len(line) and line[colon] != 58:
+            while colon < len(line) and line.at(colon) != 58:
                 colon += 1
             if colon == len(line):
                 raise Error("what is kept of an answer has a line without ':'")
             response.headers.append(
-                String(from_utf8=line[:colon]),
-                StringSpan(unsafe_from_utf8=line[colon + 1 :]),
+                String(from_utf8=line.before(colon)),
+                StringSpan(unsafe_from_utf8=line.after(colon + 1)),
             )
     raise Error("what is kept of an answer has no end")

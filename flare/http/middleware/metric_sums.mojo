@@ -74,15 +74,19 @@ struct MetricSums(Defaultable, Movable):
         """Reads `# HELP name ...` or `# TYPE name kind`; gives the family of the
         figures behind it."""
         var words = line.split(" ", 3)
-        if len(words) < 4 or not (words[1] == "HELP" or words[1] == "TYPE"):
+        if len(words) < 4 or not (
+            words.at(1) == "HELP" or words.at(1) == "TYPE"
+        ):
             return family
-        var index = self._family(String(words[2]))
+        var index = self._family(String(words.at(2)))
         ref found = self._families.at(index)
-        if words[1] == "TYPE":
+        if words.at(1) == "TYPE":
             if found.has_kind:
                 return index
             found.has_kind = True
-            found.counts = not (words[3] == "gauge" or words[3] == "untyped")
+            found.counts = not (
+                words.at(3) == "gauge" or words.at(3) == "untyped"
+            )
         elif found.has_help:
             return index
         else:
@@ -140,7 +144,7 @@ struct _Figure(Copyable, Movable):
 
     def add(mut self, value: StringSpan):
         var octets = value.as_bytes()
-        var is_negative = len(octets) > 0 and octets[0] == UInt8(ord("-"))
+        var is_negative = len(octets) > 0 and octets.at(0) == UInt8(ord("-"))
         var place = Int(is_negative)
         var point = value.find(".")
         var end = point if point >= 0 else len(octets)

@@ -538,7 +538,7 @@ struct SharedNames(Movable):
             for index in range(_WORD_LEN):
                 var place = word * _WORD_LEN + index
                 if place < length:
-                    value |= UInt64(octets[place]) << UInt64(8 * index)
+                    value |= UInt64(octets.at(place)) << UInt64(8 * index)
             self._words.store(_text(number) + 1 + word, Int(value))
         _ = self._words.replace(_text(number), 0, length)
 

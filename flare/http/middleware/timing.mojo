@@ -1,5 +1,6 @@
 """How long requests take (Server-Timing), and how long they may."""
 
+from flare.bytes.checked import *
 from flare.bytes.ranges import range_problem
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.request import Request
@@ -105,14 +106,14 @@ def _write_ms(mut room: Array[UInt8, _VALUE_LEN_MAX], elapsed_us: Int) -> Int:
     while rest > 0 or digit_count < 4:
         place -= 1
         if digit_count == 3:
-            room[place] = 46
+            room.at(place) = 46
             place -= 1
-        room[place] = UInt8(48 + rest % 10)
+        room.at(place) = UInt8(48 + rest % 10)
         rest //= 10
         digit_count += 1
     place -= _PREFIX.byte_length()
     for index in range(_PREFIX.byte_length()):
-        room[place + index] = _PREFIX.as_bytes()[index]
+        room.at(place + index) = _PREFIX.as_bytes().at(index)
     return place
 
 

@@ -1,6 +1,7 @@
 """A span for each request, by W3C Trace Context and OpenTelemetry's names."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.digits import read_digits
 from flare.http.message.body import (
     Body,
@@ -189,14 +190,16 @@ def _set_server(mut data: SpanData, host: StringSpan):
         return
     var octets = host.as_bytes()
     var colon = len(octets) - 1
-    while colon > 0 and octets[colon] >= 48 and octets[colon] <= 57:
+    while colon > 0 and octets.at(colon) >= 48 and octets.at(colon) <= 57:
         colon -= 1
     var name = host
     # A port has up to five digits; a Host was checked when it was parsed.
     var digit_count = len(octets) - colon - 1
-    if octets[colon] == 58 and digit_count > 0 and digit_count <= 5:
-        data.attributes.set("server.port", read_digits(octets[colon + 1 :], 5))
-        name = StringSpan(unsafe_from_utf8=octets[:colon])
+    if octets.at(colon) == 58 and digit_count > 0 and digit_count <= 5:
+        data.attributes.set(
+            "server.port", read_digits(octets.after(colon + 1), 5)
+        )
+        name = StringSpan(unsafe_from_utf8=octets.before(colon))
     data.attributes.set("server.address", String(name))
 
 

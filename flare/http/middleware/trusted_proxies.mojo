@@ -1,6 +1,7 @@
 """Finding the client behind proxies."""
 
 from flare.bytes.ascii import trim_whitespace
+from flare.bytes.checked import *
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.forwarded import HopsFromNearest, Origin
 from flare.http.message.request import Request
@@ -162,7 +163,7 @@ struct TrustedProxies[H: Handler](Layer):
         # A field without an element is no chain that ends at a proxy.
         var client = _UNKNOWN
         for back in range(1, len(lines) + 1):
-            var value = req.headers.value_bytes(lines[len(lines) - back])
+            var value = req.headers.value_bytes(lines.at(len(lines) - back))
             for hop in HopsFromNearest(value, is_forwarded=is_forwarded):
                 origin.proto = hop.proto
                 origin.host = hop.host
@@ -191,9 +192,9 @@ def _last(req: Request, name: StringSpan) -> String:
         return String()
     var value = req.headers.value_bytes(last)
     var start = len(value)
-    while start > 0 and value[start - 1] != _COMMA:
+    while start > 0 and value.at(start - 1) != _COMMA:
         start -= 1
     try:
-        return String(from_utf8=trim_whitespace(value[start:]))
+        return String(from_utf8=trim_whitespace(value.after(start)))
     except:
         return String()

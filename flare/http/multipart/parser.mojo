@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR, find_octet_within
 from flare.http.message.media_type import MediaType
 from flare.http.multipart.part import FormDisposition, TransferDecoder
@@ -167,10 +168,10 @@ struct MultipartParser(Movable):
             var input = self._input.span()
             if len(input) < 2:
                 return False
-            if input[0] == _CR and input[1] == _LF:
+            if input.at(0) == _CR and input.at(1) == _LF:
                 self._drop(2)
                 continue
-            var line = match_delimiter(input, Span(self._delimiter)[2:])
+            var line = match_delimiter(input, Span(self._delimiter).after(2))
             if line.length == NEEDS_MORE:
                 return False
             if line.length == NO_MATCH:
@@ -216,7 +217,7 @@ struct MultipartParser(Movable):
             if end + 2 > len(self._input):
                 self._scanned = end
                 return False
-            if self._input.span()[end + 1] != _LF:
+            if self._input.span().at(end + 1) != _LF:
                 raise self._broken(
                     "a line ends with CRLF (RFC 2046 section 5.1.1)", end + 1
                 )
@@ -242,24 +243,24 @@ struct MultipartParser(Movable):
         return line
 
     def _note_field(mut self, length: Int) raises MultipartError:
-        var line = self._input.span()[:length]
+        var line = self._input.span().before(length)
         var colon = 0
-        while colon < length and materialize[TCHAR]().contains(line[colon]):
+        while colon < length and materialize[TCHAR]().contains(line.at(colon)):
             colon += 1
-        if colon == 0 or colon == length or line[colon] != 58:
+        if colon == 0 or colon == length or line.at(colon) != 58:
             raise self._broken(
                 "a field line is a name, a colon and a value (RFC 5322"
                 " section 2.2)",
                 colon,
             )
         for index in range(colon, length):
-            var octet = line[index]
+            var octet = line.at(index)
             if (octet < 32 and octet != 9) or octet == 127:
                 raise self._broken(
                     "a field holds no control octet but a tab", index
                 )
-        var name = line[:colon]
-        var value = trim_whitespace(line[colon + 1 :])
+        var name = line.before(colon)
+        var value = trim_whitespace(line.after(colon + 1))
         if equals_ignore_case(name, "content-disposition".as_bytes()):
             var found = FormDisposition.parse(value)
             if not found or self._has_disposition:
@@ -291,7 +292,7 @@ struct MultipartParser(Movable):
             )
             var line = DelimiterMatch(NEEDS_MORE, False)
             if end < len(input):
-                line = match_delimiter(input[end:], Span(self._delimiter))
+                line = match_delimiter(input.after(end), Span(self._delimiter))
             if line.length == NO_MATCH:
                 self._scanned = end + 1
                 continue
@@ -313,7 +314,9 @@ struct MultipartParser(Movable):
             self._lent_len = length
             return True
         self._decoded.clear()
-        if not self._decoder.decode(self._input.span()[:length], self._decoded):
+        if not self._decoder.decode(
+            self._input.span().before(length), self._decoded
+        ):
             raise self._broken(_WANTS_ENCODING, 0)
         self._drop(length)
         return len(self._decoded) > 0
@@ -528,14 +531,16 @@ def match_delimiter(
     start of a body. Behind the last boundary the rest of the line does not
     count."""
     var common = min(len(octets), len(delimiter))
-    if octets[:common] != delimiter[:common]:
+    if octets.before(common) != delimiter.before(common):
         return DelimiterMatch(NO_MATCH, False)
     var index = common
-    if index + 1 < len(octets) and octets[index] == _DASH:
-        if octets[index + 1] == _DASH:
+    if index + 1 < len(octets) and octets.at(index) == _DASH:
+        if octets.at(index + 1) == _DASH:
             return DelimiterMatch(index + 2, True)
         return DelimiterMatch(NO_MATCH, False)
-    while index < len(octets) and (octets[index] == 32 or octets[index] == 9):
+    while index < len(octets) and (
+        octets.at(index) == 32 or octets.at(index) == 9
+    ):
         index += 1
     if index - common > PADDING_LEN_MAX:
         return DelimiterMatch(NO_MATCH, False)
@@ -543,10 +548,11 @@ def match_delimiter(
     if index == len(octets) or (
         index + 1 == len(octets)
         and (
-            octets[index] == _CR or (octets[index] == _DASH and index == common)
+            octets.at(index) == _CR
+            or (octets.at(index) == _DASH and index == common)
         )
     ):
         return DelimiterMatch(NEEDS_MORE, False)
-    if octets[index] == _CR and octets[index + 1] == _LF:
+    if octets.at(index) == _CR and octets.at(index + 1) == _LF:
         return DelimiterMatch(index + 2, False)
     return DelimiterMatch(NO_MATCH, False)

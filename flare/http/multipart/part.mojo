@@ -7,6 +7,7 @@ from flare.bytes.ascii import (
 )
 from flare.bytes.base64 import base64_digit_value
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 
 comptime _QUOTE: UInt8 = 34
 comptime _SEMICOLON: UInt8 = 59
@@ -35,7 +36,7 @@ struct FormDisposition(Copyable, Movable):
         """
         var octets = value.as_imm()
         var end = _find(octets, 0, _SEMICOLON)
-        var kind = trim_whitespace(octets[:end])
+        var kind = trim_whitespace(octets.before(end))
         if not equals_ignore_case(kind, "form-data".as_bytes()):
             return None
         var name: Optional[String] = None
@@ -73,22 +74,22 @@ struct _Parameter[o: ImmOrigin]:
     def __init__(out self, octets: Span[UInt8, Self.o], start: Int):
         var index = start
         while index < len(octets) and (
-            octets[index] != 61 and octets[index] != _SEMICOLON
+            octets.at(index) != 61 and octets.at(index) != _SEMICOLON
         ):
             index += 1
-        self.name = trim_whitespace(octets[start:index])
+        self.name = trim_whitespace(octets.between(start, index))
         self.value = List[UInt8]()
         self.end = index
-        if index == len(octets) or octets[index] == _SEMICOLON:
+        if index == len(octets) or octets.at(index) == _SEMICOLON:
             return
         index += 1
         while index < len(octets) and (
-            octets[index] == 32 or octets[index] == 9
+            octets.at(index) == 32 or octets.at(index) == 9
         ):
             index += 1
-        if index == len(octets) or octets[index] != _QUOTE:
+        if index == len(octets) or octets.at(index) != _QUOTE:
             self.end = _find(octets, index, _SEMICOLON)
-            self.value.extend(trim_whitespace(octets[index : self.end]))
+            self.value.extend(trim_whitespace(octets.between(index, self.end)))
             return
         index = _unquote(octets, index + 1, self.value)
         self.end = index
@@ -99,12 +100,12 @@ struct _Parameter[o: ImmOrigin]:
 def _unquote(octets: Span[UInt8, _], start: Int, mut value: List[UInt8]) -> Int:
     """Reads up to the closing quote; gives what is behind it, or -1."""
     var index = start
-    while index < len(octets) and octets[index] != _QUOTE:
-        if octets[index] == _BACKSLASH and index + 1 < len(octets):
-            var next = octets[index + 1]
+    while index < len(octets) and octets.at(index) != _QUOTE:
+        if octets.at(index) == _BACKSLASH and index + 1 < len(octets):
+            var next = octets.at(index + 1)
             if next == _QUOTE or next == _BACKSLASH:
                 index += 1
-        value.append(octets[index])
+        value.append(octets.at(index))
         index += 1
     return -1 if index >= len(octets) else index + 1
 
@@ -114,9 +115,9 @@ def _text(octets: Span[UInt8, _]) -> Optional[String]:
     var decoded = List[UInt8](capacity=len(octets))
     var index = 0
     while index < len(octets):
-        var octet = octets[index]
+        var octet = octets.at(index)
         if octet == 37 and index + 2 < len(octets):
-            var code = octets[index + 1 : index + 3]
+            var code = octets.between(index + 1, index + 3)
             var found = _encoded(code)
             if found > 0:
                 octet = found
@@ -144,14 +145,14 @@ def _without_folders(path: String) -> String:
     var octets = path.as_bytes()
     var start = 0
     for index in range(len(octets)):
-        if octets[index] == 47 or octets[index] == _BACKSLASH:
+        if octets.at(index) == 47 or octets.at(index) == _BACKSLASH:
             start = index + 1
-    return String(unsafe_from_utf8=octets[start:])
+    return String(unsafe_from_utf8=octets.after(start))
 
 
 def _find(octets: Span[UInt8, _], start: Int, octet: UInt8) -> Int:
     var index = start
-    while index < len(octets) and octets[index] != octet:
+    while index < len(octets) and octets.at(index) != octet:
         index += 1
     return index
 

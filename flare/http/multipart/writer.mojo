@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import write_hex_octet
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.message.header_map import HeaderError, check_field
 
 comptime BOUNDARY_RANDOM_LEN = 16
@@ -147,7 +148,7 @@ def _disposition(name: StringSpan) -> String:
 def _write_quoted(text: StringSpan, mut quoted: String):
     var octets = text.as_bytes()
     for index in range(len(octets)):
-        var octet = octets[index]
+        var octet = octets.at(index)
         if octet == 34:
             quoted.write("%22")
         elif octet == 13:
@@ -155,4 +156,6 @@ def _write_quoted(text: StringSpan, mut quoted: String):
         elif octet == 10:
             quoted.write("%0A")
         else:
-            quoted.write(StringSpan(unsafe_from_utf8=octets[index : index + 1]))
+            quoted.write(
+                StringSpan(unsafe_from_utf8=octets.between(index, index + 1))
+            )

@@ -1,5 +1,6 @@
 """OpenAPI documents."""
 
+from flare.bytes.checked import *
 from flare.http.message.status import Status
 from flare.http.handler.operation import (
     ContentDescription,
@@ -81,7 +82,7 @@ def openapi_document(
     writer.end_object()
     writer.begin_object("paths")
     for index in range(len(named)):
-        var path = template(named[index].pattern)
+        var path = template(named.at(index).pattern)
         if _stands_before(named, index, path):
             continue
         writer.begin_object(path)
@@ -141,17 +142,17 @@ def _rename(mut operation: Operation, pattern: String) raises:
             continue
         for index in range(len(old)):
             if (
-                old[index].kind != SEGMENT_STATIC
-                and old[index].text == parameter.name
+                old.at(index).kind != SEGMENT_STATIC
+                and old.at(index).text == parameter.name
             ):
-                parameter.name = new[index].text
+                parameter.name = new.at(index).text
                 break
     operation.pattern = String()
     for index in range(len(old)):
         var mark = ""
-        if old[index].kind != SEGMENT_STATIC:
-            mark = ":" if old[index].kind == SEGMENT_PARAM else "*"
-        operation.pattern.write("/", mark, new[index].text)
+        if old.at(index).kind != SEGMENT_STATIC:
+            mark = ":" if old.at(index).kind == SEGMENT_PARAM else "*"
+        operation.pattern.write("/", mark, new.at(index).text)
 
 
 def _with_own_ids(operations: List[Operation]) -> List[Operation]:
@@ -160,10 +161,10 @@ def _with_own_ids(operations: List[Operation]) -> List[Operation]:
     for index in range(len(named)):
         var count = 1
         for before in range(index):
-            if operations[before].id == operations[index].id:
+            if operations.at(before).id == operations.at(index).id:
                 count += 1
-        if count > 1 and named[index].id.byte_length() > 0:
-            named[index].id.write("_", count)
+        if count > 1 and named.at(index).id.byte_length() > 0:
+            named.at(index).id.write("_", count)
     return named^
 
 
@@ -171,7 +172,7 @@ def _stands_before(
     operations: List[Operation], end: Int, path: String
 ) raises -> Bool:
     for index in range(end):
-        if template(operations[index].pattern) == path:
+        if template(operations.at(index).pattern) == path:
             return True
     return False
 
@@ -185,7 +186,7 @@ def _write_path(
     """Writes all operations of a path, each method once."""
     var written = List[String]()
     for index in range(start, len(operations)):
-        ref operation = operations[index]
+        ref operation = operations.at(index)
         if template(operation.pattern) != path or operation.method == "*":
             continue
         # The Path Item Object has no room for methods beside these.
@@ -206,7 +207,7 @@ def _write_path(
             written.append(method)
             _write_operation(writer, method, operation)
     for index in range(start, len(operations)):
-        ref operation = operations[index]
+        ref operation = operations.at(index)
         if template(operation.pattern) != path or operation.method != "*":
             continue
         for method in ["get", "post", "put", "patch", "delete"]:
@@ -430,7 +431,7 @@ def components_of(operations: List[Operation]) -> List[NamedSchema]:
         )
     var names = component_names(schemas)
     for index in range(len(schemas)):
-        schemas[index].name = names[index]
+        schemas.at(index).name = names.at(index)
     for ref schema in schemas:
         schema.schema = _renamed(schema.schema, schemas)
     return schemas^

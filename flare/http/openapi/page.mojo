@@ -1,5 +1,6 @@
 """The page about an API, and what serves it."""
 
+from flare.bytes.checked import *
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok_html, ok_json
 from flare.http.message.status import Status
@@ -60,7 +61,7 @@ def openapi_page(
     )
     _write_contents(named, page)
     for index in range(len(named)):
-        _write_operation(named[index], index, page)
+        _write_operation(named.at(index), index, page)
     _write_credentials(schemes_of(operations), page)
     if len(components) > 0:
         page.write("<h2>Schemas</h2>\n")
@@ -84,7 +85,7 @@ def _write_contents(operations: List[Operation], mut page: String) raises:
         return
     page.write("<nav>\n<table>\n")
     for index in range(len(operations)):
-        ref operation = operations[index]
+        ref operation = operations.at(index)
         page.write("<tr><td>")
         _write_method(operation, page)
         page.write('<td><a href="#operation-', index, '"><code>')

@@ -116,7 +116,7 @@ def _append_ip(ip: IpAddr, mut scratch: Buffer):
     for index in range(4):
         if index > 0:
             scratch.append_octet(46)
-        scratch.append_decimal(Int(octets[index]))
+        scratch.append_decimal(Int(octets.at(index)))
 
 
 def _part(mut scratch: Buffer):

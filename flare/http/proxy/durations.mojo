@@ -45,7 +45,7 @@ struct Durations(Copyable, Movable):
         """
         var index = 0
         while index < DURATION_CLASS_COUNT - 1 and (
-            elapsed_us > global_constant[_BOUNDS_US]()[index]
+            elapsed_us > global_constant[_BOUNDS_US]().at(index)
         ):
             index += 1
         self.counts.at(index) += 1

@@ -501,6 +501,6 @@ def _text(buffer: Buffer) -> StringSpan[ImmOrigin(origin_of(buffer))]:
 
 def _is_among(names: List[String], name: Span[UInt8, _]) -> Bool:
     for index in range(len(names)):
-        if equals_ignore_case(names[index].as_bytes(), name):
+        if equals_ignore_case(names.at(index).as_bytes(), name):
             return True
     return False

@@ -170,7 +170,7 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
         """Tells whether an option names a field, which is for this connection
         alone."""
         for index in range(len(self._names)):
-            if equals_ignore_case(self._names[index], field):
+            if equals_ignore_case(self._names.at(index), field):
                 return True
         return False
 

@@ -136,10 +136,10 @@ def pair_addresses(addresses: Span[IpAddr, _]) -> List[List[IpAddr]]:
     var first = List[IpAddr]()
     var second = List[IpAddr]()
     for index in range(len(addresses)):
-        var address = addresses[index].without_mapping()
+        var address = addresses.at(index).without_mapping()
         if address in first or address in second:
             continue
-        if len(first) == 0 or address.is_v4() == first[0].is_v4():
+        if len(first) == 0 or address.is_v4() == first.at(0).is_v4():
             first.append(address)
         else:
             second.append(address)
@@ -149,8 +149,8 @@ def pair_addresses(addresses: Span[IpAddr, _]) -> List[List[IpAddr]]:
     sort(second)
     var pairs = List[List[IpAddr]]()
     for index in range(len(first)):
-        var pair: List[IpAddr] = [first[index]]
+        var pair: List[IpAddr] = [first.at(index)]
         if len(second) > 0:
-            pair.append(second[index % len(second)])
+            pair.append(second.at(index % len(second)))
         pairs.append(pair^)
     return pairs^

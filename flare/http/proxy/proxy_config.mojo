@@ -1,5 +1,6 @@
 """The settings of a reverse proxy, and the upstreams that it was given."""
 
+from flare.bytes.checked import *
 from flare.http.client.addresses import HostAddresses
 from flare.http.h1.field_section import HeadLimits
 from flare.http.proxy.forwarding import ForwardingRules
@@ -151,5 +152,5 @@ struct ProxyShared(Movable):
         self.group = config.group.copy()
         self.upstreams = Upstreams(config.group.copy())
         for index in range(len(urls)):
-            self.upstreams.add(urls[index])
+            self.upstreams.add(urls.at(index))
         self.config = config^

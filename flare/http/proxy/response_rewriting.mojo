@@ -74,7 +74,7 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
             return
         for index in range(len(self.removed_fields)):
             if equals_ignore_case(
-                self.removed_fields[index].as_bytes(), name.as_bytes()
+                self.removed_fields.at(index).as_bytes(), name.as_bytes()
             ):
                 return
         if self.rewrites_location and (

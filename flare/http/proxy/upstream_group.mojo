@@ -249,15 +249,15 @@ struct UpstreamGroup(Movable):
         var like = self._members.at(first).copy()
         if len(ips) == 1 and like.ip.byte_length() == 0:
             # Its connections lead there already.
-            self._members.at(first).take_ip(ips[0])
+            self._members.at(first).take_ip(ips.at(0))
         self._make_room(address, ips)
         # Those of the first look-up have nobody to lean on.
         var health = MemberHealth(now_ms, like.ip.byte_length() > 0)
         var kept: UInt64 = 0
         for index in range(len(ips)):
-            var slot = self._find_ip(address, ips[index])
+            var slot = self._find_ip(address, ips.at(index))
             if slot < 0:
-                slot = self._make(like.address, ips[index], health)
+                slot = self._make(like.address, ips.at(index), health)
             if slot < 0:
                 continue
             slots.at(index) = slot
@@ -281,7 +281,7 @@ struct UpstreamGroup(Movable):
         far as new ones need their places."""
         var missing = 0
         for index in range(len(ips)):
-            missing += 1 if self._find_ip(address, ips[index]) < 0 else 0
+            missing += 1 if self._find_ip(address, ips.at(index)) < 0 else 0
         var free = MEMBERS_MAX
         for slot in range(len(self._members)):
             free -= Int(self._members.at(slot).phase.is_there())
@@ -987,6 +987,6 @@ def _mix(number: UInt64) -> UInt64:
 
 def _is_among(ip: String, ips: Span[String, _]) -> Bool:
     for index in range(len(ips)):
-        if ips[index] == ip:
+        if ips.at(index) == ip:
             return True
     return False

@@ -57,7 +57,7 @@ struct UpstreamSums(Copyable, Movable):
         Returns:
             How many.
         """
-        return self._state_counts[Int(state.code)]
+        return self._state_counts.at(Int(state.code))
 
 
 struct UpstreamOrders(Copyable, Movable):
@@ -240,19 +240,19 @@ def add_figures(mut sums: List[UpstreamSums], text: String) raises:
         if line.byte_length() == 0:
             continue
         var parts = line.split(" ", OUTCOME_COUNT + 3)
-        var address = String(parts[len(parts) - 1])
+        var address = String(parts.at(len(parts) - 1))
         var index = 0
-        while index < len(sums) and sums[index].address != address:
+        while index < len(sums) and sums.at(index).address != address:
             index += 1
         if index == len(sums):
             sums.append(UpstreamSums(address))
-        ref sum = sums[index]
+        ref sum = sums.at(index)
         sum.worker_count += 1
-        sum._state_counts[Int(parts[0])] += 1
-        sum.active_count += Int(parts[1])
-        sum.ejection_count += Int(parts[2])
+        sum._state_counts.at(Int(parts.at(0))) += 1
+        sum.active_count += Int(parts.at(1))
+        sum.ejection_count += Int(parts.at(2))
         for code in range(OUTCOME_COUNT):
-            sum.outcome_counts[code] += Int(parts[3 + code])
+            sum.outcome_counts.at(code) += Int(parts.at(3 + code))
 
 
 @fieldwise_init
@@ -263,9 +263,9 @@ struct _Changer(OrderReceiver):
 
     def carry_out(mut self, order: String) raises -> String:
         var parts = order.split(" ", 2)
-        var what = parts[0]
-        var weight = Int(parts[1])
-        var url = String(parts[2])
+        var what = parts.at(0)
+        var weight = Int(parts.at(1))
+        var url = String(parts.at(2))
         if what == _FIGURES:
             return self._figures()
         if what == _DRAINED:

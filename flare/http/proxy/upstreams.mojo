@@ -92,7 +92,7 @@ struct Upstream(Copyable, Movable):
     def set_addresses(mut self, addresses: List[IpAddr]):
         """Says at which address of its name it is, and perhaps at another one."""
         self.addresses = addresses.copy()
-        var address = String("(", addresses[0], ")")
+        var address = String("(", addresses.at(0), ")")
         self.name.write(address)
         self.told_as.write(" ", address)
 
@@ -680,7 +680,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var pairs = pair_addresses(addresses)
         var ips = List[String]()
         for index in range(len(pairs)):
-            ips.append(String(pairs[index][0]))
+            ips.append(String(pairs.at(index).at(0)))
         var now_ms = coarse_monotonic_ms()
         var guard = self._table.lock()
         ref table = guard[]
@@ -692,7 +692,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             used_count += 1
             try:
                 var upstream = Upstream(url)
-                upstream.set_addresses(pairs[index])
+                upstream.set_addresses(pairs.at(index))
                 table.put(slots.at(index), ArcPointer(upstream^))
             except:
                 # It was read before.

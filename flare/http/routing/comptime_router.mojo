@@ -1,6 +1,7 @@
 """Routes known when the program is built, and the branches compiled for them."""
 
 from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
+from flare.bytes.checked import *
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response, bad_request, internal_error
@@ -644,7 +645,7 @@ def find_compiled[
 ) raises PercentError:
     """Finds the route of a path as sent, as `RouteTree.find` does; `route` of
     the new match is -1 if there is none. Raises if a segment is malformed."""
-    if len(path) == 0 or path[0] != _SLASH:
+    if len(path) == 0 or path.at(0) != _SLASH:
         return
     # SAFETY: nothing of the path is kept beyond this call.
     var octets = unsafe_lend[ImmUntrackedOrigin](path.unsafe_ptr(), len(path))
@@ -667,12 +668,12 @@ def _go_on[
     var start = slash + 1
     var end = start
     var is_encoded = False
-    while end < len(path) and path[end] != _SLASH:
-        is_encoded = is_encoded or path[end] == PERCENT
+    while end < len(path) and path.at(end) != _SLASH:
+        is_encoded = is_encoded or path.at(end) == PERCENT
         end += 1
     if is_encoded:
         # Also where no text could match: what is malformed is refused.
-        var text = percent_decode(path[start:end])
+        var text = percent_decode(path.between(start, end))
         # SAFETY: the text lives until nothing uses its octets any more.
         var octets = unsafe_lend[ImmUntrackedOrigin](
             text.unsafe_ptr(), text.byte_length()
@@ -681,7 +682,7 @@ def _go_on[
         _ = text^
         if is_found:
             return True
-    elif _by_length[TEXTS](path[start:end], sought, end, found):
+    elif _by_length[TEXTS](path.between(start, end), sought, end, found):
         return True
     var capture_count = found.capture_count
     comptime if len(PARAMS) > 0:
@@ -691,7 +692,7 @@ def _go_on[
                 return True
             found.capture_count = capture_count
     comptime if len(RESTS) > 0:
-        found.push(start, len(path), PERCENT in path[start:])
+        found.push(start, len(path), PERCENT in path.after(start))
         if _choose[behind(RESTS)](sought.method, found):
             return True
         found.capture_count = capture_count

@@ -668,7 +668,7 @@ def param_problem(operation: Operation, names: List[String]) -> String:
         problem.write(" takes the path parameter '", parameter.name)
         problem.write("', and the pattern has ")
         for index in range(len(names)):
-            problem.write(", " if index > 0 else "", "'", names[index], "'")
+            problem.write(", " if index > 0 else "", "'", names.at(index), "'")
         problem.write("none" if len(names) == 0 else "")
         problem.write("; give both the same name")
         return problem^
@@ -760,5 +760,5 @@ struct RouteTable(Movable):
         """Tells what the routes take, in the order of registration."""
         var operations = List[Operation]()
         for index in range(len(self.routes)):
-            operations.append(self.routes[index].operation())
+            operations.append(self.routes.at(index).operation())
         return operations^

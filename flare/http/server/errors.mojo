@@ -45,7 +45,7 @@ struct _Line(Movable):
 
     def write(self):
         _ = write_at_once(
-            STANDARD_ERROR, Span(self._octets).between(0, self._len)
+            STANDARD_ERROR, Span(self._octets).before(self._len)
         )
 
 

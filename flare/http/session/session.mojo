@@ -1,6 +1,7 @@
 """Sessions in signed cookies, and tokens against cross-site requests."""
 
 from flare.bytes.base64 import base64url_decode, base64url_encode
+from flare.bytes.checked import *
 from flare.bytes.hash import SHA256_LEN
 from flare.bytes.ranges import range_problem
 from flare.http.message.cookie import (
@@ -218,7 +219,7 @@ struct Session(Movable):
         """
         var kept = FormData()
         for index in range(len(self._values)):
-            ref pair = self._values.pairs[index]
+            ref pair = self._values.pairs.at(index)
             if pair.name == name:
                 self._is_changed = True
             else:
@@ -396,11 +397,11 @@ def has_csrf_token(
     var octets = base64url_decode(token)
     if not octets:
         return False
-    var random = Span(octets.value())[:CSRF_RANDOM_LEN]
+    var random = Span(octets.value()).before(CSRF_RANDOM_LEN)
     return keys.has_code(
         _PURPOSE,
         _bound(random, session),
-        Span(octets.value())[CSRF_RANDOM_LEN:],
+        Span(octets.value()).after(CSRF_RANDOM_LEN),
     )
 
 

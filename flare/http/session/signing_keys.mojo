@@ -1,6 +1,7 @@
 """Signed text: what a client keeps for us and cannot change."""
 
 from flare.bytes.base64 import base64url_decode, base64url_encode
+from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.digits import read_digits
 from flare.bytes.hash import (
@@ -151,12 +152,12 @@ struct SigningKeys(Copyable, Movable):
             As `verify` does.
         """
         var code_start = len(signed) - _CODE_LEN
-        if code_start < 2 or signed[code_start - 1] != _DOT:
+        if code_start < 2 or signed.at(code_start - 1) != _DOT:
             return None
-        var code = base64url_decode(signed[code_start:])
+        var code = base64url_decode(signed.after(code_start))
         if not code or len(code.value()) != SHA256_LEN:
             return None
-        var payload = signed[: code_start - 1]
+        var payload = signed.before(code_start - 1)
         var signer = -1
         # All keys are tried, so that the time does not tell which one it was.
         for index in range(len(self._keys)):
@@ -205,7 +206,7 @@ struct SigningKeys(Copyable, Movable):
     def _code(
         self, index: Int, purpose: StringSpan, text: Span[UInt8, _]
     ) -> Sha256Digest:
-        var code = HmacSha256(Span(self._keys[index]))
+        var code = HmacSha256(Span(self._keys.at(index)))
         # With its length in front no purpose and text read as another pair.
         code.update(String(purpose.byte_length(), ":").as_bytes())
         code.update(purpose.as_bytes())
@@ -218,15 +219,15 @@ def _text_of(
 ) -> Optional[String]:
     """Takes text and time apart; the code was right."""
     var dot = 0
-    while dot < len(payload) and payload[dot] != _DOT:
+    while dot < len(payload) and payload.at(dot) != _DOT:
         dot += 1
-    var digits = payload[min(dot + 1, len(payload)) :]
+    var digits = payload.after(min(dot + 1, len(payload)))
     var signed_s = read_digits(digits, _TIME_DIGITS_MAX)
     if signed_s < 0:
         return None
     if now_s - signed_s > max_age_s:
         return None
-    var octets = base64url_decode(payload[:dot])
+    var octets = base64url_decode(payload.before(dot))
     if not octets:
         return None
     try:

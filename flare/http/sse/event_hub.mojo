@@ -96,7 +96,7 @@ struct _Subscriber(Movable):
     def take(mut self, mut out: Buffer):
         """Takes about a piece, in time that depends on the piece alone."""
         while self.taken_count < len(self.waiting) and len(out) < _PIECE_LEN:
-            ref octets = self.waiting[self.taken_count][].octets
+            ref octets = self.waiting.at(self.taken_count)[].octets
             out.append(octets.span())
             self.waiting_len -= len(octets)
             self.taken_count += 1
@@ -104,7 +104,7 @@ struct _Subscriber(Movable):
         if 2 * self.taken_count >= len(self.waiting):
             var rest = List[ArcPointer[_Message]]()
             for index in range(self.taken_count, len(self.waiting)):
-                rest.append(self.waiting[index].copy())
+                rest.append(self.waiting.at(index).copy())
             self.waiting = rest^
             self.taken_count = 0
 
@@ -135,7 +135,7 @@ struct _Subscribers(BackplaneListener):
     def publish(mut self, message: ArcPointer[_Message]) -> Int:
         var count = 0
         for index in range(len(self.list)):
-            var subscriber = self.list[index].copy()
+            var subscriber = self.list.at(index).copy()
             if subscriber[].gets(message):
                 count += 1
                 subscriber[].put(message, self.waiting_len_max)
@@ -148,7 +148,7 @@ struct _Subscribers(BackplaneListener):
     def close_user(mut self, user: StringSpan) -> Int:
         var count = 0
         for index in range(len(self.list)):
-            var subscriber = self.list[index].copy()
+            var subscriber = self.list.at(index).copy()
             if subscriber[].user == user:
                 count += 1
                 subscriber[].end()
@@ -164,14 +164,14 @@ struct _Subscribers(BackplaneListener):
             # is.
             start = 0
             for index in range(len(self.history)):
-                if self.history[index][].id == last_id:
+                if self.history.at(index)[].id == last_id:
                     start = index + 1
         for index in range(start, len(self.history)):
             # Kept in any case, and bounded by its count: were it to count, a
             # client with more to catch up on than may wait would be cut off
             # each time.
-            if subscriber[].gets(self.history[index]):
-                subscriber[].put(self.history[index], Int.MAX)
+            if subscriber[].gets(self.history.at(index)):
+                subscriber[].put(self.history.at(index), Int.MAX)
         subscriber[].place = len(self.list)
         self.list.append(subscriber.copy())
         return subscriber^
@@ -179,9 +179,9 @@ struct _Subscribers(BackplaneListener):
     def leave(mut self, subscriber: ArcPointer[_Subscriber]):
         # The last one takes the free place, so that nobody else is looked at.
         var place = subscriber[].place
-        debug_assert(self.list[place] is subscriber, "a place is wrong")
+        debug_assert(self.list.at(place) is subscriber, "a place is wrong")
         self.list.swap_elements(place, len(self.list) - 1)
-        self.list[place][].place = place
+        self.list.at(place)[].place = place
         _ = self.list.pop()
 
     def set_waker(
@@ -594,16 +594,18 @@ struct ServerSentEvent(Copyable, Movable):
         while True:
             var end = start
             while (
-                end < len(octets) and octets[end] != _LF and octets[end] != _CR
+                end < len(octets)
+                and octets.at(end) != _LF
+                and octets.at(end) != _CR
             ):
                 end += 1
-            _append_field(out, "data: ", octets[start:end])
+            _append_field(out, "data: ", octets.between(start, end))
             if end == len(octets):
                 break
             var is_pair = (
-                octets[end] == _CR
+                octets.at(end) == _CR
                 and end + 1 < len(octets)
-                and octets[end + 1] == _LF
+                and octets.at(end + 1) == _LF
             )
             start = end + (2 if is_pair else 1)
         out.append_literal["\n"]()

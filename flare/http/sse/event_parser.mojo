@@ -136,7 +136,7 @@ struct EventParser(Movable):
         comptime mark = StaticString("\ufeff")
         var here = input.span()
         for index in range(min(len(here), mark.byte_length())):
-            if here.at(index) != mark.as_bytes()[index]:
+            if here.at(index) != mark.as_bytes().at(index):
                 self._has_begun = True
                 return True
         if len(here) < mark.byte_length():
@@ -220,6 +220,6 @@ def _is(name: Span[UInt8, _], wanted: StaticString) -> Bool:
     if len(name) != wanted.byte_length():
         return False
     for index in range(len(name)):
-        if name.at(index) != wanted.as_bytes()[index]:
+        if name.at(index) != wanted.as_bytes().at(index):
             return False
     return True

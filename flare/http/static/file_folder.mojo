@@ -1,6 +1,7 @@
 """Files below a folder: opened, kept open, and read piece by piece."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.content_coding import ContentCoding
 from flare.http.conditional.range import ByteRange, ByterangesLayout
 from flare.http.message.body import BodySource, FileRegion, Poll
@@ -352,7 +353,7 @@ struct FileSource(BodySource, Movable):
         text comes next, or nothing."""
         if self._index == len(self._ranges) or not self._text_sent:
             return FileRegion.none()
-        var rest = self._ranges[self._index]
+        var rest = self._ranges.at(self._index)
         return FileRegion(
             self._file[].fd(),
             rest.start + self._range_done,
@@ -366,13 +367,13 @@ struct FileSource(BodySource, Movable):
         while (
             self._index < len(self._ranges)
             and self._text_sent
-            and self._range_done >= self._ranges[self._index].length
+            and self._range_done >= self._ranges.at(self._index).length
         ):
             self._index += 1
             self._range_done = 0
             self._text_sent = (
                 self._index < len(self._texts)
-                and self._texts[self._index].byte_length() == 0
+                and self._texts.at(self._index).byte_length() == 0
             )
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
@@ -382,7 +383,7 @@ struct FileSource(BodySource, Movable):
         if self._index == len(self._ranges):
             return Poll.DONE
         if not self._text_sent:
-            out.append(self._texts[self._index].as_bytes())
+            out.append(self._texts.at(self._index).as_bytes())
             self._text_sent = True
             self.advance(0)
         var region = self.region()
@@ -390,7 +391,7 @@ struct FileSource(BodySource, Movable):
             out.reserve(min(region.length, FILE_PIECE_LEN))
             var room = out.spare()
             var wanted = min(min(region.length, FILE_PIECE_LEN), len(room))
-            var count = self._file[].read_at(room[:wanted], region.offset)
+            var count = self._file[].read_at(room.before(wanted), region.offset)
             if count == 0:
                 raise Error(
                     "the file ends at byte ",

@@ -1,6 +1,7 @@
 """Paths of files that may be served, and their media types."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.url.percent import PERCENT, hex_pair_value
 from std.builtin.globals import global_constant
 
@@ -35,13 +36,13 @@ struct FilePath(Copyable, Movable):
         Unless `serves_hidden`, so are names that begin with a dot, which are of
         no business to strangers, but for `.well-known` (RFC 8615).
         """
-        if len(encoded) == 0 or encoded[0] != _SLASH:
+        if len(encoded) == 0 or encoded.at(0) != _SLASH:
             return None
         var decoded = List[UInt8](capacity=len(encoded))
         var index = 1
         var name_start = 0
         while index < len(encoded):
-            var octet = encoded[index]
+            var octet = encoded.at(index)
             index += 1
             if octet == _SLASH:
                 # The last name may be empty, the ones before may not.
@@ -90,9 +91,9 @@ def is_file_path(path: StringSpan) -> Bool:
 def _is_name(name: Span[UInt8, _], serves_hidden: Bool) -> Bool:
     if len(name) == 0 or len(name) > FILE_NAME_LEN_MAX:
         return False
-    if name[0] != _DOT:
+    if name.at(0) != _DOT:
         return True
-    if len(name) == 1 or (len(name) == 2 and name[1] == _DOT):
+    if len(name) == 1 or (len(name) == 2 and name.at(1) == _DOT):
         return False
     return serves_hidden or name == ".well-known".as_bytes()
 
@@ -245,14 +246,14 @@ def file_type(name: StringSpan) -> StaticString:
     `UNKNOWN_FILE_TYPE` if that says nothing."""
     var octets = name.as_bytes()
     var start = len(octets)
-    while start > 0 and octets[start - 1] != 46:
-        if octets[start - 1] == 47:
+    while start > 0 and octets.at(start - 1) != 46:
+        if octets.at(start - 1) == 47:
             return UNKNOWN_FILE_TYPE
         start -= 1
     if start == 0:
         return UNKNOWN_FILE_TYPE
     ref types = global_constant[_TYPES]()
     for index in range(0, len(types), 2):
-        if equals_ignore_case(octets[start:], types[index].as_bytes()):
-            return types[index + 1]
+        if equals_ignore_case(octets.after(start), types.at(index).as_bytes()):
+            return types.at(index + 1)
     return UNKNOWN_FILE_TYPE

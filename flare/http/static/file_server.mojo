@@ -2,6 +2,7 @@
 them.
 """
 
+from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.compress.content_coding import ContentCoding
 from flare.http.conditional.conditional import (
@@ -135,10 +136,10 @@ def folder_page(folder: StringSpan, names: List[String]) -> String:
 
 def _write_link(name: String, mut page: String):
     var octets = name.as_bytes()
-    var is_folder = len(octets) > 0 and octets[len(octets) - 1] == 47
+    var is_folder = len(octets) > 0 and octets.at(len(octets) - 1) == 47
     var end = len(octets) - 1 if is_folder else len(octets)
     var encoded = List[UInt8]()
-    percent_encode[COMPONENT_SET](octets[:end], encoded)
+    percent_encode[COMPONENT_SET](octets.before(end), encoded)
     # An apostrophe is the one quote that the set leaves; it ends no value here.
     page.write(StringSpan(unsafe_from_utf8=encoded))
     if is_folder:
@@ -274,13 +275,13 @@ struct FileServer(Handler):
             return refused^
         var octets = req.path.as_bytes()
         var prefix = self._config.prefix.as_bytes()
-        if len(octets) < len(prefix) or octets[: len(prefix)] != prefix:
+        if len(octets) < len(prefix) or octets.before(len(prefix)) != prefix:
             return not_found()
         var start = len(prefix)
         if start == 0:
             start = _rest_offset(req.route(), octets)
         var path = FilePath.parse(
-            octets[start:], serves_hidden=self._config.serves_hidden
+            octets.after(start), serves_hidden=self._config.serves_hidden
         )
         if not path:
             return not_found()
@@ -416,7 +417,7 @@ struct FileServer(Handler):
             return response^
         response.status = 206
         if len(set.ranges) == 1:
-            var part = set.ranges[0]
+            var part = set.ranges.at(0)
             response.headers.set("Content-Range", content_range(part, size))
             response.body = _content(chosen.file, part)
             return response^
@@ -476,13 +477,13 @@ def _rest_offset(pattern: StringSpan, path: Span[UInt8, _]) -> Int:
     var segment_start = 0
     var segment_count = 0
     for index in range(len(octets)):
-        if octets[index] == _SLASH:
+        if octets.at(index) == _SLASH:
             segment_start = index + 1
             segment_count += 1
-    if segment_start >= len(octets) or octets[segment_start] != _STAR:
+    if segment_start >= len(octets) or octets.at(segment_start) != _STAR:
         return 0
     for index in range(len(path)):
-        if path[index] == _SLASH:
+        if path.at(index) == _SLASH:
             segment_count -= 1
             if segment_count == 0:
                 return index

@@ -1,6 +1,7 @@
 """What a room keeps of its messages, for clients that come back; pure."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from std.memory import ArcPointer
 
 
@@ -84,7 +85,7 @@ struct RoomHistory(Defaultable, Movable, Sized):
             self._drop_oldest()
 
     def _drop_oldest(mut self):
-        var oldest = self._kept[self._start].copy()
+        var oldest = self._kept.at(self._start).copy()
         self._octet_count -= len(oldest[].frame[])
         self._dropped_id = oldest[].id
         self._start += 1
@@ -92,7 +93,7 @@ struct RoomHistory(Defaultable, Movable, Sized):
         if 2 * self._start >= len(self._kept):
             var rest = List[ArcPointer[_Kept]]()
             for index in range(self._start, len(self._kept)):
-                rest.append(self._kept[index].copy())
+                rest.append(self._kept.at(index).copy())
             self._kept = rest^
             self._start = 0
         else:
@@ -108,11 +109,11 @@ struct RoomHistory(Defaultable, Movable, Sized):
         )
         if last_id.byte_length() > 0:
             for index in reversed(range(self._start, len(self._kept))):
-                if self._kept[index][].id == last_id:
+                if self._kept.at(index)[].id == last_id:
                     start = index + 1
                     is_known = True
                     break
         var frames = List[ArcPointer[Buffer]](capacity=len(self._kept) - start)
         for index in range(start, len(self._kept)):
-            frames.append(self._kept[index][].frame.copy())
+            frames.append(self._kept.at(index)[].frame.copy())
         return MissedMessages(frames^, is_known)

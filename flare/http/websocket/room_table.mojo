@@ -112,7 +112,7 @@ struct RoomTable(BackplaneListener):
         if gap and not missed.is_complete:
             frames.append(gap.value().copy())
         for index in range(len(missed.frames)):
-            frames.append(missed.frames[index].copy())
+            frames.append(missed.frames.at(index).copy())
         try:
             sender.send_frames(frames)
         except:
@@ -149,7 +149,7 @@ struct RoomTable(BackplaneListener):
         for history in self._histories.values():
             times.append(history[].used)
         sort(Span(times))
-        var limit = times[(len(times) - 1) // 2]
+        var limit = times.at((len(times) - 1) // 2)
         var kept = Dict[String, ArcPointer[RoomHistory], KeyedHasher]()
         for item in self._histories.items():
             if item.value[].used > limit:

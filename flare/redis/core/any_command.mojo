@@ -28,7 +28,7 @@ def append_command(
     right (`BAD_ARGUMENT`); nothing is appended then."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
-        append_argument(room, place, index, arguments[index].as_bytes())
+        append_argument(room, place, index, arguments.at(index).as_bytes())
 
 
 def append_command(
@@ -40,7 +40,7 @@ def append_command(
     """Appends a command with octets."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
-        append_argument(room, place, index, Span(arguments[index]))
+        append_argument(room, place, index, Span(arguments.at(index)))
 
 
 def append_command(
@@ -52,7 +52,7 @@ def append_command(
     """Appends a command with arguments of any kind."""
     var place = _begin(room, name, len(arguments), key_index)
     for index in range(len(arguments)):
-        append_argument(room, place, index, arguments[index].text.as_bytes())
+        append_argument(room, place, index, arguments.at(index).text.as_bytes())
 
 
 def _begin(

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.bytes.float_text import float_text
 from std.sys.intrinsics import likely
 
@@ -194,9 +195,9 @@ struct Command(Movable):
         ref self,
     ) -> Span[UInt8, ImmOrigin(origin_of(self.octets))]:
         """Lends the first key; empty if there is none."""
-        return self.octets.span()[
-            self._key_start : self._key_start + max(self._key_len, 0)
-        ]
+        return self.octets.span().between(
+            self._key_start, self._key_start + max(self._key_len, 0)
+        )
 
 
 @always_inline

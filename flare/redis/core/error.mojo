@@ -1,6 +1,7 @@
 """What may go wrong between a program and a Redis server."""
 
 from flare.bytes.ascii import write_escaped
+from flare.bytes.checked import *
 from flare.bytes.text import Text
 
 
@@ -166,8 +167,8 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
         ]
         var kinds = materialize[known]()
         for index in range(len(kinds)):
-            if kinds[index].code == code:
-                return kinds[index]
+            if kinds.at(index).code == code:
+                return kinds.at(index)
         return materialize[Self.REFUSED]()
 
     @staticmethod
@@ -190,8 +191,8 @@ struct RedisErrorKind(Equatable, ImplicitlyCopyable, Writable):
         ]
         var kinds = materialize[known]()
         for index in range(len(kinds)):
-            if kinds[index].name == name:
-                return kinds[index]
+            if kinds.at(index).name == name:
+                return kinds.at(index)
         return materialize[Self.CONNECTION_LOST]()
 
     def __eq__(self, other: Self) -> Bool:
@@ -252,16 +253,16 @@ struct RedisError(Copyable, Movable, Writable):
         Returns:
             The error; octets that are not printable are escaped.
         """
-        if len(text) > 0 and text[0] == OWN_ERROR_MARK:
+        if len(text) > 0 and text.at(0) == OWN_ERROR_MARK:
             return Self._of_own(text)
         var message = String()
         write_escaped(text, message)
         var end = 0
-        while end < len(text) and text[end] != 0x20:
+        while end < len(text) and text.at(end) != 0x20:
             end += 1
         # A code is upper-case ASCII, so a wrong octet only finds no kind.
         var kind = RedisErrorKind.of_code(
-            StringSpan(unsafe_from_utf8=text[0:end])
+            StringSpan(unsafe_from_utf8=text.before(end))
         )
         return Self(kind, message^)
 
@@ -270,12 +271,12 @@ struct RedisError(Copyable, Movable, Writable):
     def _of_own(text: Span[UInt8, _]) -> Self:
         """Takes an error that the client wrote: mark, name, space, message."""
         var end = 1
-        while end < len(text) and text[end] != 0x20:
+        while end < len(text) and text.at(end) != 0x20:
             end += 1
         var message = String()
-        write_escaped(text[min(end + 1, len(text)) :], message)
+        write_escaped(text.after(min(end + 1, len(text))), message)
         var kind = RedisErrorKind.of_name(
-            StringSpan(unsafe_from_utf8=text[1:end])
+            StringSpan(unsafe_from_utf8=text.between(1, end))
         )
         var error = Self(kind, message^)
         error.was_sent = (

@@ -43,12 +43,12 @@ def hash_tag[o: ImmOrigin](key: Span[UInt8, o]) -> Span[UInt8, o]:
     Keys with the same tag are on the same node: `{user1}.name`.
     """
     for start in range(len(key)):
-        if key[start] == 0x7B:
+        if key.at(start) == 0x7B:
             for end in range(start + 1, len(key)):
-                if key[end] == 0x7D:
+                if key.at(end) == 0x7D:
                     if end == start + 1:
                         return key
-                    return key[start + 1 : end]
+                    return key.between(start + 1, end)
             return key
     return key
 
@@ -85,7 +85,7 @@ def read_redirection(message: StringSpan) raises RedisError -> Redirection:
     # The last colon: an IPv6 address has others.
     var colon = second
     for index in range(second, len(octets)):
-        if octets[index] == 0x3A:
+        if octets.at(index) == 0x3A:
             colon = index
     var port = _number(octets, colon + 1, len(octets))
     if slot < 0 or slot >= SLOT_COUNT or port < 1 or port > 65_535:
@@ -94,14 +94,16 @@ def read_redirection(message: StringSpan) raises RedisError -> Redirection:
             String("a redirection names no slot and node: ", message),
         )
     var host = String(
-        StringSpan(unsafe_from_utf8=octets[min(second + 1, colon) : colon])
+        StringSpan(
+            unsafe_from_utf8=octets.between(min(second + 1, colon), colon)
+        )
     )
     return Redirection(slot, host^, UInt16(port))
 
 
 def _find(octets: Span[UInt8, _], octet: UInt8, start: Int) -> Int:
     for index in range(start, len(octets)):
-        if octets[index] == octet:
+        if octets.at(index) == octet:
             return index
     return len(octets)
 
@@ -110,7 +112,7 @@ def _number(octets: Span[UInt8, _], start: Int, end: Int) -> Int:
     """Reads a small number; -1 if there is none."""
     if start >= end:
         return -1
-    return read_digits(octets[start:end], 5)
+    return read_digits(octets.between(start, end), 5)
 
 
 struct SlotMap(Movable):
@@ -127,28 +129,28 @@ struct SlotMap(Movable):
 
     def owner(self, slot: Int) -> Optional[String]:
         """Names the node of a slot; None if it is not known."""
-        if slot < 0 or slot >= SLOT_COUNT or self._owners[slot] < 0:
+        if slot < 0 or slot >= SLOT_COUNT or self._owners.at(slot) < 0:
             return None
-        return self.nodes[Int(self._owners[slot])]
+        return self.nodes.at(Int(self._owners.at(slot)))
 
     def set_owner(mut self, first: Int, last: Int, node: String):
         """Gives slots to a node, as `host:port`."""
         var place = -1
         for index in range(len(self.nodes)):
-            if self.nodes[index] == node:
+            if self.nodes.at(index) == node:
                 place = index
         if place < 0:
             place = len(self.nodes)
             self.nodes.append(node)
         for slot in range(max(first, 0), min(last + 1, SLOT_COUNT)):
-            self._owners[slot] = Int16(place)
+            self._owners.at(slot) = Int16(place)
 
     def covered_count(self) -> Int:
         """Counts the slots whose node is known: 16384 in a cluster that is
         whole."""
         var count = 0
         for slot in range(SLOT_COUNT):
-            count += Int(self._owners[slot] >= 0)
+            count += Int(self._owners.at(slot) >= 0)
         return count
 
 

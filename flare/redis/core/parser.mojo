@@ -290,12 +290,14 @@ struct ReplyParser(Movable):
         if end < 0:
             return -1
         var octets = input.span(start, end - start)
-        if len(octets) == 2 and octets[0] == 0x2D and octets[1] == 0x31:
+        if len(octets) == 2 and octets.at(0) == 0x2D and octets.at(1) == 0x31:
             count = _IS_NULL
             return end + 2
         for index in range(len(octets)):
-            if octets[index] - 48 > 9:
-                raise protocol_error("a length", octets[index], start + index)
+            if octets.at(index) - 48 > 9:
+                raise protocol_error(
+                    "a length", octets.at(index), start + index
+                )
         if len(octets) == 0:
             raise protocol_error("a length", input[start], start)
         if not read_integer(octets, count):

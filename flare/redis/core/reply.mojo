@@ -1,6 +1,7 @@
 """Replies of a server: lent from the octets that came, or kept."""
 
 from flare.bytes.buffer import unsafe_lend
+from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.redis.core.error import RedisError, RedisErrorKind
 
@@ -524,15 +525,15 @@ def read_integer(octets: Span[UInt8, _], mut number: Int) -> Bool:
     is none, or too large."""
     var start = 0
     var is_negative = False
-    if len(octets) > 0 and (octets[0] == 0x2D or octets[0] == 0x2B):
-        is_negative = octets[0] == 0x2D
+    if len(octets) > 0 and (octets.at(0) == 0x2D or octets.at(0) == 0x2B):
+        is_negative = octets.at(0) == 0x2D
         start = 1
     var count = len(octets) - start
     if count < 1 or count > _DIGITS_MAX:
         return False
     var value = UInt64(0)
     for index in range(start, len(octets)):
-        var digit = octets[index] - 48
+        var digit = octets.at(index) - 48
         if digit > 9:
             return False
         value = value * 10 + UInt64(digit)

@@ -47,11 +47,11 @@ def route_commands(
         var count = reader.header(octets, 0x2A)
         var name = _upper(octets, reader.bulk(octets))
         var is_given = given_count < len(given) and (
-            given[given_count].command == len(routed)
+            given.at(given_count).command == len(routed)
         )
         var place = KeyPlace(_key_index(name))
         if is_given:
-            place = KeyPlace(given[given_count].index)
+            place = KeyPlace(given.at(given_count).index)
             given_count += 1
         var has_count = not is_given and _has_count(name)
         var key = _Range(-1, -1)
@@ -190,12 +190,12 @@ struct GatheredReplies(Defaultable, Movable):
 
     def put(mut self, index: Int, reply: Reply[_]):
         """Copies the reply of a command; the last one that is put counts."""
-        self._places[index] = len(self._came)
+        self._places.at(index) = len(self._came)
         reply.append_to(self._came, self._octets)
 
     def put_failure(mut self, index: Int, error: RedisError):
         """Notes that a command has no reply, for `Reply.error` to say why."""
-        self._places[index] = len(self._came)
+        self._places.at(index) = len(self._came)
         var start = len(self._octets)
         self._octets.append(OWN_ERROR_MARK)
         self._octets.extend(error.kind.name.as_bytes())
@@ -209,7 +209,7 @@ struct GatheredReplies(Defaultable, Movable):
 
     def error(self, index: Int) -> RedisError:
         """Gives the error that a command must have as its reply."""
-        var node = self._came[self._places[index]]
+        var node = self._came.at(self._places.at(index))
         return RedisError.of_reply(
             Span(self._octets).between(node.start, node.start + node.length)
         )
@@ -220,12 +220,12 @@ struct GatheredReplies(Defaultable, Movable):
         self._nodes.append(ReplyNode(0, len(self._places), 0, ReplyKind.ARRAY))
         for index in range(len(self._places)):
             var base = len(self._nodes)
-            var place = self._places[index]
-            for offset in range(Int(self._came[place].end)):
-                var node = self._came[place + offset]
+            var place = self._places.at(index)
+            for offset in range(Int(self._came.at(place).end)):
+                var node = self._came.at(place + offset)
                 node.end += UInt32(base)
                 self._nodes.append(node)
-        self._nodes[0].end = UInt32(len(self._nodes))
+        self._nodes.at(0).end = UInt32(len(self._nodes))
 
     def lend(self) -> Reply[ImmOrigin(origin_of(self))]:
         """Lends the replies as `arrange` has put them, as the elements of one,

@@ -54,12 +54,12 @@ struct OrderSender(Movable):
         """
         for index in wanted:
             if index not in self._lent and (
-                self._tell(_SERVE, index, sockets[index].fd())
+                self._tell(_SERVE, index, sockets.at(index).fd())
             ):
                 self._lent.append(index)
         for place in reversed(range(len(self._lent))):
-            if self._lent[place] not in wanted and (
-                self._tell(_GIVE_BACK, self._lent[place], -1)
+            if self._lent.at(place) not in wanted and (
+                self._tell(_GIVE_BACK, self._lent.at(place), -1)
             ):
                 _ = self._lent.pop(place)
 
@@ -147,6 +147,6 @@ def read_news(octets: Span[UInt8, _]) -> List[News]:
     for start in range(0, len(octets) - NEWS_LEN + 1, NEWS_LEN):
         var id = 0
         for index in range(4):
-            id |= Int(octets[start + 1 + index]) << (8 * index)
-        news.append(News(octets[start], id))
+            id |= Int(octets.at(start + 1 + index)) << (8 * index)
+        news.append(News(octets.at(start), id))
     return news^

@@ -94,18 +94,18 @@ struct WorkerPool(Movable):
         if self.is_stopping:
             return
         for index in range(self.roster.worker_count):
-            if self.roster.slots[index].process or self.now_ms < (
-                self.roster.slots[index].restart_ms
+            if self.roster.slots.at(index).process or self.now_ms < (
+                self.roster.slots.at(index).restart_ms
             ):
                 continue
             var process = self._spawn(index)
             if process:
                 process.held().is_successor = (
-                    self.roster.slots[index].crash_count > 0
+                    self.roster.slots.at(index).crash_count > 0
                 )
-                self.roster.slots[index].process = process^
+                self.roster.slots.at(index).process = process^
             else:
-                self.roster.slots[index].restart_ms = (
+                self.roster.slots.at(index).restart_ms = (
                     self.now_ms + _SPAWN_RETRY_MS
                 )
 
@@ -164,13 +164,13 @@ struct WorkerPool(Movable):
             if self.roster.is_down(index):
                 lent.extend(self.listeners.of(index, count))
         for index in range(count):
-            ref slot = self.roster.slots[index]
+            ref slot = self.roster.slots.at(index)
             if slot.process and slot.process.held().is_ready:
                 slot.process.held().orders.lend(lent, self.listeners.sockets)
 
     def _note_leaving(mut self, index: Int, process_id: Int):
         """Replaces a worker that somebody else has told to go."""
-        ref slot = self.roster.slots[index]
+        ref slot = self.roster.slots.at(index)
         if self.is_stopping or not slot.process:
             return
         if slot.process.held().process_id != process_id:
@@ -185,17 +185,17 @@ struct WorkerPool(Movable):
             )
         )
         self.roster.let_go(index, self.now_ms + self._config.grace_ms)
-        self.roster.slots[index].restart_ms = self.now_ms
+        self.roster.slots.at(index).restart_ms = self.now_ms
 
     def _note_ready(mut self, index: Int, process_id: Int):
-        ref slot = self.roster.slots[index]
+        ref slot = self.roster.slots.at(index)
         if slot.next and slot.next.held().process_id == process_id:
             # The new one accepts: now the old one may go.
             var next = slot.next.take()
             self._leave(index)
-            self.roster.slots[index].process = next^
-        if self.roster.slots[index].process:
-            ref process = self.roster.slots[index].process.held()
+            self.roster.slots.at(index).process = next^
+        if self.roster.slots.at(index).process:
+            ref process = self.roster.slots.at(index).process.held()
             if process.process_id == process_id:
                 process.is_ready = True
                 self._budget.note_start(is_ready=True)
@@ -218,11 +218,11 @@ struct WorkerPool(Movable):
         """Has those replaced that have done or grown enough."""
         for index in range(self.roster.worker_count):
             if (
-                not self.roster.slots[index].process
+                not self.roster.slots.at(index).process
                 or index in self._to_replace
             ):
                 continue
-            ref process = self.roster.slots[index].process.held()
+            ref process = self.roster.slots.at(index).process.held()
             if not process.is_ready:
                 continue
             var requests = self._board[].get(process.row, STAT_REQUESTS)
@@ -240,19 +240,19 @@ struct WorkerPool(Movable):
         if self.is_stopping:
             return
         for index in range(len(self.roster.slots)):
-            if self.roster.slots[index].next:
+            if self.roster.slots.at(index).next:
                 return
         while len(self._to_replace) > 0:
             var index = self._to_replace.pop(0)
             # A worker that waits for its restart gets a new process anyway.
             if (
                 index >= self.roster.worker_count
-                or not self.roster.slots[index].process
+                or not self.roster.slots.at(index).process
             ):
                 continue
             var next = self._spawn(index)
             if next:
-                self.roster.slots[index].next = next^
+                self.roster.slots.at(index).next = next^
             else:
                 self._to_replace.append(index)
             return
@@ -298,14 +298,14 @@ struct WorkerPool(Movable):
         """Does what follows when a process has ended; False if it was none of
         the workers."""
         for index in range(len(self.roster.leaving)):
-            if self.roster.leaving[index].process_id == status.process_id:
+            if self.roster.leaving.at(index).process_id == status.process_id:
                 var gone = self.roster.leaving.pop(index)
                 self._board[].carry_over(gone.row)
                 if not status.is_clean() and not self.is_stopping:
                     log_line(String(gone.process_id, ", told to go, ", status))
                 return True
         for index in range(len(self.roster.slots)):
-            ref slot = self.roster.slots[index]
+            ref slot = self.roster.slots.at(index)
             if slot.next and slot.next.held().process_id == status.process_id:
                 var gone = slot.next.take()
                 self._board[].carry_over(gone.row)
@@ -330,21 +330,21 @@ struct WorkerPool(Movable):
         its listening socket over."""
         self._to_replace.clear()
         for index in range(len(self.roster.slots)):
-            if self.roster.slots[index].process:
+            if self.roster.slots.at(index).process:
                 self.roster.worker_count = max(
                     self.roster.worker_count, index + 1
                 )
 
     def _note_crash(mut self, index: Int, status: ExitStatus):
         """Plans the restart of a worker, or gives up."""
-        var process = self.roster.slots[index].process.take()
+        var process = self.roster.slots.at(index).process.take()
         self._board[].carry_over(process.row)
         if index >= self.roster.worker_count:
             return
         var lived_ms = self._age_ms(process)
         if not process.is_ready:
             self._budget.note_start(is_ready=False)
-        ref slot = self.roster.slots[index]
+        ref slot = self.roster.slots.at(index)
         if lived_ms >= self._config.restart.settle_ms:
             slot.crash_count = 0
         slot.crash_count += 1
@@ -362,20 +362,20 @@ struct WorkerPool(Movable):
             return
         line.write("; crash ", count, " of ", policy.restarts_max)
         line.write(" within ", policy.window_ms, " ms; starting again")
-        if self.roster.slots[index].next:
-            var next = self.roster.slots[index].next.take()
+        if self.roster.slots.at(index).next:
+            var next = self.roster.slots.at(index).next.take()
             next.is_successor = True
             line.write(" already as pid ", next.process_id)
-            self.roster.slots[index].process = next^
+            self.roster.slots.at(index).process = next^
         else:
-            var crash_count = self.roster.slots[index].crash_count
+            var crash_count = self.roster.slots.at(index).crash_count
             var delay_ms = self._budget.delay_ms(
                 policy,
                 crash_count,
                 self._jitter.next(),
                 is_alone=not self.roster.has_process(),
             )
-            self.roster.slots[index].restart_ms = self.now_ms + delay_ms
+            self.roster.slots.at(index).restart_ms = self.now_ms + delay_ms
             line.write(" in ", delay_ms, " ms")
         log_line(line)
 

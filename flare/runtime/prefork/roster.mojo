@@ -118,7 +118,7 @@ struct WorkerRoster(Movable):
         """Tells whether every worker works: none is starting or waits to be
         restarted."""
         for index in range(self.worker_count):
-            ref slot = self.slots[index]
+            ref slot = self.slots.at(index)
             if not slot.process or not slot.process.held().is_ready:
                 return False
         return True
@@ -127,7 +127,7 @@ struct WorkerRoster(Movable):
         """Tells whether any worker has a process that works or starts, and does
         not only finish what it does."""
         for index in range(len(self.slots)):
-            ref slot = self.slots[index]
+            ref slot = self.slots.at(index)
             if Bool(slot.process) or Bool(slot.next):
                 return True
         return False
@@ -136,13 +136,13 @@ struct WorkerRoster(Movable):
         """Lists the worker processes that have not been reaped."""
         var ids = List[Int]()
         for index in range(len(self.slots)):
-            ref slot = self.slots[index]
+            ref slot = self.slots.at(index)
             if slot.process:
                 ids.append(slot.process.held().process_id)
             if slot.next:
                 ids.append(slot.next.held().process_id)
         for index in range(len(self.leaving)):
-            ids.append(self.leaving[index].process_id)
+            ids.append(self.leaving.at(index).process_id)
         return ids^
 
     def line_numbers(self) -> List[Int32]:
@@ -150,18 +150,18 @@ struct WorkerRoster(Movable):
         one of the processes is forgotten."""
         var numbers = List[Int32]()
         for index in range(len(self.slots)):
-            ref slot = self.slots[index]
+            ref slot = self.slots.at(index)
             if slot.process:
                 numbers.append(slot.process.held().orders.fd())
             if slot.next:
                 numbers.append(slot.next.held().orders.fd())
         for index in range(len(self.leaving)):
-            numbers.append(self.leaving[index].orders.fd())
+            numbers.append(self.leaving.at(index).orders.fd())
         return numbers^
 
     def is_down(self, index: Int) -> Bool:
         """Tells whether a worker that has worked does not at the moment."""
-        ref slot = self.slots[index]
+        ref slot = self.slots.at(index)
         if not slot.has_worked:
             return False
         return not slot.process or not slot.process.held().is_ready
@@ -169,28 +169,28 @@ struct WorkerRoster(Movable):
     def let_go(mut self, index: Int, kill_ms: Int):
         """Notes that a worker's process, which it has, finishes and goes by
         itself, or is killed at `kill_ms`."""
-        var process = self.slots[index].process.take()
+        var process = self.slots.at(index).process.take()
         process.kill_ms = kill_ms
         self.leaving.append(process^)
-        if self.slots[index].next:
-            self.slots[index].process = self.slots[index].next.take()
+        if self.slots.at(index).next:
+            self.slots.at(index).process = self.slots.at(index).next.take()
 
     def is_row_used(self, row: Int) -> Bool:
         for index in range(len(self.leaving)):
-            if self.leaving[index].row == row:
+            if self.leaving.at(index).row == row:
                 return True
-        return self.slots[row % BANK_LEN].uses_row(row)
+        return self.slots.at(row % BANK_LEN).uses_row(row)
 
     def leave(mut self, index: Int, kill_ms: Int):
         """Tells a worker's process to finish and go, if there is one."""
-        if self.slots[index].process:
-            self._send_off(self.slots[index].process.take(), kill_ms)
+        if self.slots.at(index).process:
+            self._send_off(self.slots.at(index).process.take(), kill_ms)
 
     def leave_all(mut self, kill_ms: Int):
         """Tells all processes to finish and go."""
         for index in range(len(self.slots)):
-            if self.slots[index].next:
-                self._send_off(self.slots[index].next.take(), kill_ms)
+            if self.slots.at(index).next:
+                self._send_off(self.slots.at(index).next.take(), kill_ms)
             self.leave(index, kill_ms)
 
     def _send_off(mut self, var process: WorkerProcess, kill_ms: Int):
@@ -201,24 +201,24 @@ struct WorkerRoster(Movable):
     def kill_all(mut self):
         """Ends those that have been told to go at once."""
         for index in range(len(self.leaving)):
-            signal_process(self.leaving[index].process_id, SIGKILL)
+            signal_process(self.leaving.at(index).process_id, SIGKILL)
 
     def kill_late(mut self, now_ms: Int):
         """Kills processes that take too long."""
         for index in range(len(self.slots)):
-            if self.slots[index].process:
-                _check(self.slots[index].process.held(), now_ms, "to start")
-            if self.slots[index].next:
-                _check(self.slots[index].next.held(), now_ms, "to start")
+            if self.slots.at(index).process:
+                _check(self.slots.at(index).process.held(), now_ms, "to start")
+            if self.slots.at(index).next:
+                _check(self.slots.at(index).next.held(), now_ms, "to start")
         for index in range(len(self.leaving)):
-            _check(self.leaving[index], now_ms, "to finish")
+            _check(self.leaving.at(index), now_ms, "to finish")
 
     def next_deadline_ms(self, restarts: Bool) -> Int:
         """Tells when a process is to be made, if it `restarts`, or killed; or
         `NEVER_MS`."""
         var deadline = NEVER_MS
         for index in range(len(self.slots)):
-            ref slot = self.slots[index]
+            ref slot = self.slots.at(index)
             if slot.process:
                 deadline = min(deadline, slot.process.held().kill_ms)
             elif index < self.worker_count and restarts:
@@ -226,7 +226,7 @@ struct WorkerRoster(Movable):
             if slot.next:
                 deadline = min(deadline, slot.next.held().kill_ms)
         for index in range(len(self.leaving)):
-            deadline = min(deadline, self.leaving[index].kill_ms)
+            deadline = min(deadline, self.leaving.at(index).kill_ms)
         return deadline
 
 
@@ -311,5 +311,5 @@ struct ListenerShare(Movable):
         """Lends the descriptors, good while this value lives."""
         var numbers = List[Int32]()
         for index in range(len(self.sockets)):
-            numbers.append(self.sockets[index].fd())
+            numbers.append(self.sockets.at(index).fd())
         return numbers^

@@ -1,5 +1,6 @@
 """Making worker processes: fork, and what the new process does first."""
 
+from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.orders import MasterLine, News, read_news
 from flare.runtime.prefork.program import (
@@ -154,7 +155,7 @@ struct Spawner(Movable):
         self._leave_master(master_id)
         var kept = List[RawSocket]()
         for index in range(len(share.sockets)):
-            ref socket = share.sockets[index]
+            ref socket = share.sockets.at(index)
             if index in own:
                 kept.append(RawSocket(owned=socket.release()))
             else:

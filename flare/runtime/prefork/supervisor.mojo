@@ -322,7 +322,7 @@ def program_path() -> String:
     """Finds the file of the running program, before it is replaced, or how it
     was called if the system does not tell."""
     var path = executable_path()
-    return path if path.byte_length() > 0 else String(argv()[0])
+    return path if path.byte_length() > 0 else String(argv().at(0))
 
 
 def start_upgrade(
@@ -364,11 +364,11 @@ def _become_program(
         kept.append(duplicate_from(number, lowest))
     kept.append(duplicate_from(ready_number, lowest))
     for index in range(len(kept)):
-        duplicate_to(kept[index].fd(), Int32(FIRST_INHERITED + index))
+        duplicate_to(kept.at(index).fd(), Int32(FIRST_INHERITED + index))
     var arguments = List[String]()
     for index in range(len(argv())):
-        arguments.append(String(argv()[index]))
-    arguments[0] = path
+        arguments.append(String(argv().at(index)))
+    arguments.at(0) = path
     CStrings(arguments).execute(CStrings(_environment(len(listeners))))
 
 

@@ -191,9 +191,9 @@ def readable_time(octets: Span[UInt8, _]) -> String:
     if digit_count == 12:
         text.write("19" if octets.at(0) >= 53 else "20")
     else:
-        text.write(StringSpan(unsafe_from_utf8=octets.between(0, 2)))
+        text.write(StringSpan(unsafe_from_utf8=octets.before(2)))
     var rest = octets.between(digit_count - 12, digit_count)
-    text.write(StringSpan(unsafe_from_utf8=rest.between(0, 2)))
+    text.write(StringSpan(unsafe_from_utf8=rest.before(2)))
     var marks: Array[StaticString, 5] = ["-", "-", " ", ":", ":"]
     for index in range(5):
         var start = 2 + 2 * index

@@ -358,7 +358,7 @@ struct ServerChoices(Movable):
         """
         var address = Int(Pointer(to=self))
         for index in range(len(self._contexts)):
-            ref context = self._contexts[index]
+            ref context = self._contexts.at(index)
             context.choose_name_with(_choose_name, address)
             if len(self._protocols) > 0:
                 context.choose_protocol_with(_choose_protocol, address)
@@ -379,7 +379,9 @@ struct ServerChoices(Movable):
         var dot = lower.find(".")
         if dot < 1:
             return -1
-        var suffix = String(StringSpan(unsafe_from_utf8=lower.as_bytes()[dot:]))
+        var suffix = String(
+            StringSpan(unsafe_from_utf8=lower.as_bytes().after(dot))
+        )
         return self._wildcard.get(suffix).or_else(-1)
 
     def _switch(self, session: Int) -> Int32:
@@ -388,7 +390,7 @@ struct ServerChoices(Movable):
         if index < 0:
             return _NOT_CHOSEN
         if index > 0:
-            _ = symbols.set_ssl_ctx(session, self._contexts[index].handle())
+            _ = symbols.set_ssl_ctx(session, self._contexts.at(index).handle())
         return _CHOSEN
 
     def _agree(self, offer: Span[UInt8, _]) -> Tuple[Int, Int]:
@@ -396,13 +398,15 @@ struct ServerChoices(Movable):
         var own = Span(self._protocols)
         var at = 0
         while at < len(own):
-            var length = Int(own[at])
+            var length = Int(own.at(at))
             var there = 0
             while there < len(offer):
-                var end = there + 1 + Int(offer[there])
+                var end = there + 1 + Int(offer.at(there))
                 if end > len(offer):
                     break
-                if offer[there:end] == own[at : at + 1 + length]:
+                if offer.between(there, end) == own.between(
+                    at, at + 1 + length
+                ):
                     return (there + 1, length)
                 there = end
             at += 1 + length

@@ -1,5 +1,6 @@
 """Ids of traces and spans."""
 
+from flare.bytes.checked import *
 from flare.sys.errno import OsError
 from flare.sys.memory_map import SharedCounters
 from flare.sys.random import fill_random
@@ -26,7 +27,7 @@ struct IdSource(Movable):
         self._seeds = SIMD[DType.uint64, 4](0)
         for index in range(32):
             self._seeds[index // 8] = self._seeds[index // 8] << 8 | UInt64(
-                octets[index]
+                octets.at(index)
             )
         self._count = SharedCounters(1)
 

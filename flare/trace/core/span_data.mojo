@@ -161,7 +161,7 @@ struct Attributes(Copyable, Defaultable, Movable):
         """
         self = Self()
         for index in range(min(len(keys), len(values))):
-            self.set(keys[index].copy(), values[index].copy())
+            self.set(keys.at(index).copy(), values.at(index).copy())
 
     def set(mut self, var key: String, var value: AttributeValue):
         """Sets an attribute.
@@ -173,8 +173,8 @@ struct Attributes(Copyable, Defaultable, Movable):
         if value.text.byte_length() > TEXT_LEN_MAX:
             value.text = cut_text(value.text)
         for index in range(len(self.items)):
-            if self.items[index].key == key:
-                self.items[index].value = value^
+            if self.items.at(index).key == key:
+                self.items.at(index).value = value^
                 return
         if len(self.items) == ATTRIBUTE_COUNT_MAX:
             self.dropped_count += 1

@@ -81,7 +81,7 @@ struct TraceStateReader(Movable):
         for index in range(len(rest)):
             if index > 0:
                 text += ","
-            text += rest[index]
+            text += rest.at(index)
         return text^
 
     def _add_member(mut self, member: Span[UInt8, _]):
@@ -107,7 +107,7 @@ def _shorten(mut members: List[String], len_min: Int):
     the others have room."""
     var index = len(members) - 1
     while index >= 0 and _length(members) > TRACESTATE_LEN_MAX:
-        if members[index].byte_length() > len_min:
+        if members.at(index).byte_length() > len_min:
             _ = members.pop(index)
         index -= 1
 

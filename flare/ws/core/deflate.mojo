@@ -287,9 +287,9 @@ def read_deflate_answer(
     var refusal = (False, Optional[DeflateAgreement]())
     if not offered or len(extensions) > 1:
         return refusal
-    if extensions[0].name != PERMESSAGE_DEFLATE:
+    if extensions.at(0).name != PERMESSAGE_DEFLATE:
         return refusal
-    var read = _read(extensions[0], offered.held())
+    var read = _read(extensions.at(0), offered.held())
     if not read:
         return refusal
     var answer = read.held()

@@ -391,4 +391,4 @@ def apply_mask_scalar(octets: MutSpan[UInt8, _], key: MaskingKey):
     """Masks or unmasks octets, one at a time."""
     for index in range(len(octets)):
         var shift = UInt32(8 * (index & 3))
-        octets[index] ^= UInt8((key.word >> shift) & 0xFF)
+        octets.at(index) ^= UInt8((key.word >> shift) & 0xFF)

@@ -278,7 +278,7 @@ struct FrameReceiver(Movable):
             self._header_len += 1
             input.consume(1)
             var is_whole = parse_frame_header(
-                Span(self._header).between(0, self._header_len),
+                Span(self._header).before(self._header_len),
                 self._expectation(),
                 self._frame,
             )

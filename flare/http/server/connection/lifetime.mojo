@@ -96,7 +96,7 @@ def read_proxy_header(
     connection from now on, WAIT for more octets, CLOSE if there are none to
     come, or not a header."""
     var room = scratch.input.spare()
-    var seen = room.between(0, min(len(room), PROXY_HEADER_LEN_MAX))
+    var seen = room.before(min(len(room), PROXY_HEADER_LEN_MAX))
     var count = connection.socket.peek(seen)
     if count == -EAGAIN:
         return NextAction.WAIT
@@ -104,7 +104,7 @@ def read_proxy_header(
         return NextAction.CLOSE
     var found: Optional[ProxyHeader]
     try:
-        found = find_proxy_header(seen.between(0, count))
+        found = find_proxy_header(seen.before(count))
     except error:
         state.log(Text().add(error).add("; from ").add(connection.peer).end())
         return NextAction.CLOSE
@@ -114,7 +114,7 @@ def read_proxy_header(
             != ClientSide.OPEN else NextAction.WAIT
         )
     var header = found.held()
-    var taken = connection.socket.receive(room.between(0, header.header_len))
+    var taken = connection.socket.receive(room.before(header.header_len))
     if taken != header.header_len:
         return NextAction.CLOSE
     if header.client:

@@ -141,5 +141,5 @@ def _is_head(octets: Span[UInt8, _]) -> Bool:
     comptime START = StaticString("HEAD ")
     return (
         len(octets) >= START.byte_length()
-        and octets.between(0, START.byte_length()) == START.as_bytes()
+        and octets.before(START.byte_length()) == START.as_bytes()
     )

@@ -71,7 +71,7 @@ def _receive_sealed(
                 return count if count > 0 else -EAGAIN
             var space = state.tls_input.spare()
             var wanted = min(len(room) - count + _RECORD_EXTRA_LEN, len(space))
-            var got = connection.socket.receive(space.between(0, wanted))
+            var got = connection.socket.receive(space.before(wanted))
             if got <= 0:
                 if count == 0:
                     return got
@@ -359,10 +359,10 @@ def _seal(
     ref pump = connection.tls.held()[].pump
     var split = len(first)
     if start < split:
-        var piece = first[start : min(end, split)]
+        var piece = first.between(start, min(end, split))
         if pump.write(piece, sealed).status == TlsStatus.FAILED:
             return False
     if end > split:
-        var piece = second[max(start, split) - split : end - split]
+        var piece = second.between(max(start, split) - split, end - split)
         return pump.write(piece, sealed).status != TlsStatus.FAILED
     return True
