@@ -16,6 +16,7 @@ from flare.backplane.presence_watcher import (
     PresenceWatcher,
 )
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.sys.mutex import Mutex
 from tests.support.assertions import assert_equal, assert_raises, assert_true
 
@@ -41,7 +42,7 @@ struct _World:
         # A process ticks when it joins, before it hears anybody.
         for index in range(count):
             var unheard = List[OutgoingMessage]()
-            self.tables[index].on_tick(self.now_ms, UInt64(index), unheard)
+            self.tables.at(index).on_tick(self.now_ms, UInt64(index), unheard)
 
     def say(
         mut self,
@@ -57,8 +58,8 @@ struct _World:
             octets, kind, UInt64(sender), self.sequence, room, id, payload
         )
         for index in range(len(self.tables)):
-            if self.is_alive[index]:
-                _ = self.tables[index].on_message(
+            if self.is_alive.at(index):
+                _ = self.tables.at(index).on_message(
                     parse_message(octets.span()).value(),
                     is_own=index == sender,
                 )
@@ -70,13 +71,13 @@ struct _World:
         key: UInt64,
         data: StringSpan = "",
     ) raises:
-        var version = self.tables[sender].enter("room", name, key, data)
+        var version = self.tables.at(sender).enter("room", name, key, data)
         var news = _news(version, key)
         news.append(data.as_bytes())
         self.say(sender, MessageKind.ENTERED, "room", name, news.span())
 
     def leave(mut self, sender: Int, key: UInt64) raises:
-        var version = self.tables[sender].leave("room", key)
+        var version = self.tables.at(sender).leave("room", key)
         self.say(
             sender, MessageKind.LEFT, "room", "", _news(version, key).span()
         )
@@ -86,12 +87,14 @@ struct _World:
         for _ in range(time_ms // 250):
             self.now_ms += 250
             for index in range(len(self.tables)):
-                if not self.is_alive[index]:
+                if not self.is_alive.at(index):
                     continue
                 var outgoing = List[OutgoingMessage]()
-                self.tables[index].on_tick(self.now_ms, UInt64(index), outgoing)
+                self.tables.at(index).on_tick(
+                    self.now_ms, UInt64(index), outgoing
+                )
                 for place in range(len(outgoing)):
-                    ref message = outgoing[place]
+                    ref message = outgoing.at(place)
                     self.say(
                         index,
                         message.kind,
@@ -102,7 +105,7 @@ struct _World:
 
     def names(self, index: Int) -> String:
         var text = String()
-        for name in self.tables[index].names("room"):
+        for name in self.tables.at(index).names("room"):
             text += name + " "
         return text
 
@@ -128,19 +131,19 @@ def test_who_comes_and_goes_is_seen_by_all_at_once() raises:
     world.leave(1, 2)
     for index in range(3):
         assert_equal(world.names(index), "bob ")
-    assert_equal(world.tables[0].process_count(), 2)
+    assert_equal(world.tables.at(0).process_count(), 2)
 
 
 def test_who_was_not_there_learns_of_all() raises:
     var world = _World(3)
-    world.is_alive[2] = False
+    world.is_alive.at(2) = False
     # More than one message holds.
     for key in range(2_000):
         world.enter(0, String("member ", key), UInt64(key))
     world.enter(1, "bob", 1)
-    world.is_alive[2] = True
+    world.is_alive.at(2) = True
     world.go_on(3_000)
-    assert_equal(len(world.tables[2].names("room")), 2_001)
+    assert_equal(len(world.tables.at(2).names("room")), 2_001)
     assert_equal(world.names(2), world.names(0))
 
 
@@ -148,10 +151,10 @@ def test_news_that_are_lost_are_asked_for() raises:
     var world = _World(2)
     world.go_on(2_000)
     world.enter(0, "ann", 1)
-    world.is_alive[1] = False
+    world.is_alive.at(1) = False
     world.leave(0, 1)
     world.enter(0, "bob", 2)
-    world.is_alive[1] = True
+    world.is_alive.at(1) = True
     assert_equal(world.names(1), "ann ")
     world.go_on(3_000)
     assert_equal(world.names(1), "bob ")
@@ -162,14 +165,14 @@ def test_who_dies_is_gone_and_who_was_silent_comes_back() raises:
     world.go_on(2_000)
     world.enter(0, "ann", 1)
     world.enter(1, "bob", 1)
-    world.is_alive[0] = False
+    world.is_alive.at(0) = False
     world.go_on(_EXPIRES_MS - 1_000)
     assert_equal(world.names(1), "ann bob ")
     world.go_on(2_000)
     assert_equal(world.names(1), "bob ")
     assert_equal(world.names(2), "bob ")
-    assert_equal(world.tables[1].process_count(), 1)
-    world.is_alive[0] = True
+    assert_equal(world.tables.at(1).process_count(), 1)
+    world.is_alive.at(0) = True
     world.go_on(3_000)
     for index in range(3):
         assert_equal(world.names(index), "ann bob ", String(index))
@@ -182,11 +185,11 @@ def test_who_was_stopped_takes_nobody_for_dead() raises:
     world.go_on(2_000)
     world.enter(0, "ann", 1)
     world.enter(2, "bob", 1)
-    world.is_alive[1] = False
+    world.is_alive.at(1) = False
     world.go_on(4 * _EXPIRES_MS)
-    world.is_alive[1] = True
+    world.is_alive.at(1) = True
     # Bob's process has ended meanwhile.
-    world.is_alive[2] = False
+    world.is_alive.at(2) = False
     world.go_on(250)
     assert_equal(world.names(1), "ann bob ")
     world.go_on(_EXPIRES_MS + 2_000)
@@ -218,7 +221,7 @@ def test_alone_it_needs_no_others() raises:
     presence.enter("room", "ann", 1)
     presence.enter("room", "eve", 1)
     assert_equal(len(presence.names("room")), 1)
-    assert_equal(presence.names("room")[0], "eve")
+    assert_equal(presence.names("room").at(0), "eve")
     presence.leave("room", 1)
     presence.leave("room", 1)
     assert_equal(len(presence.names("room")), 0)
@@ -246,18 +249,18 @@ struct _Diary(PresenceWatcher):
 
 def test_data_come_along_and_are_counted() raises:
     var world = _World(3)
-    world.is_alive[2] = False
+    world.is_alive.at(2) = False
     world.go_on(2_000)
     world.enter(0, "ann", 1, '{"away": false}')
     world.enter(1, "ann", 1, "tab")
     world.enter(1, "bob", 2)
-    world.is_alive[2] = True
+    world.is_alive.at(2) = True
     world.go_on(3_000)
     for index in range(3):
-        assert_equal(world.tables[index].count("room"), 3)
-        assert_equal(world.tables[index].count("none"), 0)
+        assert_equal(world.tables.at(index).count("room"), 3)
+        assert_equal(world.tables.at(index).count("none"), 0)
         var text = String()
-        var members = world.tables[index].members("room")
+        var members = world.tables.at(index).members("room")
         assert_equal(len(members), 3)
         for process in range(2):
             for key in range(1, 3):
@@ -268,7 +271,7 @@ def test_data_come_along_and_are_counted() raises:
                         text += member.name + ":" + member.data + " "
         assert_equal(text, 'ann:{"away": false} ann:tab bob: ', String(index))
     world.leave(0, 1)
-    assert_equal(world.tables[2].count("room"), 2)
+    assert_equal(world.tables.at(2).count("room"), 2)
 
 
 def test_who_comes_changes_and_goes_is_told() raises:
@@ -277,18 +280,18 @@ def test_who_comes_changes_and_goes_is_told() raises:
     for index in range(2):
         tables.append(Mutex(PresenceTable(_EXPIRES_MS)))
         var outgoing = List[OutgoingMessage]()
-        tables[index].lock()[].on_tick(0, UInt64(index), outgoing)
-    _ = tables[1].lock()[].watch(AnyPresenceWatcher(_Diary(diary)))
+        tables.at(index).lock()[].on_tick(0, UInt64(index), outgoing)
+    _ = tables.at(1).lock()[].watch(AnyPresenceWatcher(_Diary(diary)))
 
     def hear(kind: MessageKind, id: StringSpan, payload: Buffer) raises {imm}:
         var octets = Buffer()
         write_message(octets, kind, 0, 1, "room", id, payload.span())
         _ = (
-            tables[1]
+            tables.at(1)
             .lock()[]
             .on_message(parse_message(octets.span()).value(), is_own=False)
         )
-        PresenceTable.tell(tables[1])
+        PresenceTable.tell(tables.at(1))
 
     def told() raises {imm} -> String:
         var lines = String()
@@ -296,12 +299,12 @@ def test_who_comes_changes_and_goes_is_told() raises:
         return lines
 
     # Its own.
-    assert_equal(tables[1].lock()[].enter("room", "own", 9, "a"), 1)
-    assert_equal(tables[1].lock()[].enter("room", "own", 9, "a"), 0)
-    assert_equal(tables[1].lock()[].enter("room", "own", 9, "b"), 2)
-    assert_equal(tables[1].lock()[].leave("room", 9), 3)
+    assert_equal(tables.at(1).lock()[].enter("room", "own", 9, "a"), 1)
+    assert_equal(tables.at(1).lock()[].enter("room", "own", 9, "a"), 0)
+    assert_equal(tables.at(1).lock()[].enter("room", "own", 9, "b"), 2)
+    assert_equal(tables.at(1).lock()[].leave("room", 9), 3)
     assert_equal(told(), "", "not under the lock")
-    PresenceTable.tell(tables[1])
+    PresenceTable.tell(tables.at(1))
     assert_equal(told(), "+own(a)1 =own(b)1 -own(b)1 ")
     # Those of another process.
     var beat = Buffer()
@@ -320,23 +323,23 @@ def test_who_comes_changes_and_goes_is_told() raises:
     # A silent process.
     var outgoing = List[OutgoingMessage]()
     for second in range(1, _EXPIRES_MS // 1_000 + 2):
-        tables[1].lock()[].on_tick(1_000 * second, 1, outgoing)
-    PresenceTable.tell(tables[1])
+        tables.at(1).lock()[].on_tick(1_000 * second, 1, outgoing)
+    PresenceTable.tell(tables.at(1))
     assert_equal(told(), "-bob()0 ")
 
 
 def test_all_members_at_once_are_told_as_what_is_different() raises:
     var diary = Mutex(String())
     var world = _World(2)
-    _ = world.tables[1].watch(AnyPresenceWatcher(_Diary(diary)))
+    _ = world.tables.at(1).watch(AnyPresenceWatcher(_Diary(diary)))
     world.go_on(2_000)
     world.enter(0, "ann", 1, "x")
     world.enter(0, "bob", 2)
-    world.is_alive[1] = False
+    world.is_alive.at(1) = False
     world.leave(0, 2)
     world.enter(0, "ann", 1, "y")
     world.enter(0, "eve", 3)
-    world.is_alive[1] = True
+    world.is_alive.at(1) = True
     world.go_on(3_000)
     var table = Mutex(world.tables.pop(1))
     PresenceTable.tell(table)
@@ -372,4 +375,4 @@ def test_data_are_bounded() raises:
     presence.enter("room", "ann", 1, String("x") * PRESENCE_DATA_LEN_MAX)
     with assert_raises(contains="4097 bytes"):
         presence.enter("room", "ann", 1, String("x") * 4_097)
-    assert_equal(presence.members("room")[0].data.byte_length(), 4_096)
+    assert_equal(presence.members("room").at(0).data.byte_length(), 4_096)

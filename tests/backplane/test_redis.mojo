@@ -200,7 +200,7 @@ def _serve_entries(
 def _between(entries: Span[_Entry, _], start: String, end: String) -> String:
     """Answers XREVRANGE with COUNT 1."""
     for index in reversed(range(len(entries))):
-        ref entry = entries[index]
+        ref entry = entries.at(index)
         if (end == "+" or not is_before(end, entry.id)) and (
             start == "-" or not is_before(entry.id, start)
         ):

@@ -7,6 +7,7 @@ from flare.backplane.ring import (
     SharedRing,
 )
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.process import end_process, fork_process, reap
 from flare.sys.signal import SignalPause
@@ -78,7 +79,7 @@ def test_readers_of_any_pace_have_all_in_order_or_count_it() raises:
         var model = List[List[UInt8]]()
         var cursors: List[RingCursor] = [RingCursor(0) for _ in range(4)]
         for reader in range(4):
-            cursors[reader].sequence = 0
+            cursors.at(reader).sequence = 0
         # What each has read or lost.
         var places: List[Int] = [0, 0, 0, 0]
         var lost: List[Int] = [0, 0, 0, 0]
@@ -90,18 +91,20 @@ def test_readers_of_any_pace_have_all_in_order_or_count_it() raises:
                 if random.below(1 + 12 * reader) > 0:
                     continue
                 for _ in range(random.below(20)):
-                    var found = _read_one(ring, cursors[reader])
+                    var found = _read_one(ring, cursors.at(reader))
                     if not found:
-                        assert_equal(places[reader], len(model))
+                        assert_equal(places.at(reader), len(model))
                         break
-                    places[reader] += cursors[reader].lost_count - lost[reader]
-                    lost[reader] = cursors[reader].lost_count
-                    assert_equal(found.value(), model[places[reader]])
-                    places[reader] += 1
-        assert_equal(lost[0], 0, "who reads at once loses nothing")
-        assert_true(lost[3] > 0, "who is slow loses the oldest")
+                    places.at(reader) += cursors.at(
+                        reader
+                    ).lost_count - lost.at(reader)
+                    lost.at(reader) = cursors.at(reader).lost_count
+                    assert_equal(found.value(), model.at(places.at(reader)))
+                    places.at(reader) += 1
+        assert_equal(lost.at(0), 0, "who reads at once loses nothing")
+        assert_true(lost.at(3) > 0, "who is slow loses the oldest")
         for reader in range(4):
-            assert_equal(cursors[reader].damaged_count, 0)
+            assert_equal(cursors.at(reader).damaged_count, 0)
 
 
 def test_a_new_reader_begins_at_either_end() raises:
@@ -241,7 +244,7 @@ def test_whatever_is_in_the_memory_reading_ends() raises:
                 Int.MIN,
                 random.below(1 << 20),
             ]
-            ring.memory.store(offset, values[random.below(6)])
+            ring.memory.store(offset, values.at(random.below(6)))
         var cursor = RingCursor(ring.tail())
         for _ in range(200):
             var found = _read_one(ring, cursor)

@@ -7,6 +7,7 @@ from flare.backplane.worker_control import (
     OrderReceiver,
     WorkerControl,
 )
+from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Mutex
 from flare.sys.shared_memory import LOCK_ROOM_LEN
@@ -74,8 +75,8 @@ def test_without_workers_it_is_carried_out_at_once() raises:
     for count in range(1, 4):
         var outcome = control.order("note", "x", keeps=True, timeout_ms=0)
         assert_equal(outcome.asked_count, 1)
-        assert_equal(outcome.answers[0].process_id, process_id())
-        assert_equal(outcome.answers[0].text, String(count))
+        assert_equal(outcome.answers.at(0).process_id, process_id())
+        assert_equal(outcome.answers.at(0).text, String(count))
         assert_true(outcome.is_complete())
         assert_equal(outcome.problem(), "")
 
@@ -124,7 +125,7 @@ def test_what_fails_is_told() raises:
         )
         outcome = control.order("nothing", "x")
         assert_equal(
-            outcome.answers[0].text, "there is no receiver of 'nothing'"
+            outcome.answers.at(0).text, "there is no receiver of 'nothing'"
         )
 
 
@@ -159,18 +160,18 @@ def test_what_a_worker_lost_is_carried_out_if_it_is_kept() raises:
     var counts = List[Int](length=4, fill=0)
     for ref order in seen[]:
         if order == "before":
-            counts[0] += 1
+            counts.at(0) += 1
         elif order == "kept":
-            counts[1] += 1
+            counts.at(1) += 1
         elif order == "wait" or order == "last" or order == "at the gate":
-            counts[2] += 1
+            counts.at(2) += 1
         else:
-            counts[3] += 1
-    assert_equal(counts[0], 1)
-    assert_equal(counts[1], 1)
-    assert_equal(counts[2], 3)
+            counts.at(3) += 1
+    assert_equal(counts.at(0), 1)
+    assert_equal(counts.at(1), 1)
+    assert_equal(counts.at(2), 3)
     # The ring is shorter than those, so some were lost.
-    assert_true(counts[3] < 5)
+    assert_true(counts.at(3) < 5)
     deinit(seen^)
 
 
@@ -213,7 +214,7 @@ def test_what_is_kept_has_the_sequence_in_which_it_was_carried_out() raises:
     var kept = control._shared[].list_kept()
     assert_equal(len(kept), len(seen[]))
     for index in range(len(kept)):
-        assert_equal(kept[index].text, seen[][index])
+        assert_equal(kept.at(index).text, seen[].at(index))
     deinit(seen^)
 
 

@@ -1,5 +1,6 @@
 """Tests of resolving; names that need no network."""
 
+from flare.bytes.checked import *
 from flare.dns.resolve import (
     Resolving,
     interleave_families,
@@ -34,9 +35,9 @@ def test_resolve_passes_addresses_through() raises:
     ]:
         var addresses = resolve(text)
         assert_equal(len(addresses), 1)
-        assert_equal(String(addresses[0]), text)
-    assert_equal(String(resolve_v4("192.0.2.1")[0]), "192.0.2.1")
-    assert_equal(String(resolve_v6("2001:db8::1")[0]), "2001:db8::1")
+        assert_equal(String(addresses.at(0)), text)
+    assert_equal(String(resolve_v4("192.0.2.1").at(0)), "192.0.2.1")
+    assert_equal(String(resolve_v6("2001:db8::1").at(0)), "2001:db8::1")
 
 
 def test_localhost_is_here_and_nobody_is_asked() raises:
@@ -131,7 +132,7 @@ def _ordered(families: String) raises -> String:
     """Numbers addresses of the families given, and shows their new order."""
     var addresses = List[IpAddr]()
     for index in range(families.byte_length()):
-        if families.as_bytes()[index] == 52:
+        if families.as_bytes().at(index) == 52:
             addresses.append(IpAddr.v4(10, 0, 0, UInt8(index)))
         else:
             addresses.append(IpAddr(0xFD00 << 48, UInt64(index), False))
@@ -169,7 +170,7 @@ def test_an_address_needs_no_lookup() raises:
         assert_true(resolving.advance())
         var addresses = resolving^.take()
         assert_equal(len(addresses), 1)
-        assert_equal(String(addresses[0]), text)
+        assert_equal(String(addresses.at(0)), text)
 
 
 def test_a_name_is_looked_up_meanwhile() raises:

@@ -1,5 +1,6 @@
 """Inputs that a guided run keeps, so that a later run goes on."""
 
+from flare.bytes.checked import *
 from fuzz.corpus import keep_input, load_inputs
 from std.os import listdir
 from tests.support.assertions import assert_equal
@@ -18,8 +19,8 @@ def test_what_is_kept_is_read_again_once() raises:
         assert_equal(len(listdir(folder)), 2)
         var inputs = load_inputs(folder)
         assert_equal(len(inputs), 2)
-        assert_equal(inputs[0] == first or inputs[1] == first, True)
-        assert_equal(len(inputs[0]) + len(inputs[1]), 3)
+        assert_equal(inputs.at(0) == first or inputs.at(1) == first, True)
+        assert_equal(len(inputs.at(0)) + len(inputs.at(1)), 3)
 
 
 def test_inputs_come_in_the_order_of_their_names() raises:
@@ -31,5 +32,5 @@ def test_inputs_come_in_the_order_of_their_names() raises:
         sort(names)
         var inputs = load_inputs(path)
         for index in range(20):
-            with open(path + "/" + names[index], "r") as file:
-                assert_equal(file.read_bytes() == inputs[index], True)
+            with open(path + "/" + names.at(index), "r") as file:
+                assert_equal(file.read_bytes() == inputs.at(index), True)

@@ -1,5 +1,6 @@
 """The JSON Schema of types."""
 
+from flare.bytes.checked import *
 from flare.json.schema import SchemaBook, schema_id, schema_of
 from flare.json.struct_writer import JsonWritable
 from flare.json.error import JsonError
@@ -69,8 +70,8 @@ def test_structs_stand_once() raises:
     var text = schema_of[_Node](book)
     assert_equal(text, schema_of[_Node](book))
     assert_equal(len(book.schemas), 2)
-    var node = book.schemas[0].copy()
-    var leaf = book.schemas[1].copy()
+    var node = book.schemas.at(0).copy()
+    var leaf = book.schemas.at(1).copy()
     assert_equal(text, String('{"$ref":"#/components/schemas/', node.id, '"}'))
     assert_equal(node.name, "_Node")
     assert_true(node.id.endswith("._Node"), node.id)
@@ -97,9 +98,9 @@ def test_a_struct_may_hold_its_own_kind() raises:
     _ = schema_of[_Tree](book)
     assert_equal(len(book.schemas), 1)
     assert_true(
-        String('"items":{"$ref":"#/components/schemas/', book.schemas[0].id)
-        in book.schemas[0].schema,
-        book.schemas[0].schema,
+        String('"items":{"$ref":"#/components/schemas/', book.schemas.at(0).id)
+        in book.schemas.at(0).schema,
+        book.schemas.at(0).schema,
     )
 
 

@@ -1,5 +1,6 @@
 """PROXY headers: accepted and refused ones of both versions, at every cut."""
 
+from flare.bytes.checked import *
 from flare.bytes.hash import Crc32c
 from flare.net.proxy_header import (
     PROXY_HEADER_LEN_MAX,
@@ -62,12 +63,12 @@ def _v4_rest(*fields: UInt8) -> List[UInt8]:
 
 def _v6_rest() -> List[UInt8]:
     var rest = List[UInt8](length=36, fill=0)
-    rest[0] = 0x20
-    rest[1] = 0x01
-    rest[2] = 0x0D
-    rest[3] = 0xB8
-    rest[15] = 1
-    rest[33] = 80
+    rest.at(0) = 0x20
+    rest.at(1) = 0x01
+    rest.at(2) = 0x0D
+    rest.at(3) = 0xB8
+    rest.at(15) = 1
+    rest.at(33) = 80
     return rest^
 
 
@@ -80,7 +81,7 @@ def _summed(slip: UInt32) -> List[UInt8]:
     checksum.update(octets)
     var value = checksum.value() ^ slip
     for index in range(4):
-        octets[35 + index] = UInt8((value >> UInt32(24 - 8 * index)) & 255)
+        octets.at(35 + index) = UInt8((value >> UInt32(24 - 8 * index)) & 255)
     return octets^
 
 

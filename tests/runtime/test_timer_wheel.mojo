@@ -1,5 +1,6 @@
 """Tests of the timer wheel: tables, then a simple model beside it."""
 
+from flare.bytes.checked import *
 from flare.runtime.timer_wheel import DEADLINE_MAX_MS, TimerId, TimerWheel
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -51,7 +52,7 @@ def test_wheel_expires_at_the_deadline_and_not_before() raises:
             assert_equal(len(_expired(wheel, row.deadline_ms - 1)), 0, row.what)
         var tokens = _expired(wheel, row.deadline_ms)
         assert_equal(len(tokens), 1, row.what)
-        assert_equal(tokens[0], 7, row.what)
+        assert_equal(tokens.at(0), 7, row.what)
         assert_equal(len(wheel), 0, row.what)
 
 
@@ -90,12 +91,12 @@ def test_wheel_yields_in_order_of_deadlines() raises:
     var wheel = TimerWheel(0)
     var deadlines: List[Int] = [70_000, 5, 4_097, 64, 63, 300_000, 6, 5]
     for index in range(len(deadlines)):
-        _ = wheel.insert(deadlines[index], UInt64(index))
+        _ = wheel.insert(deadlines.at(index), UInt64(index))
     var tokens = _expired(wheel, 1_000_000)
     var wanted: List[UInt64] = [1, 7, 6, 4, 3, 2, 0, 5]
     assert_equal(len(tokens), len(wanted))
     for index in range(len(wanted)):
-        assert_equal(tokens[index], wanted[index])
+        assert_equal(tokens.at(index), wanted.at(index))
 
 
 def test_wheel_cancel() raises:
@@ -109,7 +110,7 @@ def test_wheel_cancel() raises:
     assert_equal(len(wheel), 1)
     var tokens = _expired(wheel, 100)
     assert_equal(len(tokens), 1)
-    assert_equal(tokens[0], 3)
+    assert_equal(tokens.at(0), 3)
     assert_false(wheel.cancel(third))
     assert_false(wheel.cancel(TimerId.NONE))
 
@@ -133,7 +134,7 @@ def test_wheel_last_of_a_slot_can_be_cancelled_from_either_end() raises:
         var ids = List[TimerId]()
         for token in range(3):
             ids.append(wheel.insert(5_000, UInt64(token)))
-        assert_true(wheel.cancel(ids[cancelled]))
+        assert_true(wheel.cancel(ids.at(cancelled)))
         _ = wheel.insert(5_000, 3)
         var wanted = 0
         for token in _expired(wheel, 5_000):
@@ -175,15 +176,17 @@ def _advance(
     """Takes what expires from the wheel, and holds it against the model."""
     var last_ms = -1
     for token in _expired(wheel, now_ms):
-        ref timer = model[Int(token)]
+        ref timer = model.at(Int(token))
         assert_true(timer.is_waiting, "expired once, and not when cancelled")
         assert_true(timer.deadline_ms <= now_ms, "not before its deadline")
         assert_true(timer.deadline_ms >= last_ms, "in order")
         last_ms = timer.deadline_ms
         timer.is_waiting = False
     for index in range(len(model)):
-        if model[index].is_waiting:
-            assert_true(model[index].deadline_ms > now_ms, "none is forgotten")
+        if model.at(index).is_waiting:
+            assert_true(
+                model.at(index).deadline_ms > now_ms, "none is forgotten"
+            )
 
 
 def test_wheel_behaves_like_the_model() raises:
@@ -199,7 +202,7 @@ def test_wheel_behaves_like_the_model() raises:
                 var id = wheel.insert(deadline_ms, UInt64(len(model)))
                 model.append(_ModelTimer(deadline_ms, id, True))
             elif choice < 8 and len(model) > 0:
-                ref timer = model[random.below(len(model))]
+                ref timer = model.at(random.below(len(model)))
                 assert_equal(wheel.cancel(timer.id), timer.is_waiting)
                 timer.is_waiting = False
             elif choice == 8:

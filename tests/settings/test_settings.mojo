@@ -1,5 +1,6 @@
 """Structs read from what a program is started with, and what is refused."""
 
+from flare.bytes.checked import *
 from flare.bytes.from_text import FromText, TextError
 from flare.net.ip import IpNetwork
 from flare.settings.fields import SettingsDefaults, SettingsGroup
@@ -114,7 +115,7 @@ def test_lists_have_commas_and_optionals_hold_what_was_given() raises:
         ["--burst-size=2KiB"],
     ).take()
     assert_equal(String(shop.names), "[a, b, ]")
-    assert_equal(String(shop.networks[1]), "::1/128")
+    assert_equal(String(shop.networks.at(1)), "::1/128")
     assert_equal(shop.ratio.value(), 0.5)
     assert_equal(shop.burst_size.value(), 2_048)
 
@@ -143,7 +144,7 @@ def test_units_are_those_that_the_name_of_a_field_ends_with() raises:
         _Row("S_PAUSE_SECONDS=2h", "7200"),
     ]
     for row in materialize[ROWS]():
-        var name = String(row.entry).split("=")[0]
+        var name = String(row.entry).split("=").at(0)
         var found = False
         var settings = _shop([String(row.entry)], [])
         for setting in settings.rows:
@@ -257,11 +258,13 @@ def test_the_table_says_where_each_value_is_from_and_no_secret() raises:
     var table = String(_shop(["S_ADMIN_PORT=1"], ["--names=a\nb"]))
     var lines = table.split("\n")
     assert_equal(len(lines), 13, table)
-    assert_equal(lines[0], "setting        value   from")
-    assert_equal(lines[1], "admin_port     1       S_ADMIN_PORT")
-    assert_equal(lines[2], "admin_on       false   default")
-    assert_equal(lines[7], "key            ***     S_KEY")
-    assert_true(lines[10].startswith("names          a\\x0ab  --names"), table)
+    assert_equal(lines.at(0), "setting        value   from")
+    assert_equal(lines.at(1), "admin_port     1       S_ADMIN_PORT")
+    assert_equal(lines.at(2), "admin_on       false   default")
+    assert_equal(lines.at(7), "key            ***     S_KEY")
+    assert_true(
+        lines.at(10).startswith("names          a\\x0ab  --names"), table
+    )
 
 
 def test_help_lists_all_even_if_something_is_wrong() raises:

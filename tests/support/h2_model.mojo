@@ -6,6 +6,7 @@ model gives all of them. Field blocks are decoded by the library's own decoder,
 which has tests of its own; everything else is counted here anew.
 """
 
+from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Limits
 from flare.http.h2.field_section import Http2FieldSection
 from flare.http.h2.hpack_decoder import HpackDecoder
@@ -94,7 +95,7 @@ struct Frame(Movable):
         """Reads octets, big end first."""
         var number = 0
         for index in range(offset, offset + length):
-            number = number * 256 + Int(self.payload[index])
+            number = number * 256 + Int(self.payload.at(index))
         return number
 
 
@@ -157,7 +158,7 @@ struct Http2Model(Movable):
     def find(self, id: Int) -> Int:
         """Gives the index of a stream that was used, or -1."""
         for index in range(len(self.streams)):
-            if self.streams[index].id == id:
+            if self.streams.at(index).id == id:
                 return index
         return -1
 
@@ -215,7 +216,7 @@ struct Http2Model(Movable):
 
     def end(mut self, index: Int, *, is_own: Bool):
         """Notes END_STREAM of one side."""
-        ref stream = self.streams[index]
+        ref stream = self.streams.at(index)
         if is_own:
             stream.own_ended = True
         else:
@@ -267,7 +268,7 @@ struct Http2Model(Movable):
         if len(frame.payload) == 0:
             faults.connection(FRAME_SIZE)
             return 0
-        var padding = Int(frame.payload[0])
+        var padding = Int(frame.payload.at(0))
         faults.connection(PROTOCOL, padding >= len(frame.payload))
         return padding + 1
 
@@ -281,20 +282,20 @@ struct Http2Model(Movable):
         if not faults.is_none():
             return
         var index = self.find(id)
-        if index < 0 or self.streams[index].fate != Fate.NONE:
+        if index < 0 or self.streams.at(index).fate != Fate.NONE:
             var drops = index >= 0 and (
-                self.streams[index].fate == Fate.RESET_HERE
+                self.streams.at(index).fate == Fate.RESET_HERE
             )
             faults.connection(STREAM_CLOSED, not drops)
             var last = self.peer_goaway if self.is_own(id) else self.goaway
             if drops and id <= last:
                 # No more is on its way than the stream's window, and the first
                 # one of any stream.
-                self.streams[index].receive -= len(frame.payload)
-                var is_more = self.streams[index].receive < -65_535
+                self.streams.at(index).receive -= len(frame.payload)
+                var is_more = self.streams.at(index).receive < -65_535
                 faults.connection(STREAM_CLOSED, is_more)
             return
-        ref stream = self.streams[index]
+        ref stream = self.streams.at(index)
         var ends = frame.has(1)
         faults.stream(STREAM_CLOSED, stream.peer_ended)
         faults.stream(PROTOCOL, not stream.has_head)
@@ -338,7 +339,7 @@ struct Http2Model(Movable):
         self._block = List[UInt8]()
         var end = len(frame.payload) - max(padding - 1, 0)
         for index in range(start, end):
-            self._block.append(frame.payload[index])
+            self._block.append(frame.payload.at(index))
         self.block_id = id
         self._block_ends = frame.has(1)
         self._block_count = 0
@@ -373,7 +374,7 @@ struct Http2Model(Movable):
             # It was left out (section 5.1.1).
             faults.connection(PROTOCOL)
             return
-        ref stream = self.streams[index]
+        ref stream = self.streams.at(index)
         if stream.fate == Fate.RESET_HERE:
             return
         if stream.fate != Fate.NONE:
@@ -389,7 +390,7 @@ struct Http2Model(Movable):
             self._take_head(index, faults)
 
     def _take_head(mut self, index: Int, mut faults: Faults):
-        var id = self.streams[index].id
+        var id = self.streams.at(index).id
         try:
             if self.is_server:
                 var is_one_more = self.open_count() > (
@@ -404,7 +405,7 @@ struct Http2Model(Movable):
         except error:
             faults.stream(Int(error.rule.code.number))
             return
-        ref stream = self.streams[index]
+        ref stream = self.streams.at(index)
         var is_final = self.is_server or self.section.response_status >= 200
         faults.stream(PROTOCOL, not is_final and self._block_ends)
         if is_final:
@@ -423,7 +424,7 @@ struct Http2Model(Movable):
 
     def _take_trailers(mut self, index: Int, mut faults: Faults):
         # Section 8.1.
-        ref stream = self.streams[index]
+        ref stream = self.streams.at(index)
         faults.stream(PROTOCOL, not self._block_ends)
         faults.stream(PROTOCOL, stream.missing > 0)
         try:
@@ -455,7 +456,7 @@ struct Http2Model(Movable):
         faults.connection(PROTOCOL, id == 0 or self.is_idle(id))
         var index = self.find(id)
         if faults.is_none() and index >= 0:
-            ref stream = self.streams[index]
+            ref stream = self.streams.at(index)
             if stream.fate == Fate.NONE:
                 stream.fate = Fate.RESET_THERE
                 self.events.write("R", id, ":", frame.number(0))
@@ -544,9 +545,9 @@ struct Http2Model(Movable):
             return
         faults.connection(PROTOCOL, self.is_idle(id))
         var index = self.find(id)
-        if index < 0 or self.streams[index].fate != Fate.NONE:
+        if index < 0 or self.streams.at(index).fate != Fate.NONE:
             return
-        ref stream = self.streams[index]
+        ref stream = self.streams.at(index)
         faults.stream(PROTOCOL, increment == 0)
         stream.send += increment
         faults.stream(FLOW_CONTROL, stream.send > WINDOW_MAX)

@@ -1,6 +1,7 @@
 """A session and the model of it, side by side, frame by frame."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.h2.connection_state import EventKind, Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.frame import parse_frame_header, read_u32
@@ -184,13 +185,13 @@ struct ModelRun(Movable):
 
     def _answer(mut self, id: Int) raises:
         var index = self.model.find(id)
-        if not self.model.is_server or self.model.streams[index].own_head:
+        if not self.model.is_server or self.model.streams.at(index).own_head:
             return
         if id % 16 == 1 or id % 16 == 3:
             self._send_head(id, id % 16 == 3)
         elif id % 16 == 7:
             self.session.state.reset(self._out, id, ErrorCode.CANCEL)
-            self.model.streams[index].fate = Fate.RESET_HERE
+            self.model.streams.at(index).fate = Fate.RESET_HERE
 
     def _send_head(mut self, id: Int, ends: Bool):
         self.session.begin_block()
@@ -199,7 +200,7 @@ struct ModelRun(Movable):
         add_field(self.session, "a", "b")
         self.session.end_block(self._out, id, ends)
         var index = self.model.find(id)
-        self.model.streams[index].own_head = True
+        self.model.streams.at(index).own_head = True
         if ends:
             self.model.end(index, is_own=True)
 
@@ -207,7 +208,7 @@ struct ModelRun(Movable):
         """Sends what the windows of the model allow, which have to be those of
         the session."""
         for index in range(len(self.model.streams)):
-            ref stream = self.model.streams[index]
+            ref stream = self.model.streams.at(index)
             var id = stream.id
             if stream.fate != Fate.NONE:
                 if self.session.sendable_len(id) != -1:
@@ -250,9 +251,9 @@ struct ModelRun(Movable):
             self.model.receive += increment
             return
         var index = self.model.find(id)
-        if index < 0 or self.model.streams[index].fate == Fate.RESET_HERE:
+        if index < 0 or self.model.streams.at(index).fate == Fate.RESET_HERE:
             raise Error("WINDOW_UPDATE on stream ", id)
-        self.model.streams[index].receive += increment
+        self.model.streams.at(index).receive += increment
 
     def _check_rooms(self) raises:
         """Checks that what was granted is what was taken: nothing is lost, and
@@ -260,7 +261,7 @@ struct ModelRun(Movable):
         ref state = self.session.state
         var held_len = 0
         for index in range(0, len(self._held), 2):
-            held_len += self._held[index + 1]
+            held_len += self._held.at(index + 1)
         var limit = self.model.limits.connection_window
         if state.receive_window != self.model.receive:
             raise Error("the peer's window is ", self.model.receive)
@@ -275,8 +276,8 @@ struct ModelRun(Movable):
             ref other = state.table.at(index)
             var held = 0
             for place in range(0, len(self._held), 2):
-                if self._held[place] == stream.id:
-                    held += self._held[place + 1]
+                if self._held.at(place) == stream.id:
+                    held += self._held.at(place + 1)
             if other.receive_window != stream.receive:
                 raise Error("window of stream ", stream.id, stream.receive)
             var sum = stream.receive + held + other.owed_len
@@ -291,7 +292,7 @@ struct ModelRun(Movable):
         if len(faults.of_connection) > 0:
             if code not in faults.of_connection:
                 raise Error(place, "connection error ", code)
-            self.outcomes[16 + code] += 1
+            self.outcomes.at(16 + code) += 1
             self.is_over = True
             return
         if code != _GOES_ON:
@@ -300,26 +301,26 @@ struct ModelRun(Movable):
         if len(faults.of_stream) == 0:
             if self._told != self.model.events:
                 raise Error(place, self._told, " for ", self.model.events)
-            self.outcomes[0] += 1
+            self.outcomes.at(0) += 1
             return
         self._compare_reset(frame.id, faults, place)
 
     def _compare_reset(mut self, id: Int, faults: Faults, place: String) raises:
-        if len(self._resets) != 2 or self._resets[0] != id:
+        if len(self._resets) != 2 or self._resets.at(0) != id:
             raise Error(place, "no stream error")
-        var code = self._resets[1]
+        var code = self._resets.at(1)
         if code not in faults.of_stream:
             raise Error(place, "stream error ", code)
-        self.outcomes[code] += 1
+        self.outcomes.at(code) += 1
         var index = self.model.find(id)
         var wanted = String("R", id, ":", code)
-        if index < 0 or self.model.streams[index].fate != Fate.NONE:
+        if index < 0 or self.model.streams.at(index).fate != Fate.NONE:
             wanted = String()
         if index < 0:
             # PRIORITY resets even streams that were left out.
             self.model.skip(id)
         else:
-            self.model.streams[index].fate = Fate.RESET_HERE
+            self.model.streams.at(index).fate = Fate.RESET_HERE
         if self._told != wanted:
             raise Error(place, self._told, " for ", wanted)
 

@@ -1,5 +1,6 @@
 """Tests of the system's resolver; names that need no network."""
 
+from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.name_lookup import LookupStatus, look_up, look_up_until
 from flare.sys.sock_addr import AF_INET, AF_INET6
@@ -10,12 +11,12 @@ def test_look_up_a_text_address() raises:
     var lookup = look_up("127.0.0.1", 0)
     assert_true(lookup.status == LookupStatus.FOUND)
     assert_equal(len(lookup.addresses), 1)
-    assert_equal(lookup.addresses[0].family(), AF_INET)
-    assert_equal(lookup.addresses[0].inet_octets()[3], 1)
-    assert_equal(Int(lookup.addresses[0].length), 16)
+    assert_equal(lookup.addresses.at(0).family(), AF_INET)
+    assert_equal(lookup.addresses.at(0).inet_octets()[3], 1)
+    assert_equal(Int(lookup.addresses.at(0).length), 16)
     lookup = look_up("::1", AF_INET6)
-    assert_equal(lookup.addresses[0].family(), AF_INET6)
-    assert_equal(lookup.addresses[0].inet6_octets()[15], 1)
+    assert_equal(lookup.addresses.at(0).family(), AF_INET6)
+    assert_equal(lookup.addresses.at(0).inet6_octets()[15], 1)
 
 
 def test_look_up_of_the_other_family_finds_nothing() raises:
@@ -28,7 +29,7 @@ def test_look_up_of_the_other_family_finds_nothing() raises:
 def test_look_up_on_a_thread() raises:
     var lookup = look_up_until("localhost", AF_INET, Deadline(10_000))
     assert_true(lookup.status == LookupStatus.FOUND)
-    assert_equal(lookup.addresses[0].inet_octets()[0], 127)
+    assert_equal(lookup.addresses.at(0).inet_octets()[0], 127)
 
 
 def test_look_up_that_comes_too_late_is_left_behind() raises:

@@ -1,5 +1,6 @@
 """Random octets: all of the room is filled, and never twice the same."""
 
+from flare.bytes.checked import *
 from flare.sys.clock import thread_cpu_ns
 from flare.sys.random import KeyedHasher, fill_random, process_key
 from std.hash import Hasher
@@ -14,7 +15,7 @@ def test_every_part_of_the_room_is_filled() raises:
             var room = List[UInt8](length=length, fill=0)
             fill_random(room)
             for index in range(length):
-                seen[index] |= room[index]
+                seen.at(index) |= room.at(index)
         for octet in seen:
             assert_true(octet != 0)
 
@@ -53,8 +54,8 @@ def _most_in_a_place[
     var most = 0
     for name in names:
         var place = Int(hash[H](name) & ((1 << _BITS) - 1))
-        counts[place] += 1
-        most = max(most, counts[place])
+        counts.at(place) += 1
+        most = max(most, counts.at(place))
     return most
 
 

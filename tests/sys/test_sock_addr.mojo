@@ -1,5 +1,6 @@
 """Tests of socket addresses in the kernel's layout."""
 
+from flare.bytes.checked import *
 from flare.sys.sock_addr import (
     AF_INET,
     AF_INET6,
@@ -21,20 +22,20 @@ def test_sock_addr_inet_round_trip() raises:
     assert_equal(address.octets[3], 0x90)
     var back = address.inet_octets()
     for index in range(4):
-        assert_equal(back[index], ip[index])
+        assert_equal(back.at(index), ip.at(index))
 
 
 def test_sock_addr_inet6_round_trip() raises:
     var ip = Array[UInt8, 16](fill=0)
     for index in range(16):
-        ip[index] = UInt8(index + 1)
+        ip.at(index) = UInt8(index + 1)
     var address = SockAddr.inet6(ip, 65_535)
     assert_equal(address.family(), AF_INET6)
     assert_equal(address.port(), 65_535)
     assert_equal(Int(address.length), 28)
     var back = address.inet6_octets()
     for index in range(16):
-        assert_equal(back[index], ip[index])
+        assert_equal(back.at(index), ip.at(index))
 
 
 def test_sock_addr_unix_path_round_trip() raises:
@@ -56,8 +57,8 @@ def test_sock_addr_unix_abstract_round_trip() raises:
     assert_equal(address.octets[2], 0)
     var name = address.unix_name()
     assert_equal(len(name), 4)
-    assert_equal(name[0], 0)
-    assert_equal(name[3], 112)
+    assert_equal(name.at(0), 0)
+    assert_equal(name.at(3), 112)
 
 
 def test_sock_addr_unix_lengths() raises:

@@ -7,6 +7,7 @@ from examples.inference.messages.open_inference_pb import (
     ModelInferRequest_InferRequestedOutputTensor,
 )
 from examples.inference.service import Inference
+from flare.bytes.checked import *
 from flare.grpc import GrpcCall
 from flare.net import SocketAddr
 from tests.support.assertions import assert_equal
@@ -43,8 +44,8 @@ def _said(request: ModelInferRequest) -> String:
         for octets in response.raw_output_contents:
             for octet in octets:
                 said.write(octet, " ")
-        if response.outputs[0].contents:
-            for number in response.outputs[0].contents.value().fp32_contents:
+        if response.outputs.at(0).contents:
+            for number in response.outputs.at(0).contents.value().fp32_contents:
                 said.write(number, " ")
     except status:
         return status.code.name()
@@ -86,10 +87,10 @@ def test_names() raises:
     request.model_name = "cat"
     assert_equal(_said(request), "NOT_FOUND")
     request = good.copy()
-    request.inputs[0].datatype = "INT32"
+    request.inputs.at(0).datatype = "INT32"
     assert_equal(_said(request), "INVALID_ARGUMENT")
     request = good.copy()
-    request.inputs[0].name = "z"
+    request.inputs.at(0).name = "z"
     assert_equal(_said(request), "INVALID_ARGUMENT")
     request = good.copy()
     request.inputs = []
@@ -99,5 +100,5 @@ def test_names() raises:
         ModelInferRequest_InferRequestedOutputTensor(name="y")
     )
     assert_equal(_said(request), "9.0 ")
-    request.outputs[0].name = "z"
+    request.outputs.at(0).name = "z"
     assert_equal(_said(request), "INVALID_ARGUMENT")

@@ -1,5 +1,6 @@
 """Service configs: what is read, found, and refused."""
 
+from flare.bytes.checked import *
 from flare.grpc.client.service_config import NOT_SET, GrpcServiceConfig
 from flare.grpc.core.status import GrpcCode
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -26,9 +27,9 @@ def test_a_whole_config() raises:
     assert_equal(config.max_tokens, 10)
     assert_equal(config.token_ratio, 0.1)
     assert_equal(len(config.methods), 3)
-    assert_equal(config.methods[0].timeout_ms, 1_500)
-    assert_true(config.methods[0].wait_for_ready.value(), "waitForReady")
-    ref second = config.methods[1]
+    assert_equal(config.methods.at(0).timeout_ms, 1_500)
+    assert_true(config.methods.at(0).wait_for_ready.value(), "waitForReady")
+    ref second = config.methods.at(1)
     assert_equal(second.timeout_ms, NOT_SET)
     assert_false(Bool(second.wait_for_ready), "nothing is said")
     assert_equal(second.max_send_len, 10)
@@ -136,10 +137,10 @@ def test_what_is_refused() raises:
     for index in range(len(rows)):
         var told = String()
         try:
-            _ = GrpcServiceConfig.parse(rows[index][0])
+            _ = GrpcServiceConfig.parse(rows.at(index)[0])
         except error:
             told = String(error)
         assert_true(
-            rows[index][1] in told and "INVALID_ARGUMENT" in told,
-            String(rows[index][0], " gave ", told),
+            rows.at(index)[1] in told and "INVALID_ARGUMENT" in told,
+            String(rows.at(index)[0], " gave ", told),
         )

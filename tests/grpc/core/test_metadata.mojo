@@ -1,5 +1,6 @@
 """Metadata, octets in base64, and lists of codings."""
 
+from flare.bytes.checked import *
 from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.grpc.core.coding import MessageCoding, accepts_gzip, parse_coding
 from flare.grpc.core.metadata import Metadata
@@ -88,10 +89,14 @@ def test_what_a_peer_sends() raises:
     assert_equal(len(read), 7)
     assert_equal(String(read.get("user-agent").value()), "x/1")
     assert_equal(String(read.get("k").value()), "a, b")
-    assert_equal(read.get_binary("k-bin").value()[0], UInt8(1))
-    assert_equal(decode_binary(read.value(2).as_bytes()).value()[0], UInt8(2))
+    assert_equal(read.get_binary("k-bin").value().at(0), UInt8(1))
+    assert_equal(
+        decode_binary(read.value(2).as_bytes()).value().at(0), UInt8(2)
+    )
     assert_equal(read.value(3).byte_length(), 0)
-    assert_equal(decode_binary(read.value(4).as_bytes()).value()[0], UInt8(3))
+    assert_equal(
+        decode_binary(read.value(4).as_bytes()).value().at(0), UInt8(3)
+    )
     assert_false("grpc-timeout" in read, "reserved")
 
 
@@ -119,16 +124,16 @@ def test_what_belongs_to_http_is_no_metadata() raises:
     read.take_fields(fields.lines_fields())
     assert_equal(len(read), len(others))
     for index in range(len(others)):
-        assert_equal(String(read.name(index)), others[index])
+        assert_equal(String(read.name(index)), others.at(index))
 
 
 def test_base64_with_and_without_padding() raises:
     var texts: List[String] = ["", "AQ", "AQ==", "AQI", "AQI=", "AQID"]
     var lengths: List[Int] = [0, 1, 1, 2, 2, 3]
     for index in range(len(texts)):
-        var guarded = GuardedBytes(texts[index].as_bytes())
+        var guarded = GuardedBytes(texts.at(index).as_bytes())
         var octets = decode_binary(guarded.span())
-        assert_equal(len(octets.value()), lengths[index], texts[index])
+        assert_equal(len(octets.value()), lengths.at(index), texts.at(index))
     var refused: List[String] = [
         "A",
         "AQ=",

@@ -1,5 +1,6 @@
 """Digest: challenges that are read, and answers by the RFC's own vectors."""
 
+from flare.bytes.checked import *
 from flare.http.client.auth import BasicAuth
 from flare.http.client.digest import (
     SESSION_COUNT_MAX,
@@ -23,8 +24,8 @@ comptime REALM = "http-auth@example.org"
 def _challenge(text: String) raises -> DigestChallenge:
     var found = parse_challenges(text.as_bytes().as_imm())
     assert_equal(len(found), 1, text)
-    assert_true(found[0].is_usable(), text)
-    return found[0].copy()
+    assert_true(found.at(0).is_usable(), text)
+    return found.at(0).copy()
 
 
 def _of_rfc(algorithm: StaticString) raises -> DigestChallenge:
@@ -64,7 +65,7 @@ def test_vectors_of_the_rfc() raises:
         ],
     ]
     for row in rows:
-        var session = _session(_of_rfc(row[0]), "Mufasa")
+        var session = _session(_of_rfc(row.at(0)), "Mufasa")
         var answer = session.answer(login, "GET", "/dir/index.html")
         assert_equal(
             answer,
@@ -72,13 +73,13 @@ def test_vectors_of_the_rfc() raises:
                 'Digest username="Mufasa", realm="',
                 REALM,
                 '", uri="/dir/index.html", algorithm=',
-                row[0],
+                row.at(0),
                 ', nonce="',
                 NONCE,
                 '", nc=00000001, cnonce="',
                 CNONCE,
                 '", qop=auth, response="',
-                row[1],
+                row.at(1),
                 '", opaque="',
                 OPAQUE,
                 '"',
@@ -204,16 +205,16 @@ def test_challenges() raises:
         .as_imm()
     )
     assert_equal(len(found), 2)
-    assert_true(found[0].is_usable())
-    assert_equal(found[0].realm, "b")
-    assert_equal(found[0].nonce, "n")
-    assert_false(found[0].is_stale or found[0].has_qop)
-    assert_true(found[0].algorithm == DigestAlgorithm.MD5)
-    assert_equal(found[1].nonce, 'x"y')
-    assert_true(found[1].is_stale and found[1].is_session)
-    assert_true(found[1].hashes_user)
-    assert_true(found[1].algorithm == DigestAlgorithm.SHA256)
-    assert_equal(found[1].domain, "/a /b")
+    assert_true(found.at(0).is_usable())
+    assert_equal(found.at(0).realm, "b")
+    assert_equal(found.at(0).nonce, "n")
+    assert_false(found.at(0).is_stale or found.at(0).has_qop)
+    assert_true(found.at(0).algorithm == DigestAlgorithm.MD5)
+    assert_equal(found.at(1).nonce, 'x"y')
+    assert_true(found.at(1).is_stale and found.at(1).is_session)
+    assert_true(found.at(1).hashes_user)
+    assert_true(found.at(1).algorithm == DigestAlgorithm.SHA256)
+    assert_equal(found.at(1).domain, "/a /b")
 
 
 def test_many_parameters() raises:
@@ -233,7 +234,7 @@ def test_many_parameters() raises:
     var asked = String('Digest realm="r", nonce="n", algorithm=SHA-512-256')
     for text in [others + asked, six + asked]:
         var found = parse_challenges(text.as_bytes().as_imm())
-        ref last = found[len(found) - 1]
+        ref last = found.at(len(found) - 1)
         assert_true(last.is_usable(), text)
         assert_true(last.algorithm == DigestAlgorithm.SHA512_256, text)
     var long = String('Digest realm="r", nonce="n"')

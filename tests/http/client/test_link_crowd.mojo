@@ -1,5 +1,6 @@
 """Who of the threads on one connection waits for it, without threads."""
 
+from flare.bytes.checked import *
 from flare.http.client.link_crowd import NOBODY, Crowd
 from flare.runtime.event import Waker
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
@@ -16,27 +17,27 @@ def test_one_leads_and_hands_over() raises:
     var bells = [Waker(), Waker(), Waker()]
     var numbers = List[Int]()
     for index in range(3):
-        numbers.append(crowd.join(bells[index].copy()))
-    assert_true(crowd.begin_wait(numbers[0], False))
-    assert_false(crowd.begin_wait(numbers[1], False))
-    assert_false(crowd.begin_wait(numbers[2], False))
+        numbers.append(crowd.join(bells.at(index).copy()))
+    assert_true(crowd.begin_wait(numbers.at(0), False))
+    assert_false(crowd.begin_wait(numbers.at(1), False))
+    assert_false(crowd.begin_wait(numbers.at(2), False))
     # Somebody leads, so there is nothing to hand over.
     crowd.hand_over()
     for index in range(3):
-        assert_false(_rings(bells[index]))
-    crowd.end_wait(numbers[0])
+        assert_false(_rings(bells.at(index)))
+    crowd.end_wait(numbers.at(0))
     assert_equal(crowd.leader, NOBODY)
     crowd.hand_over()
     assert_true(_rings(bells[1]))
     assert_false(_rings(bells[2]))
     # Whoever is woken to lead, and goes its way, hands on.
-    crowd.end_wait(numbers[1])
+    crowd.end_wait(numbers.at(1))
     assert_false(_rings(bells[1]))
-    crowd.leave(numbers[1])
+    crowd.leave(numbers.at(1))
     crowd.hand_over()
     assert_true(_rings(bells[2]))
-    crowd.end_wait(numbers[2])
-    assert_true(crowd.begin_wait(numbers[2], False))
+    crowd.end_wait(numbers.at(2))
+    assert_true(crowd.begin_wait(numbers.at(2), False))
 
 
 def test_who_was_woken_for_news_hands_on() raises:
@@ -44,14 +45,14 @@ def test_who_was_woken_for_news_hands_on() raises:
     var bells = [Waker(), Waker(), Waker()]
     var numbers = List[Int]()
     for index in range(3):
-        numbers.append(crowd.join(bells[index].copy()))
-        _ = crowd.begin_wait(numbers[index], False)
-    crowd.tell([numbers[2]])
-    crowd.end_wait(numbers[0])
+        numbers.append(crowd.join(bells.at(index).copy()))
+        _ = crowd.begin_wait(numbers.at(index), False)
+    crowd.tell([numbers.at(2)])
+    crowd.end_wait(numbers.at(0))
     crowd.hand_over()
     # It is on its way, and nobody else has to be.
     assert_false(_rings(bells[1]))
-    crowd.end_wait(numbers[2])
+    crowd.end_wait(numbers.at(2))
     crowd.hand_over()
     assert_true(_rings(bells[1]))
 

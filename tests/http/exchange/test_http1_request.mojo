@@ -2,6 +2,7 @@
 the server gets is the request, and what comes back is its response alone."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.exchange.http1_request import Http1Request
 from flare.http.exchange.octet_stream import OctetStream
 from flare.http.exchange.request_phase import RequestEvent
@@ -81,7 +82,7 @@ struct _Wire(OctetStream):
             return -EAGAIN
         self.in_left -= count
         for index in range(count):
-            room[index] = self.answer[self.answer_pos + index]
+            room.at(index) = self.answer.at(self.answer_pos + index)
         self.answer_pos += count
         return count
 
@@ -346,7 +347,7 @@ def _send_all(
         elif event == RequestEvent.DRY:
             request.outgoing.replace_sent()
             if next < len(asked.pieces):
-                request.outgoing.append(asked.pieces[next].as_bytes())
+                request.outgoing.append(asked.pieces.at(next).as_bytes())
                 next += 1
             else:
                 request.outgoing.append_end(_trailers(asked))
@@ -466,7 +467,7 @@ def test_what_was_replaced_is_sent_once() raises:
 
 def test_octets_of_tls_are_part_of_it() raises:
     # What `flush` has not sent has not left.
-    var asked = _requests()[2].copy()
+    var asked = _requests().at(2).copy()
     var wire = _Wire("", True, 1_000)
     wire.lingers = True
     var request = _begun(asked)
@@ -589,7 +590,7 @@ def test_a_loan_ends_anywhere() raises:
 
 
 def test_what_is_given_away_is_not_sent() raises:
-    var asked = _requests()[2].copy()
+    var asked = _requests().at(2).copy()
     for room_len in range(1, asked.octets.byte_length() + 2):
         var request = _begun(asked)
         var wire = _Wire("", True, room_len)
@@ -621,7 +622,7 @@ def test_who_wants_no_more() raises:
     ]
     for row in rows:
         var wire = _Wire(row.head, False, 1_000)
-        var request = _begun(_requests()[2])
+        var request = _begun(_requests().at(2))
         request.begin_response(OwnedPointer(ResponseParser(16)), Method.POST)
         assert_true(
             request.receive(wire, HeadLimits(8_192, 8_192, 100))
@@ -645,7 +646,7 @@ def test_announced_lengths() raises:
     ]
     for row in rows:
         var wire = _Wire(row.head, False, 1_000)
-        var request = _begun(_requests()[2])
+        var request = _begun(_requests().at(2))
         request.begin_response(OwnedPointer(ResponseParser(16)), Method.POST)
         _ = request.receive(wire, HeadLimits(8_192, 8_192, 100))
         assert_equal(request.announced_len().or_else(-1), row.length, row.head)
@@ -653,8 +654,8 @@ def test_announced_lengths() raises:
 
 def test_an_early_end_is_not_reused() raises:
     # RFC 9112 section 9.3: the request has to be complete, too.
-    var asked = _requests()[2].copy()
-    var answer = _answers()[0].copy()
+    var asked = _requests().at(2).copy()
+    var answer = _answers().at(0).copy()
     for sent_len in range(1, asked.octets.byte_length()):
         var request = _begun(asked)
         var wire = _Wire(answer.octets, False, sent_len)

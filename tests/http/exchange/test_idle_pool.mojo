@@ -1,5 +1,6 @@
 """Idle connections, without any connection."""
 
+from flare.bytes.checked import *
 from flare.http.exchange.idle_pool import (
     IdleConnections,
     IdlePool,
@@ -172,9 +173,9 @@ def _run(row: _Row) raises -> Int:
     var now_ms = 0
     var steps = String(row.steps).split(" ")
     for index in range(len(steps)):
-        var step = String(steps[index])
+        var step = String(steps.at(index))
         var place = String(row.rule, ": step ", index, ", ", step)
-        var kind = step.as_bytes()[0]
+        var kind = step.as_bytes().at(0)
         var rest = step.as_bytes()[1:]
         if kind == UInt8(ord("@")):
             now_ms = Int(String(from_utf8=rest))
@@ -186,12 +187,14 @@ def _run(row: _Row) raises -> Int:
             var key = String(from_utf8=rest[0:1])
             var parts = String(from_utf8=rest[1:]).split(":")
             if kind == UInt8(ord("+")):
-                var server_ms = Int(String(parts[1])) if len(parts) > 1 else -1
-                pool.put(key, Int(String(parts[0])), now_ms, server_ms)
+                var server_ms = (
+                    Int(String(parts.at(1))) if len(parts) > 1 else -1
+                )
+                pool.put(key, Int(String(parts.at(0))), now_ms, server_ms)
             elif kind == UInt8(ord("-")):
                 var wanted = -1
                 if len(rest) > 1:
-                    wanted = Int(String(parts[0]))
+                    wanted = Int(String(parts.at(0)))
                 assert_equal(_take(pool, key, now_ms), wanted, place)
             else:
                 var has = kind == UInt8(ord("?"))
@@ -340,14 +343,14 @@ struct _Model:
 
     def first_of(self, key: Int) -> Int:
         for index in range(len(self.held)):
-            if self.held[index].key == key:
+            if self.held.at(index).key == key:
                 return index
         return -1
 
     def take(mut self, key: Int, now_ms: Int) -> Int:
         self.expire(now_ms)
         for index in range(len(self.held) - 1, -1, -1):
-            if self.held[index].key == key:
+            if self.held.at(index).key == key:
                 return self.held.pop(index).connection
         return -1
 

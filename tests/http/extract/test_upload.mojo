@@ -1,5 +1,6 @@
 """Uploads: what stays in memory, what goes to files, and what stays behind."""
 
+from flare.bytes.checked import *
 from flare.http.multipart.parser import MultipartLimits
 from flare.http.extract.upload import (
     FORM_MEMORY_LEN_MAX,
@@ -47,16 +48,18 @@ def test_small_and_large_parts() raises:
         assert_equal(len(upload.parts), 2)
         assert_equal(upload.find("large"), 1)
         assert_equal(upload.find("none"), -1)
-        assert_false(upload.parts[0].is_in_file())
-        assert_equal(upload.parts[0].text().byte_length(), PART_MEMORY_LEN_MAX)
-        ref large = upload.parts[1]
+        assert_false(upload.parts.at(0).is_in_file())
+        assert_equal(
+            upload.parts.at(0).text().byte_length(), PART_MEMORY_LEN_MAX
+        )
+        ref large = upload.parts.at(1)
         assert_true(large.is_in_file())
         assert_equal(large.memory_len(), 0)
         assert_equal(len(large), 3_000_001)
         var room = List[UInt8](length=4, fill=0)
         assert_equal(large.read_at(Span(room), 2_999_999), 2)
-        assert_equal(room[0], 98)
-        assert_equal(room[1], 99)
+        assert_equal(room.at(0), 98)
+        assert_equal(room.at(1), 99)
         assert_equal(large.read_at(Span(room), 5_000_000), 0)
         var text = large.text()
         assert_equal(text.byte_length(), 3_000_001)
@@ -79,23 +82,23 @@ def test_parts_are_kept_whole_or_not_at_all() raises:
         upload.receive("c\r\n--b--\r\n".as_bytes())
         upload.finish()
         for name in ["empty", "small", "large"]:
-            ref part = upload.parts[upload.find(name)]
+            ref part = upload.parts.at(upload.find(name))
             part.save_to(String(folder, "/", name))
             assert_equal(_kept(folder, name), part.text())
-        assert_true(upload.parts[2].is_in_file())
+        assert_true(upload.parts.at(2).is_in_file())
         # One that is there stays as it is, unless it is to give way.
         with assert_raises(contains="such a file already"):
-            upload.parts[2].save_to(folder + "/small")
+            upload.parts.at(2).save_to(folder + "/small")
         assert_equal(_kept(folder, "small"), "tea")
-        upload.parts[1].save_to(folder + "/large", replaces=True)
+        upload.parts.at(1).save_to(folder + "/large", replaces=True)
         assert_equal(_kept(folder, "large"), "tea")
         # Neither success nor failure leaves another name behind.
         assert_equal(len(listdir(folder)), 3)
         with assert_raises(contains="no such file"):
-            upload.parts[1].save_to(folder + "/none/small")
+            upload.parts.at(1).save_to(folder + "/none/small")
         mkdir(folder + "/full")
         with assert_raises(contains="rename"):
-            upload.parts[1].save_to(folder + "/full", replaces=True)
+            upload.parts.at(1).save_to(folder + "/full", replaces=True)
         assert_equal(len(listdir(folder)), 4)
 
 
@@ -104,7 +107,7 @@ def test_aborted_upload_leaves_nothing() raises:
         var upload = FormUpload(_TYPE, MultipartLimits(1 << 30), folder)
         upload.receive(_head("large").as_bytes())
         _feed(upload, 1_000_000, 98)
-        assert_true(upload.parts[0].is_in_file())
+        assert_true(upload.parts.at(0).is_in_file())
         _ = upload^
         assert_equal(len(listdir(folder)), 0)
 
@@ -120,9 +123,9 @@ def test_many_parts_share_the_memory() raises:
     upload.finish()
     var memory_len = 0
     for index in range(count):
-        memory_len += upload.parts[index].memory_len()
+        memory_len += upload.parts.at(index).memory_len()
     assert_equal(memory_len, FORM_MEMORY_LEN_MAX)
-    assert_true(upload.parts[count - 1].is_in_file())
+    assert_true(upload.parts.at(count - 1).is_in_file())
 
 
 def test_many_parts_share_one_file() raises:
@@ -141,7 +144,7 @@ def test_many_parts_share_one_file() raises:
     _ = upload^
     var room = List[UInt8](length=4, fill=0)
     assert_equal(part.read_at(Span(room), 1), 2)
-    assert_equal(room[1], UInt8(full + 7))
+    assert_equal(room.at(1), UInt8(full + 7))
     assert_equal(part.read_at(Span(room), 3), 0)
     _ = part^
     assert_equal(len(listdir("/dev/fd")), before)

@@ -2,6 +2,7 @@
 send. The model says which errors a frame may have and what windows are behind
 it; `tests/support/h2_run.mojo` compares."""
 
+from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Role
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.h2_model import Fate, Frame, Http2Model
@@ -25,7 +26,7 @@ struct _Random(Movable):
         return Int((self._word >> 33) % UInt64(count))
 
     def of(mut self, rows: List[String]) -> String:
-        return rows[self.below(len(rows))]
+        return rows.at(self.below(len(rows)))
 
 
 def _padded(mut random: _Random, flags: Int, text: String) raises -> Frame:
@@ -40,7 +41,7 @@ def _padded(mut random: _Random, flags: Int, text: String) raises -> Frame:
         for _ in range(padding + (1 if random.below(20) == 0 else 0)):
             octets.append(0)
         if random.below(30) == 0:
-            octets[0] = 60
+            octets.at(0) = 60
     else:
         octets.extend(Span(octets_of(text)))
     return Frame(0, all_flags, 0, octets^)
@@ -89,14 +90,14 @@ def _target(mut random: _Random, model: Http2Model) -> Int:
             var index = model.find(id)
             if index < 0:
                 continue
-            ref stream = model.streams[index]
+            ref stream = model.streams.at(index)
             var is_over = stream.fate != Fate.NONE or stream.peer_ended
             if not is_over or stream.fate == Fate.RESET_HERE:
                 return id
     for _ in range(8):
         var index = model.find(max(1, last - 2 * random.below(6)))
-        if index >= 0 and model.streams[index].fate == Fate.NONE:
-            return model.streams[index].id
+        if index >= 0 and model.streams.at(index).fate == Fate.NONE:
+            return model.streams.at(index).id
     return max(1, last - 2 * random.below(6))
 
 
@@ -215,7 +216,7 @@ def _walk(role: Http2Role) raises -> List[Int]:
         except error:
             raise Error("walk ", seed, ": ", error)
         for code in range(32):
-            outcomes[code] += run.outcomes[code]
+            outcomes.at(code) += run.outcomes.at(code)
     return outcomes^
 
 
@@ -223,10 +224,10 @@ def _check_seen(outcomes: List[Int], codes: List[Int]) raises:
     """Checks that the walks have met what the test is about."""
     var text = String()
     for code in range(len(outcomes)):
-        text.write(" ", code, ":", outcomes[code])
-    assert_true(outcomes[0] > 20 * _WALKS // 4, text)
+        text.write(" ", code, ":", outcomes.at(code))
+    assert_true(outcomes.at(0) > 20 * _WALKS // 4, text)
     for code in codes:
-        assert_true(outcomes[code] > 10, text)
+        assert_true(outcomes.at(code) > 10, text)
 
 
 def test_a_server_and_the_model() raises:

@@ -1,5 +1,6 @@
 """Access logs: both formats, hostile requests, errors."""
 
+from flare.bytes.checked import *
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
@@ -150,12 +151,12 @@ def test_every_request_has_a_line() raises:
     _ = client.post("/read", "{")
     var kept = lines.snapshot()
     assert_equal(len(kept), 4)
-    assert_true(" GET /hello HTTP/1.1 200 5 " in kept[0], kept[0])
-    assert_true(" - \n" not in kept[0], kept[0])
-    assert_true(" GET /nope HTTP/1.1 404 " in kept[1], kept[1])
-    assert_true(" GET /fail HTTP/1.1 500 0 " in kept[2], kept[2])
+    assert_true(" GET /hello HTTP/1.1 200 5 " in kept.at(0), kept.at(0))
+    assert_true(" - \n" not in kept.at(0), kept.at(0))
+    assert_true(" GET /nope HTTP/1.1 404 " in kept.at(1), kept.at(1))
+    assert_true(" GET /fail HTTP/1.1 500 0 " in kept.at(2), kept.at(2))
     # Bad content is the client's fault, and answered so.
-    assert_true(" POST /read HTTP/1.1 400 0 " in kept[3], kept[3])
+    assert_true(" POST /read HTTP/1.1 400 0 " in kept.at(3), kept.at(3))
 
 
 def test_json_names_the_route_that_answers() raises:
@@ -171,9 +172,9 @@ def test_json_names_the_route_that_answers() raises:
         _ = client.get("/api/fail")
     _ = client.get("/nope")
     var kept = lines.snapshot()
-    assert_equal(parse(kept[0])["route"].string_value(), "/items/:id")
-    assert_equal(parse(kept[1])["route"].string_value(), "/api/fail")
-    assert_true(not parse(kept[2]).contains("route"), kept[2])
+    assert_equal(parse(kept.at(0))["route"].string_value(), "/items/:id")
+    assert_equal(parse(kept.at(1))["route"].string_value(), "/api/fail")
+    assert_true(not parse(kept.at(2)).contains("route"), kept.at(2))
 
 
 def test_an_id_from_outside_is_logged_too() raises:
@@ -186,10 +187,12 @@ def test_an_id_from_outside_is_logged_too() raises:
         _ = client.get("/fail")
     var kept = lines.snapshot()
     assert_equal(
-        parse(kept[0])["request_id"].string_value(),
+        parse(kept.at(0))["request_id"].string_value(),
         String(response.headers.get("x-request-id").value()),
     )
-    assert_equal(parse(kept[1])["request_id"].string_value().byte_length(), 32)
+    assert_equal(
+        parse(kept.at(1))["request_id"].string_value().byte_length(), 32
+    )
 
 
 def test_json_through_the_middleware() raises:
@@ -198,6 +201,6 @@ def test_json_through_the_middleware() raises:
         AccessLog(FnHandler(_hello), LogFormat.JSON, sink=_Kept(lines))
     )
     _ = client.get("/x")
-    var data = parse(lines.snapshot()[0])
+    var data = parse(lines.snapshot().at(0))
     assert_equal(data["target"].string_value(), "/x")
     assert_equal(data["status"].int_value(), 200)

@@ -1,5 +1,6 @@
 """One shape for all errors, and what middleware adds to the server's own."""
 
+from flare.bytes.checked import *
 from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
@@ -230,8 +231,8 @@ def test_middleware_takes_part_in_refusals() raises:
     assert_equal(problem["request_id"].string_value(), "mine")
     var kept = lines.snapshot()
     assert_equal(len(kept), 1)
-    assert_true(" POST /hello HTTP/1.1 413 " in kept[0], kept[0])
-    assert_true(kept[0].endswith("ms mine\n"), kept[0])
+    assert_true(" POST /hello HTTP/1.1 413 " in kept.at(0), kept.at(0))
+    assert_true(kept.at(0).endswith("ms mine\n"), kept.at(0))
     var text = String()
     metrics.write_metrics(text)
     assert_true('{method="POST",status="413",route="none"} 1\n' in text, text)
@@ -245,7 +246,7 @@ def test_a_request_that_was_not_read_is_logged_too() raises:
     var nothing = OwnedRequest("", "")
     _ = handler.refuse(nothing.view(), _refusal(400))
     var kept = lines.snapshot()
-    assert_true(" - - HTTP/1.1 400 10 0.000ms " in kept[0], kept[0])
+    assert_true(" - - HTTP/1.1 400 10 0.000ms " in kept.at(0), kept.at(0))
 
 
 def test_middleware_of_the_route_takes_part_in_refusals() raises:

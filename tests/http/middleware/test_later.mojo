@@ -2,6 +2,7 @@
 comes, not on what stands for it, and counts those that nobody waits for."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.store import CacheStore
 from flare.http.message.body_reader import BodyError
@@ -170,11 +171,11 @@ def test_logs_have_one_line_each() raises:
     assert_equal(len(lines.lock()[]), 0)
     _ = _finish(answered^, ok("hello"))
     assert_equal(len(lines.lock()[]), 1)
-    assert_true(" 200 " in lines.lock()[][0], lines.lock()[][0])
+    assert_true(" 200 " in lines.lock()[].at(0), lines.lock()[].at(0))
     var left = _steps(handler, _get())
     left.clear()
     assert_equal(len(lines.lock()[]), 2)
-    assert_true(" 499 " in lines.lock()[][1], lines.lock()[][1])
+    assert_true(" 499 " in lines.lock()[].at(1), lines.lock()[].at(1))
     _keep(handler)
 
 
@@ -400,15 +401,15 @@ def test_spans_end_with_the_response() raises:
     assert_true(tracer.flush())
     var ended = spans.take()
     assert_equal(len(ended), 1)
-    assert_equal(ended[0].name, "GET /slow/:id")
-    var status = ended[0].attributes.get("http.response.status_code")
+    assert_equal(ended.at(0).name, "GET /slow/:id")
+    var status = ended.at(0).attributes.get("http.response.status_code")
     assert_equal(status.value().integer, 502)
     var left = _steps(handler, _get())
     left.clear()
     assert_true(tracer.flush())
     ended = spans.take()
     assert_equal(len(ended), 1)
-    assert_false(ended[0].attributes.get("http.response.status_code"))
+    assert_false(ended.at(0).attributes.get("http.response.status_code"))
     _keep(handler)
 
 

@@ -1,6 +1,7 @@
 """Sessions whose values are in a store: what the cookie has, when the store is
 asked, and what becomes of a session that ends, is renewed, or cannot be had."""
 
+from flare.bytes.checked import *
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse
 from flare.http.extract.endpoint import Endpoint, Extracted
@@ -40,7 +41,7 @@ struct _Table(Defaultable, Movable):
 
     def find(self, id: String) -> Int:
         for index in range(len(self.ids)):
-            if self.ids[index] == id:
+            if self.ids.at(index) == id:
                 return index
         return -1
 
@@ -60,7 +61,7 @@ struct _Store(SessionStore):
         var index = table[].find(id)
         if index < 0:
             return None
-        return table[].values[index]
+        return table[].values.at(index)
 
     def save(self, id: String, values: String, max_age_s: Int) raises:
         var table = self.table.lock()
@@ -79,8 +80,8 @@ struct _Store(SessionStore):
         var index = table[].find(id)
         if index < 0:
             return False
-        table[].ids[index] = new_id
-        table[].values[index] = values
+        table[].ids.at(index) = new_id
+        table[].values.at(index) = values
         return True
 
     def remove(self, id: String) raises:
@@ -212,7 +213,7 @@ def test_the_store_is_asked_only_when_needed() raises:
     # The client does not see the values.
     assert_false("ann" in response.headers["set-cookie"])
     assert_equal(_asked(table), "S")
-    assert_equal(table.lock()[].ids[0].byte_length(), 43)
+    assert_equal(table.lock()[].ids.at(0).byte_length(), 43)
     assert_equal(client.get("/plain").text(), "the same for all")
     assert_equal(_asked(table), "")
     response = client.get("/who")
@@ -259,13 +260,13 @@ def test_renewed_ids() raises:
     var table = State(_Table())
     var client = _client(table)
     _ = client.get("/visit")
-    var before = table.lock()[].ids[0].copy()
+    var before = table.lock()[].ids.at(0).copy()
     _ = client.get("/visit")
-    assert_equal(table.lock()[].ids[0], before)
+    assert_equal(table.lock()[].ids.at(0), before)
     _ = client.get("/login?user=ann")
     assert_equal(len(table.lock()[].ids), 1)
-    assert_true(table.lock()[].ids[0] != before)
-    assert_true("page=1" in table.lock()[].values[0])
+    assert_true(table.lock()[].ids.at(0) != before)
+    assert_true("page=1" in table.lock()[].values.at(0))
 
 
 def test_ended_sessions() raises:
@@ -282,7 +283,7 @@ def test_ended_sessions() raises:
     var planted = ClientRequest("GET", "/visit")
     planted.set_header("Cookie", cookie)
     _ = _ask(table, planted^, SigningKeys(_KEY))
-    assert_false(table.lock()[].ids[0] in cookie)
+    assert_false(table.lock()[].ids.at(0) in cookie)
 
 
 def test_what_has_ended_meanwhile_does_not_come_back() raises:
@@ -308,10 +309,10 @@ def test_what_is_saved_at_once() raises:
         var response = client.get(row[0])
         assert_true("set-cookie" in response.headers)
         assert_equal(_asked(table), row[1])
-        assert_true("page=" + row[2] in table.lock()[].values[0])
+        assert_true("page=" + row[2] in table.lock()[].values.at(0))
     assert_true("set-cookie" in client.get("/save?more=1").headers)
     assert_equal(_asked(table), "LPP")
-    assert_true("page=2" in table.lock()[].values[0])
+    assert_true("page=2" in table.lock()[].values.at(0))
     assert_equal(len(table.lock()[].ids), 1)
     table.lock()[].is_away = True
     assert_equal(client.get("/save").status.code, 503)
@@ -351,7 +352,7 @@ def test_an_older_key_is_replaced() raises:
     assert_equal(response.text(), "ann")
     var next = ClientRequest("GET", "/who")
     next.set_header(
-        "Cookie", String(response.headers["set-cookie"].split(";")[0])
+        "Cookie", String(response.headers["set-cookie"].split(";").at(0))
     )
     assert_equal(_ask(table, next^, SigningKeys(_KEY)).text(), "ann")
 

@@ -1,6 +1,7 @@
 """Spans of requests: what is told, how traces go on, when streams end."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.http.client.request import ClientRequest
 from flare.http.message.body import Body, BodySource, Poll
 from flare.http.message.owned_request import OwnedRequest
@@ -80,7 +81,7 @@ def _one(spans: SpanCollector, tracer: Tracer) raises -> SpanData:
     assert_true(tracer.flush())
     var ended = spans.take()
     assert_equal(len(ended), 1)
-    return ended[0].copy()
+    return ended.at(0).copy()
 
 
 def test_what_a_span_tells_of_a_request() raises:
@@ -382,5 +383,5 @@ def test_the_end_of_a_server_exports() raises:
     handlers.append(AnyHandler(outer^))
     for index in range(len(handlers)):
         tracer.span("late").end()
-        handlers[index].drained()
+        handlers.at(index).drained()
         assert_equal(len(spans.take()), 1)

@@ -1,6 +1,7 @@
 """Names of upstreams: when they are looked up, which upstreams their addresses are,
 and how those come and go."""
 
+from flare.bytes.checked import *
 from flare.http.proxy.looked_up_names import (
     AGAIN_MS,
     LookedUpNames,
@@ -64,9 +65,9 @@ def test_what_the_addresses_of_a_name_are() raises:
         var found = String()
         var pairs = pair_addresses(addresses)
         for index in range(len(pairs)):
-            found.write(" " if index > 0 else "", pairs[index][0])
-            if len(pairs[index]) > 1:
-                found.write("/", pairs[index][1])
+            found.write(" " if index > 0 else "", pairs.at(index).at(0))
+            if len(pairs.at(index)) > 1:
+                found.write("/", pairs.at(index).at(1))
         assert_equal(found, row.wanted, row.rule)
 
 
@@ -144,7 +145,7 @@ def test_addresses_come_and_go() raises:
     for member in group.figures(0):
         assert_equal(member.weight, 3 if member.address == "b" else 1)
     # One has a request, and leaves behind it; it may come back before.
-    var held = _hold(group, slots[0])
+    var held = _hold(group, slots.at(0))
     var second: List[String] = ["10.0.0.2", "10.0.0.3"]
     _ = group.set_addresses("b", second, now_ms=0)
     assert_equal(_members(group), "a= b=10.0.0.3 b=10.0.0.1! b=10.0.0.2")
@@ -169,10 +170,10 @@ def test_one_address_is_the_name_itself() raises:
     group.finish(_hold(group, 1), Outcome.CONNECT_FAILED, 0)
     var one: List[String] = ["10.0.0.1"]
     var slots = group.set_addresses("b", one, now_ms=0)
-    assert_equal(slots[0], 1)
+    assert_equal(slots.at(0), 1)
     assert_equal(_members(group), "a= b=10.0.0.1")
-    assert_equal(group.figures(0)[1].active_count, 1)
-    assert_true(group.figures(0)[1].state == MemberState.EJECTED)
+    assert_equal(group.figures(0).at(1).active_count, 1)
+    assert_true(group.figures(0).at(1).state == MemberState.EJECTED)
     # From then on it is an address like any other.
     group.finish(held, Outcome.answered(200), 0)
     var other: List[String] = ["10.0.0.2"]
@@ -191,11 +192,11 @@ def test_a_program_speaks_of_all_addresses() raises:
     var group = group_of(quiet_config(), [1])
     var ips: List[String] = ["10.0.0.1", "10.0.0.2"]
     var slots = group.set_addresses("a", ips, now_ms=0)
-    var held = _hold(group, slots[1])
+    var held = _hold(group, slots.at(1))
     group.set_weight("a", 5)
     assert_true(group.drain("a", now_ms=0))
     assert_equal(_members(group), "a=10.0.0.1! a=10.0.0.2!")
-    assert_equal(group.figures(0)[1].weight, 5)
+    assert_equal(group.figures(0).at(1).weight, 5)
     assert_false(group.is_drained("a"))
     # What the name gets meanwhile is drained as well.
     ips.append("10.0.0.3")
@@ -205,7 +206,7 @@ def test_a_program_speaks_of_all_addresses() raises:
     assert_true(group.is_drained("a"))
     _ = group.add("a", 2, now_ms=0)
     assert_equal(_members(group), "a=10.0.0.3 a=10.0.0.1 a=10.0.0.2")
-    assert_equal(group.figures(0)[0].weight, 2)
+    assert_equal(group.figures(0).at(0).weight, 2)
     assert_true(group.remove("a", now_ms=0))
     assert_equal(_members(group), "")
     assert_false(group.remove("a", now_ms=0))
@@ -215,7 +216,7 @@ def test_what_is_removed_does_not_come_back() raises:
     """By a look-up that had begun before."""
     var group = group_of(quiet_config(), [1])
     var ips: List[String] = ["10.0.0.1", "10.0.0.2"]
-    var held = _hold(group, group.set_addresses("a", ips, now_ms=0)[0])
+    var held = _hold(group, group.set_addresses("a", ips, now_ms=0).at(0))
     assert_true(group.remove("a", now_ms=0))
     assert_equal(_members(group), "a=10.0.0.1!")
     ips.append("10.0.0.3")
@@ -238,7 +239,7 @@ def test_each_address_has_its_own_health() raises:
     var group = group_of(config^, [1])
     var ips: List[String] = ["10.0.0.1", "10.0.0.2"]
     var slots = group.set_addresses("a", ips, now_ms=0)
-    group.finish(_hold(group, slots[0]), Outcome.CONNECT_FAILED, 0)
+    group.finish(_hold(group, slots.at(0)), Outcome.CONNECT_FAILED, 0)
     for member in group.figures(0):
         var is_first = member.ip == "10.0.0.1"
         assert_true((member.state == MemberState.EJECTED) == is_first)
@@ -258,7 +259,7 @@ def test_more_addresses_than_places() raises:
     var slots = group.set_addresses("a", ips, now_ms=0)
     var placed = 0
     for index in range(len(slots)):
-        placed += Int(slots[index] >= 0)
+        placed += Int(slots.at(index) >= 0)
     # One has the name's own place.
     assert_equal(placed, MEMBERS_MAX)
     assert_equal(len(group.figures(0)), MEMBERS_MAX)
@@ -267,7 +268,7 @@ def test_more_addresses_than_places() raises:
     _ = _hold(group, 0)
     _ = group.set_addresses("a", ips, now_ms=0)
     assert_equal(len(group.figures(0)), MEMBERS_MAX)
-    assert_equal(group.figures(0)[0].ip, "")
+    assert_equal(group.figures(0).at(0).ip, "")
 
 
 def test_a_full_group_follows_a_name_that_moves() raises:
@@ -278,12 +279,12 @@ def test_a_full_group_follows_a_name_that_moves() raises:
     _ = group.set_addresses("a", many, now_ms=0)
     assert_equal(len(group.figures(0)), MEMBERS_MAX)
     var moved: List[String] = ["10.0.2.1"]
-    assert_true(group.set_addresses("a", moved, now_ms=0)[0] >= 0)
+    assert_true(group.set_addresses("a", moved, now_ms=0).at(0) >= 0)
     assert_equal(_members(group), "a=10.0.2.1")
     # One with a request stays for it, and a new one waits for no other.
     _ = group.set_addresses("a", many, now_ms=0)
     var held = _hold(group, 5)
-    assert_true(group.set_addresses("a", moved, now_ms=0)[0] >= 0)
+    assert_true(group.set_addresses("a", moved, now_ms=0).at(0) >= 0)
     assert_equal(len(group.figures(0)), 2)
     group.finish(held, Outcome.answered(200), 0)
     assert_equal(_members(group), "a=10.0.2.1")

@@ -1,5 +1,6 @@
 """What is sent once more, and how often."""
 
+from flare.bytes.checked import *
 from flare.http.exchange.retry_rules import RetryDecision
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.member_health import MemberState
@@ -250,18 +251,20 @@ def test_each_outcome_with_all_facts() raises:
                 2,
             )
             var name = String(row.outcome.name(), " ", index)
-            var wanted = row.decisions.as_bytes()[index]
+            var wanted = row.decisions.as_bytes().at(index)
             var decided = decide(attempt, config)
             assert_equal(
-                Int(_LETTERS.as_bytes()[Int(decided.code)]), Int(wanted), name
+                Int(_LETTERS.as_bytes().at(Int(decided.code))),
+                Int(wanted),
+                name,
             )
             # The last attempt, and what a program may choose.
             attempt.count = 3
             config.retries_timeouts = True
             decided = decide(attempt, config)
             config.retries_timeouts = False
-            if wanted == _LETTERS.as_bytes()[0] or (
-                wanted == _LETTERS.as_bytes()[7]
+            if wanted == _LETTERS.as_bytes().at(0) or (
+                wanted == _LETTERS.as_bytes().at(7)
             ):
                 assert_true(decided == RetryDecision.TOO_MANY_ATTEMPTS, name)
 
@@ -357,11 +360,11 @@ def test_an_answer_ends_its_attempt_only_for_another_one() raises:
     assert_equal(group.failed_count(Outcome.ANSWERED, found.decision), 1)
     # Nothing has changed: it goes on, and its end is yet to be told.
     var figures = group.figures(0)
-    assert_equal(figures[0].active_count, 1)
-    assert_equal(figures[0].outcome_counts[0], 0)
-    assert_true(figures[0].state == MemberState.UP)
+    assert_equal(figures.at(0).active_count, 1)
+    assert_equal(figures.at(0).outcome_counts.at(0), 0)
+    assert_true(figures.at(0).state == MemberState.UP)
     group.finish(_A, Outcome.answered(503), 0)
-    assert_true(group.figures(0)[0].state == MemberState.OPEN)
+    assert_true(group.figures(0).at(0).state == MemberState.OPEN)
     # With room at the other one it ends.
     group = _two_with_one_full(True)
     group.finish(_B, Outcome.answered(200), 0)
@@ -369,10 +372,10 @@ def test_an_answer_ends_its_attempt_only_for_another_one() raises:
     assert_true(found.decision.is_again())
     assert_equal(Int(found.choice.member.slot), 1)
     figures = group.figures(0)
-    assert_equal(figures[0].active_count, 0)
-    assert_equal(figures[0].outcome_counts[0], 1)
-    assert_true(figures[0].state == MemberState.OPEN)
-    assert_equal(figures[1].active_count, 1)
+    assert_equal(figures.at(0).active_count, 0)
+    assert_equal(figures.at(0).outcome_counts.at(0), 1)
+    assert_true(figures.at(0).state == MemberState.OPEN)
+    assert_equal(figures.at(1).active_count, 1)
     assert_equal(group.retry_count(), 1)
 
 
@@ -382,7 +385,7 @@ def test_where_no_other_one_has_room_the_same_is_asked_again() raises:
     var group = _two_with_one_full(False)
     var found = group.replace(_A, busy, 0, _A.bit(), 0)
     assert_equal(Int(found.choice.member.slot), 0)
-    assert_equal(group.figures(0)[0].active_count, 1)
+    assert_equal(group.figures(0).at(0).active_count, 1)
     group = _two_with_one_full(False)
     assert_true(group.wait(Waiter(0, 1, 0), 0))
     found = group.replace(_A, busy, 0, _A.bit(), 0)
@@ -402,8 +405,8 @@ def test_what_may_not_be_repeated_is_passed_on() raises:
         var attempt = Attempt(row[0], Outcome.answered(row[1]), True, True, 1)
         var found = group.replace(_A, attempt, 0, _A.bit(), 0)
         assert_true(found.decision == row[2])
-        assert_equal(group.figures(0)[0].active_count, 1)
-        assert_equal(group.figures(0)[1].active_count, 0)
+        assert_equal(group.figures(0).at(0).active_count, 1)
+        assert_equal(group.figures(0).at(1).active_count, 0)
 
 
 def test_bad_rules() raises:

@@ -1,5 +1,6 @@
 """Which upstream a request goes to: shares, keys, drain, and walks beside a model."""
 
+from flare.bytes.checked import *
 from flare.http.proxy.group_config import Balance
 from flare.http.proxy.member import hash_key
 from flare.http.proxy.outcome import Outcome
@@ -42,12 +43,12 @@ def test_shares_are_those_of_the_weights() raises:
         var counts = List[Int](length=4, fill=0)
         comptime count = 16_000
         for index in range(count):
-            counts[next_slot(group, hash_key(String(index).as_bytes()))] += 1
+            counts.at(next_slot(group, hash_key(String(index).as_bytes()))) += 1
         for index in range(4):
-            var wanted = count * weights[index] // 16
+            var wanted = count * weights.at(index) // 16
             assert_true(
-                abs(counts[index] - wanted) * 10 <= wanted,
-                String(balance.code, " ", index, " ", counts[index]),
+                abs(counts.at(index) - wanted) * 10 <= wanted,
+                String(balance.code, " ", index, " ", counts.at(index)),
             )
 
 
@@ -71,7 +72,7 @@ def test_least_requests_keeps_loads_even() raises:
     group = group_of(config^, [3, 1])
     for _ in range(4_000):
         _ = group.choose(0, 0, 0)
-    assert_true(abs(group.figures(0)[0].active_count - 3_000) <= 10)
+    assert_true(abs(group.figures(0).at(0).active_count - 3_000) <= 10)
 
 
 def test_a_key_stays_and_few_move() raises:
@@ -83,22 +84,22 @@ def test_a_key_stays_and_few_move() raises:
         before.append(next_slot(group, hash_key(String(index).as_bytes())))
     for index in range(5_000):
         var again = next_slot(group, hash_key(String(index).as_bytes()))
-        assert_equal(again, before[index])
+        assert_equal(again, before.at(index))
     # Only the keys of the one that goes move.
     assert_true(group.drain("c", now_ms=0))
     for index in range(5_000):
         var after = next_slot(group, hash_key(String(index).as_bytes()))
-        if before[index] == 2:
+        if before.at(index) == 2:
             assert_true(after != 2)
         else:
-            assert_equal(after, before[index])
+            assert_equal(after, before.at(index))
     # It comes back to its own keys, and one more gets a sixth of all.
     _ = group.add("c", now_ms=0)
     _ = group.add("f", now_ms=0)
     var moved = 0
     for index in range(5_000):
         var after = next_slot(group, hash_key(String(index).as_bytes()))
-        if after != before[index]:
+        if after != before.at(index):
             assert_equal(after, 5)
             moved += 1
     assert_true(abs(moved - 833) < 120, String(moved))
@@ -138,9 +139,9 @@ def test_a_bound_of_requests() raises:
     var refused = group.choose(0, 0, 0)
     assert_false(refused.is_member())
     assert_true(refused.refusal == Outcome.FULL)
-    group.finish(members[1], Outcome.answered(200), 0)
+    group.finish(members.at(1), Outcome.answered(200), 0)
     var choice = group.choose(0, 0, 0)
-    assert_equal(Int(choice.member.slot), Int(members[1].slot))
+    assert_equal(Int(choice.member.slot), Int(members.at(1).slot))
 
 
 def test_what_is_no_upstream_is_not_drained() raises:
@@ -213,7 +214,7 @@ def test_drain_and_removal() raises:
     # A new one has the place, and the old one's number means nothing there.
     assert_equal(group.address(MemberId(0, False, 1)), "")
     group.finish(MemberId(0, False, 1), Outcome.RESET, 0)
-    assert_equal(group.figures(0)[0].active_count, 0)
+    assert_equal(group.figures(0).at(0).active_count, 0)
     assert_false(group.remove("x", now_ms=0))
     assert_true(group.remove("b", now_ms=0))
     assert_true(group.remove("c", now_ms=0))
@@ -255,35 +256,35 @@ struct _Model(Movable):
         self.draining = List[Bool](length=count, fill=False)
 
     def is_ejected(self, index: Int, now_ms: Int) -> Bool:
-        return now_ms < self.until_ms[index]
+        return now_ms < self.until_ms.at(index)
 
     def may_be_chosen(self, index: Int, now_ms: Int) -> Bool:
-        if self.draining[index] or self.active[index] >= 3:
+        if self.draining.at(index) or self.active.at(index) >= 3:
             return False
         if not self.is_ejected(index, now_ms):
             return True
         for other in range(len(self.active)):
-            if not (self.draining[other] or self.is_ejected(other, now_ms)):
+            if not (self.draining.at(other) or self.is_ejected(other, now_ms)):
                 return False
         return True
 
     def fail(mut self, index: Int, now_ms: Int):
-        if self.until_ms[index] > 0 and not self.is_ejected(index, now_ms):
-            self.until_ms[index] = 0
-            self.in_row[index] = 0
-        self.in_row[index] += 1
-        if self.in_row[index] < 2 or self.is_ejected(index, now_ms):
+        if self.until_ms.at(index) > 0 and not self.is_ejected(index, now_ms):
+            self.until_ms.at(index) = 0
+            self.in_row.at(index) = 0
+        self.in_row.at(index) += 1
+        if self.in_row.at(index) < 2 or self.is_ejected(index, now_ms):
             return
         var ejected = 0
         var count = 0
         for other in range(len(self.active)):
-            if not self.draining[other]:
+            if not self.draining.at(other):
                 count += 1
                 if self.is_ejected(other, now_ms):
                     ejected += 1
         if count >= 2 and ejected + 1 <= max(count // 2, 1):
-            self.times[index] += 1
-            self.until_ms[index] = now_ms + 100 * self.times[index]
+            self.times.at(index) += 1
+            self.until_ms.at(index) = now_ms + 100 * self.times.at(index)
 
 
 def _walk(seed: Int, balance: Balance) raises:
@@ -314,34 +315,34 @@ def _walk(seed: Int, balance: Balance) raises:
             if possible:
                 var slot = Int(choice.member.slot)
                 assert_true(model.may_be_chosen(slot, now_ms), String(step))
-                model.active[slot] += 1
+                model.active.at(slot) += 1
                 open.append(choice.member)
         elif what < 8 and len(open) > 0:
             var member = open.pop(draw % len(open))
             var slot = Int(member.slot)
-            model.active[slot] -= 1
+            model.active.at(slot) -= 1
             if what < 6:
                 group.finish(member, Outcome.RESET, now_ms)
                 model.fail(slot, now_ms)
             else:
                 group.finish(member, Outcome.answered(200), now_ms)
-                model.in_row[slot] = 0
+                model.in_row.at(slot) = 0
         elif what == 8:
             now_ms += draw % 300
-        elif model.draining[which]:
+        elif model.draining.at(which):
             _ = group.add(
-                member_name(which), [1, 2, 1, 3, 1][which], now_ms=now_ms
+                member_name(which), [1, 2, 1, 3, 1].at(which), now_ms=now_ms
             )
-            model.draining[which] = False
+            model.draining.at(which) = False
         else:
             assert_true(group.drain(member_name(which), now_ms=now_ms))
-            model.draining[which] = True
+            model.draining.at(which) = True
         var figures = group.figures(now_ms)
         for index in range(count):
-            assert_equal(figures[index].active_count, model.active[index])
+            assert_equal(figures.at(index).active_count, model.active.at(index))
             assert_equal(
-                figures[index].ejection_count,
-                model.times[index],
+                figures.at(index).ejection_count,
+                model.times.at(index),
                 String(step, " ", index),
             )
 

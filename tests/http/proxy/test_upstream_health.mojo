@@ -1,5 +1,6 @@
 """When an upstream is left out, and comes back: ejections, circuits, checks."""
 
+from flare.bytes.checked import *
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import Outcome
@@ -13,18 +14,18 @@ def test_failures_in_a_row_eject() raises:
     config.ejection_ms = 1_000
     var group = group_of(config^, [1, 1])
     fail_at(group, 0, 2)
-    assert_true(group.figures(0)[0].state == MemberState.UP)
+    assert_true(group.figures(0).at(0).state == MemberState.UP)
     _ = next_slot(group)
     _ = next_slot(group)
     # A success between them begins the count anew.
     fail_at(group, 0, 2)
-    assert_true(group.figures(0)[0].state == MemberState.UP)
+    assert_true(group.figures(0).at(0).state == MemberState.UP)
     fail_at(group, 0, 1)
-    assert_true(group.figures(0)[0].state == MemberState.EJECTED)
+    assert_true(group.figures(0).at(0).state == MemberState.EJECTED)
     for _ in range(10):
         assert_equal(next_slot(group, 0, 999), 1)
     # Its time is over.
-    assert_true(group.figures(1_000)[0].state == MemberState.UP)
+    assert_true(group.figures(1_000).at(0).state == MemberState.UP)
     var seen = next_slot(group, 0, 1_000) + next_slot(group, 0, 1_000)
     assert_equal(seen, 1)
 
@@ -40,16 +41,18 @@ def test_ejections_grow_and_are_forgotten() raises:
     for length_ms in [1_000, 2_000, 2_500, 2_500]:
         fail_at(group, 0, 1, now_ms)
         now_ms += length_ms
-        assert_true(group.figures(now_ms - 1)[0].state == MemberState.EJECTED)
-        assert_true(group.figures(now_ms)[0].state == MemberState.UP)
-    assert_equal(group.figures(now_ms)[0].ejection_count, 4)
+        assert_true(
+            group.figures(now_ms - 1).at(0).state == MemberState.EJECTED
+        )
+        assert_true(group.figures(now_ms).at(0).state == MemberState.UP)
+    assert_equal(group.figures(now_ms).at(0).ejection_count, 4)
     # Four windows without one, and it is as if there had been none.
     _ = next_slot(group, 0, now_ms)
     _ = next_slot(group, 0, now_ms)
     now_ms += 40_000
     fail_at(group, 0, 1, now_ms)
-    assert_true(group.figures(now_ms + 999)[0].state == MemberState.EJECTED)
-    assert_true(group.figures(now_ms + 1_000)[0].state == MemberState.UP)
+    assert_true(group.figures(now_ms + 999).at(0).state == MemberState.EJECTED)
+    assert_true(group.figures(now_ms + 1_000).at(0).state == MemberState.UP)
 
 
 def test_a_share_of_failures_ejects() raises:
@@ -63,9 +66,9 @@ def test_a_share_of_failures_ejects() raises:
         group.finish(choice.member, Outcome.answered(200), 0)
     fail_at(group, 0, 1)
     # 5 of 9 is too few to tell.
-    assert_true(group.figures(0)[0].state == MemberState.UP)
+    assert_true(group.figures(0).at(0).state == MemberState.UP)
     fail_at(group, 0, 1)
-    assert_true(group.figures(0)[0].state == MemberState.EJECTED)
+    assert_true(group.figures(0).at(0).state == MemberState.EJECTED)
 
 
 def test_a_window_forgets_failures() raises:
@@ -76,9 +79,9 @@ def test_a_window_forgets_failures() raises:
     var group = group_of(config^, [1, 1])
     fail_at(group, 0, 9, 0)
     fail_at(group, 0, 9, 1_000)
-    assert_true(group.figures(1_000)[0].state == MemberState.UP)
+    assert_true(group.figures(1_000).at(0).state == MemberState.UP)
     fail_at(group, 0, 1, 1_999)
-    assert_true(group.figures(1_999)[0].state == MemberState.EJECTED)
+    assert_true(group.figures(1_999).at(0).state == MemberState.EJECTED)
 
 
 def test_statuses_that_count() raises:
@@ -90,7 +93,7 @@ def test_statuses_that_count() raises:
             var group = group_of(config^, [1, 1])
             var choice = group.choose(0, 0, 0)
             group.finish(choice.member, Outcome.answered(status), 0)
-            var is_ejected = group.figures(0)[0].state == MemberState.EJECTED
+            var is_ejected = group.figures(0).at(0).state == MemberState.EJECTED
             var wanted = (502 <= status <= 504) or (
                 counts_all and status >= 500
             )
@@ -103,8 +106,8 @@ def test_a_client_that_leaves_says_nothing() raises:
     var group = group_of(config^, [1, 1])
     var choice = group.choose(0, 0, 0)
     group.finish(choice.member, Outcome.CANCELLED, 0)
-    assert_true(group.figures(0)[0].state == MemberState.UP)
-    assert_equal(group.figures(0)[0].active_count, 0)
+    assert_true(group.figures(0).at(0).state == MemberState.UP)
+    assert_equal(group.figures(0).at(0).active_count, 0)
 
 
 def test_a_share_alone_is_ejected_at_a_time() raises:
@@ -153,7 +156,7 @@ def test_a_circuit_opens_and_one_request_tries() raises:
     # One from before the failures, whose good end closes nothing.
     var old = group.choose(0, 0, 0).member
     fail_at(group, 0, 3)
-    assert_true(group.figures(0)[0].state == MemberState.OPEN)
+    assert_true(group.figures(0).at(0).state == MemberState.OPEN)
     assert_true(group.choose(0, 0, 999).refusal == Outcome.FULL)
     group.finish(old, Outcome.answered(200), 999)
     assert_true(group.choose(0, 0, 999).refusal == Outcome.FULL)
@@ -168,7 +171,7 @@ def test_a_circuit_opens_and_one_request_tries() raises:
     group.finish(trial, Outcome.CANCELLED, 2_100)
     trial = group.choose(0, 0, 2_100).member
     group.finish(trial, Outcome.answered(404), 2_200)
-    assert_true(group.figures(2_200)[0].state == MemberState.UP)
+    assert_true(group.figures(2_200).at(0).state == MemberState.UP)
     for _ in range(3):
         assert_true(group.choose(0, 0, 2_200).is_member())
 
@@ -189,19 +192,19 @@ def test_checks_take_down_and_bring_back() raises:
         var first = group.next_check(now_ms).value()
         var second = group.next_check(now_ms).value()
         assert_false(Bool(group.next_check(now_ms)))
-        assert_true(group.figures(now_ms)[0].state == MemberState.UP)
+        assert_true(group.figures(now_ms).at(0).state == MemberState.UP)
         group.end_check(first, False, now_ms)
         group.end_check(second, True, now_ms)
         assert_false(Bool(group.next_check(now_ms + 99)))
         now_ms += 100
-    assert_true(group.figures(now_ms)[0].state == MemberState.DOWN)
+    assert_true(group.figures(now_ms).at(0).state == MemberState.DOWN)
     for _ in range(5):
         assert_equal(next_slot(group, 0, now_ms), 1)
     for _ in range(2):
-        assert_true(group.figures(now_ms)[0].state == MemberState.DOWN)
+        assert_true(group.figures(now_ms).at(0).state == MemberState.DOWN)
         group.end_check(group.next_check(now_ms).value(), True, now_ms)
         now_ms += 100
-    assert_true(group.figures(now_ms)[0].state == MemberState.UP)
+    assert_true(group.figures(now_ms).at(0).state == MemberState.UP)
 
 
 def test_nothing_is_checked_without_a_path() raises:

@@ -1,6 +1,7 @@
 """Changes of upstreams in all workers, where there is one process."""
 
 from flare.backplane.worker_control import OrderOutcome, WorkerControl
+from flare.bytes.checked import *
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.member_health import MemberState
 from flare.http.proxy.outcome import OUTCOME_COUNT
@@ -42,8 +43,8 @@ def test_changes_are_made() raises:
         assert_true(orders.add(ONE, 7).is_complete())
         assert_true(orders.set_weight(TWO, 9).is_complete())
         var figures = upstreams.figures()
-        assert_equal(figures[0].weight, 7)
-        assert_equal(figures[1].weight, 9)
+        assert_equal(figures.at(0).weight, 7)
+        assert_equal(figures.at(1).weight, 9)
         assert_true(orders.remove(ONE).is_complete())
         # It has no requests, so it is forgotten at once.
         assert_equal(len(upstreams.figures()), 1)
@@ -73,12 +74,12 @@ def test_figures_are_added_up() raises:
     _ = orders.drain(TWO)
     var sums = orders.figures()
     assert_equal(len(sums), 2)
-    assert_equal(sums[0].address, ONE)
-    assert_equal(sums[0].worker_count, 1)
-    assert_equal(sums[0].count_in(MemberState.UP), 1)
-    assert_equal(sums[1].address, TWO)
-    assert_equal(sums[1].count_in(MemberState.DRAINING), 1)
-    assert_equal(sums[1].count_in(MemberState.UP), 0)
+    assert_equal(sums.at(0).address, ONE)
+    assert_equal(sums.at(0).worker_count, 1)
+    assert_equal(sums.at(0).count_in(MemberState.UP), 1)
+    assert_equal(sums.at(1).address, TWO)
+    assert_equal(sums.at(1).count_in(MemberState.DRAINING), 1)
+    assert_equal(sums.at(1).count_in(MemberState.UP), 0)
 
 
 def test_sums_over_workers() raises:
@@ -89,13 +90,13 @@ def test_sums_over_workers() raises:
         sums, String("4 3 0 ", counts, "http://b\n0 5 0 ", counts, "http://a\n")
     )
     assert_equal(len(sums), 2)
-    assert_equal(sums[0].active_count, 7)
-    assert_equal(sums[0].ejection_count, 1)
-    assert_equal(sums[0].worker_count, 2)
-    assert_equal(sums[0].count_in(MemberState.UP), 2)
-    assert_equal(sums[0].outcome_counts[OUTCOME_COUNT - 1], 2)
-    assert_equal(sums[1].active_count, 3)
-    assert_equal(sums[1].count_in(MemberState.DRAINING), 1)
+    assert_equal(sums.at(0).active_count, 7)
+    assert_equal(sums.at(0).ejection_count, 1)
+    assert_equal(sums.at(0).worker_count, 2)
+    assert_equal(sums.at(0).count_in(MemberState.UP), 2)
+    assert_equal(sums.at(0).outcome_counts.at(OUTCOME_COUNT - 1), 2)
+    assert_equal(sums.at(1).active_count, 3)
+    assert_equal(sums.at(1).count_in(MemberState.DRAINING), 1)
 
 
 def test_two_proxies_have_names() raises:

@@ -1,6 +1,7 @@
 """The upstreams that all workers share: what is done under their lock, and who is
 told of it."""
 
+from flare.bytes.checked import *
 from flare.http.proxy.group_config import GroupConfig
 from flare.http.proxy.member_health import NO_CHANGE_MS
 from flare.http.proxy.outcome import Outcome
@@ -73,20 +74,20 @@ def test_one_worker_has_the_time_for_all() raises:
     var wakers: List[Waker] = [Waker(), Waker()]
     var lines = [upstreams.open_line(waker) for waker in wakers]
     for index in range(2):
-        assert_equal(upstreams.alarm_ms(lines[index]), NO_CHANGE_MS)
+        assert_equal(upstreams.alarm_ms(lines.at(index)), NO_CHANGE_MS)
     for index in range(2):
-        assert_true(upstreams.wait(Waiter(lines[index], 7, 0)))
-    assert_equal(wakers[0].drain(), 1)
-    assert_equal(wakers[1].drain(), 0)
-    var alarm_ms = upstreams.alarm_ms(lines[0])
+        assert_true(upstreams.wait(Waiter(lines.at(index), 7, 0)))
+    assert_equal(wakers.at(0).drain(), 1)
+    assert_equal(wakers.at(1).drain(), 0)
+    var alarm_ms = upstreams.alarm_ms(lines.at(0))
     var now_ms = coarse_monotonic_ms()
     assert_true(now_ms < alarm_ms and alarm_ms <= now_ms + 60_000)
-    assert_equal(upstreams.alarm_ms(lines[1]), NO_CHANGE_MS)
+    assert_equal(upstreams.alarm_ms(lines.at(1)), NO_CHANGE_MS)
     # A worker that ends leaves that to another one.
-    upstreams.close_line(lines[0])
-    assert_equal(wakers[1].drain(), 1)
-    assert_equal(upstreams.alarm_ms(lines[1]), alarm_ms)
-    assert_equal(upstreams.alarm_ms(lines[0]), NO_CHANGE_MS)
+    upstreams.close_line(lines.at(0))
+    assert_equal(wakers.at(1).drain(), 1)
+    assert_equal(upstreams.alarm_ms(lines.at(1)), alarm_ms)
+    assert_equal(upstreams.alarm_ms(lines.at(0)), NO_CHANGE_MS)
 
 
 def test_an_ejection_that_begins_behind_the_wait() raises:

@@ -1,5 +1,6 @@
 """The router that is compiled answers as the one that is filled at run time."""
 
+from flare.bytes.checked import *
 from flare.http.client.request import ClientRequest
 from flare.http.extract.content import Json
 from flare.http.extract.endpoint import Endpoint, Extracted
@@ -234,7 +235,7 @@ def test_random_paths_find_the_same_routes() raises:
         var path = String()
         for _ in range(1 + Int(state >> 61) % 4):
             state = state * 6364136223846793005 + 1442695040888963407
-            path.write("/", parts[Int(state >> 33) % len(parts)])
+            path.write("/", parts.at(Int(state >> 33) % len(parts)))
         var method = "GET" if state >> 63 == 0 else "POST"
         var answer = _served(COMPILED, method, path)
         assert_equal(answer, _served(filled, method, path), path)
@@ -412,11 +413,11 @@ def test_a_handler_with_a_state_is_found() raises:
 def test_operations_are_those_of_the_routes() raises:
     var operations = ComptimeRouter[HANDLERS]().operations()
     assert_equal(len(operations), 5)
-    assert_equal(operations[0].method, "POST")
-    assert_equal(operations[0].pattern, "/careful")
-    assert_equal(operations[0].summary, "careful")
-    assert_equal(operations[3].summary, "")
-    assert_equal(COMPILED.operations()[11].method, "*")
+    assert_equal(operations.at(0).method, "POST")
+    assert_equal(operations.at(0).pattern, "/careful")
+    assert_equal(operations.at(0).summary, "careful")
+    assert_equal(operations.at(3).summary, "")
+    assert_equal(COMPILED.operations().at(11).method, "*")
 
 
 @fieldwise_init

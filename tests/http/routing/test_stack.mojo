@@ -1,5 +1,6 @@
 """Middleware written from the outside in."""
 
+from flare.bytes.checked import *
 from flare.http.client.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
@@ -53,7 +54,7 @@ struct _Say[H: Handler](Layer):
 
     def serve(self, req: Request) raises -> Response:
         var text = self.handler.serve(req).text()
-        return ok(String(self.words[0], "(", text, ")"))
+        return ok(String(self.words.at(0), "(", text, ")"))
 
 
 def _say(word: StringSpan, ends: ArcPointer[Int]) -> _Say[type_of(NEXT)]:
@@ -124,8 +125,8 @@ def test_the_type_is_that_of_nesting() raises:
     var made: _Say[_Say[FnHandler]] = stack(
         _say("a", ends), _say("b", ends), FnHandler(_home)
     )
-    assert_equal(made.words[0], "a")
-    assert_equal(made.handler.words[0], "b")
+    assert_equal(made.words.at(0), "a")
+    assert_equal(made.handler.words.at(0), "b")
 
 
 def test_middleware_around_nothing_says_so() raises:

@@ -1,6 +1,7 @@
 """Files of a folder: what is found, what is not, and how much of it is sent."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.compress.content_coding import ContentCoding
 from flare.http.message.body import Poll
 from flare.http.message.date import parse_http_date

@@ -1,6 +1,7 @@
 """Where the commands of a pipeline belong, and replies put in their order."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.redis.core.command import RedisArg
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.hash_slot import key_slot
@@ -18,7 +19,7 @@ from tests.support.assertions import (
 def _slot(pipe: Pipeline) raises -> Int:
     var routed = route_commands(pipe.commands.octets.span())
     assert_equal(len(routed), 1)
-    return routed[0].slot
+    return routed.at(0).slot
 
 
 def test_each_command_has_the_slot_of_its_key() raises:
@@ -35,10 +36,10 @@ def test_each_command_has_the_slot_of_its_key() raises:
     assert_equal(len(routed), 5)
     var end = 0
     for index in range(5):
-        assert_equal(routed[index].slot, key_slot(keys[index].as_bytes()))
-        assert_equal(routed[index].is_repeatable, reads[index])
-        assert_equal(routed[index].start, end, "one begins behind another")
-        end = routed[index].end
+        assert_equal(routed.at(index).slot, key_slot(keys.at(index).as_bytes()))
+        assert_equal(routed.at(index).is_repeatable, reads.at(index))
+        assert_equal(routed.at(index).start, end, "one begins behind another")
+        end = routed.at(index).end
     assert_equal(end, len(octets))
     _ = pipe^
 
@@ -57,8 +58,8 @@ def test_keys_that_are_not_the_first_argument() raises:
     ]
     for row in rows:
         var pipe = Pipeline()
-        pipe.command(row[0], row[1], row[2], row[3], row[4])
-        assert_equal(_slot(pipe), key_slot("foo".as_bytes()), row[0])
+        pipe.command(row.at(0), row.at(1), row.at(2), row.at(3), row.at(4))
+        assert_equal(_slot(pipe), key_slot("foo".as_bytes()), row.at(0))
 
 
 def test_the_key_of_a_command_is_where_its_caller_says() raises:
@@ -76,7 +77,7 @@ def test_the_key_of_a_command_is_where_its_caller_says() raises:
     var keys: List[String] = ["bar", "foo", "foo", "foo", "a", "bar"]
     assert_equal(len(routed), 6)
     for index in range(6):
-        assert_equal(routed[index].slot, key_slot(keys[index].as_bytes()))
+        assert_equal(routed.at(index).slot, key_slot(keys.at(index).as_bytes()))
     pipe.clear()
     pipe.command("MODULE.DO", words, key_index=-1)
     with assert_raises(contains="MODULE.DO, names no key"):
@@ -94,7 +95,7 @@ def test_commands_without_a_key_are_refused() raises:
     for row in rows:
         var pipe = Pipeline()
         pipe.get("foo")
-        pipe.command(row[0], row[1])
+        pipe.command(row.at(0), row.at(1))
         with assert_raises(contains="command 2 of the pipeline"):
             _ = route_commands(pipe.commands.octets.span())
     var none = Pipeline()

@@ -1,5 +1,6 @@
 """Spans, sampling, and the queue between spans and their exporter."""
 
+from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Condvar, Mutex
 from flare.trace.core.context import SAMPLED, TraceContext
@@ -67,8 +68,8 @@ def test_who_decides() raises:
     for row in rows:
         for index in range(3):
             assert_equal(
-                row.sampler.samples(parents[index], UInt64.MAX),
-                row.samples[index],
+                row.sampler.samples(parents.at(index), UInt64.MAX),
+                row.samples.at(index),
                 row.rule,
             )
 
@@ -122,11 +123,11 @@ def test_what_is_told_is_exported() raises:
     assert_true(tracer.flush())
     var ended = spans.take()
     assert_equal(len(ended), 2)
-    assert_equal(ended[0].name, "part")
-    assert_true(ended[0].parent_id == root.context.span_id)
-    assert_true(ended[0].kind == SpanKind.INTERNAL)
-    assert_false(ended[0].is_failed)
-    ref job = ended[1]
+    assert_equal(ended.at(0).name, "part")
+    assert_true(ended.at(0).parent_id == root.context.span_id)
+    assert_true(ended.at(0).kind == SpanKind.INTERNAL)
+    assert_false(ended.at(0).is_failed)
+    ref job = ended.at(1)
     assert_equal(job.name, "job")
     assert_true(job.kind == SpanKind.CONSUMER and job.parent_id == 0)
     assert_true(job.is_failed)
@@ -139,9 +140,9 @@ def test_what_is_told_is_exported() raises:
     assert_equal(job.attributes.get("share").value().number, 0.5)
     assert_equal(job.attributes.get("flag").value().kind, AttributeValue.BOOL)
     assert_equal(len(job.events), 1)
-    assert_equal(job.events[0].name, "begun")
-    assert_true(job.events[0].unix_ns >= job.start_unix_ns)
-    assert_equal(job.events[0].attributes.get("rows").value().integer, 3)
+    assert_equal(job.events.at(0).name, "begun")
+    assert_true(job.events.at(0).unix_ns >= job.start_unix_ns)
+    assert_equal(job.events.at(0).attributes.get("rows").value().integer, 3)
     assert_equal(tracer.exported_count(), 2)
 
 
@@ -159,14 +160,18 @@ def test_an_error_marks_the_span() raises:
     root.end()
     assert_true(tracer.flush())
     var ended = spans.take()
-    assert_true(ended[0].is_failed)
-    assert_equal(ended[0].failure, "no such row")
-    assert_equal(ended[0].events[0].name, "exception")
+    assert_true(ended.at(0).is_failed)
+    assert_equal(ended.at(0).failure, "no such row")
+    assert_equal(ended.at(0).events.at(0).name, "exception")
     assert_equal(
-        ended[0].events[0].attributes.get("exception.message").value().text,
+        ended.at(0)
+        .events.at(0)
+        .attributes.get("exception.message")
+        .value()
+        .text,
         "no such row",
     )
-    assert_false(ended[1].is_failed)
+    assert_false(ended.at(1).is_failed)
 
 
 def test_the_last_copy_ends_the_span() raises:
@@ -182,7 +187,7 @@ def test_the_last_copy_ends_the_span() raises:
     assert_true(tracer.flush())
     var ended = spans.take()
     assert_equal(len(ended), 1)
-    assert_equal(ended[0].attributes.get("late").value().integer, 1)
+    assert_equal(ended.at(0).attributes.get("late").value().integer, 1)
 
 
 def test_what_is_not_sampled_is_not_kept() raises:
@@ -210,12 +215,13 @@ def test_bounds_of_a_span() raises:
         span.set("key0", "x" * (TEXT_LEN_MAX + 1))
     assert_true(tracer.flush())
     var ended = spans.take()
-    assert_equal(len(ended[0].attributes.items), ATTRIBUTE_COUNT_MAX)
-    assert_equal(ended[0].attributes.dropped_count, 2)
-    assert_equal(len(ended[0].events), EVENT_COUNT_MAX)
-    assert_equal(ended[0].dropped_event_count, 3)
+    assert_equal(len(ended.at(0).attributes.items), ATTRIBUTE_COUNT_MAX)
+    assert_equal(ended.at(0).attributes.dropped_count, 2)
+    assert_equal(len(ended.at(0).events), EVENT_COUNT_MAX)
+    assert_equal(ended.at(0).dropped_event_count, 3)
     assert_equal(
-        ended[0].attributes.get("key0").value().text.byte_length(), TEXT_LEN_MAX
+        ended.at(0).attributes.get("key0").value().text.byte_length(),
+        TEXT_LEN_MAX,
     )
 
 
@@ -385,7 +391,7 @@ def test_configurations_that_cannot_work() raises:
         with assert_raises(contains="BatchConfig"):
             row.check()
     with assert_raises(contains="BatchConfig"):
-        _make(rows[0])
+        _make(rows.at(0))
 
 
 def _make(batch: BatchConfig) raises:

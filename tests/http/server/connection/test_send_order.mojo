@@ -1,5 +1,6 @@
 """The order in which streams send (RFC 9218 section 10)."""
 
+from flare.bytes.checked import *
 from flare.http.h2.priority import Priority
 from flare.http.server.connection.send_order import SendOrder, send_rank
 from tests.support.assertions import assert_equal, assert_true
@@ -31,7 +32,7 @@ def _least(ranks: List[Int], order: SendOrder) raises:
             count += 1
     assert_equal(len(order), count)
     if count > 0:
-        assert_equal(ranks[order.first()], least)
+        assert_equal(ranks.at(order.first()), least)
 
 
 def test_an_order_and_a_list() raises:
@@ -49,12 +50,12 @@ def test_an_order_and_a_list() raises:
                 order.add(number, len(ranks))
                 ranks.append(number)
             elif choice == 2:
-                ranks[order.first()] = -1
+                ranks.at(order.first()) = -1
                 order.drop_first()
             else:
                 var index = order.first()
-                ranks[index] += number
-                order.move_first(ranks[index])
+                ranks.at(index) += number
+                order.move_first(ranks.at(index))
             _least(ranks, order)
         order.clear()
         assert_equal(len(order), 0)
