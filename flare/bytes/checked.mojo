@@ -7,7 +7,11 @@ is made where nobody has to wait for it.
 """
 
 from std.os import abort
+from std.sys import get_defined_string
 from std.sys.intrinsics import unlikely
+
+comptime _ALL_IS_ASSERTED = get_defined_string["ASSERT", "safe"]() == "all"
+"""The standard library asserts the index of `unsafe_get` then, in 60 lines."""
 
 
 @no_inline
@@ -40,7 +44,15 @@ __extension List:
         """Lends an element; the program ends if there is none."""
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
-        # SAFETY: the index was checked.
+        comptime if _ALL_IS_ASSERTED:
+            return self._asserted(index)
+        else:
+            # SAFETY: the index was checked.
+            return self.unsafe_get(index)
+
+    @no_inline
+    def _asserted(ref self, index: Int) -> ref[self[0]] Self.T:
+        # SAFETY: `at` checked the index.
         return self.unsafe_get(index)
 
 
@@ -51,7 +63,7 @@ __extension Array:
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
         # SAFETY: the index was checked.
-        return self.unsafe_get(index)
+        return self.unsafe_ptr().unsafe_offset(index)[]
 
 
 __extension Span:
@@ -61,7 +73,7 @@ __extension Span:
         if unlikely(UInt(index) >= UInt(len(self))):
             _end(index, len(self))
         # SAFETY: the index was checked.
-        return self.unsafe_get(index)
+        return self.unsafe_ptr().unsafe_offset(index)[]
 
     @always_inline
     def between(self, start: Int, end: Int) -> Self:
