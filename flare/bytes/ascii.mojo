@@ -32,6 +32,16 @@ def is_lower(octets: Span[UInt8, _]) -> Bool:
     return True
 
 
+@no_inline
+def lower_text(octets: Span[UInt8, _]) -> String:
+    """Copies a text, which is UTF-8, with ASCII letters folded; everything else
+    is unchanged."""
+    var folded = List[UInt8](capacity=len(octets))
+    for octet in octets:
+        folded.append(ascii_lower(octet))
+    return String(unsafe_from_utf8=folded)
+
+
 def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     """Compares octets without regard to the case of ASCII letters."""
     # SAFETY: the index stays below the length that both share.
@@ -57,6 +67,29 @@ def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
     while end > start and (octets.at(end - 1) == 32 or octets.at(end - 1) == 9):
         end -= 1
     return octets.between(start, end)
+
+
+@always_inline
+def is_whitespace(octet: UInt8) -> Bool:
+    """Tells whether an octet is a space or a tab (RFC 9110 section 5.6.3)."""
+    return octet == 32 or octet == 9
+
+
+def skip_whitespace(octets: Span[UInt8, _], start: Int) -> Int:
+    """Finds the first octet from an offset on that is no space and no tab; the
+    length if there is none."""
+    var index = start
+    while index < len(octets) and is_whitespace(octets.at(index)):
+        index += 1
+    return index
+
+
+def find_octet(octets: Span[UInt8, _], octet: UInt8, start: Int = 0) -> Int:
+    """Finds an octet from an offset on; the length if there is none."""
+    var index = start
+    while index < len(octets) and octets.at(index) != octet:
+        index += 1
+    return min(index, len(octets))
 
 
 @always_inline

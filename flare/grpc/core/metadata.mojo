@@ -1,9 +1,9 @@
 """Metadata: what a caller and a server say beside messages."""
 
 from flare.bytes.ascii import (
-    ascii_lower,
     equals_ignore_case,
     is_lower,
+    lower_text,
     trim_whitespace,
 )
 from flare.bytes.checked import *
@@ -257,7 +257,9 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
             if is_lower(name.as_bytes()):
                 self._fields.unsafe_append_judged(name, value)
             else:
-                self._fields.unsafe_append_judged(_lower(name), value)
+                self._fields.unsafe_append_judged(
+                    lower_text(name.as_bytes()), value
+                )
         except:
             # A head that was read is no longer than a header map may be; with
             # lists that were taken apart it is, by what nobody sends.
@@ -380,12 +382,3 @@ def _is_text(value: Span[UInt8, _]) -> Bool:
     if len(value) == 0:
         return True
     return value.at(0) != 32 and value.at(len(value) - 1) != 32
-
-
-@no_inline
-def _lower(name: StringSpan) -> String:
-    """Writes a name of HTTP/1.1 as HTTP/2 has it."""
-    var octets = List[UInt8](capacity=name.byte_length())
-    for octet in name.as_bytes():
-        octets.append(ascii_lower(octet))
-    return String(unsafe_from_utf8=octets)

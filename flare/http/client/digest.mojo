@@ -4,8 +4,12 @@ A challenge that was answered is kept: later requests to the same server are
 answered before it asks, with the next nonce count.
 """
 
-from flare.bytes.ascii import equals_ignore_case, hex_text, write_hex_octet
-from flare.bytes.checked import *
+from flare.bytes.ascii import (
+    equals_ignore_case,
+    hex_text,
+    is_whitespace,
+    write_hex_octet,
+)
 from flare.bytes.hash import sha256
 from flare.bytes.md5 import md5
 from flare.bytes.scan import TCHAR
@@ -214,7 +218,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
         while at < len(value) and TCHAR.contains(value.at(at)):
             at += 1
         var end = at
-        while at < len(value) and _is_space(value.at(at)):
+        while at < len(value) and is_whitespace(value[at]):
             at += 1
         if end > start and (at == len(value) or value.at(at) != 61):
             is_digest = equals_ignore_case(
@@ -229,7 +233,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
                 count = 0
             continue
         at += 1
-        while at < len(value) and _is_space(value.at(at)):
+        while at < len(value) and is_whitespace(value[at]):
             at += 1
         var text = String()
         at = _parse_value(value, at, text)
@@ -273,11 +277,7 @@ def _next_comma(value: Span[UInt8, _], start: Int) -> Int:
 
 
 def _is_separator(octet: UInt8) -> Bool:
-    return octet == 44 or _is_space(octet)
-
-
-def _is_space(octet: UInt8) -> Bool:
-    return octet == 32 or octet == 9
+    return octet == 44 or is_whitespace(octet)
 
 
 struct DigestSession(Copyable, Movable):
@@ -571,7 +571,7 @@ def next_nonce(info: StringSpan) -> String:
         if at == len(octets) or octets.at(at) == 44:
             continue
         at += 1
-        while at < len(octets) and _is_space(octets.at(at)):
+        while at < len(octets) and is_whitespace(octets[at]):
             at += 1
         var text = String()
         at = _parse_value(octets, at, text)

@@ -1,6 +1,6 @@
 """Conditional requests (RFC 9110 section 13): validators, entity tags, preconditions."""
 
-from flare.bytes.ascii import trim_whitespace, write_escaped
+from flare.bytes.ascii import is_whitespace, trim_whitespace, write_escaped
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.message.date import append_imf_fixdate, parse_http_date
@@ -394,7 +394,7 @@ def match_tag_list(
             if tag.value().opaque.as_bytes() == opaque:
                 found = TagListMatch.SOME
         index = cut.end
-        while index < len(octets) and _is_space(octets.at(index)):
+        while index < len(octets) and is_whitespace(octets[index]):
             index += 1
         if index < len(octets) and octets.at(index) != _COMMA:
             return TagListMatch.MALFORMED
@@ -404,9 +404,5 @@ def _is_etagc(octet: UInt8) -> Bool:
     return octet >= 33 and octet != _QUOTE and octet != 127
 
 
-def _is_space(octet: UInt8) -> Bool:
-    return octet == 32 or octet == 9
-
-
 def _is_gap(octet: UInt8) -> Bool:
-    return _is_space(octet) or octet == _COMMA
+    return is_whitespace(octet) or octet == _COMMA

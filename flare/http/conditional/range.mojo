@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import (
     equals_ignore_case,
+    find_octet,
     hex_text,
     trim_whitespace,
 )
@@ -228,8 +229,8 @@ struct ContentRange(TrivialRegisterPassable):
             octets.before(len(unit)), unit
         ):
             return None
-        octets = octets.after(len(unit))
-        var slash = _find(octets, 47)
+        octets = octets[len(unit) :]
+        var slash = find_octet(octets, 47)
         if slash == len(octets):
             return None
         var size = -1
@@ -239,7 +240,7 @@ struct ContentRange(TrivialRegisterPassable):
                 return None
         if _is_star(octets.before(slash)):
             return None if size < 0 else Optional(Self(-1, 0, size))
-        var dash = _find(octets.before(slash), 45)
+        var dash = find_octet(octets[:slash], 45)
         if dash == slash:
             return None
         var first = _parse_position(octets.before(dash))
@@ -251,13 +252,6 @@ struct ContentRange(TrivialRegisterPassable):
 
 def _is_star(octets: Span[UInt8, _]) -> Bool:
     return len(octets) == 1 and octets.at(0) == 42
-
-
-def _find(octets: Span[UInt8, _], wanted: UInt8) -> Int:
-    var index = 0
-    while index < len(octets) and octets.at(index) != wanted:
-        index += 1
-    return index
 
 
 def _is_close(left: ByteRange, right: ByteRange) -> Bool:

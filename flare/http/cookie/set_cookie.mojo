@@ -1,7 +1,11 @@
 """The Set-Cookie field as clients read it."""
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
-from flare.bytes.checked import *
+from flare.bytes.ascii import (
+    ascii_lower,
+    equals_ignore_case,
+    find_octet,
+    trim_whitespace,
+)
 from flare.bytes.digits import read_saturated
 from flare.http.message.cookie import (
     ATTRIBUTE_LEN_MAX,
@@ -42,20 +46,20 @@ def parse_set_cookie_header(text: StringSpan) raises CookieError -> Cookie:
             raise CookieError(
                 "field", text, offset, "it holds no control octet but HTAB"
             )
-    var end = _find(octets, 59, 0)
-    var cookie = _parse_pair(octets.before(end))
+    var end = find_octet(octets, 59, 0)
+    var cookie = _parse_pair(octets[:end])
     while end < len(octets):
         var start = end + 1
-        end = _find(octets, 59, start)
-        _note_attribute(cookie, octets.between(start, end))
+        end = find_octet(octets, 59, start)
+        _note_attribute(cookie, octets[start:end])
     return cookie^
 
 
 def _parse_pair[
     o: ImmOrigin
 ](octets: Span[UInt8, o]) raises CookieError -> Cookie:
-    var equals_sign = _find(octets, 61, 0)
-    var name = trim_whitespace(octets.before(equals_sign))
+    var equals_sign = find_octet(octets, 61, 0)
+    var name = trim_whitespace(octets[:equals_sign])
     if equals_sign == len(octets) or len(name) == 0:
         raise CookieError(
             "name",
@@ -79,9 +83,9 @@ def _parse_pair[
 
 def _note_attribute[o: ImmOrigin](mut cookie: Cookie, octets: Span[UInt8, o]):
     """Takes an attribute into account; of several, the last counts."""
-    var equals_sign = _find(octets, 61, 0)
-    var name = trim_whitespace(octets.before(equals_sign))
-    var value = trim_whitespace(octets.after(equals_sign))
+    var equals_sign = find_octet(octets, 61, 0)
+    var name = trim_whitespace(octets[:equals_sign])
+    var value = trim_whitespace(octets[equals_sign:])
     if len(value) > 0:
         value = trim_whitespace(value.after(1))
     if len(value) > ATTRIBUTE_LEN_MAX:
@@ -128,11 +132,3 @@ def _domain(octets: Span[UInt8, _]) -> String:
         if index > 0 or octets.at(index) != 46:
             folded.append(ascii_lower(octets.at(index)))
     return String(unsafe_from_utf8=folded)
-
-
-def _find(octets: Span[UInt8, _], octet: UInt8, start: Int) -> Int:
-    """Finds an octet from an offset on; the length if there is none."""
-    var index = start
-    while index < len(octets) and octets.at(index) != octet:
-        index += 1
-    return index

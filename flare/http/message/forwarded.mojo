@@ -1,6 +1,10 @@
 """The Forwarded field and its forerunners (RFC 7239): hops, and the origin a client asked for."""
 
-from flare.bytes.ascii import equals_ignore_case, trim_whitespace
+from flare.bytes.ascii import (
+    equals_ignore_case,
+    skip_whitespace,
+    trim_whitespace,
+)
 from flare.bytes.checked import *
 from flare.bytes.digits import read_digits
 from flare.bytes.scan import OctetClass, TCHAR
@@ -92,7 +96,7 @@ def parse_forwarded_element(element: Span[UInt8, _]) -> Hop:
     var seen = _Seen(False, False, False)
     var offset = 0
     while True:
-        offset = _skip_spaces(octets, offset)
+        offset = skip_whitespace(octets, offset)
         var name_start = offset
         while offset < len(octets) and materialize[TCHAR]().contains(
             octets.at(offset)
@@ -106,7 +110,7 @@ def parse_forwarded_element(element: Span[UInt8, _]) -> Hop:
             offset = _read_value(octets, offset + 1, text)
             if offset < 0 or not _note(hop, seen, name, text):
                 break
-        offset = _skip_spaces(octets, offset)
+        offset = skip_whitespace(octets, offset)
         if offset == len(octets):
             return hop^
         if octets.at(offset) != _SEMICOLON:
@@ -241,15 +245,6 @@ def _text(octets: List[UInt8]) -> String:
         if octet < 32 or octet > 126:
             return String()
     return String(unsafe_from_utf8=octets)
-
-
-def _skip_spaces(octets: Span[UInt8, _], start: Int) -> Int:
-    var offset = start
-    while offset < len(octets) and (
-        octets.at(offset) == 32 or octets.at(offset) == 9
-    ):
-        offset += 1
-    return offset
 
 
 def _read_value(

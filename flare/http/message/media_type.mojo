@@ -1,7 +1,11 @@
 """Media types."""
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case, write_escaped
-from flare.bytes.checked import *
+from flare.bytes.ascii import (
+    equals_ignore_case,
+    lower_text,
+    skip_whitespace,
+    write_escaped,
+)
 from flare.bytes.scan import TCHAR
 
 comptime PARAMETER_COUNT_MAX = 16
@@ -98,7 +102,7 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
                 or has more than `PARAMETER_COUNT_MAX` of them.
         """
         var octets = text.as_bytes().as_imm()
-        var start = _skip_whitespace(octets, 0)
+        var start = skip_whitespace(octets, 0)
         var slash = _skip_token(octets, start)
         if slash == start:
             raise MediaTypeError(octets, start, _TOKEN_RULE)
@@ -107,15 +111,15 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         var end = _skip_token(octets, slash + 1)
         if end == slash + 1:
             raise MediaTypeError(octets, end, _TOKEN_RULE)
-        var media_type = Self(_lower(octets.between(start, end)))
-        var offset = _skip_whitespace(octets, end)
+        var media_type = Self(lower_text(octets[start:end]))
+        var offset = skip_whitespace(octets, end)
         while offset < len(octets):
             if octets.at(offset) != 59:
                 raise MediaTypeError(octets, offset, "a semicolon must follow")
-            offset = _skip_whitespace(octets, offset + 1)
-            if offset < len(octets) and octets.at(offset) != 59:
+            offset = skip_whitespace(octets, offset + 1)
+            if offset < len(octets) and octets[offset] != 59:
                 offset = media_type._parse_parameter(octets, offset)
-                offset = _skip_whitespace(octets, offset)
+                offset = skip_whitespace(octets, offset)
         return media_type^
 
     def parameter(self, name: StringSpan) -> Optional[String]:
@@ -163,7 +167,7 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         var end = _skip_token(octets, start)
         if end == start:
             raise MediaTypeError(octets, end, _TOKEN_RULE)
-        var name = _lower(octets.between(start, end))
+        var name = lower_text(octets[start:end])
         if self.parameter(name):
             raise MediaTypeError(octets, start, "a parameter stands once")
         if len(self.parameters) == PARAMETER_COUNT_MAX:
@@ -213,17 +217,3 @@ def _skip_token(octets: Span[UInt8, _], start: Int) -> Int:
     while end < len(octets) and materialize[TCHAR]().contains(octets.at(end)):
         end += 1
     return end
-
-
-def _skip_whitespace(octets: Span[UInt8, _], start: Int) -> Int:
-    var end = start
-    while end < len(octets) and (octets.at(end) == 32 or octets.at(end) == 9):
-        end += 1
-    return end
-
-
-def _lower(octets: Span[UInt8, _]) -> String:
-    var folded = List[UInt8](capacity=len(octets))
-    for octet in octets:
-        folded.append(ascii_lower(octet))
-    return String(unsafe_from_utf8=folded)

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import (
     equals_ignore_case,
+    find_octet,
     hex_digit_value,
     trim_whitespace,
 )
@@ -35,8 +36,8 @@ struct FormDisposition(Copyable, Movable):
         them (RFC 7578 section 4.2 forbids it).
         """
         var octets = value.as_imm()
-        var end = _find(octets, 0, _SEMICOLON)
-        var kind = trim_whitespace(octets.before(end))
+        var end = find_octet(octets, _SEMICOLON)
+        var kind = trim_whitespace(octets[:end])
         if not equals_ignore_case(kind, "form-data".as_bytes()):
             return None
         var name: Optional[String] = None
@@ -87,14 +88,14 @@ struct _Parameter[o: ImmOrigin]:
             octets.at(index) == 32 or octets.at(index) == 9
         ):
             index += 1
-        if index == len(octets) or octets.at(index) != _QUOTE:
-            self.end = _find(octets, index, _SEMICOLON)
-            self.value.extend(trim_whitespace(octets.between(index, self.end)))
+        if index == len(octets) or octets[index] != _QUOTE:
+            self.end = find_octet(octets, _SEMICOLON, index)
+            self.value.extend(trim_whitespace(octets[index : self.end]))
             return
         index = _unquote(octets, index + 1, self.value)
         self.end = index
         if index >= 0:
-            self.end = _find(octets, index, _SEMICOLON)
+            self.end = find_octet(octets, _SEMICOLON, index)
 
 
 def _unquote(octets: Span[UInt8, _], start: Int, mut value: List[UInt8]) -> Int:
@@ -148,13 +149,6 @@ def _without_folders(path: String) -> String:
         if octets.at(index) == 47 or octets.at(index) == _BACKSLASH:
             start = index + 1
     return String(unsafe_from_utf8=octets.after(start))
-
-
-def _find(octets: Span[UInt8, _], start: Int, octet: UInt8) -> Int:
-    var index = start
-    while index < len(octets) and octets.at(index) != octet:
-        index += 1
-    return index
 
 
 struct TransferDecoder(Copyable, Movable):

@@ -1,5 +1,6 @@
 """Hash slots of a cluster: which key is in which, and which node has it."""
 
+from flare.bytes.ascii import find_octet
 from flare.bytes.checked import *
 from flare.bytes.digits import read_digits
 from flare.redis.core.error import RedisError, RedisErrorKind
@@ -79,8 +80,8 @@ def read_redirection(message: StringSpan) raises RedisError -> Redirection:
     """Reads where a key is from an error of a node: `MOVED 3999
     127.0.0.1:6381`. Raises if it names no slot or no node (`PROTOCOL`)."""
     var octets = message.as_bytes()
-    var first = _find(octets, 0x20, 0)
-    var second = _find(octets, 0x20, first + 1)
+    var first = find_octet(octets, 0x20, 0)
+    var second = find_octet(octets, 0x20, first + 1)
     var slot = _number(octets, first + 1, second)
     # The last colon: an IPv6 address has others.
     var colon = second
@@ -99,13 +100,6 @@ def read_redirection(message: StringSpan) raises RedisError -> Redirection:
         )
     )
     return Redirection(slot, host^, UInt16(port))
-
-
-def _find(octets: Span[UInt8, _], octet: UInt8, start: Int) -> Int:
-    for index in range(start, len(octets)):
-        if octets.at(index) == octet:
-            return index
-    return len(octets)
 
 
 def _number(octets: Span[UInt8, _], start: Int, end: Int) -> Int:

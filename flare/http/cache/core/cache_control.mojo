@@ -4,7 +4,7 @@ Source: RFC 9111 section 5.2, RFC 5861 (stale-while-revalidate, stale-if-error)
 and RFC 8246 (immutable).
 """
 
-from flare.bytes.ascii import ascii_lower, trim_whitespace
+from flare.bytes.ascii import lower_text, trim_whitespace
 from flare.bytes.checked import *
 from flare.bytes.digits import read_saturated
 from flare.bytes.scan import TCHAR
@@ -208,7 +208,7 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
             equals += 1
         if equals == 0:
             return
-        var name = _lower(element.before(equals))
+        var name = lower_text(element.before(equals))
         if equals == len(element):
             self.set(name, None)
             return
@@ -360,7 +360,7 @@ def _note_fields(mut names: List[String], argument: String):
             end += 1
         var name = trim_whitespace(octets.between(start, end).as_imm())
         if _is_token(name):
-            var lower = _lower(name)
+            var lower = lower_text(name)
             if lower not in names:
                 names.append(lower^)
         start = end + 1
@@ -371,13 +371,6 @@ def _is_token(octets: Span[UInt8, _]) -> Bool:
         if not TCHAR.contains(octet):
             return False
     return len(octets) > 0
-
-
-def _lower(octets: Span[UInt8, _]) -> String:
-    var lower = List[UInt8](capacity=len(octets))
-    for octet in octets:
-        lower.append(ascii_lower(octet))
-    return String(unsafe_from_utf8=lower)
 
 
 def element_end(value: Span[UInt8, _], start: Int) -> Int:
