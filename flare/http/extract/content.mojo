@@ -1,6 +1,7 @@
 """Inputs from the content of a request."""
 
-from flare.bytes.checked import *
+from flare.bytes.ascii import equals_ignore_case
+from flare.http.message.fields import ListElements
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType
 from flare.http.message.request import Request
@@ -58,9 +59,10 @@ struct Json[T: Movable & Deinitable](Input):
             The input.
 
         Raises:
-            InputError: 415 if it is not said to be JSON, 400 if it is not
-                JSON, 422 if it does not fit: it tells of each member that is
-                bad or missing, by its path. What a `Checked` raises.
+            InputError: 415 if it is not said to be JSON, or to be in a coding,
+                400 if it is not JSON, 422 if it does not fit: it tells of each
+                member that is bad or missing, by its path. What a `Checked`
+                raises.
         """
         # SAFETY: the value is taken out only if it was made.
         var document = _parsed(req)
@@ -127,9 +129,9 @@ struct Form[T: Movable & Deinitable](Input):
             The input.
 
         Raises:
-            InputError: 415 if it is not said to be such a form, 400 if it has
-                too many fields, 422 if a field is missing or bad. What a
-                `Checked` raises.
+            InputError: 415 if it is not said to be such a form, or to be in a
+                coding, 400 if it has too many fields, 422 if a field is missing
+                or bad. What a `Checked` raises.
         """
         # SAFETY: the value is taken out only if it was made.
         var source = _FormFields(_form(req))
@@ -217,9 +219,25 @@ def wrong_type(wanted: StaticString) -> InputError:
     )
 
 
+def check_not_coded(req: Request) raises InputError:
+    """Refuses content in a coding (RFC 9110 section 15.5.16), which is taken
+    for broken content else."""
+    var line = req.headers.find("content-encoding")
+    while line >= 0:
+        for coding in ListElements(req.headers.value_bytes(line)):
+            if len(coding) > 0 and not equals_ignore_case(
+                coding, "identity".as_bytes()
+            ):
+                raise InputError(
+                    415, "body", String(), "send it without a Content-Encoding"
+                )
+        line = req.headers.find("content-encoding", line + 1)
+
+
 def _form(req: Request) raises InputError -> FormData:
     if essence_of(req) != _FORM:
         raise wrong_type(_FORM)
+    check_not_coded(req)
     try:
         return req.form()
     except error:
@@ -230,6 +248,7 @@ def _parsed(req: Request) raises InputError -> JsonValue:
     var essence = essence_of(req)
     if essence != _JSON and not essence.endswith("+json"):
         raise wrong_type(_JSON)
+    check_not_coded(req)
     try:
         return parse(req.body)
     except error:

@@ -5,6 +5,7 @@ from flare.http.extract.content import (
     Checked,
     add_misfit,
     check_content,
+    check_not_coded,
     essence_of,
     wrong_type,
 )
@@ -82,12 +83,14 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
             The input.
 
         Raises:
-            InputError: 415 if it is not said to be such a form, 400 if it is
-                none, 413 if it passes a limit, 422 if a field is missing or
-                bad; 500 if a file cannot be written. What a `Checked` raises.
+            InputError: 415 if it is not said to be such a form, or to be in a
+                coding, 400 if it is none, 413 if it passes a limit, 422 if a
+                field is missing or bad; 500 if a file cannot be written. What a
+                `Checked` raises.
         """
         if essence_of(req) != _MULTIPART:
             raise wrong_type(_MULTIPART)
+        check_not_coded(req)
         var limits = MultipartLimits(ANY_PART_LEN)
         limits.part_len_max = Self.part_len_max
         # SAFETY: the value is taken out only if it was made.

@@ -1,5 +1,6 @@
 """Inputs from the head of a request."""
 
+from flare.bytes.ascii import trim_whitespace
 from flare.bytes.from_text import TextError
 from flare.json.text_value import (
     may_be_absent,
@@ -15,6 +16,7 @@ from flare.http.handler.operation import (
     ParameterDescription,
 )
 from flare.net.socket_addr import SocketAddr
+from std.reflection import reflect
 
 
 struct Parameter[
@@ -59,6 +61,10 @@ struct Parameter[
             return Self(_read_one[Self.T](text, Self.place, Self.name))
         else:
             var texts = _texts[Self.place](req, Self.name)
+            comptime if (
+                Self.place == "header" and reflect[Self.T].base_name() == "List"
+            ):
+                texts = _elements_of(texts)
             return Self(_read[Self.T](texts, Self.place, Self.name))
 
     @staticmethod
@@ -92,7 +98,8 @@ Parameters:
 comptime HeaderParam[T: Movable & Deinitable, name: StaticString] = Parameter[
     T, name, "header"
 ]
-"""A header field.
+"""A header field. A `List` has the elements of all its lines, parted by commas
+(RFC 9110 section 5.6.1).
 
 Parameters:
     T: What it is read as; see `read_texts`.
@@ -191,6 +198,30 @@ def _field_texts(
         texts.append(String(text))
         index = req.headers.find(name, index + 1)
     return texts^
+
+
+@no_inline
+def _elements_of(lines: List[String]) -> List[String]:
+    """Cuts the lines of a field, which make one list (RFC 9110 section 5.3), at
+    its commas, but for those in quoted strings; empty elements are none."""
+    var elements = List[String]()
+    for ref line in lines:
+        var octets = line.as_bytes()
+        var start = 0
+        var is_quoted = False
+        var index = 0
+        while index <= len(octets):
+            if index == len(octets) or (octets[index] == 44 and not is_quoted):
+                var element = trim_whitespace(octets[start:index])
+                if len(element) > 0:
+                    elements.append(String(unsafe_from_utf8=element))
+                start = index + 1
+            elif octets[index] == 34:
+                is_quoted = not is_quoted
+            elif octets[index] == 92 and is_quoted:
+                index = min(index + 1, len(octets) - 1)
+            index += 1
+    return elements^
 
 
 def _cookie_texts(req: Request, name: StaticString) -> List[String]:

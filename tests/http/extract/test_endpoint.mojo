@@ -6,6 +6,7 @@ from flare.http.extract.content import Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import (
     CookieStr,
+    HeaderParam,
     HeaderStr,
     OptCookieStr,
     OptHeaderStr,
@@ -227,6 +228,75 @@ def test_a_field_that_is_no_text_is_refused() raises:
     )
 
 
+@fieldwise_init
+struct _Lists(Endpoint):
+    var ids: HeaderParam[List[Int], "X-Ids"]
+    var names: HeaderParam[List[String], "X-Names"]
+    var one: HeaderParam[Optional[String], "X-One"]
+
+    def serve(self) raises -> Response:
+        var text = String(self.one.value.or_else("-"), ":")
+        for id in self.ids.value:
+            text.write(" ", id)
+        for name in self.names.value:
+            text.write(" [", name, "]")
+        return ok(text)
+
+
+def test_a_list_is_one_over_all_lines_and_commas() raises:
+    """RFC 9110 sections 5.3 and 5.6.1; OpenAPI 3.1 style `simple`."""
+    var router = Router()
+    router.get("/", Extracted[_Lists]())
+    var client = TestClient(router^)
+    var rows: List[Tuple[String, String, String, String]] = [
+        ("X-Ids", "1,2, 3", "", "-: 1 2 3"),
+        ("X-Ids", "1", "2 ,\t3", "-: 1 2 3"),
+        ("X-Ids", "", ",, 4 ,", "-: 4"),
+        ("X-Names", "a, b c", "", "-: [a] [b c]"),
+        ("X-Names", '"a, b",c', "", '-: ["a, b"] [c]'),
+        ("X-Names", '"a\\", b", c', "", '-: ["a\\", b"] [c]'),
+        ("X-Names", '"a, b', "c", '-: ["a, b] [c]'),
+        ("X-Names", 'a, "b\\', "", '-: [a] ["b\\]'),
+        # What is no list stays whole.
+        ("X-One", "a, b", "", "a, b:"),
+    ]
+    for row in rows:
+        var request = ClientRequest("GET", "/")
+        request.headers.append(row[0], row[1])
+        if row[2] != "":
+            request.headers.append(row[0], row[2])
+        assert_equal(client.send(request^).text(), row[3], row[1])
+    var bad = ClientRequest("GET", "/")
+    bad.set_header("X-Ids", "1, x")
+    assert_equal(
+        _problem(client.send(bad^)),
+        "400 header X-Ids is no integer of 64 bits; write it as -12",
+    )
+
+
+def test_content_in_a_coding_is_refused() raises:
+    """RFC 9110 section 15.5.16."""
+    for coding, status in [
+        ("gzip", 415),
+        ("identity, br", 415),
+        ("unknown", 415),
+        ("Identity", 200),
+        ("", 200),
+    ]:
+        var client = _client()
+        var request = ClientRequest("POST", "/items")
+        request.body = '{"name":"tea","price":2}'
+        request.headers.append("Content-Encoding", "identity")
+        request.headers.append("Content-Encoding", coding)
+        var response = client.send(request^)
+        assert_equal(response.status.code, status, coding)
+        if status == 415:
+            assert_equal(
+                _problem(response),
+                "415 body  send it without a Content-Encoding",
+            )
+
+
 def test_fields_and_cookies() raises:
     var client = _client()
     assert_equal(
@@ -342,7 +412,7 @@ def test_all_bad_inputs_are_told_at_once() raises:
             " float"
             "; body items[2] #/items/2 found an integer, expected an object"
             "; body note #/note found an integer, expected a string"
-            "; body by_name.a/b~c[0] #/by_name/a~1b~0c[0] found a string,"
+            "; body by_name.a/b~c[0] #/by_name/a~1b~0c%5B0%5D found a string,"
             " expected an integer"
         ),
     )
