@@ -36,9 +36,10 @@ struct Compress[H: Handler](ChangesResponses, Layer):
 
     Brotli and zstd where their libraries are there, else gzip. Content stays as
     it is if it is short, coded already, a part (206), of a type that does not
-    shrink (images, archives), marked `no-transform`, or has a digest. Vary tells caches about
-    it, on a 304 too, and a strong ETag becomes a weak one, since the octets are
-    others (RFC 9110 section 8.8.1).
+    shrink (images, archives), marked `no-transform`, or has a digest; and if a
+    source makes it while it is sent, such as a file of more than 8 KiB. Vary
+    tells caches about it, on a 304 too, and a strong ETag becomes a weak one,
+    since the octets are others (RFC 9110 section 8.8.1).
 
     A page that holds a secret and repeats what the request says tells by its
     compressed length about the secret (BREACH): leave such routes out.
