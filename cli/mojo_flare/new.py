@@ -79,7 +79,7 @@ def new(
 
 def _checked_name(path: Path) -> str:
     """Gives the project's name, or says what is wrong with it."""
-    name = path.name
+    name = path.name or str(path)
     if not _NAME.fullmatch(name):
         raise CommandError(
             f"{name!r} cannot be a project's name",

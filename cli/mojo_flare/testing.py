@@ -100,7 +100,7 @@ def find_tests(root: Path, paths: list[Path]) -> list[Test]:
     return [
         Test(file, function)
         for file in files
-        for function in _TEST.findall((root / file).read_text())
+        for function in _TEST.findall((root / file).read_text(errors="replace"))
     ]
 
 

@@ -108,6 +108,7 @@ REFUSED = {
     "two hyphens": ("my--shop", "is made of a-z"),
     "hyphen last": ("shop-", "is made of a-z"),
     "dots": ("..", "is made of a-z"),
+    "the folder itself": (".", "'.' cannot be a project's name"),
     "too long": ("a" * 41, "has 41 letters"),
     "the library's": ("flare", "would be mistaken for something else"),
     "the tests'": ("tests", "would be mistaken for something else"),

@@ -121,6 +121,15 @@ def test_what_is_no_test_is_told(
     assert reason in " ".join(done.stdout.split())
 
 
+def test_what_is_no_utf_8_is_left_to_the_compiler(flare, tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    octets = b"def test_x() raises:\n    pass  # \xff\n"
+    (tmp_path / "tests" / "test_octets.mojo").write_bytes(octets)
+    done = flare(tmp_path, "test", "-k", "absent")
+    assert done.returncode == 2
+    assert "no tests in tests have 'absent' in their names" in done.stdout
+
+
 def test_a_test_that_does_not_compile_ends_with_4(flare, tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     broken = tmp_path / "tests" / "test_broken.mojo"
