@@ -20,7 +20,12 @@ from importlib import metadata
 from pathlib import Path
 
 from mojo_flare.compiler import IMPORT_PATH
-from mojo_flare.toolchain import COMPILER_VERSION, Toolchain
+from mojo_flare.toolchain import (
+    COMPILER_VERSION,
+    GET_LINKER,
+    Toolchain,
+    version_of,
+)
 
 DESCRIPTORS_MIN = 4_096
 """Below this a server that is under load refuses connections."""
@@ -59,16 +64,6 @@ def problem(subject: str, text: str, remedy: str) -> Finding:
     return Finding(Level.PROBLEM, subject, text, remedy)
 
 
-def library_version(flare: Path) -> str:
-    """Reads the version of a copy of the library; empty if it has none."""
-    try:
-        text = (flare / "version.mojo").read_text()
-    except OSError:
-        return ""
-    found = re.search(r'^comptime VERSION = "([^"]+)"', text, re.MULTILINE)
-    return found[1] if found else ""
-
-
 def check_compiler(toolchain: Toolchain) -> list[Finding]:
     """Calls the compiler, and compares its version with the library's."""
     install = f"{sys.executable} -m pip install 'mojo-compiler=={COMPILER_VERSION}.*'"
@@ -84,7 +79,7 @@ def check_compiler(toolchain: Toolchain) -> list[Finding]:
         return [
             problem(
                 "compiler",
-                f"Mojo {found[0]}; flare {library_version(toolchain.flare)} is written"
+                f"Mojo {found[0]}; flare {version_of(toolchain.flare)} is written"
                 f" for {COMPILER_VERSION}",
                 install,
             )
@@ -94,7 +89,7 @@ def check_compiler(toolchain: Toolchain) -> list[Finding]:
 
 def check_library(toolchain: Toolchain, installed: str | None) -> list[Finding]:
     """Compares the sources that programs are built with to the installed wheel."""
-    version = library_version(toolchain.flare)
+    version = version_of(toolchain.flare)
     repair = f"{sys.executable} -m pip install --force-reinstall --no-deps {DISTRIBUTION}"
     if not version:
         return [problem("library", f"{toolchain.flare} is no copy of flare", repair)]
@@ -175,13 +170,9 @@ def check_import_path(toolchain: Toolchain, value: str | None) -> list[Finding]:
 
 def check_linker(command: str = "cc") -> list[Finding]:
     """Links a program as the compiler does, which calls `cc` for it."""
-    remedy = (
-        "Debian and Ubuntu: apt-get install gcc libc6-dev; Fedora: dnf install gcc;"
-        " macOS: xcode-select --install"
-    )
     path = shutil.which(command)
     if path is None:
-        return [problem("linker", f"there is no command named {command}", remedy)]
+        return [problem("linker", f"there is no command named {command}", GET_LINKER)]
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(
             [path, "-x", "c", "-", "-lm", "-o", str(Path(folder) / "linked")],
@@ -191,7 +182,7 @@ def check_linker(command: str = "cc") -> list[Finding]:
         )
     if result.returncode:
         last = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return [problem("linker", f"{path} cannot link a program: {last}", remedy)]
+        return [problem("linker", f"{path} cannot link a program: {last}", GET_LINKER)]
     return [ok("linker", path)]
 
 

@@ -17,6 +17,11 @@ from mojo_flare.outcome import CommandError, ExitCode
 
 COMPILER_VERSION = "1.2"
 """The compiler that the library is written for, without its last number."""
+GET_LINKER = (
+    "Debian and Ubuntu: apt-get install gcc libc6-dev; Fedora: dnf install gcc;"
+    " macOS: xcode-select --install"
+)
+"""What installs `cc`."""
 _SHIPPED = Path(__file__).parent / "objects"
 """What a wheel for one platform has."""
 
@@ -145,8 +150,7 @@ class Toolchain:
         if shutil.which("cc") is None:
             raise CommandError(
                 "there is no C compiler named `cc`, which the Mojo compiler links with",
-                "Debian and Ubuntu: apt-get install gcc libc6-dev; Fedora: dnf"
-                " install gcc; macOS: xcode-select --install",
+                GET_LINKER,
                 ExitCode.NO_TOOLCHAIN,
             )
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -164,9 +168,17 @@ class Toolchain:
 
 def library_version() -> str:
     """Reads the version out of the library that programs are built with."""
-    text = (find().flare / "version.mojo").read_text()
+    return version_of(find().flare) or "unknown"
+
+
+def version_of(flare: Path) -> str:
+    """Reads the version of a copy of the library; empty if it has none."""
+    try:
+        text = (flare / "version.mojo").read_text()
+    except OSError:
+        return ""
     found = re.search(r'^comptime VERSION = "([^"]+)"', text, re.MULTILINE)
-    return found[1] if found else "unknown"
+    return found[1] if found else ""
 
 
 def find() -> Toolchain:
