@@ -79,6 +79,11 @@ def close_on_exec(number: Int32) raises OsError:
         raise OsError("fcntl", last_errno())
 
 
+def is_open_number(number: Int32) -> Bool:
+    """Tells whether a number is that of an open descriptor, whoever owns it."""
+    return _fcntl(number, _F_GETFD, 0) >= 0
+
+
 def is_kept_on_exec(number: Int32) -> Bool:
     """Tells whether programs that are executed get a descriptor, if it is open."""
     var flags = _fcntl(number, _F_GETFD, 0)

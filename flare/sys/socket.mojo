@@ -21,6 +21,7 @@ from flare.sys.message import (
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket_option import SocketOption, set_option, set_option_words
+from flare.sys.standard_streams import STREAM_COUNT, off_standard_streams
 from std.ffi import external_call
 from std.sys.intrinsics import likely
 
@@ -48,8 +49,10 @@ def open_socket(family: Int, kind: Int) raises OsError -> Descriptor:
     if number < 0:
         raise OsError("socket", last_errno())
     var socket = Descriptor(owned=number)
+    if number < STREAM_COUNT:
+        socket = off_standard_streams(socket^)
     comptime if IS_MACOS:
-        prepare_macos_socket(number)
+        prepare_macos_socket(socket.fd())
     return socket^
 
 

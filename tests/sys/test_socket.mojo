@@ -1,6 +1,13 @@
 """Tests of the socket calls, over the loopback interface."""
 
-from flare.sys.descriptor import Descriptor
+from flare.sys.descriptor import (
+    Descriptor,
+    close_descriptor,
+    duplicate_from,
+    duplicate_to,
+    is_kept_on_exec,
+    read_into,
+)
 from flare.sys.epoll import (
     EPOLL_ADD,
     EPOLLIN,
@@ -212,3 +219,23 @@ def test_socket_peer_address() raises:
     assert_equal(_errno_of_peer_address(lone.fd()), -ENOTCONN)
     _ = lone^
     _ = pair^
+
+
+def test_no_socket_is_a_standard_stream() raises:
+    """Without them, the first socket would be what the program prints to."""
+    var input = duplicate_from(0, 3)
+    assert_true(input.is_open())
+    close_descriptor(0)
+    var socket = open_socket(AF_INET, SOCK_STREAM)
+    var octet = Array[UInt8, 1](fill=0)
+    var count = read_into(0, Span(octet))
+    var is_kept = is_kept_on_exec(0)
+    duplicate_to(input.fd(), 0)
+    assert_true(socket.fd() > 2)
+    # /dev/null, for programs that are executed, too.
+    assert_equal(count, 0)
+    assert_true(is_kept)
+    # Still not blocking: nobody has been asked for a connection.
+    assert_equal(receive(socket.fd(), Span(octet)), -ENOTCONN)
+    _ = socket^
+    _ = input^

@@ -265,3 +265,28 @@ def test_lines_of_several_threads_do_not_mix(tmp_path):
         lines = program.lines("flood")
     assert len(lines) == 800
     assert all(len(line["filler"]) == 1000 for line in lines)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+@pytest.mark.parametrize("mode", [[], ["--prefork"]])
+def test_without_standard_error_lines_go_nowhere(closed, mode):
+    """Not to the first descriptor that is opened, which would be the listener or,
+    once that is closed, a client."""
+    process = subprocess.Popen(
+        ["bash", "-c", f'exec "$@" {closed}', "bash", built("log_server"), *mode],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=environment() | {"APP_PORT": "0", "APP_WORKERS": "1"},
+    )
+    try:
+        program = Program(process, None)
+        assert program.get("/fail") == 500
+        for pid in [process.pid, *workers(process.pid)]:
+            assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
+            assert os.readlink(f"/proc/{pid}/fd/2") == "/dev/null"
+        process.terminate()
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait(5)
+        process.stdout.close()
