@@ -60,8 +60,9 @@ trait LogSink(Deinitable, Movable):
 struct StandardOutput(LogSink):
     """Standard output, a line a call.
 
-    A line that it does not take at once, for its reader has stalled, is dropped
-    and counted; standard error is told the count when lines are taken again.
+    A line that it does not take at once, for its reader has stalled or its disk
+    is full, is dropped and counted; standard error is told the count when lines
+    are taken again.
     """
 
     def write_line(self, line: StringSpan):

@@ -197,7 +197,7 @@ def tell_lost_lines() raises:
             continue
         var name = "output" if number == STANDARD_OUTPUT else "error"
         var line = Text().add(count).add(" lines for standard ").add(name).end()
-        line = _told(line + " were dropped, for nobody read it")
+        line = _told(line + " were dropped, for it took no more")
         if write_at_once(STANDARD_ERROR, line.as_bytes()) < 0:
             _ = Atomic[Int64].fetch_add(_lost(number), count)
 

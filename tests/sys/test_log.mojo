@@ -113,7 +113,7 @@ def test_what_was_dropped_is_counted_and_told() raises:
         String(
             "flare: again\nflare: ",
             sent - kept,
-            " lines for standard error were dropped, for nobody read it\n",
+            " lines for standard error were dropped, for it took no more\n",
         ),
     )
     assert_equal(last, "flare: and again\n")
