@@ -14,6 +14,7 @@ from flare.sys.descriptor import (
 )
 from flare.sys.descriptor_passing import send_with_descriptor
 from flare.sys.environment import environment_value
+from flare.sys.errno import errno_text
 from flare.sys.signal import process_id
 from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
 from flare.sys.socket import SOCK_DGRAM, connect_socket, open_socket, send
@@ -201,8 +202,12 @@ struct ServiceManager(Movable):
                 Text()
                 .add("NOTIFY_SOCKET '")
                 .add(path)
-                .add("': errno ")
-                .add(-result)
+                .add("': ")
+                .add(errno_text(-result))
+                .add(
+                    "; it has to name the service manager's socket, or to be"
+                    " unset where there is none"
+                )
                 .end()
             )
         var watchdog_us = _environment_number("WATCHDOG_USEC", 1 << 60)

@@ -456,6 +456,25 @@ def test_worker_that_never_becomes_ready_is_a_crash(start, mode, said):
     assert "crash 3 within 60000 ms and 2 are allowed" in server.stderr()
 
 
+def test_a_program_that_cannot_start_ends_though_its_waits_are_long(start):
+    """Longer than the window, so that no crash stands beside another."""
+    server = start(
+        "workers_server",
+        mode="failing",
+        workers=1,
+        delay_first_ms=20,
+        delay_max_ms=20,
+        window_ms=1,
+        restarts_max=3,
+    )
+    assert server.process.wait(10) == 1
+    assert server.stderr().count("worker 0: there is no database") == 4
+    assert (
+        "; that is one more start in a row that came to nothing and 3 are allowed:"
+        " giving up"
+    ) in server.stderr()
+
+
 @pytest.mark.unsanitized
 def test_crash_says_which_worker_died_of_what(prefork):
     server = prefork(workers=2, delay_first_ms=20)
@@ -1138,6 +1157,17 @@ def test_numbers_that_make_no_sense_are_told(name, value, tmp_path):
     )
     assert outcome.returncode == 1
     assert f"{name} is '{value}'; allowed are whole numbers from 0" in (
+        outcome.stdout + outcome.stderr
+    )
+
+
+def test_a_service_manager_that_is_not_there_is_told():
+    listener = socket.create_server(("127.0.0.1", 0))
+    outcome = run_with_inherited(
+        listener, listener.getsockname()[1], NOTIFY_SOCKET="/nowhere/notify"
+    )
+    assert outcome.returncode == 1
+    assert "NOTIFY_SOCKET '/nowhere/notify': no such file (errno 2); it has to" in (
         outcome.stdout + outcome.stderr
     )
 

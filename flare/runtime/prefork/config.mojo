@@ -16,7 +16,8 @@ struct RestartPolicy(Copyable, Movable):
     var settle_ms: Int
     """A process that lived so long has ended its row of crashes."""
     var restarts_max: Int
-    """Most crashes of all workers within the window."""
+    """Most crashes of all workers within the window; and, where no worker is
+    left, most starts in a row that came to nothing, however long they took."""
     var window_ms: Int
     """Length of the sliding window."""
 
@@ -57,6 +58,12 @@ struct RestartBudget(Defaultable, Movable):
         self._failed_start_count = (
             0 if is_ready else self._failed_start_count + 1
         )
+
+    def is_hopeless(self, policy: RestartPolicy) -> Bool:
+        """Tells whether so many starts in a row have come to nothing that no
+        other is worth it. Their waits are too long for the window to fill where
+        there is one worker."""
+        return self._failed_start_count > policy.restarts_max
 
     def delay_ms(
         self,
@@ -103,7 +110,7 @@ struct PreforkConfig(Copyable, Movable):
     """What follows a crash. Default: waits of 100 ms to 5 s that double; 5 s of
     life end a row of crashes; over 30 crashes in 60 s end the program. Where
     no worker is left, the wait is that of a first crash, unless processes end
-    before they are ready."""
+    before they are ready; over 30 of those in a row end the program, too."""
     var requests_max: Int
     """Requests after which a worker is replaced. Default 0: never."""
     var memory_max: Int

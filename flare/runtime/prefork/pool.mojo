@@ -352,10 +352,15 @@ struct WorkerPool(Movable):
         var line = process.exit_summary(index, status, lived_ms)
         var policy = self._config.restart.copy()
         var count = self._budget.note(policy, self.now_ms)
-        if count > policy.restarts_max:
-            line.write("; that is crash ", count, " within ")
-            line.write(policy.window_ms, " ms and ", policy.restarts_max)
-            line.write(" are allowed: giving up")
+        var is_alone = not self.roster.has_process()
+        var is_over_budget = count > policy.restarts_max
+        if is_over_budget or (is_alone and self._budget.is_hopeless(policy)):
+            line.write("; that is ")
+            if is_over_budget:
+                line.write("crash ", count, " within ", policy.window_ms, " ms")
+            else:
+                line.write("one more start in a row that came to nothing")
+            line.write(" and ", policy.restarts_max, " are allowed: giving up")
             log_line(line)
             self.failure = line^
             self.stop()
@@ -373,7 +378,7 @@ struct WorkerPool(Movable):
                 policy,
                 crash_count,
                 self._jitter.next(),
-                is_alone=not self.roster.has_process(),
+                is_alone=is_alone,
             )
             self.roster.slots.at(index).restart_ms = self.now_ms + delay_ms
             line.write(" in ", delay_ms, " ms")

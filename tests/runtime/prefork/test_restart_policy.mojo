@@ -1,7 +1,7 @@
 """Tests of backoff, budget and jitter."""
 
 from flare.runtime.prefork.config import Jitter, RestartBudget, RestartPolicy
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
 def test_delay_doubles_up_to_the_most() raises:
@@ -72,6 +72,23 @@ def test_where_nobody_is_left_only_starts_that_fail_wait_longer() raises:
     assert_equal(budget.delay_ms(policy, 1, 0, is_alone=True), 100)
     budget.note_start(is_ready=True)
     assert_equal(budget.delay_ms(policy, 9, 0, is_alone=True), 100)
+
+
+def test_starts_that_come_to_nothing_end_outside_of_the_window_too() raises:
+    """One worker waits too long for the window ever to fill."""
+    var policy = RestartPolicy(100, 5_000, 5_000, 30, 60_000)
+    var budget = RestartBudget()
+    var now_ms = 0
+    for count in range(1, 31):
+        budget.note_start(is_ready=False)
+        assert_true(budget.note(policy, now_ms) <= policy.restarts_max)
+        assert_false(budget.is_hopeless(policy))
+        now_ms += budget.delay_ms(policy, count, 0, is_alone=True)
+    budget.note_start(is_ready=False)
+    assert_true(budget.note(policy, now_ms) <= policy.restarts_max)
+    assert_true(budget.is_hopeless(policy))
+    budget.note_start(is_ready=True)
+    assert_false(budget.is_hopeless(policy))
 
 
 def test_a_short_wait_does_not_spare_the_budget() raises:
