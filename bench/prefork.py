@@ -14,6 +14,9 @@ import sys
 
 
 def main() -> int:
+    if len(sys.argv) < 3 or not sys.argv[1].isdigit() or sys.argv[1] == "0":
+        print("usage: prefork.py COUNT COMMAND..., with a COUNT from 1 on", file=sys.stderr)
+        return 2
     count, command = int(sys.argv[1]), sys.argv[2:]
     cpus = sorted(os.sched_getaffinity(0))
     workers = []

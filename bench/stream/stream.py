@@ -6,6 +6,7 @@ A raw C server on one CPU sends the content; the clients take turns on the
 other. CPU time is a client's whole life, its start included; so is its memory.
 """
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -17,6 +18,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
+from arguments import positive  # noqa: E402
 from toolchain import BUILD, MOJO, environment  # noqa: E402
 
 OUT = BUILD / "stream"
@@ -85,8 +87,11 @@ def run(words: list[str], length: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    mib = int(sys.argv[1]) if len(sys.argv) > 1 else 1024
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("mib", nargs="?", type=positive, default=1024)
+    parser.add_argument("rounds", nargs="?", type=positive, default=5)
+    given = parser.parse_args()
+    mib, rounds = given.mib, given.rounds
     length = mib << 20
     clients = build()
     server = subprocess.Popen(

@@ -181,6 +181,8 @@ def run(
         Path | None,
         typer.Option(
             metavar="TREE",
+            exists=True,
+            file_okay=False,
             help="Also our servers built from another" " tree, alternated with this one's.",
         ),
     ] = None,
@@ -263,10 +265,10 @@ def sweep(
 
 @app.command()
 def c1m(
-    connections: Annotated[int, typer.Option(help="Idle HTTP/1.1 connections.")] = 1_000_000,
-    websockets: Annotated[int, typer.Option(help="WebSocket connections.")] = 100_000,
-    http2: Annotated[int, typer.Option(help="HTTP/2 connections.")] = 100_000,
-    memory: Annotated[float, typer.Option(help="Gigabytes to take, at most.")] = 6.0,
+    connections: Annotated[int, typer.Option(min=0, help="Idle HTTP/1.1 connections.")] = 1_000_000,
+    websockets: Annotated[int, typer.Option(min=0, help="WebSocket connections.")] = 100_000,
+    http2: Annotated[int, typer.Option(min=0, help="HTTP/2 connections.")] = 100_000,
+    memory: Annotated[float, typer.Option(min=0.1, help="Gigabytes to take, at most.")] = 6.0,
 ) -> int:
     """Measure very many idle connections: memory, accepting, broadcast, drain."""
     wanted = dict(zip(many.KINDS, (connections, websockets, http2)))

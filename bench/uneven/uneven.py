@@ -7,6 +7,7 @@ each tenth request takes the slow route. Modes take turns; the table has the
 latency of the quick route alone.
 """
 
+import argparse
 import socket
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+from arguments import above_zero  # noqa: E402
 from ports import claim_port  # noqa: E402
 from toolchain import BUILD, MOJO  # noqa: E402
 
@@ -79,7 +81,9 @@ def load(port: int, seconds: float) -> list[float]:
 
 
 def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("seconds", nargs="?", type=above_zero, default=2.0)
+    seconds = parser.parse_args().seconds
     program = BUILD / "bench" / "uneven" / "uneven"
     program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run([MOJO, "build", "-I", ROOT, ROOT / "bench/uneven/uneven.mojo", "-o", program], check=True)

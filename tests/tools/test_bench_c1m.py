@@ -51,6 +51,13 @@ def test_options_reach_the_measuring(monkeypatch):
     assert found == [({"keep-alive": 5, "WebSocket": 100_000, "HTTP/2": 0}, 2_000_000_000)]
 
 
+@pytest.mark.parametrize("option", ["--connections", "--websockets", "--http2", "--memory"])
+def test_fewer_than_none_are_refused(monkeypatch, capsys, option):
+    monkeypatch.setattr(cli, "measure_many", lambda *given: 0)
+    assert cli.main(["c1m", option, "-1"]) == 2
+    assert "greater than or equal to 0" in capsys.readouterr().err
+
+
 def test_memory_that_is_not_there_is_not_taken(monkeypatch):
     """A step that would take more than is allowed is left out."""
 

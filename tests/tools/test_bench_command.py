@@ -44,6 +44,8 @@ def test_kinds_have_the_names_of_other_suites(wanted, word, kind):
         (["-d", "0"], "'0'; write whole seconds"),
         (["-c", "0"], "greater than or equal to 1"),
         (["-r", "0"], "greater than or equal to 1"),
+        (["--base", "/nowhere"], "'/nowhere' does not exist"),
+        (["--base", __file__], "is a file"),
     ],
 )
 def test_what_is_wrong_is_said(wanted, capsys, words, message):
