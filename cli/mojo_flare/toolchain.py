@@ -88,6 +88,7 @@ class Toolchain:
 
     def make_object(self, options: tuple[str, ...]) -> store.FlareObject:
         """Finds the object for a program with some options, or makes it."""
+        self.check_linker()
         objects, recipe = self.objects, store.recipe_of(options)
         if objects is None or recipe is None:
             raise CommandError(
@@ -129,6 +130,15 @@ class Toolchain:
             "MODULAR_TELEMETRY_ENABLED": "0",
         }
 
+    def check_linker(self) -> None:
+        """Says what is missing before minutes are spent on what needs it."""
+        if shutil.which("cc") is None:
+            raise CommandError(
+                "there is no C compiler named `cc`, which the Mojo compiler links with",
+                GET_LINKER,
+                ExitCode.NO_TOOLCHAIN,
+            )
+
     def build(
         self,
         source: Path,
@@ -147,12 +157,7 @@ class Toolchain:
                 the program.
             includes: Where the program's packages are, behind the library.
         """
-        if shutil.which("cc") is None:
-            raise CommandError(
-                "there is no C compiler named `cc`, which the Mojo compiler links with",
-                GET_LINKER,
-                ExitCode.NO_TOOLCHAIN,
-            )
+        self.check_linker()
         output.parent.mkdir(parents=True, exist_ok=True)
         found = (*self.options(made), *include.options(includes))
         return self.call(
