@@ -13,10 +13,6 @@ from flare.http.h1.serialiser import RequestFraming, RequestStart
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.trailers import Trailers
 
-comptime KEPT_LEN_MAX = 65_536
-"""How much content that goes on arriving is kept to be sent once more, in bytes.
-"""
-
 
 struct Http2Request(Movable):
     """What is sent on a stream, and what is left of it.
@@ -64,15 +60,6 @@ struct Http2Request(Movable):
         """Sends what windows and connection take. Returns what
         `OutgoingRequest.push_content` has answered."""
         return self.outgoing.push_content(stream, self.trailers)
-
-    def make_room(mut self):
-        """Drops what was sent if that is too much to be kept, before more is
-        taken: from then on the request cannot be sent once more."""
-        if (
-            len(self.outgoing.output) >= KEPT_LEN_MAX
-            or not self.outgoing.supply.is_kept()
-        ):
-            self.outgoing.replace_sent()
 
     def end(mut self, var trailers: Trailers):
         """Notes that all content is here; the trailers are sent behind it."""

@@ -12,6 +12,10 @@ from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.trailers import Trailers
 from flare.sys.errno import EAGAIN
 
+comptime KEPT_LEN_MAX = 65_536
+"""How much content that goes on arriving is kept to be sent once more, in bytes.
+"""
+
 
 struct OutgoingRequest(Movable):
     """What is left to send of a request.
@@ -86,6 +90,12 @@ struct OutgoingRequest(Movable):
         self.output.clear()
         self._sent_len = 0
         self.supply = self.supply.after_drop()
+
+    def make_room(mut self):
+        """Drops what was sent if that is too much to be kept, before more is
+        taken."""
+        if len(self.output) >= KEPT_LEN_MAX or not self.supply.is_kept():
+            self.replace_sent()
 
     def begin_attempt(mut self):
         """Sends it from its start."""

@@ -8,6 +8,7 @@ from flare.http.exchange.http1_request import Http1Request, READ_LEN
 from flare.http.exchange.http2_request import Http2Request
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.supply import Supply
+from flare.http.exchange.retry_rules import is_idempotent
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.later import RequestContent
@@ -177,7 +178,7 @@ struct UpstreamRequest(Movable):
         ref content = self.content.held()
         if self.http2:
             ref request = self.http2.held()[].request
-            request.make_room()
+            request.outgoing.make_room()
             if content.take(request.outgoing.output):
                 request.end(trailers_of(content.trailers()))
                 return True
@@ -190,7 +191,11 @@ struct UpstreamRequest(Movable):
             raise error^
         if len(scratch) == 0 and not is_last:
             return False
-        self.http1.outgoing.replace_sent()
+        if is_idempotent(self.method.name()):
+            self.http1.outgoing.make_room()
+        else:
+            # Behind its head it is never sent once more.
+            self.http1.outgoing.replace_sent()
         self.http1.outgoing.append(scratch.span())
         if is_last:
             self.http1.outgoing.append_end(trailers_of(content.trailers()))

@@ -3,7 +3,8 @@ what the server gets is the content, its end, and the trailers, once each."""
 
 from flare.bytes.buffer import Buffer
 from flare.http.exchange.http1_request import Http1Request
-from flare.http.exchange.http2_request import Http2Request, KEPT_LEN_MAX
+from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.outgoing_request import KEPT_LEN_MAX
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.request_stream import (
     PIECE_LEN,
@@ -228,7 +229,7 @@ def _send_all(
             assert_false(request.outgoing.left_len() > 0)
             if request.outgoing.supply.has_all():
                 raise Error("it wants more than all")
-            request.make_room()
+            request.outgoing.make_room()
             if next < len(row.pieces):
                 request.outgoing.output.append(row.pieces[next].as_bytes())
                 next += 1
@@ -363,7 +364,7 @@ def test_how_much_is_kept() raises:
         request.outgoing.begin_attempt()
         for _ in range(row.count):
             assert_true(request.push(stream) == RequestEvent.DRY)
-            request.make_room()
+            request.outgoing.make_room()
             request.outgoing.output.append(
                 List[UInt8](length=row.piece_len, fill=UInt8(97))
             )
