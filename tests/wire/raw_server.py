@@ -66,7 +66,10 @@ class Connection:
 
     def _line(self) -> bytes:
         while b"\r\n" not in self.buffer:
-            self.buffer += self.sock.recv(65536)
+            piece = self.sock.recv(65536)
+            if not piece:
+                raise EOFError("the client closed within a line")
+            self.buffer += piece
         line, self.buffer = self.buffer.split(b"\r\n", 1)
         return line
 
