@@ -1,13 +1,19 @@
 """Other protocols and HTTP/2 through ReverseProxy, and responses that are made
 later without one."""
 
+import base64
+import hashlib
+import re
 import threading
 import time
 
 import pytest
 from conftest import Client, read_to, wait_until
 from h2_client import H2Client, encode
-from raw_server import Connection, answering
+from processes import stopped
+from raw_server import Connection, RawServer, answering
+from test_h2_websocket import open_stream
+from test_ws_client import GUID
 
 WAIT_S = 5
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -22,10 +28,22 @@ SWITCHING = (
 PAUSE = b"GET /pause?ms=%d HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-def echo(connection: Connection) -> None:
+def accepting(head: str) -> bytes:
+    """What answers the key of a request (RFC 6455 section 4.2.2)."""
+    key = re.search(r"sec-websocket-key: (\S+)", head, re.IGNORECASE)[1].encode()
+    accept = base64.b64encode(hashlib.sha1(key + GUID.encode()).digest())
+    return SWITCHING.replace(b"abc", accept)
+
+
+def accept_and_echo(connection: Connection) -> None:
+    """Changes the protocol as a WebSocket server does."""
+    echo(connection, accepting)
+
+
+def echo(connection: Connection, answer=lambda head: SWITCHING) -> None:
     """Changes the protocol, greets, and says what it hears."""
     heads.append(connection.head())
-    connection.send(SWITCHING + b"hi")
+    connection.send(answer(heads[-1]) + b"hi")
     if connection.buffer:
         connection.send(connection.buffer)
     while piece := connection.sock.recv(65536):
@@ -174,6 +192,31 @@ def test_protocols_that_nobody_has_asked_for(proxied, answer):
         assert client.response().status == 502
 
 
+def test_no_protocol_changes_within_a_request(start):
+    """RFC 9110 section 7.8: not before the upstream has all of it, for what is left
+    would be of no protocol."""
+
+    def handle(connection: Connection) -> None:
+        head = connection.head()
+        if head.startswith("GET /now "):
+            connection.send(SWITCHING)
+        connection.body(head)
+        connection.send(SWITCHING)
+        connection.head()
+
+    upstream = RawServer(handle)
+    upstream.limit_room(100)
+    server = start("proxy_server", upstream=upstream.url)
+    length = b"Content-Length: 120000\r\n\r\n"
+    for path, status in ((b"/now", 502), (b"/later", 101)):
+        with Client(server, 20) as client:
+            ask = ASK.replace(b"/chat", path).replace(b"\r\n\r\n", b"\r\n" + length)
+            with stopped(server.process.pid):
+                client.send(ask + bytes(120_000))
+            assert client.response().status == status
+    upstream.close()
+
+
 def test_refused_changes_are_plain_responses(proxied):
     upstream, server = proxied(answering(OK))
     with Client(server) as client:
@@ -241,10 +284,11 @@ def test_websocket_over_http2_to_an_upstream_of_http1(proxied):
     from test_h2_websocket import Socket
 
     heads.clear()
-    _, server = proxied(echo)
+    _, server = proxied(accept_and_echo)
     with H2Client(server) as client:
         socket = Socket(client, "/chat")
         assert socket.answer.status == 200
+        assert "sec-websocket-accept" not in socket.answer.fields
         assert socket._take(2) == b"hi"
         for size in (1, 1000, 200_000):
             octets = bytes(n % 251 for n in range(size))
@@ -254,6 +298,19 @@ def test_websocket_over_http2_to_an_upstream_of_http1(proxied):
     assert "upgrade: websocket" in lines and "connection: upgrade" in lines
     keys = [line for line in lines if line.startswith("sec-websocket-key: ")]
     assert len(keys) == 1 and len(keys[0]) == len("sec-websocket-key: ") + 24
+
+
+@pytest.mark.parametrize("accept", [b"Sec-WebSocket-Accept: abc", b"X-Other: abc"])
+def test_a_key_of_the_gateway_is_answered(proxied, accept):
+    """RFC 6455 section 4.1: it has asked as a client, so it looks at the answer; of
+    a client's own key that is the client's to do."""
+    switching = SWITCHING.replace(b"Sec-WebSocket-Accept: abc", accept)
+    _, server = proxied(lambda connection: echo(connection, lambda head: switching))
+    with H2Client(server) as client:
+        assert client.answer(open_stream(client, "/chat")).status == 502
+    with Client(server) as client:
+        client.send(ASK)
+        assert client.response().status == 101
 
 
 def test_a_response_that_is_made_later(proxied):

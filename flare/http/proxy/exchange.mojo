@@ -112,6 +112,9 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     """The Host that the upstream is asked for."""
     var upgrade: String
     """The protocol that is asked for; empty if none is."""
+    var accept: String
+    """What answers the key that the gateway has made for a WebSocket; empty if the
+    client has one."""
     var response: Response
     var _completion: Optional[Completion]
     # Rings for the client's connection, while content goes to it.
@@ -137,6 +140,7 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
         self.asks_upstreams_host = False
         self.host = String()
         self.upgrade = String()
+        self.accept = String()
         self.response = Response(500)
         self._completion = None
         self._waker = None
@@ -871,7 +875,12 @@ def _switch(e: ArcPointer[Exchange], var response: Response) raises:
     """Leaves the connection to a tunnel, since both sides have changed their
     protocol."""
     ref x = e[]
-    agree_on_protocol(x.request.http1.parser.held()[], x.upgrade, response)
+    if x.phase != RequestPhase.AWAITING:
+        # RFC 9110 section 7.8: what is left of the request is of no protocol.
+        raise Error("it changes the protocol before it has the whole request")
+    agree_on_protocol(
+        x.request.http1.parser.held()[], x.upgrade, x.accept, response
+    )
     if _advance(e) != ResponseProgress.END:
         raise Error("101 has content")
     response.body = begin_tunnel(

@@ -39,6 +39,7 @@ from flare.http.message.content_length import read_content_length
 from flare.sys.random import fill_random
 from flare.trace.core.propagation import current_span, set_trace_fields
 from flare.trace.core.span import TraceSpan
+from flare.ws.core.handshake import accept_value
 from std.base64 import b64encode
 from std.memory import ArcPointer, OwnedPointer
 
@@ -142,7 +143,9 @@ struct ReverseProxy(Copyable, Handler):
         var framing = _framing(
             req, exchange.request.content.__bool__(), forwarded
         )
-        _add_connection_fields(req, exchange.upgrade, forwarded)
+        exchange.accept = _add_connection_fields(
+            req, exchange.upgrade, forwarded
+        )
         _name_parent(req, shared.config.rules, forwarded.headers)
         var start = RequestStart(
             req.method_name, forwarded.target(), StringSpan(exchange.host), 1
@@ -248,18 +251,22 @@ def _announced_len(req: Request) -> Int:
 
 def _add_connection_fields(
     req: Request, upgrade: String, mut forwarded: ForwardedRequest
-) raises:
+) raises -> String:
     """Adds what is for the connection to the upstream alone (RFC 9110 section
-    7.6.1)."""
+    7.6.1). Returns what has to answer a key that is made here; empty without."""
+    var accept = String()
     if upgrade.byte_length() > 0:
         forwarded.headers.append("Connection", "upgrade")
         forwarded.headers.append("Upgrade", upgrade)
         if not ("sec-websocket-key" in req.headers) and req.version.major == 2:
             # RFC 8441 section 5: HTTP/2 has none, HTTP/1.1 needs one.
-            forwarded.headers.append("Sec-WebSocket-Key", _random_key())
+            var key = _random_key()
+            forwarded.headers.append("Sec-WebSocket-Key", key)
+            accept = accept_value(key.as_bytes())
     if forwarded.accepts_trailers:
         forwarded.headers.append("Connection", "TE")
         forwarded.headers.append("TE", "trailers")
+    return accept^
 
 
 def _name_parent(req: Request, rules: ForwardingRules, mut headers: HeaderMap):

@@ -4,6 +4,7 @@ protocol (RFC 9110 section 7.8), such as WebSocket: nobody looks at them."""
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.bytes.copy import list_of
 from flare.bytes.padding import Padding
 from flare.http.client.error import ClientError
@@ -20,6 +21,7 @@ from flare.runtime.event import Event
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN
+from flare.ws.core.handshake import only_value
 from std.memory import ArcPointer
 
 comptime _PIECE_LEN = 16_384
@@ -239,17 +241,25 @@ struct _LinkEnd(LinkUser, TunnelSide):
 
 
 def agree_on_protocol(
-    parser: ResponseParser, wanted: String, mut response: Response
+    parser: ResponseParser,
+    wanted: String,
+    accept: String,
+    mut response: Response,
 ) raises:
     """Checks to which protocol the upstream changes with its 101, and tells the
-    client. Raises if it is not the one asked for.
+    client. Raises if it is not the one asked for, or does not answer the
+    gateway's own key for a WebSocket with `accept`, if that is not empty.
 
-    Source: RFC 9110 section 7.8.
+    Source: RFC 9110 section 7.8, RFC 6455 section 4.1.
     """
     var named = parser.fields().get("upgrade")
     var protocol = String(named.held()) if named else String()
     if not equals_ignore_case(protocol.as_bytes(), wanted.as_bytes()):
         raise Error("it changes to a protocol that nobody has asked for")
+    if accept.byte_length() > 0 and not same_octets(
+        only_value(parser.fields(), "sec-websocket-accept"), accept.as_bytes()
+    ):
+        raise Error("its Sec-WebSocket-Accept is not that of the key")
     response.headers.append("Connection", "upgrade")
     response.headers.append("Upgrade", protocol)
 
