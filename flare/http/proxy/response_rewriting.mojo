@@ -8,6 +8,8 @@ from flare.http.proxy.target_path import PathPrefixes
 
 comptime _SEMICOLON: UInt8 = 59
 comptime _SLASH: UInt8 = 47
+comptime _BACKSLASH: UInt8 = 92
+comptime _TAB: UInt8 = 9
 comptime _QUESTION_MARK: UInt8 = 63
 comptime _HASH: UInt8 = 35
 
@@ -127,6 +129,12 @@ def _behind_scheme(url: Span[UInt8, _]) -> Int:
     return start + 2 if has_authority else -1
 
 
+def _is_read_as_slash(octet: UInt8) -> Bool:
+    """Tells whether browsers take an octet behind a slash for another one, or
+    look behind it for one (WHATWG URL section 4.4)."""
+    return octet == _SLASH or octet == _BACKSLASH or octet == _TAB
+
+
 def _path_end(url: Span[UInt8, _], start: Int) -> Int:
     var end = start
     while end < len(url) and not (
@@ -164,13 +172,14 @@ def _rewrite_reference(
         return False
     var end = _path_end(url, path_start)
     var path = url.between(path_start, end)
-    # A path that begins with two slashes would be read as a host.
-    if len(path) > 1 and path.at(1) == _SLASH:
-        return False
     if len(path) == 0:
         if not paths.append_outward("/".as_bytes(), out):
             return False
     elif not paths.append_outward(path, out):
+        return False
+    if len(out) > 1 and _is_read_as_slash(out.span().at(1)):
+        # It would be read as a host, be the slashes the upstream's own or what a
+        # prefix has stood between.
         return False
     out.append(url.after(end))
     return True

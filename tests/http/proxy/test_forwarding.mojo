@@ -501,6 +501,23 @@ def test_where_a_response_leads_to() raises:
     )
 
 
+def test_no_prefix_leaves_a_host_behind() raises:
+    """WHATWG URL section 4.4: what begins with two slashes, be they backslashes
+    or a tab between them, leads to another host."""
+    var rules = ForwardingRules()
+    rules.paths = PathPrefixes(strip="", add="/v2")
+    rules.response.rewrites_location = True
+    for path in ["//evil/", "/\\evil/", "/\t/evil/"]:
+        for start in ["", "http://shop.example"]:
+            var received = String(start, "/v2", path)
+            assert_equal(
+                _answered(rules, String("Location: ", received)),
+                String("Location: ", received, "|"),
+                received,
+            )
+    assert_equal(_answered(rules, "Location: /v2/a//b"), "Location: /a//b|")
+
+
 def test_whom_cookies_are_for() raises:
     var rules = ForwardingRules()
     rules.paths = PathPrefixes(strip="/api", add="/v2")
