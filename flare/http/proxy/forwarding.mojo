@@ -38,7 +38,7 @@ comptime _FORWARDS_DIGITS_MAX = 9
 comptime _QUESTION_MARK: UInt8 = 63
 comptime _BAD_REQUEST = 400
 comptime _NOT_FOUND = 404
-comptime _NOT_ALLOWED = 405
+comptime _NOT_IMPLEMENTED = 501
 comptime _LOOP_DETECTED = 508
 comptime _FIELDS_TOO_LARGE = 431
 
@@ -258,7 +258,7 @@ struct ForwardingRules(Copyable, Movable):
         out._clear()
         if req.method == Method.CONNECT:
             raise ForwardingError(
-                _NOT_ALLOWED, "a gateway makes no tunnels (CONNECT)"
+                _NOT_IMPLEMENTED, "a gateway makes no tunnels (CONNECT)"
             )
         self._write_target(req, out)
         var host = req.host()

@@ -314,7 +314,7 @@ def test_targets_are_sent_as_they_came() raises:
 def test_what_is_not_sent_on() raises:
     var rules = ForwardingRules()
     assert_equal(_sent(rules, _request("", "/a/../b")), "400")
-    assert_equal(_sent(rules, _request("", "h:443", "CONNECT")), "405")
+    assert_equal(_sent(rules, _request("", "h:443", "CONNECT")), "501")
     rules.paths = PathPrefixes(strip="/api", add="/v2")
     assert_equal(_sent(rules, _request("", "/b")), "404")
     var out = ForwardedRequest()
