@@ -25,6 +25,9 @@ struct UpstreamSums(Copyable, Movable):
 
     var address: String
     """Where it is."""
+    var ip: String
+    """The address of its name, each of which is an upstream of its own; empty
+    before its first look-up, and where there is no name."""
     var worker_count: Int
     """How many workers have it."""
     var active_count: Int
@@ -35,13 +38,15 @@ struct UpstreamSums(Copyable, Movable):
     """How many attempts have ended in each way, by `Outcome.code`."""
     var _state_counts: List[Int]
 
-    def __init__(out self, address: StringSpan):
+    def __init__(out self, address: StringSpan, ip: StringSpan = ""):
         """Makes sums of nothing.
 
         Args:
             address: Where the upstream is.
+            ip: The address of its name.
         """
         self.address = String(address)
+        self.ip = String(ip)
         self.worker_count = 0
         self.active_count = 0
         self.ejection_count = 0
@@ -234,19 +239,25 @@ struct UpstreamOrders(Copyable, Movable):
 
 def add_figures(mut sums: List[UpstreamSums], text: String) raises:
     """Adds what one worker knows: a line for each upstream, with state,
-    requests, ejections, the counts of outcomes, and the address. Raises if the
-    text has another form."""
+    requests, ejections, the counts of outcomes, where it is, and the address of
+    its name. Raises if the text has another form."""
     for line in text.split("\n"):
         if line.byte_length() == 0:
             continue
-        var parts = line.split(" ", OUTCOME_COUNT + 3)
-        var address = String(parts.at(len(parts) - 1))
+        var parts = line.split(" ", OUTCOME_COUNT + 4)
+        if len(parts) < OUTCOME_COUNT + 5:
+            raise Error("figures of an upstream have ", len(parts), " parts")
+        var address = parts[OUTCOME_COUNT + 3]
+        var ip = parts[OUTCOME_COUNT + 4]
         var index = 0
-        while index < len(sums) and sums.at(index).address != address:
+        while index < len(sums) and not (
+            StringSpan(sums[index].address) == address
+            and StringSpan(sums[index].ip) == ip
+        ):
             index += 1
         if index == len(sums):
-            sums.append(UpstreamSums(address))
-        ref sum = sums.at(index)
+            sums.append(UpstreamSums(address, ip))
+        ref sum = sums[index]
         sum.worker_count += 1
         sum._state_counts.at(Int(parts.at(0))) += 1
         sum.active_count += Int(parts.at(1))
@@ -289,5 +300,5 @@ struct _Changer(OrderReceiver):
             text.write(member.ejection_count, " ")
             for count in member.outcome_counts:
                 text.write(count, " ")
-            text.write(member.address, "\n")
+            text.write(member.address, " ", member.ip, "\n")
         return text^

@@ -11,6 +11,7 @@ from flare.http.proxy.upstream_orders import (
     add_figures,
 )
 from flare.http.proxy.upstreams import Upstream, Upstreams
+from flare.net.ip import IpAddr
 from tests.support.assertions import (
     assert_equal,
     assert_false,
@@ -82,12 +83,32 @@ def test_figures_are_added_up() raises:
     assert_equal(sums.at(1).count_in(MemberState.UP), 0)
 
 
+def test_each_address_of_a_name_has_sums() raises:
+    """Each is an upstream of its own, which a worker has once."""
+    comptime URL = "http://app.internal:80"
+    var upstreams = Upstreams(GroupConfig())
+    upstreams.add(URL)
+    var ips: List[IpAddr] = [
+        IpAddr.parse("10.0.0.1"),
+        IpAddr.parse("10.0.0.2"),
+    ]
+    _ = upstreams.end_lookup(URL, ips)
+    var sums = UpstreamOrders(WorkerControl(), upstreams).figures()
+    assert_equal(len(sums), 2)
+    for index in range(2):
+        assert_equal(sums[index].address, URL)
+        assert_equal(sums[index].ip, String(ips[index]))
+        assert_equal(sums[index].worker_count, 1)
+        assert_equal(sums[index].count_in(MemberState.UP), 1)
+
+
 def test_sums_over_workers() raises:
     var counts = String("1 ") * OUTCOME_COUNT
     var sums = List[UpstreamSums]()
-    add_figures(sums, String("0 2 1 ", counts, "http://a\n"))
+    add_figures(sums, String("0 2 1 ", counts, "http://a \n"))
     add_figures(
-        sums, String("4 3 0 ", counts, "http://b\n0 5 0 ", counts, "http://a\n")
+        sums,
+        String("4 3 0 ", counts, "http://b \n0 5 0 ", counts, "http://a \n"),
     )
     assert_equal(len(sums), 2)
     assert_equal(sums.at(0).active_count, 7)
