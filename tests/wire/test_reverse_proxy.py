@@ -572,6 +572,27 @@ def test_idle_connections_are_closed_in_time(proxied):
     assert closed.wait(WAIT_S)
 
 
+@pytest.mark.parametrize("timeout_s, closes_at_once", [(0, True), (1, True), (60, False)])
+def test_an_upstream_says_how_long_it_keeps_a_connection(proxied, timeout_s, closes_at_once):
+    """RFC 9112 section 9.3.1, RFC 2068 section 19.7.1.1: who goes first loses no
+    request."""
+    closed = threading.Event()
+    answer = OK.replace(b"\r\n\r\n", b"\r\nKeep-Alive: timeout=%d\r\n\r\n" % timeout_s)
+
+    def handle(connection: Connection) -> None:
+        while connection.head():
+            connection.send(answer)
+        closed.set()
+
+    upstream, server = proxied(handle)
+    assert ask(server).body == b"ok"
+    if closes_at_once:
+        assert closed.wait(WAIT_S)
+    else:
+        assert ask(server).body == b"ok"
+        assert upstream.connection_count == 1
+
+
 def test_a_connection_that_went_stale_is_replaced(proxied):
     """What the upstream closes at the moment of the next request is sent again
     if that is safe (RFC 9110 section 9.2.2)."""

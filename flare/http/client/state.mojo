@@ -482,7 +482,7 @@ struct ClientState(Movable):
             # It is closed at once (RFC 8446 section 6), not when it is wanted.
             return
         var endpoint = connection[].endpoint.copy()
-        var server_ms = keep_alive_ms(response.headers)
+        var server_ms = keep_alive_ms(response.headers.lines_fields())
         self._put(endpoint^, IdleConnection(connection^), server_ms)
 
     def add_cookies(mut self, mut request: PreparedRequest):

@@ -4,8 +4,7 @@ no clock."""
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.bytes.digits import read_digits
-from flare.http.message.fields import ListElements
-from flare.http.message.header_map import HeaderMap
+from flare.http.message.fields import Fields, ListElements
 
 comptime _TIMEOUT = StaticString("timeout=")
 comptime _TIMEOUT_DIGITS_MAX = 9
@@ -41,7 +40,7 @@ struct PoolLimits(ImplicitlyCopyable):
         return min(wait_ms, server_ms) if server_ms >= 0 else wait_ms
 
 
-def keep_alive_ms(headers: HeaderMap) -> Int:
+def keep_alive_ms(fields: Fields) -> Int:
     """Reads how long a server keeps a connection that is not used.
 
     The field is of RFC 2068 section 19.7.1.1 and has stayed in use. The server
@@ -49,14 +48,13 @@ def keep_alive_ms(headers: HeaderMap) -> Int:
     last second, or the last half, does not count.
     Negative if the server does not say.
     """
-    var index = headers.find("keep-alive")
+    var index = fields.find("keep-alive")
     while index >= 0:
-        var value = headers.value(index)
-        for element in ListElements(value.as_bytes().as_imm()):
+        for element in ListElements(fields.value_bytes(index)):
             var timeout_ms = _timeout_ms(element)
             if timeout_ms >= 0:
                 return max(timeout_ms - 1_000, timeout_ms // 2)
-        index = headers.find("keep-alive", index + 1)
+        index = fields.find("keep-alive", index + 1)
     return -1
 
 

@@ -904,7 +904,7 @@ def _end(e: ArcPointer[Exchange]):
     if was_sent:
         var kept = x.request.keep_link()
         if kept:
-            x.worker[].put_idle(x.place.member, kept.held())
+            x.worker[].put_idle(x.place.member, kept.held(), x.request.keep_ms)
     _ = x.place.report(Outcome.answered(x.place.facts[].status))
     x._move(RequestEvent.END)
     _let_go(e)

@@ -7,7 +7,7 @@ from flare.bytes.padding import Padding
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.kept_fields import InterimResponse
-from flare.http.exchange.idle_pool import IdleConnections
+from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -152,12 +152,22 @@ struct ProxyWorker(Movable):
             found = links.idle.take()
         return found^
 
-    def put_idle(mut self, member: MemberId, link: ArcPointer[UpstreamLink]):
-        """Keeps a connection for the next request."""
+    def put_idle(
+        mut self,
+        member: MemberId,
+        link: ArcPointer[UpstreamLink],
+        server_ms: Int = -1,
+    ):
+        """Keeps a connection for the next request; `server_ms` is as in
+        `PoolLimits.wait_ms`."""
         ref config = self.shared[].config
         var now_ms = coarse_monotonic_ms()
         var end_ms = link[].ends_ms(self.shared[].group.max_connection_age_ms)
-        if now_ms >= end_ms:
+        var most = config.max_idle_connections
+        var wait_ms = PoolLimits(most, most, config.keep_idle_ms).wait_ms(
+            server_ms
+        )
+        if now_ms >= end_ms or wait_ms < 1:
             return link[].close()
         var slot = Int(member.slot)
         while len(self._idle) <= slot:
@@ -169,14 +179,13 @@ struct ProxyWorker(Movable):
             links.idle.clear(old)
             _close_all(old)
             links.generation = member.generation
-        var most = config.max_idle_connections
         if len(links.idle) >= most and now_ms >= links.next_look_ms:
             links.next_look_ms = now_ms + _LOOK_INTERVAL_MS
             links.idle.forget[_is_closed]()
         if len(links.idle) >= most:
             link[].close()
             return
-        link[].set_deadline(config.keep_idle_ms)
+        link[].set_deadline(wait_ms)
         links.idle.put(link.copy(), end_ms)
 
     def connector(self, upstream: Upstream) -> Connector:

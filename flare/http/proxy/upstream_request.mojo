@@ -6,9 +6,10 @@ from flare.bytes.checked import *
 from flare.http.client.http2_flight import Http2Flight
 from flare.http.exchange.http1_request import Http1Request, READ_LEN
 from flare.http.exchange.http2_request import Http2Request
+from flare.http.exchange.idle_pool import keep_alive_ms
 from flare.http.exchange.request_phase import RequestEvent
-from flare.http.exchange.supply import Supply
 from flare.http.exchange.retry_rules import is_idempotent
+from flare.http.exchange.supply import Supply
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.later import RequestContent
@@ -80,6 +81,9 @@ struct UpstreamRequest(Movable):
     var link: Optional[ArcPointer[UpstreamLink]]
     """The connection, over HTTP/1.1."""
     var _reused_ms: Int
+    var keep_ms: Int
+    """How long the upstream keeps the connection behind its response; negative if
+    it does not say."""
     # When a connection that had served others was taken; -1 for a new one.
     var progress_ms: Int
     """When sending has last got further: it began, or the upstream has taken
@@ -93,6 +97,7 @@ struct UpstreamRequest(Movable):
         self.content = None
         self.link = None
         self._reused_ms = -1
+        self.keep_ms = -1
         self.progress_ms = 0
 
     def take_connection(mut self, *, is_new: Bool, now_ms: Int):
@@ -231,6 +236,7 @@ struct UpstreamRequest(Movable):
             )
         ref parser = self.http1.parser.held()[]
         parser.body.max_body_size = Int.MAX
+        self.keep_ms = keep_alive_ms(parser.fields())
         return UpstreamHead(
             parser.head.status,
             self.http1.announced_len(),
