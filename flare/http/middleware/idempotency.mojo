@@ -1,14 +1,22 @@
 """Requests that may be repeated: the first answer is given again."""
 
 from flare.bytes.base64 import base64url_encode
+from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.hash import Sha256
 from flare.bytes.text import Text
-from flare.http.message.body import Body
+from flare.http.message.body import (
+    Body,
+    BodySource,
+    BodyStream,
+    Poll,
+    StreamWaker,
+)
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
+from flare.http.message.trailers import Trailers
 from flare.http.middleware.idempotency_store import (
     AnyIdempotencyStore,
     IdempotencyStore,
@@ -64,9 +72,9 @@ struct IdempotencyConfig(Copyable, Movable):
     the way, with its process, may be repeated from then on. Default a minute.
     """
     var max_response_size: Int
-    """Most content of an answer that is kept, in bytes. Of longer and of
-    streamed ones it is known only that the request was carried out. Default 1
-    MiB."""
+    """Most content of an answer that is kept, in bytes. Of a longer one it is
+    known only that the request was carried out; so it is of one that is streamed
+    without an end, has trailers, or breaks off. Default 1 MiB."""
     var goes_without: Bool
     """Whether requests are carried out while the store cannot be asked, as if
     they had no key; else they are answered with 503. Default False."""
@@ -220,7 +228,7 @@ struct Idempotency[H: Handler](Layer):
                 # Refused without its content, which the key goes with.
                 answers.forget(known.claim)
             else:
-                answers.end(known.claim, response)
+                _end(self._answers, known.claim, response)
             return response^
         except error:
             answers.forget(known.claim)
@@ -255,8 +263,92 @@ struct _LateAnswer(LaterStep):
     var claim: KeyClaim
 
     def finish(mut self, var response: Response) raises -> Response:
-        self.answers[].end(self.claim, response)
+        _end(self.answers, self.claim, response)
         return response^
+
+
+def _end(
+    answers: ArcPointer[FirstAnswers], claim: KeyClaim, mut response: Response
+):
+    """Keeps an answer, one that is made piece by piece when all of it was."""
+    answers[].end(claim, response)
+    if not answers[].may_keep_pieces(response):
+        return
+    var inner = response.body.stream()
+    var length = inner[].length
+    response.body = Body(
+        _KeptAnswer(inner, answers, claim.copy(), write_answer(response)),
+        length=length,
+    )
+
+
+struct _KeptAnswer(BodySource):
+    """Passes content on, and keeps the answer with it when all of it is there."""
+
+    var _inner: ArcPointer[BodyStream]
+    var _answers: ArcPointer[FirstAnswers]
+    var _claim: KeyClaim
+    # The answer so far; nothing once it is kept, or will not be.
+    var _answer: Optional[List[UInt8]]
+    var _head_len: Int
+    var _trailers: Trailers
+
+    def __init__(
+        out self,
+        inner: ArcPointer[BodyStream],
+        answers: ArcPointer[FirstAnswers],
+        var claim: KeyClaim,
+        var head: List[UInt8],
+    ):
+        self._inner = inner.copy()
+        self._answers = answers.copy()
+        self._claim = claim^
+        self._head_len = len(head)
+        self._answer = head^
+        self._trailers = Trailers()
+
+    def begin(mut self, var waker: StreamWaker):
+        self._inner[].begin(waker^)
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        var start = len(out)
+        var poll = self._inner[].fill(out)
+        self._copy_piece(out.span().after(start))
+        if poll == Poll.DONE:
+            self._trailers = self._inner[].trailers()
+            self._keep()
+        return poll
+
+    def _copy_piece(mut self, piece: Span[UInt8, _]):
+        if not self._answer:
+            return
+        self._answer.value().extend(piece)
+        if self._content_len() > self._answers[].config.max_response_size:
+            self._answer = None
+
+    def _content_len(self) -> Int:
+        return len(self._answer.value()) - self._head_len
+
+    def _keep(mut self):
+        if not self._answer or self._trailers:
+            return
+        # One of another length breaks off.
+        var length = self._inner[].length
+        if length.or_else(self._content_len()) == self._content_len():
+            self._answers[].keep(self._claim, self._answer.take())
+
+    def trailers(mut self) raises -> Trailers:
+        return self._trailers.copy()
+
+    def end_early(mut self, mut out: Buffer) -> Poll:
+        self._answer = None
+        return self._inner[].end_early(out)
+
+    def poll_interval_ms(self) -> Int:
+        return self._inner[].poll_interval_ms()
+
+    def has_given_up(self) -> Bool:
+        return self._inner[].has_given_up()
 
 
 struct _Known(Movable):
@@ -335,8 +427,8 @@ struct FirstAnswers(Movable):
         elif len(record.answer) == 0:
             known.response = refusal(
                 409,
-                "this request was carried out; its answer was too long, or came"
-                " in pieces, and was not kept\n",
+                "this request was carried out; its answer is not kept, or not"
+                " yet\n",
             )
         else:
             var response = read_answer(record.answer)
@@ -345,8 +437,7 @@ struct FirstAnswers(Movable):
 
     def end(self, claim: KeyClaim, response: Response):
         """Keeps an answer, or lets the key be used again."""
-        var code = response.status.code
-        if code == 429 or code >= 500:
+        if _decides_nothing(response):
             self.forget(claim)
             return
         var answer = List[UInt8]()
@@ -356,6 +447,20 @@ struct FirstAnswers(Movable):
         )
         if not is_long:
             answer = write_answer(response)
+        self.keep(claim, answer)
+
+    def may_keep_pieces(self, response: Response) -> Bool:
+        """Tells whether an answer that is made piece by piece may be kept."""
+        if not response.body.is_stream() or response.body.listens():
+            return False
+        var stream = response.body.stream()
+        return not (
+            _decides_nothing(response)
+            or stream[].is_endless()
+            or stream[].length.or_else(0) > self.config.max_response_size
+        )
+
+    def keep(self, claim: KeyClaim, answer: List[UInt8]):
         try:
             self.store.finish(claim, answer, self.config.keep_s * 1_000)
         except error:
@@ -366,6 +471,10 @@ struct FirstAnswers(Movable):
             self.store.forget(claim)
         except error:
             _log("a key could not be released", error)
+
+
+def _decides_nothing(response: Response) -> Bool:
+    return response.status.code == 429 or response.status.code >= 500
 
 
 def _log(what: StaticString, error: Error):

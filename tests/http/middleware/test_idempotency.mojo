@@ -1,11 +1,14 @@
 """Requests that are sent again: which are carried out, and who gets what
 (draft-ietf-httpapi-idempotency-key-header)."""
 
+from flare.bytes.buffer import Buffer
 from flare.http.client.request import ClientRequest
+from flare.http.message.body import Body, BodySource, Poll
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
+from flare.http.message.trailers import Trailers
 from flare.http.middleware.idempotency import (
     Idempotency,
     IdempotencyConfig,
@@ -267,6 +270,100 @@ def test_answers_that_are_not_kept() raises:
     assert_equal(again.status.code, 409)
     assert_true("was carried out" in again.text())
     assert_equal(count.lock()[], 1)
+
+
+struct _Pieces(BodySource):
+    """`order N` in three pieces; what follows says its way."""
+
+    var number: Int
+    var way: String
+    var count: Int
+
+    def __init__(out self, number: Int, var way: String):
+        self.number = number
+        self.way = way^
+        self.count = 0
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        self.count += 1
+        if self.count == 1:
+            out.append("order ".as_bytes())
+            return Poll.READY
+        if self.way == "breaks":
+            raise Error("no luck")
+        if self.count == 2:
+            out.write(self.number)
+            return Poll.READY
+        return Poll.DONE
+
+    def trailers(mut self) raises -> Trailers:
+        var trailers = Trailers()
+        if self.way == "trailers":
+            trailers.append("X-Sum", "7")
+        return trailers^
+
+    def is_endless(self) -> Bool:
+        return self.way == "endless"
+
+
+@fieldwise_init
+struct _Streamed(Handler):
+    """Counts what it carries out, and answers piece by piece."""
+
+    var count: State[Int]
+
+    def serve(self, req: Request) raises -> Response:
+        var count = self.count.lock()
+        count[] += 1
+        var response = ok("")
+        response.headers.append("X-One", "1")
+        var length = Optional[Int](None)
+        if req.query_param("way") == "sized":
+            length = 7
+        elif req.query_param("way") == "short":
+            length = 8
+        response.body = Body(
+            _Pieces(count[], String(req.query_param("way"))), length=length
+        )
+        return response^
+
+
+@fieldwise_init
+struct _Piecewise(Copyable, Movable):
+    var way: String
+    var size_max: Int
+    var is_kept: Bool
+
+
+def test_answers_that_come_in_pieces() raises:
+    """They are kept when all of them was made, as others are."""
+    for row in [
+        _Piecewise("plain", 7, True),
+        _Piecewise("sized", 7, True),
+        _Piecewise("plain", 6, False),
+        _Piecewise("sized", 6, False),
+        _Piecewise("trailers", 7, False),
+        _Piecewise("endless", 7, False),
+        _Piecewise("breaks", 7, False),
+        _Piecewise("short", 8, False),
+    ]:
+        var count = State(0)
+        var config = IdempotencyConfig(max_response_size=row.size_max)
+        var client = TestClient(
+            Idempotency(_Streamed(count), LocalIdempotency(), config^)
+        )
+        var url = String("/?way=", row.way)
+        try:
+            assert_equal(client.send(_post("k", url)).text(), "order 1")
+        except error:
+            assert_equal(row.way, "breaks", String(error))
+        var again = client.send(_post("k", url))
+        assert_equal(again.status.code, 200 if row.is_kept else 409, row.way)
+        if row.is_kept:
+            assert_equal(again.text(), "order 1")
+            assert_equal(again.headers["x-one"], "1")
+            assert_equal(again.headers["idempotent-replayed"], "true")
+        assert_equal(count.lock()[], 1)
 
 
 struct _Seen(Movable):
