@@ -114,6 +114,9 @@ struct ClientError(Copyable, Movable, Writable):
     """When it failed."""
     var kind: NetworkErrorKind
     """What went wrong: a kind of this file or of `flare.net`."""
+    var detail: NetworkErrorKind
+    """The same more finely, where there is more to say: of `DnsError`, whether the
+    name does not exist (`NameNotFound`); else the kind."""
     var url: String
     """The URL that was asked, without user name and password."""
     var reason: String
@@ -123,7 +126,8 @@ struct ClientError(Copyable, Movable, Writable):
     var tls_kind: Optional[TlsErrorKind]
     """How TLS has failed: a kind of `flare.tls`."""
     var status: Status
-    """The status of a response that `raise_for_status` refuses; else 0."""
+    """The status of a response that `raise_for_status` refuses, or with which a
+    proxy has refused a tunnel (`ProxyRefused`); else 0."""
     var attempt_count: Int
     """How often the request was sent, but for redirections; 0 if it was not
     begun. With a `RetryPolicy`, `reason` says why it was not sent again."""
@@ -143,6 +147,7 @@ struct ClientError(Copyable, Movable, Writable):
         """
         self.phase = phase
         self.kind = kind
+        self.detail = kind
         self.url = String()
         self.reason = reason^
         self.rule = None
@@ -159,6 +164,7 @@ struct ClientError(Copyable, Movable, Writable):
             error: What failed.
         """
         self = Self(phase, error.kind, String(error))
+        self.detail = error.detail
 
     def __init__(out self, phase: Phase, error: RemoteProtocolError):
         """Takes over a breach of the protocol.

@@ -567,7 +567,7 @@ def _may_pass(error: ClientError) -> Bool:
         return False
     if error.phase == Phase.READ_BODY:
         return error.kind != UnexpectedResponse
-    return is_transient(error.phase)
+    return is_transient(error)
 
 
 def _part(path: StringSpan) raises OsError -> File:

@@ -201,6 +201,7 @@ struct Http2Flight(Movable):
             error.phase = materialize[Phase.READ_BODY]()
             if error.kind == NoResponse:
                 error.kind = materialize[TruncatedResponse]()
+                error.detail = error.kind
         self.failure = error^
 
 

@@ -3,12 +3,14 @@
 from flare.http.client.error import (
     ClientError,
     Phase,
+    ProxyRefused,
     SourceFailed,
     StreamReset,
 )
 from flare.http.client.http2_flight import StreamFate
 from flare.http.exchange.retry_rules import AttemptEnd
-from flare.net.error import Timeout
+from flare.http.message.status import Status
+from flare.net.error import NameNotFound, NameRefused, Timeout
 from flare.tls.error import ClosedEarly
 
 
@@ -34,7 +36,7 @@ def end_of(
     var is_cut_off = phase == Phase.TLS and (
         not error.tls_kind or error.tls_kind.value() == ClosedEarly
     )
-    if error.kind == SourceFailed or not (is_cut_off or is_transient(phase)):
+    if error.kind == SourceFailed or not (is_cut_off or is_transient(error)):
         return AttemptEnd.HOPELESS
     if phase != Phase.WRITE and phase != Phase.READ_HEAD:
         return AttemptEnd.NO_CONNECTION
@@ -45,12 +47,30 @@ def end_of(
     return AttemptEnd.LOST
 
 
-def is_transient(phase: Phase) -> Bool:
-    """Tells whether a failure may be gone on the next attempt."""
+def is_transient(error: ClientError) -> Bool:
+    """Tells whether a failure may be gone on the next attempt. A name that does
+    not exist is none, and what a proxy does not allow it does not allow then."""
+    if error.detail == NameNotFound or error.detail == NameRefused:
+        return False
+    if error.kind == ProxyRefused and not _may_pass(error.status):
+        return False
+    var phase = error.phase
     return (
         phase == Phase.RESOLVE
         or phase == Phase.CONNECT
         or phase == Phase.PROXY
         or phase == Phase.WRITE
         or phase == Phase.READ_HEAD
+    )
+
+
+def _may_pass(status: Status) -> Bool:
+    """Tells whether a refusal may be about the moment: one of the class that
+    blames the client is not, but for 408, 425 and 429 (RFC 9110 section 15.5)."""
+    return (
+        status < 400
+        or status >= 500
+        or status == 408
+        or status == 425
+        or status == 429
     )

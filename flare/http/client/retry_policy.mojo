@@ -109,9 +109,11 @@ struct RetryPolicy(Copyable, Movable):
     """Statuses that are no final answer while another attempt is allowed.
     Default 429, 502, 503 and 504."""
     var retries_connects: Bool
-    """True to repeat what did not get as far as a connection: names that are
-    not found, hosts and proxies that cannot be reached, a TLS handshake that
-    was cut off. What a certificate does wrong is not repeated. Default True."""
+    """True to repeat what did not get as far as a connection: names of which no
+    server tells, hosts and proxies that cannot be reached, a TLS handshake that
+    was cut off. What a certificate does wrong is not repeated, nor a name that
+    does not exist, nor what a proxy does not allow (4xx but for 408, 425 and
+    429). Default True."""
     var retries_losses: Bool
     """True to repeat what was sent, when the connection or the stream ended
     before any octet of an answer. Default True."""

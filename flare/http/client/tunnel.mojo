@@ -151,6 +151,8 @@ def _refusal(attempt: Attempt) -> ClientError:
     var challenge = fields.get("proxy-authenticate")
     if challenge:
         reason.write("; it accepts ", challenge_schemes(challenge.value()))
-    return ClientError(
+    var error = ClientError(
         materialize[Phase.PROXY](), materialize[ProxyRefused](), reason^
     )
+    error.status = Int(attempt.parser.head.status)
+    return error^

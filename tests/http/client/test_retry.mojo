@@ -4,6 +4,7 @@ from flare.http.client.error import (
     ClientError,
     NoResponse,
     Phase,
+    ProxyRefused,
     SourceFailed,
     StreamReset,
     TlsFailed,
@@ -11,18 +12,65 @@ from flare.http.client.error import (
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.retry import end_of, is_transient
 from flare.http.exchange.retry_rules import AttemptEnd
-from flare.net.error import NetworkErrorKind, Timeout
+from flare.net.error import (
+    NameLookupFailed,
+    NameNotFound,
+    NameRefused,
+    NetworkError,
+    NetworkErrorKind,
+    OtherError,
+    Timeout,
+)
 from flare.tls.error import CertificateExpired, ClosedEarly
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
+def _may_pass(phase: Phase) raises -> Bool:
+    return is_transient(ClientError(phase, materialize[OtherError](), "a test"))
+
+
 def test_what_may_pass() raises:
-    assert_true(is_transient(Phase.CONNECT))
-    assert_true(is_transient(Phase.READ_HEAD))
-    assert_false(is_transient(Phase.REQUEST))
-    assert_false(is_transient(Phase.TLS))
-    assert_false(is_transient(Phase.READ_BODY))
-    assert_false(is_transient(Phase.TOTAL))
+    assert_true(_may_pass(Phase.CONNECT))
+    assert_true(_may_pass(Phase.READ_HEAD))
+    assert_false(_may_pass(Phase.REQUEST))
+    assert_false(_may_pass(Phase.TLS))
+    assert_false(_may_pass(Phase.READ_BODY))
+    assert_false(_may_pass(Phase.TOTAL))
+
+
+def test_names_that_do_not_exist_stay_so() raises:
+    """RFC 2308 section 2.1: a server of names has said so."""
+    for row in [
+        (materialize[NameNotFound](), AttemptEnd.HOPELESS),
+        (materialize[NameRefused](), AttemptEnd.HOPELESS),
+        (materialize[NameLookupFailed](), AttemptEnd.NO_CONNECTION),
+        (materialize[Timeout](), AttemptEnd.NO_CONNECTION),
+    ]:
+        var error = ClientError(
+            Phase.RESOLVE, NetworkError.of_name(row[0], "a.example", "a test")
+        )
+        var end = end_of(error, has_response=False, fate=StreamFate.OPEN)
+        assert_equal(Int(end.number), Int(row[1].number), row[0].name)
+
+
+def test_what_a_proxy_refuses_for_good() raises:
+    """RFC 9110 section 15.5: the class says whose fault it is, and three of it
+    are about the moment (sections 15.5.9, RFC 8470 and RFC 6585)."""
+    for row in [
+        (403, AttemptEnd.HOPELESS),
+        (407, AttemptEnd.HOPELESS),
+        (408, AttemptEnd.NO_CONNECTION),
+        (425, AttemptEnd.NO_CONNECTION),
+        (429, AttemptEnd.NO_CONNECTION),
+        (502, AttemptEnd.NO_CONNECTION),
+        (504, AttemptEnd.NO_CONNECTION),
+    ]:
+        var error = ClientError(
+            Phase.PROXY, materialize[ProxyRefused](), "a test"
+        )
+        error.status = row[0]
+        var end = end_of(error, has_response=False, fate=StreamFate.OPEN)
+        assert_equal(Int(end.number), Int(row[1].number), String(row[0]))
 
 
 @fieldwise_init
