@@ -217,6 +217,43 @@ def test_more_than_the_range_is_no_part(reader, tmp_path, frame):
     files.close()
 
 
+def test_a_part_of_what_has_no_known_length(reader, tmp_path):
+    """RFC 9110 section 14.4: `*` says nothing of what is behind the part. What the
+    first response has announced is not known either, without Content-Length."""
+
+    def handle(connection: Connection) -> None:
+        while head := connection.head():
+            asked = field(head, "range")
+            seen.append(asked)
+            start = int(asked[6:-1] or 0)
+            if start >= 300:
+                connection.send(
+                    b"HTTP/1.1 416 No\r\nContent-Length: 0\r\n"
+                    b"Content-Range: bytes */300\r\n\r\n"
+                )
+                continue
+            end = start + 100
+            head = f"206 P\r\nContent-Range: bytes {start}-{end - 1}/*\r\n"
+            if start == 0:
+                head = "200 OK\r\n"
+            connection.send(
+                f"HTTP/1.1 {head}ETag: {TAG}\r\nTransfer-Encoding: chunked\r\n\r\n"
+                "64\r\n".encode() + CONTENT[start:end] + b"\r\n"
+            )
+            if start == 0:
+                raise EOFError
+            connection.send(b"0\r\n\r\n")
+
+    seen: list[str] = []
+    server = RawServer(handle)
+    got = reader.ask(
+        do="download", url=server.url, path=str(tmp_path / "file"), max_attempts=9
+    )
+    assert (tmp_path / "file").read_bytes() == CONTENT[:300], got
+    assert seen == ["", "bytes=100-", "bytes=200-", "bytes=300-"]
+    server.close()
+
+
 def test_another_tag_in_a_part_is_not_believed(reader, tmp_path):
     """A server that does not know If-Range, and sends a part of what is new."""
     files = Files(breaks_at=[300_000])

@@ -257,9 +257,17 @@ struct FileDownload(Movable):
             if not self._receive(response, progress):
                 self._start_over()
                 return None
-            if self._total_len >= 0 and self._kept_len < self._total_len:
+            if self._lacks_rest():
                 return None
         return DownloadedFile(self._path.copy(), response)
+
+    def _lacks_rest(self) -> Bool:
+        """Tells whether there is more, or nobody has said that there is not: a
+        part of what has no known length is all of it only if the next one is
+        refused (RFC 9110 sections 14.4 and 15.5.17)."""
+        if self._total_len < 0:
+            return self._range_end >= 0
+        return self._kept_len < self._total_len
 
     def _next_request(self) raises ClientError -> ClientRequest:
         var request = self._request.copy()
