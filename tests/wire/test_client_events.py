@@ -121,6 +121,31 @@ def test_a_stream_goes_on_behind_its_last_event(reader):
     assert following(reader, number)["connects"] == 4
 
 
+def test_an_id_that_no_field_can_hold(reader):
+    """WHATWG HTML section 9.2.6: all but NUL may stand in an id. RFC 9110 section
+    5.5: a field has no control octet, so that one is not named, and the stream goes
+    on without it."""
+    stream = Stream(
+        STREAM + b"retry: 20\nid: 1\ndata: a\n\nid: 2\0\ndata: b\n\n",
+        STREAM + b"id: x\x01y\ndata: c\n\n",
+        STREAM + b"data: d\n\nid: 5\ndata: e\n\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    )
+    number = listening(reader, stream.url)
+    got = [following(reader, number) for _ in range(6)]
+    stream.server.close()
+    assert [one.get("data") for one in got] == ["a", "b", "c", "d", "e", None], got
+    ids = ["1", "1", "x\x01y", "x\x01y", "5"]
+    assert [one["event_id"] for one in got[:5]] == ids
+    sent = [stream.field(index, "last-event-id") for index in range(4)]
+    assert sent == [None, "1", None, "5"]
+
+
+def test_an_id_of_the_program_that_no_field_can_hold(reader):
+    number = listening(reader, "http://127.0.0.1:9/", last_id="x\x01y")
+    assert "field value" in following(reader, number)["error"]
+
+
 def test_a_coded_stream_goes_on_when_it_is_cut_off(reader):
     """A fetch whose content cannot be decoded any further has failed as one whose
     connection has: section 9.2.2 has it made anew."""

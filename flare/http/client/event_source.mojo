@@ -23,6 +23,7 @@ from flare.http.client.open_response import (
 )
 from flare.http.client.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.response import ContentUse, url_without_credentials
+from flare.http.message.header_map import check_field
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
 from flare.sys.backoff import Backoff
@@ -216,7 +217,7 @@ struct EventSource(Movable):
             if "accept" not in request.headers:
                 request.headers.set("Accept", EVENT_STREAM)
             request.headers.set("Cache-Control", "no-store")
-            if self.last_id.byte_length() > 0:
+            if self._may_say_last_id():
                 request.headers.set("Last-Event-ID", self.last_id)
         except error:
             self.stop()
@@ -244,6 +245,21 @@ struct EventSource(Movable):
             self._response = response^
         else:
             self._refuse(response)
+
+    def _may_say_last_id(self) -> Bool:
+        """Tells whether there is an id that the next request can name. One that a
+        server has chosen may hold control octets, all but NUL (WHATWG HTML
+        section 9.2.6), which no field may (RFC 9110 section 5.5)."""
+        if self.last_id.byte_length() == 0:
+            return False
+        if self.connect_count == 1:
+            # It is the program's own, which hears what is wrong with it.
+            return True
+        try:
+            check_field("Last-Event-ID", self.last_id)
+            return True
+        except:
+            return False
 
     def _refuse(mut self, response: OpenResponse) raises ClientError:
         """Comes back later if the server is only busy."""
