@@ -174,7 +174,8 @@ struct CookieJar(Copyable, Movable, Sized):
             entry.domain = domain^
         if cookie.path.byte_length() == 0:
             entry.cookie.path = default_path(url.pathname())
-        if not cookie.keeps_prefix(entry.cookie.path):
+        # The path that the server has named, for a default is none of its promises.
+        if not cookie.keeps_prefix(cookie.path):
             return False
         if not _is_secure(url) and self._hides_secure(entry):
             return False

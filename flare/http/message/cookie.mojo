@@ -165,7 +165,7 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
         Source: RFC 6265bis section 4.1.3.
 
         Args:
-            path: The path below which it is sent.
+            path: The value of its Path attribute; empty without one.
 
         Returns:
             False if the name begins with `__Secure-` or `__Host-` and the

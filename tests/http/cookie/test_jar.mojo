@@ -157,6 +157,13 @@ def test_one_cookie() raises:
         ),
         _Row("6265bis-4.1.3.2 no path", HTTPS, "__Host-k=v;secure", HTTPS, ""),
         _Row(
+            "6265bis-5.7 no path, although the default is /",
+            "https://a.example.com/x",
+            "__Host-k=v;secure",
+            HTTPS,
+            "",
+        ),
+        _Row(
             "6265bis-4.1.3.2 path",
             HTTPS,
             "__Host-k=v;secure;path=/x",
