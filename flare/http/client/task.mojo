@@ -559,9 +559,6 @@ struct RequestTask(Movable):
         elif not state.answers(self.request, self._builder, self._attempt):
             return False
         self.request.undo_hooks()
-        self._builder = ResponseBuilder(
-            self.request.url.copy(), self.request.redirect_count
-        )
         if self._stream:
             # What it has left, such as a reset, does not wait for others.
             self._stream.value()[].link[].flush()
@@ -571,7 +568,11 @@ struct RequestTask(Movable):
         return True
 
     def _begin_again(mut self, pause_ms: Int):
-        """Starts the next attempt, after a pause if there is one."""
+        """Starts the next attempt, after a pause if there is one. Nothing is left
+        of a response to the last one, whole or not."""
+        self._builder = ResponseBuilder(
+            self.request.url.copy(), self.request.redirect_count
+        )
         self._turn_end = TurnEnd.NOTHING
         self._phase = TaskPhase.STARTING
         if pause_ms > 0:
