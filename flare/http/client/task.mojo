@@ -21,6 +21,7 @@ from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.repetition import plan_repetition
 from flare.http.client.response import (
     ClientResponse,
+    ContentUse,
     ResponseBuilder,
     url_without_credentials,
 )
@@ -483,9 +484,12 @@ struct RequestTask(Movable):
 
     def takes_content(self) -> Bool:
         """Tells whether content may still go; not once a response has come that
-        does without it."""
+        does without it. Behind one that is not the final one it may be wanted
+        again."""
         if not self.is_exchanging() and self._phase != TaskPhase.STREAMING:
             return not self._builder.is_told
+        if self._builder.use == ContentUse.DISCARD:
+            return True
         ref attempt = self._attempt[]
         return attempt.takes_content() or attempt.is_asking()
 
