@@ -1,26 +1,47 @@
 """One request at a time, by each kind of client: a JSON object a line on standard
-input, one a line on standard output."""
+input, one a line on standard output.
 
+    asker
+    asker PORT CLIENT
+
+With a port it is a server, which has the client on the loop of its worker: a line is
+the content of a request then, and so is what it is answered with. CLIENT is what
+`client` is told by a line without.
+"""
+
+from flare.http import HttpServer, Request, Response, Router, ok
 from flare.http.client import (
     AttemptOutcome,
+    BasicAuth,
     CachedClient,
     ClientConfig,
     ClientError,
     ClientHook,
     ClientRequest,
     ClientResponse,
+    DigestAuth,
     HttpClient,
     JitterSource,
     OutgoingAttempt,
     RequestBody,
     RetryBudget,
     RetryPolicy,
+    SendResult,
     SharedClient,
 )
+from flare.http.client.request import parse_request_url
+from flare.http.client.transfers import TransferMethods
+from flare.http.fetch import Continuation, NextStep, fetch_later
+from flare.http.message.body import Body
+from flare.http.message.header_map import HeaderMap
+from flare.http.routing import Deferred, Handler
 from flare.io import MemoryWriter, Readable
 from flare.json import JsonValue, JsonWriter, parse
+from flare.net import SocketAddr
 from flare.sys.mutex import Mutex
 from flare.tls.config import TlsConfig
+from std.pathlib import Path
+from std.sys import argv
 
 comptime Log = Mutex[List[String]]
 """What the hooks have seen since the last answer."""
@@ -99,8 +120,14 @@ struct Source(Readable):
 
 
 def _text(command: JsonValue, name: String) raises -> String:
+    return _text_or(command, name, "")
+
+
+def _text_or(
+    command: JsonValue, name: String, default: StaticString
+) raises -> String:
     if not command.contains(name):
-        return ""
+        return String(default)
     return command[name].string_value()
 
 
@@ -168,6 +195,13 @@ def _request(command: JsonValue, log: Log) raises -> ClientRequest:
     if command.contains("hook"):
         request.add_hook(Recorder(log, "Own", _number(command, "refused", 0)))
     request.is_repeatable = command.contains("repeatable")
+    request.expects_continue = command.contains("expect")
+    if command.contains("timeout_ms"):
+        request.total_timeout_ms = _number(command, "timeout_ms", 0)
+    if command.contains("basic"):
+        request.auth = BasicAuth("ann", _text(command, "basic"))
+    if command.contains("digest"):
+        request.auth = DigestAuth("ann", _text(command, "digest"))
     if command.contains("policy"):
         request.set_retries(_policy(parse(_text(command, "policy"))))
     return request^
@@ -180,43 +214,122 @@ struct Clients(Movable):
     var shared: SharedClient
     var cached: CachedClient
 
-    def __init__(out self, config: ClientConfig) raises:
+    def __init__(out self, config: ClientConfig, keeps_cookies: Bool) raises:
         self.plain = HttpClient(config=config.copy())
         self.shared = SharedClient(config=config.copy())
         self.cached = CachedClient(HttpClient(config=config.copy()))
+        if keeps_cookies:
+            self.plain = HttpClient(config=config.copy()).with_cookies()
+            self.shared = SharedClient(config=config.copy()).with_cookies()
+            self.cached = CachedClient(
+                HttpClient(config=config.copy()).with_cookies()
+            )
 
     def ask(
         mut self, command: JsonValue, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
-        var by: String
-        try:
-            by = _text(command, "by")
-        except:
-            by = ""
+        """Sends as `by` says: the kind of client, and behind it the call."""
+        var by = _text(command, "by")
+        if by == "" or by == "plain":
+            return self.plain.send(request^)
         if by == "shared":
             return self.shared.send(request^)
         if by == "cached":
             return self.cached.send(request^)
-        if by == "open":
-            return self.plain.open(request^).to_response()
-        if by == "shared open":
-            return self.shared.open(request^).to_response()
-        if by == "batch":
-            return self._ask_all(request^)
-        if by == "download":
-            var sink = MemoryWriter()
-            return self.plain.download(request^, sink)
-        if by == "upload":
-            var source = Source("streamed")
-            return self.plain.upload(request^, source)
-        return self.plain.send(request^)
+        var words = by.split(" ")
+        var call = String(words[len(words) - 1])
+        if words[0] == "shared":
+            return _call(self.shared, call, command, request^)
+        if words[0] == "cached":
+            return _call(self.cached, call, command, request^)
+        return _call(self.plain, call, command, request^)
 
-    def _ask_all(
-        mut self, var request: ClientRequest
-    ) raises ClientError -> ClientResponse:
+
+def _call[
+    C: TransferMethods
+](
+    mut client: C,
+    call: String,
+    command: JsonValue,
+    var request: ClientRequest,
+) raises ClientError -> ClientResponse:
+    if call == "open":
+        return client.open(request^).to_response()
+    if call == "batch":
         var requests: List[ClientRequest] = [request^]
-        var results = self.plain.send_all(requests)
+        var results = client.send_all(requests)
         return results.pop().take()
+    if call == "download":
+        var sink = MemoryWriter()
+        var response = client.download(request^, sink)
+        if command.contains("shows_sink"):
+            var text = String(from_utf8_lossy=sink.octets)
+            response.body = Body(text + response.text())
+        return response^
+    if call == "file":
+        var path = _text(command, "path")
+        var file = client.download_file(request^, path, max_attempts=1)
+        var response = ClientResponse(file.url.copy())
+        response.status = 200
+        swap(response.headers, file.headers)
+        response.body = Body(Path(path).read_text())
+        return response^
+    if call == "events":
+        return _first_event(client, request^)
+    if call == "upload":
+        var source = Source(_text_or(command, "octets", "streamed"))
+        return client.upload(request^, source)
+    if call == "stream":
+        var source = Source(_text_or(command, "octets", "streamed"))
+        return client.open(request^, source^).to_response()
+    if call == "conversation":
+        return _converse(client, command, request^)
+    raise Error("no such call: ", call)
+
+
+def _first_event[
+    C: TransferMethods
+](client: C, var request: ClientRequest) raises ClientError -> ClientResponse:
+    """Makes content again of the first event; 204 if there is none."""
+    var response = ClientResponse(parse_request_url(request.url))
+    var events = client.events(request^, max_attempts=1)
+    var event = events.next()
+    response.status = 204
+    if event:
+        response.status = 200
+        response.body = Body(String("data: ", event.value().data, "\n\n"))
+    return response^
+
+
+def _converse[
+    C: TransferMethods
+](
+    client: C, command: JsonValue, var request: ClientRequest
+) raises ClientError -> ClientResponse:
+    """Writes all, if there is anything to write, then reads all."""
+    var response = ClientResponse(parse_request_url(request.url))
+    var writes = command.contains("octets")
+    request.body = RequestBody()
+    if not writes:
+        request.body = RequestBody(List[UInt8]())
+    var call = client.open_request(request^)
+    if writes:
+        _ = call.write(_text(command, "octets").as_bytes())
+        call.finish()
+    call.wait_for_head()
+    var octets = List[UInt8]()
+    var room = List[UInt8](length=65_536, fill=0)
+    while True:
+        var count = call.read(room)
+        if count == 0:
+            break
+        octets.extend(Span(room)[:count])
+    response.status = call.status
+    response.version = call.version
+    response.headers = call.headers.copy()
+    response.trailers = call.trailers.copy()
+    response.body = Body(String(from_utf8_lossy=octets))
+    return response^
 
 
 def _write_exchange(mut out: JsonWriter, response: ClientResponse) raises:
@@ -259,7 +372,21 @@ def _write_exchange(mut out: JsonWriter, response: ClientResponse) raises:
     out.end_array()
 
 
+def _write_fields(
+    mut out: JsonWriter, name: StaticString, fields: HeaderMap
+) raises:
+    out.key(name)
+    out.begin_array()
+    for index in range(len(fields)):
+        out.value(String(fields.name(index), ": ", fields.value(index)))
+    out.end_array()
+
+
 def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
+    _write_fields(out, "headers", response.headers)
+    _write_fields(out, "trailers", response.trailers)
+    out.key("url")
+    out.value(String(response.url))
     out.key("status")
     out.value(response.status.code)
     out.key("version")
@@ -295,40 +422,85 @@ def _write_log(mut out: JsonWriter, log: Log) raises:
     guard[].clear()
 
 
+def _write_error(mut out: JsonWriter, error: ClientError) raises:
+    out.key("phase")
+    out.value(error.phase.name)
+    out.key("kind")
+    out.value(error.kind.name)
+    out.key("text")
+    out.value(String(error))
+    out.key("attempts")
+    out.value(error.attempt_count)
+
+
 def _answer(mut clients: Clients, log: Log, line: String) raises -> String:
     var command = parse(line)
     if _text(command, "do") == "client":
-        clients = Clients(_config(command, log))
+        clients = Clients(_config(command, log), command.contains("cookies"))
         return "{}"
     var out = JsonWriter()
     out.begin_object()
-    var failure = Optional[ClientError]()
-    var response = Optional[ClientResponse]()
-    var request = _request(command, log)
     try:
-        response = clients.ask(command, request^)
+        _ask(clients, command, log, out)
     except error:
-        failure = error^
-    if failure:
-        ref error = failure.value()
-        out.key("phase")
-        out.value(error.phase.name)
-        out.key("kind")
-        out.value(error.kind.name)
-        out.key("text")
-        out.value(String(error))
-        out.key("attempts")
-        out.value(error.attempt_count)
-    else:
-        _write_response(out, response.value())
+        _write_error(out, error)
     _write_log(out, log)
     out.end_object()
     return out^.finish()
 
 
+def _ask(
+    mut clients: Clients, command: JsonValue, log: Log, mut out: JsonWriter
+) raises ClientError:
+    var response = clients.ask(command, _request(command, log))
+    _write_response(out, response)
+
+
+struct Told(Continuation):
+    """Tells what became of a request."""
+
+    def __init__(out self):
+        pass
+
+    def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
+        var out = JsonWriter()
+        out.begin_object()
+        if results[0].error:
+            _write_error(out, results[0].error.value())
+        else:
+            _write_response(out, results[0].response.value())
+        out.end_object()
+        return ok(out^.finish())
+
+
+@fieldwise_init
+struct OnTheLoop(Copyable, Handler):
+    """Sends what a line says, and waits for nothing."""
+
+    var client: SharedClient
+
+    def serve(self, req: Request) raises -> Response:
+        var request = _request(parse(req.text()), Log([]))
+        return fetch_later(req, self.client, [request^], Told())
+
+
+def _serve(port: UInt16, config: String) raises:
+    var command = parse(config)
+    var client = SharedClient(config=_config(command, Log([])))
+    if command.contains("cookies"):
+        client = client.with_cookies()
+    var router = Router()
+    router.post("/", Deferred(OnTheLoop(client), waits_for_content=True))
+    var server = HttpServer.bind(SocketAddr.localhost(port))
+    print("listening on", server.local_addr(), flush=True)
+    server.serve(router^)
+
+
 def main() raises:
-    """Answers lines until the input ends."""
-    var clients = Clients(ClientConfig())
+    """Answers lines until the input ends, or requests."""
+    if len(argv()) > 2:
+        return _serve(UInt16(Int(argv()[1])), String(argv()[2]))
+    var clients = Clients(ClientConfig(), False)
     var log = Log([])
     while True:
         var line: String
