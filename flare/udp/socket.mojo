@@ -192,7 +192,8 @@ struct UdpSocket(SocketOwner):
             interface: Where to listen.
 
         Raises:
-            NetworkError: If the group is none, or the system refuses.
+            NetworkError: If the group is none, the interface is named by an
+                address that cannot name one for it, or the system refuses.
         """
         comptime v4 = SocketOption.JOIN_GROUP_V4
         comptime v6 = SocketOption.JOIN_GROUP_V6
@@ -230,6 +231,7 @@ struct UdpSocket(SocketOwner):
                 String(group),
                 "not a group; groups are in 224.0.0.0/4 and ff00::/8",
             )
+        self._check_interface(interface)
         var number = self._socket.raw.fd()
         var index = interface.index
         try:
@@ -251,8 +253,10 @@ struct UdpSocket(SocketOwner):
             interface: The interface.
 
         Raises:
-            NetworkError: If there is no such interface.
+            NetworkError: If there is no such interface, or its address cannot
+                name one for this socket.
         """
+        self._check_interface(interface)
         comptime v4 = SocketOption.MULTICAST_INTERFACE_V4
         comptime v6 = SocketOption.MULTICAST_INTERFACE_V6
         if self._is_v6:
@@ -303,6 +307,22 @@ struct UdpSocket(SocketOwner):
             NetworkError: If the socket is not connected.
         """
         return self._socket.raw.peer_addr()
+
+    def _check_interface(
+        self, interface: MulticastInterface
+    ) raises NetworkError:
+        var is_named = not interface.address.is_unspecified()
+        if interface.address.is_v4() and not (is_named and self._is_v6):
+            return
+        raise NetworkError(
+            materialize[BadAddress](),
+            "multicast",
+            String(interface.address),
+            (
+                "only an IPv4 address names an interface, and for IPv4 groups"
+                " alone; MulticastInterface.numbered names any by its index"
+            ),
+        )
 
     def _check_family(
         self, ip: IpAddr, operation: StaticString

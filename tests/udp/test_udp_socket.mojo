@@ -266,6 +266,33 @@ def test_udp_multicast_refusals() raises:
     assert_true(is_refused)
 
 
+def test_udp_multicast_interface_of_the_other_version() raises:
+    """Else it would be forgotten, and any interface taken."""
+    var group = IpAddr.v4(233, 252, 0, 1)
+    var socket = _bound()
+    for name in ["::1", "::"]:
+        var by_v6 = MulticastInterface.at(IpAddr.parse(name))
+        var error = _group_failure(socket, group, by_v6)
+        assert_true(error.kind == BadAddress, String(error))
+        assert_true("MulticastInterface.numbered" in String(error))
+    var receiver: UdpSocket
+    var everywhere = SocketAddr.parse("[::]:0")
+    try:
+        receiver = UdpSocket.bind(everywhere)
+    except:
+        # A container may have no IPv6.
+        return
+    var by_v4 = MulticastInterface.at(IpAddr.v4(127, 0, 0, 1))
+    var six = _group_failure(receiver, IpAddr.parse("ff01::db8:1"), by_v4)
+    assert_true(six.kind == BadAddress, String(six))
+    var chosen = String()
+    try:
+        receiver.set_multicast_interface(by_v4)
+    except error:
+        chosen = String(error)
+    assert_true("127.0.0.1" in chosen, chosen)
+
+
 def test_udp_that_is_closed_says_so() raises:
     var socket = _bound()
     var address = socket.local_addr()
