@@ -5,7 +5,7 @@ from flare.bytes.checked import *
 from flare.bytes.utf8 import lossy_text
 from flare.net.error import AddressInUse, AddressParseError, NetworkError
 from flare.net.raw_socket import RawSocket
-from flare.sys.errno import EADDRINUSE, ECONNREFUSED, OsError
+from flare.sys.errno import EADDRINUSE, ECONNREFUSED, ENOENT, OsError
 from flare.sys.platform import IS_MACOS
 from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
 from flare.sys.socket import (
@@ -323,9 +323,15 @@ def _binding_error(
 ) -> NetworkError:
     # Not "bind": the advice for that speaks of ports.
     var error = NetworkError(OsError("bind socket", number), String(address))
+    if number == ENOENT and address.is_path():
+        error.reason += "; the folder of a socket has to be there"
     if error.kind != AddressInUse:
         return error^
-    if address.is_path() and not replace_stale:
+    if address.is_path() and not SocketFile.exists(_path_text(address)):
+        error.reason += (
+            "; what stands there is no socket, and is kept: choose another path"
+        )
+    elif address.is_path() and not replace_stale:
         error.reason += (
             "; if no program listens there any more, remove the file or pass"
             " replace_stale=True"

@@ -239,15 +239,22 @@ def test_unix_listener_never_replaces_another_kind_of_file() raises:
     var path = folder.name + "/precious.txt"
     with open(path, "w") as file:
         file.write("mine")
-    var error = _bind_failure(path, replace_stale=True)
-    assert_true(error.kind == AddressInUse)
+    for replace_stale in [False, True]:
+        var error = _bind_failure(path, replace_stale)
+        assert_true(error.kind == AddressInUse)
+        # Neither a program to be stopped, nor a file to be removed.
+        assert_true("is no socket, and is kept: choose" in String(error))
+        assert_false("stop the other" in String(error))
+        assert_false("replace_stale" in String(error))
     with open(path, "r") as file:
         assert_equal(file.read(), "mine")
     _ = folder^
 
 
 def test_unix_listener_refusals() raises:
-    assert_true(_bind_failure("/no/such/folder/a").kind == PathNotFound)
+    var nowhere = _bind_failure("/no/such/folder/a")
+    assert_true(nowhere.kind == PathNotFound)
+    assert_true("the folder of a socket has to be there" in String(nowhere))
     var name = _abstract()
     var listener = UnixListener.bind(name)
     assert_true(_bind_failure(name, True).kind == AddressInUse)
