@@ -17,12 +17,20 @@ def echo(req: Request) raises -> Response:
     return ok_json(req.text())
 
 
+def listening() raises -> HttpServer:
+    """Takes the usual port, or any that is free if somebody else has that."""
+    try:
+        return HttpServer.bind(SocketAddr.localhost(8080))
+    except:
+        return HttpServer.bind(SocketAddr.localhost(0))
+
+
 def main() raises:
     var router = Router()
     router.get("/", home)
     router.get("/greet/:name", greet)
     router.post("/echo", echo)
-    var server = HttpServer.bind(SocketAddr.localhost(8080))
+    var server = listening()
     print("serving on http://", server.local_addr(), sep="")
     print("try:  curl -i http://", server.local_addr(), "/greet/you", sep="")
     print("stop: Ctrl-C", flush=True)
