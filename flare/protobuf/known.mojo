@@ -41,6 +41,10 @@ struct Any(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(type_url="")
+
     def __init__(
         out self,
         *,
@@ -85,6 +89,10 @@ struct Duration(Message):
     """What is left, from -999,999,999 to 999,999,999 nanoseconds."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(seconds=0)
 
     def __init__(
         out self,
@@ -136,6 +144,10 @@ struct FieldMask(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(paths=List[String]())
+
     def __init__(
         out self,
         *,
@@ -168,6 +180,10 @@ struct Struct(Message):
     """The members by their names."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(fields=ProtobufMap[String, Value]())
 
     def __init__(
         out self,
@@ -220,6 +236,10 @@ struct Value(Message):
     """An array and its elements."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(null_value=None)
 
     def __init__(
         out self,
@@ -285,6 +305,10 @@ struct ListValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(values=List[Value]())
+
     def __init__(
         out self,
         *,
@@ -344,6 +368,10 @@ struct Timestamp(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(seconds=0)
+
     def __init__(
         out self,
         *,
@@ -380,6 +408,10 @@ struct DoubleValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
     def __init__(
         out self,
         *,
@@ -412,6 +444,10 @@ struct FloatValue(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
 
     def __init__(
         out self,
@@ -446,6 +482,10 @@ struct Int64Value(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
     def __init__(
         out self,
         *,
@@ -478,6 +518,10 @@ struct UInt64Value(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
 
     def __init__(
         out self,
@@ -512,6 +556,10 @@ struct Int32Value(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
+
     def __init__(
         out self,
         *,
@@ -544,6 +592,10 @@ struct UInt32Value(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=0)
 
     def __init__(
         out self,
@@ -578,6 +630,10 @@ struct BoolValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=False)
+
     def __init__(
         out self,
         *,
@@ -611,6 +667,10 @@ struct StringValue(Message):
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
 
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value="")
+
     def __init__(
         out self,
         *,
@@ -643,6 +703,10 @@ struct BytesValue(Message):
     """What may be absent."""
     var unknown_fields: List[UInt8]
     """Fields that are not known, as they were read."""
+
+    def __init__(out self):
+        """Makes one without values."""
+        self = Self(value=List[UInt8]())
 
     def __init__(
         out self,

@@ -82,7 +82,7 @@ from made.words_pb import Other as WordsOther
 
 
 def main() raises:
-    var message = Message_(self_=1, def_="d", by_name="b", next=Message_(name=Message_NAME(2)))
+    var message = Message_(self_=1, def_="d", by_name_="b", next=Message_(name=Message_NAME(2)))
     message.list = List_()
     message.list.value().items.append(Message_(self_=2))
     var other = Other(name=String("n"), second=Second(s="s"), copy__=True)

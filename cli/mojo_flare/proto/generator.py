@@ -263,17 +263,23 @@ class Module:
             lines.append(f"    var {slot.name}: {slot.type}")
             lines += docstring(4, slot.comment)
         lines.append("    var unknown_fields: List[UInt8]")
-        lines += self._initializer(slots)
+        lines += self._initializers(slots)
         if known.full in self.index.groups:
             lines += ["", "    def __deinit__(deinit self):", "        pass"]
         return lines + self._oneofs(known, slots)
 
-    def _initializer(self, slots: list[Slot]) -> list[str]:
-        """Takes fields by name. One without any is derived, as for all that are
-        `Defaultable`."""
+    def _initializers(self, slots: list[Slot]) -> list[str]:
         if not slots:
+            # What is Defaultable and writes none has one.
             return []
-        lines = ["", "    def __init__(", "        out self,", "        *,"]
+        first = slots[0]
+        again = first.default if first.default != "{}" else f"{first.type}()"
+        lines = ["", "    def __init__(out self):"]
+        lines += call(8, "self = Self(", [f"{first.name}={again}"], ")")
+        lines += ["", "    def __init__("]
+        # Of two initializers that `Self()` may mean, one that takes any number of
+        # something is not meant.
+        lines += ["        out self,", "        *by_name: NoneType,"]
         for slot in slots:
             word = "" if slot.is_trivial else "var "
             lines.append(f"        {word}{slot.name}: {slot.type} = {slot.default},")

@@ -11,7 +11,7 @@ _TAKEN_MEMBERS = frozenset(
     lambda let match mut nonlocal not or out owned pass raise raises read ref
     return self struct thin trait try var where while with yield
     False None Self True
-    FIELDS FIELD_COUNT JSON NAME VALUES VALUE_COUNT copy number
+    FIELDS FIELD_COUNT JSON NAME VALUES VALUE_COUNT by_name copy number
     unknown_fields
     """.split()
 )

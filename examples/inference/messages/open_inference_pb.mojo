@@ -29,9 +29,12 @@ struct ServerLiveResponse(Message):
     var live: Bool
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(live=False)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         live: Bool = False,
     ):
         self.live = live
@@ -56,9 +59,12 @@ struct ServerReadyResponse(Message):
     var ready: Bool
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(ready=False)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         ready: Bool = False,
     ):
         self.ready = ready
@@ -78,9 +84,12 @@ struct ModelReadyRequest(Message):
     """Empty for the one that the server likes best."""
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var version: String = "",
     ):
@@ -99,9 +108,12 @@ struct ModelReadyResponse(Message):
     var ready: Bool
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(ready=False)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         ready: Bool = False,
     ):
         self.ready = ready
@@ -130,9 +142,12 @@ struct ServerMetadataResponse(Message):
     var extensions: List[String]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var version: String = "",
         var extensions: List[String] = {},
@@ -155,9 +170,12 @@ struct ModelMetadataRequest(Message):
     var version: String
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var version: String = "",
     ):
@@ -184,9 +202,12 @@ struct ModelMetadataResponse(Message):
     var outputs: List[ModelMetadataResponse_TensorMetadata]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var versions: List[String] = {},
         var platform: String = "",
@@ -216,9 +237,12 @@ struct ModelMetadataResponse_TensorMetadata(Message):
     """-1 for a dimension of any length."""
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var datatype: String = "",
         var shape: List[Int64] = {},
@@ -254,9 +278,12 @@ struct ModelInferRequest(Message):
     """One for each input, or none: its elements row by row, little-endian."""
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(model_name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var model_name: String = "",
         var model_version: String = "",
         var id: String = "",
@@ -294,9 +321,12 @@ struct ModelInferRequest_InferInputTensor(Message):
     """Not with raw contents."""
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var datatype: String = "",
         var shape: List[Int64] = {},
@@ -323,9 +353,12 @@ struct ModelInferRequest_InferRequestedOutputTensor(Message):
     var parameters: ProtobufMap[String, InferParameter]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var parameters: ProtobufMap[String, InferParameter] = {},
     ):
@@ -356,9 +389,12 @@ struct ModelInferResponse(Message):
     var raw_output_contents: List[List[UInt8]]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(model_name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var model_name: String = "",
         var model_version: String = "",
         var id: String = "",
@@ -393,9 +429,12 @@ struct ModelInferResponse_InferOutputTensor(Message):
     var contents: Optional[InferTensorContents]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var datatype: String = "",
         var shape: List[Int64] = {},
@@ -428,9 +467,12 @@ struct InferParameter(Message):
     var uint64_param: Optional[UInt64]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(bool_param=None)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var bool_param: Optional[Bool] = None,
         var int64_param: Optional[Int64] = None,
         var string_param: Optional[String] = None,
@@ -479,9 +521,12 @@ struct InferTensorContents(Message):
     var bytes_contents: List[List[UInt8]]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(bool_contents=List[Bool]())
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var bool_contents: List[Bool] = {},
         var int_contents: List[Int32] = {},
         var int64_contents: List[Int64] = {},

@@ -25,9 +25,12 @@ struct Outer(Message):
     var text_of_it: Optional[String]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(time=None)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var time: Optional[Timestamp] = None,
         var text_of_it: Optional[String] = None,
     ):
@@ -54,9 +57,12 @@ struct Outer_Inner(Message):
     var colour: Optional[Outer_Inner_Colour]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(colour=None)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var colour: Optional[Outer_Inner_Colour] = None,
     ):
         self.colour = colour^

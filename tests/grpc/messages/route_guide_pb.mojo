@@ -16,9 +16,12 @@ struct Point(Message):
     var longitude: Int32
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(latitude=0)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         latitude: Int32 = 0,
         longitude: Int32 = 0,
     ):
@@ -39,9 +42,12 @@ struct Rectangle(Message):
     var hi: Optional[Point]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(lo=None)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var lo: Optional[Point] = None,
         var hi: Optional[Point] = None,
     ):
@@ -62,9 +68,12 @@ struct Feature(Message):
     var location: Optional[Point]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         var location: Optional[Point] = None,
     ):
@@ -85,9 +94,12 @@ struct RouteNote(Message):
     var message: String
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(location=None)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var location: Optional[Point] = None,
         var message: String = "",
     ):
@@ -110,9 +122,12 @@ struct RouteSummary(Message):
     var distance: Int32
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(point_count=0)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         point_count: Int32 = 0,
         feature_count: Int32 = 0,
         distance: Int32 = 0,

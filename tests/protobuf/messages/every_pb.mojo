@@ -160,9 +160,12 @@ struct Every(Message):
     var far: Int32
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(f_double=0)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         f_double: Float64 = 0,
         f_float: Float32 = 0,
         f_int32: Int32 = 0,
@@ -318,9 +321,12 @@ struct Every_Inner(Message):
     var deep: Optional[Every_Inner_Deep]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         count: Int64 = 0,
         var deep: Optional[Every_Inner_Deep] = None,
@@ -345,9 +351,12 @@ struct Every_Inner_Deep(Message):
     var match_: List[String]
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(self_=False)
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         self_: Bool = False,
         def_: Int32 = 0,
         var match_: List[String] = {},

@@ -14,9 +14,12 @@ struct HelloRequest(Message):
     var name: String
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
     ):
         self.name = name^
@@ -36,9 +39,12 @@ struct HelloAgainRequest(Message):
     """How often, 1 to 1000."""
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(name="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var name: String = "",
         count: Int32 = 0,
     ):
@@ -57,9 +63,12 @@ struct HelloReply(Message):
     var message: String
     var unknown_fields: List[UInt8]
 
+    def __init__(out self):
+        self = Self(message="")
+
     def __init__(
         out self,
-        *,
+        *by_name: NoneType,
         var message: String = "",
     ):
         self.message = message^
