@@ -5,15 +5,9 @@ from flare.bytes.checked import *
 
 @always_inline
 def read_digits(octets: Span[UInt8, _], digits_max: Int) -> Int:
-    """Reads a number that is all of the octets.
-
-    Args:
-        digits_max: Most of them, 18 or fewer.
-
-    Returns:
-        The number; -1 if there is no octet, there are more than that, or one of
-        them is no digit.
-    """
+    """Reads a number that is all of the octets, `digits_max` of them at most,
+    which is 18 or less. Gives -1 if there is no octet, there are more, or one
+    of them is no digit."""
     if len(octets) == 0 or len(octets) > digits_max:
         return -1
     var number = 0
@@ -25,14 +19,9 @@ def read_digits(octets: Span[UInt8, _], digits_max: Int) -> Int:
 
 
 def read_saturated(octets: Span[UInt8, _], most: Int) -> Int:
-    """Reads a number of any length that is all of the octets.
-
-    Args:
-        most: What is read in place of all that is more, up to 1 << 62.
-
-    Returns:
-        The number; -1 if there is no octet, or one of them is no digit.
-    """
+    """Reads a number of any length that is all of the octets; `most`, up to 1
+    << 62, for all that is more. Gives -1 if there is no octet, or one of them
+    is no digit."""
     if len(octets) == 0:
         return -1
     var number = 0

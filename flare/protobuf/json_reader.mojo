@@ -133,11 +133,8 @@ struct _JsonMessageReader(Movable):
     def object(
         mut self, message: Place, table: MessageTable, has_type: Bool
     ) raises ProtobufError:
-        """Reads an object with a member for each field.
-
-        Args:
-            has_type: Whether a member `@type` is left out of account.
-        """
+        """Reads an object with a member for each field; `has_type` if a member
+        `@type` is left out of account."""
         var seen = List[Bool](length=len(table.fields), fill=False)
         self.cursor.open(OPEN_OBJECT)
         var more = not self.cursor.is_closed(CLOSE_OBJECT)

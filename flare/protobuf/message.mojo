@@ -256,14 +256,8 @@ struct MessageTable(ImplicitlyCopyable, Movable):
 
     @always_inline
     def find(self, number: Int, guess: Int) -> Int:
-        """Finds a field.
-
-        Args:
-            guess: An index that is looked at first.
-
-        Returns:
-            Its index; -1 if there is none.
-        """
+        """Finds the index of a field, of which one is guessed and looked at
+        first; -1 if there is none."""
         if guess < len(self.fields) and (
             self.fields.unsafe_get(guess).row.number == number
         ):

@@ -90,16 +90,10 @@ struct IdnaEntry(TrivialRegisterPassable):
 
 
 def idna_entry(code_point: Int) -> IdnaEntry:
-    """Looks up a code point.
+    """Looks up a code point, which is at least 0.
 
-    Source: UTS 46 section 5, with non-transitional processing: what it calls
-    a deviation is valid.
-
-    Args:
-        code_point: At least 0.
-
-    Returns:
-        What to do with it.
+    Source: UTS 46 section 5, with non-transitional processing: what it calls a
+    deviation is valid.
     """
     var wanted = code_point
     if wanted >= _EMPTY_START:
@@ -129,25 +123,15 @@ def idna_entry(code_point: Int) -> IdnaEntry:
 
 
 def append_spelling(entry: IdnaEntry, mut text: List[Int]):
-    """Appends what a `SPELLED` code point is replaced by.
-
-    Args:
-        entry: Of that code point.
-    """
+    """Appends what a `SPELLED` code point, whose entry it is, is replaced by."""
     var start = entry.value >> 5
     for place in range(start, start + (entry.value & 31)):
         text.append(_number[3](SPELLINGS, place * 3))
 
 
 def decompose(code_point: Int) -> Tuple[Int, Int]:
-    """Takes one step of the canonical decomposition, Hangul left aside.
-
-    Args:
-        code_point: One that is valid.
-
-    Returns:
-        Its two parts, or (-1, -1) if it has none.
-    """
+    """Takes one step of the canonical decomposition of a valid code point,
+    Hangul left aside: two parts, or (-1, -1) if it has none."""
     var low = 0
     var high = COMPOSITIONS.byte_length() // _COMPOSITION_LEN
     while low < high:
@@ -167,14 +151,8 @@ def decompose(code_point: Int) -> Tuple[Int, Int]:
 
 
 def compose(first: Int, second: Int) -> Int:
-    """Finds the primary composite of a pair, Hangul left aside.
-
-    Args:
-        second: What stands behind it.
-
-    Returns:
-        The composite, or -1 if the pair stays as it is.
-    """
+    """Finds the primary composite of two neighbours, Hangul left aside; -1 if
+    the pair stays as it is."""
     var wanted = first << 21 | second
     var low = 0
     var high = COMPOSITION_ORDER.byte_length() // 2

@@ -300,12 +300,9 @@ struct CallResponse(Movable):
         )
 
     def take_end(mut self, trailers: HeaderMap):
-        """Takes the end of the response, behind all messages that have come. A
-        message without a prefix is there only then: `next` finds it.
-
-        Args:
-            trailers: The trailers; empty if there were none.
-        """
+        """Takes the end of the response, behind all messages that have come,
+        with its trailers, if it has any. A message without a prefix is there
+        only then: `next` finds it."""
         if self.status:
             return
         if self._said and (
@@ -407,15 +404,11 @@ def is_answer(content_type: Span[UInt8, _], protocol: CallProtocol) -> Bool:
 
 
 def read_pushback(fields: HeaderMap) -> Int:
-    """Reads `grpc-retry-pushback-ms`.
+    """Reads `grpc-retry-pushback-ms` in trailers, or in the head of a response
+    that has nothing else: milliseconds, `NO_PUSHBACK` without the field, or
+    `NEVER_AGAIN`.
 
     Source: A6 of gRPC: what is no number, or negative, means never again.
-
-    Args:
-        fields: Trailers, or the head of a response that has nothing else.
-
-    Returns:
-        Milliseconds, `NO_PUSHBACK` without the field, or `NEVER_AGAIN`.
     """
     var text = fields.get(PUSHBACK_FIELD)
     if not text:

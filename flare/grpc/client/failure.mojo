@@ -15,17 +15,12 @@ from flare.net.error import Timeout
 
 
 def status_of(error: ClientError, *, is_late: Bool) -> GrpcStatus:
-    """Gives the status of a call whose request has failed.
+    """Gives the status of a call whose request has failed, with the error's
+    text; `is_late` if the call's own time is over, since whatever else has
+    failed then came of that.
 
     Source: PROTOCOL-HTTP2.md of gRPC, "Errors" and "Connection Management";
     statuscodes.md: what the connection has lost is UNAVAILABLE.
-
-    Args:
-        is_late: True if the call's own time is over: whatever else has failed
-            then came of that.
-
-    Returns:
-        The status, whose message has the error's text.
     """
     return GrpcStatus(_code_of(error, is_late), String(error))
 
@@ -67,14 +62,8 @@ def _code_of_silence(phase: Phase) -> GrpcCode:
 
 def is_unreached(error: ClientError) -> Bool:
     """Tells whether no connection came about, so that a call that waits until
-    the server is ready tries again.
-
-    Args:
-        error: Why its request failed.
-
-    Returns:
-        True for names, connections, tunnels and handshakes that failed.
-    """
+    the server is ready tries again: names, connections, tunnels and handshakes
+    that failed."""
     return (
         error.phase == Phase.RESOLVE
         or error.phase == Phase.CONNECT

@@ -151,14 +151,10 @@ struct RetryTurn(Movable):
         random_bits: UInt64,
         throttle: RetryThrottle,
     ) -> RetryChoice:
-        """Decides on another attempt, and counts it.
-
-        Args:
-            code: How the last one has failed, before the call was committed.
-            pushback_ms: What the server has said: `CallResponse.pushback_ms`.
-            random_bits: What chooses the pause.
-            throttle: Is told of the failure.
-        """
+        """Decides on another attempt, and counts it. The code is of the last
+        one, which has failed before the call was committed; what the server has
+        said is `CallResponse.pushback_ms`; random bits choose the pause. The
+        throttle is told of the failure."""
         var none = RetryChoice(False, 0)
         if not self.policy:
             return none

@@ -41,14 +41,9 @@ def encode_as[
     json: Optional[ArcPointer[ProtobufJson]],
     mut out: Buffer,
 ) raises ProtobufError:
-    """Writes a message behind what a buffer has.
-
-    Args:
-        json: What is chosen about JSON; nothing for the usual choice.
-
-    Raises:
-        ProtobufError: If it has no such form; a part of it may be written.
-    """
+    """Writes a message behind what a buffer has; `json` is what is chosen about
+    JSON, nothing for the usual choice. Raises if it has no such form; a part of
+    it may be written."""
     if codec == MessageCodec.JSON:
         var text = encode_json(message, json_settings(json))
         out.append(text.as_bytes())
@@ -63,14 +58,8 @@ def decode_as[
     codec: MessageCodec,
     json: Optional[ArcPointer[ProtobufJson]],
 ) raises ProtobufError -> M:
-    """Reads a message, which is as long as it is: its bound is that of the call.
-
-    Args:
-        json: What is chosen about JSON; nothing for the usual choice.
-
-    Raises:
-        ProtobufError: If it is not well-formed.
-    """
+    """Reads a message, which is as long as it is: its bound is that of the
+    call. `json` is as for `encode_as`. Raises if it is not well-formed."""
     var limits = ProtobufLimits(len(octets), ProtobufLimits.DEFAULT.depth_max)
     if codec == MessageCodec.JSON:
         return decode_json[M](

@@ -44,15 +44,9 @@ def parse_coding(name: Span[UInt8, _]) -> Optional[MessageCoding]:
 
 
 def accepts_gzip(list: Span[UInt8, _]) -> Bool:
-    """Reads `grpc-accept-encoding`, and what Connect has in its place.
-
-    Args:
-        list: The field's value, names with commas between them, and weights
-            (RFC 9110 section 12.5.3).
-
-    Returns:
-        Whether gzip is among them, and not with a weight of 0.
-    """
+    """Reads `grpc-accept-encoding`, and what Connect has in its place: tells
+    whether gzip is among the names, and not with a weight of 0 (RFC 9110
+    section 12.5.3)."""
     var start = 0
     for index in range(len(list) + 1):
         if index < len(list) and list.at(index) != 44:

@@ -107,16 +107,9 @@ def write_end(status: GrpcStatus, trailers: Metadata, mut out: Buffer):
 def read_error(
     octets: Span[UInt8, _], otherwise: GrpcCode
 ) -> Optional[GrpcStatus]:
-    """Reads a status that is not OK ("Error" of the protocol).
-
-    Args:
-        octets: What is said to be JSON.
-        otherwise: The code if it has none that is known.
-
-    Returns:
-        The status, without details that are no messages; nothing if it is no
-        JSON object.
-    """
+    """Reads a status that is not OK ("Error" of the protocol) from what is said
+    to be JSON; `otherwise` is its code if it has none that is known. Details
+    that are no messages are left out. Gives nothing if it is no JSON object."""
     try:
         var document = parse(octets)
         return _error_of(document.view(), otherwise)

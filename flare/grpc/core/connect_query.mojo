@@ -23,11 +23,8 @@ struct ConnectQuery(Movable):
     var _version: Optional[List[UInt8]]
 
     def __init__(out self, query: Span[UInt8, _]):
-        """Reads a query; of a name that is there twice the last value counts.
-
-        Args:
-            query: The query as it was sent, without its `?`.
-        """
+        """Reads a query as it was sent, without its `?`; of a name that is
+        there twice the last value counts."""
         self.codec = []
         self.coding = List[UInt8](StaticString("identity").as_bytes())
         self._message = None
@@ -99,17 +96,10 @@ struct ConnectQuery(Movable):
 def write_query(
     message: Span[UInt8, _], codec: MessageCodec, coding: MessageCoding
 ) -> String:
-    """Writes a query, with its names in the order by which caches know it again.
+    """Writes a query, without its `?`, with its names in the order by which
+    caches know it again. The message is compressed as `coding` says.
 
     Source: "Unary-Get-Request" of the protocol.
-
-    Args:
-        message: The message, compressed as `coding` says.
-        codec: How it is written.
-        coding: How it is compressed.
-
-    Returns:
-        The query, without its `?`.
     """
     var text = List[UInt8](capacity=len(message) * 2 + 64)
     text.extend(StaticString("connect=v1").as_bytes())

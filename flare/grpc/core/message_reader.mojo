@@ -48,19 +48,11 @@ def read_prefix(
     *,
     end_flag: UInt8 = 0,
 ) raises GrpcStatus -> MessagePrefix:
-    """Reads a prefix.
-
-    Args:
-        octets: At least `PREFIX_LEN` of them.
-        coding: What `grpc-encoding`, or its like, says.
-        length_max: Longest message that is read, in bytes.
-        end_flag: The flag of the frame that ends the stream; 0 for none.
-
-    Raises:
-        GrpcStatus: `INTERNAL` for a flag that does not exist, or a compressed
-            message without a coding; `RESOURCE_EXHAUSTED` for one that is too
-            long.
-    """
+    """Reads a prefix, of at least `PREFIX_LEN` octets. The coding is what
+    `grpc-encoding`, or its like, says; `length_max` is in bytes; `end_flag` is
+    that of the frame that ends the stream, 0 for none. Raises `INTERNAL` for a
+    flag that does not exist, or a compressed message without a coding, and
+    `RESOURCE_EXHAUSTED` for one that is too long."""
     var flag = octets.at(0)
     var prefix = MessagePrefix(_length(octets), length_max, False, False)
     if unlikely(flag > 1):
@@ -96,14 +88,8 @@ def _length(octets: Span[UInt8, _]) -> Int:
 
 
 def has_compressed(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether one of some whole messages is compressed.
-
-    Args:
-        octets: The messages, with their prefixes.
-
-    Returns:
-        False if each has the flag 0.
-    """
+    """Tells whether one of some whole messages, with their prefixes, is
+    compressed: False if each has the flag 0."""
     var start = 0
     while start < len(octets):
         if octets.at(start) == 1:
@@ -138,17 +124,9 @@ def cut_off(length: Int) -> GrpcStatus:
 def inflate_message(
     octets: Span[UInt8, _], length_max: Int, mut plain: Buffer
 ) raises GrpcStatus:
-    """Decompresses a message of gzip.
-
-    Args:
-        octets: The message as it was sent.
-        length_max: Longest message that is read, in bytes decompressed.
-        plain: Gets it; what it has before stays.
-
-    Raises:
-        GrpcStatus: `RESOURCE_EXHAUSTED` if it is too long, `INTERNAL` if it is
-            no gzip.
-    """
+    """Decompresses a message of gzip behind what `plain` has, to `length_max`
+    bytes at most. Raises `RESOURCE_EXHAUSTED` if it is longer, `INTERNAL` if it
+    is no gzip."""
     try:
         _inflate(octets, length_max, plain)
     except error:
@@ -245,11 +223,8 @@ struct MessageReader(Movable):
         self._is_plain = False
 
     def receive(mut self, octets: Span[UInt8, _]):
-        """Takes the next octets; ends what `message` has lent.
-
-        Args:
-            octets: Any piece of the stream.
-        """
+        """Takes the next octets, any piece of the stream; ends what `message`
+        has lent."""
         if len(self._next) == 0:
             self._octets.append(octets)
         else:

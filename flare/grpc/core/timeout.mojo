@@ -52,12 +52,8 @@ comptime _MILLISECONDS_END = 10_000_000_000
 
 def format_milliseconds(timeout_ns: Int) -> String:
     """Writes `Connect-Timeout-Ms`, rounded up: the other side never ends before
-    this one.
-
-    Args:
-        timeout_ns: Nanoseconds; what is below 1 is written as 1 ms, what is more
-            than ten digits can say as the most that they can (115 days).
-    """
+    this one. What is below 1 is written as 1 ms, what is more than ten digits
+    can say as the most that they can (115 days)."""
     var number = max(timeout_ns, 1) // 1_000_000
     if number * 1_000_000 < timeout_ns or number == 0:
         number += 1
@@ -82,10 +78,7 @@ def _unit_ns(unit: UInt8) -> Int:
 
 def format_timeout(timeout_ns: Int) -> String:
     """Writes a timeout in the finest unit that has room for it, rounded up: the
-    other side never ends before this one.
-
-    Args:
-        timeout_ns: Nanoseconds; what is below 1 is written as 1.
+    other side never ends before this one. What is below 1 ns is written as 1.
     """
     comptime UNITS = StaticString("numSMH")
     var units = UNITS.as_bytes()
