@@ -80,11 +80,11 @@ struct UpstreamRequest(Movable):
     """Content that goes on arriving."""
     var link: Optional[ArcPointer[UpstreamLink]]
     """The connection, over HTTP/1.1."""
+    # When a connection that had served others was taken; -1 for a new one.
     var _reused_ms: Int
     var keep_ms: Int
     """How long the upstream keeps the connection behind its response; negative if
     it does not say."""
-    # When a connection that had served others was taken; -1 for a new one.
     var progress_ms: Int
     """When sending has last got further: it began, or the upstream has taken
     some."""
