@@ -1,5 +1,6 @@
 """Values of any type as JSON."""
 
+from flare.bytes.checked import *
 from flare.json.error import JsonError
 from flare.json.writer import JsonWriter
 from std.reflection import reflect

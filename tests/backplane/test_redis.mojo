@@ -5,6 +5,7 @@ from flare.backplane.backplane import BackplaneCounts
 from flare.backplane.redis import RedisBackplane
 from flare.backplane.redis_way import is_before
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Mutex
 from flare.sys.poll import pause

@@ -1,5 +1,6 @@
 """Tests of UDP sockets on loopback."""
 
+from flare.bytes.checked import *
 from flare.net.error import (
     BadAddress,
     ConnectionRefused,

@@ -10,6 +10,7 @@ from flare.bytes.ascii import (
     is_whitespace,
     write_hex_octet,
 )
+from flare.bytes.checked import *
 from flare.bytes.hash import sha256
 from flare.bytes.md5 import md5
 from flare.bytes.scan import TCHAR

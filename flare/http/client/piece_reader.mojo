@@ -35,9 +35,7 @@ struct PieceReader(Movable):
     def read(mut self, mut piece: List[UInt8], room: MutSpan[UInt8, _]) -> Int:
         """Reads of the piece; tells how many octets."""
         var count = min(len(room), len(piece) - self._offset)
-        room.before(count).copy_from(
-            piece[self._offset : self._offset + count]
-        )
+        room.before(count).copy_from(piece[self._offset : self._offset + count])
         self._offset += count
         if self._offset == len(piece):
             self._drop(piece)

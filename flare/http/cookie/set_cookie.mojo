@@ -6,6 +6,7 @@ from flare.bytes.ascii import (
     find_octet,
     trim_whitespace,
 )
+from flare.bytes.checked import *
 from flare.bytes.digits import read_saturated
 from flare.http.message.cookie import (
     ATTRIBUTE_LEN_MAX,

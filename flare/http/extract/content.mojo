@@ -1,6 +1,7 @@
 """Inputs from the content of a request."""
 
 from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.checked import *
 from flare.http.message.fields import ListElements
 from flare.http.message.form import FormData
 from flare.http.message.media_type import MediaType

@@ -6,6 +6,7 @@ from flare.bytes.ascii import (
     skip_whitespace,
     write_escaped,
 )
+from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR
 
 comptime PARAMETER_COUNT_MAX = 16

@@ -792,9 +792,7 @@ struct RequestRecord(Movable):
 
     def id(self) -> StringSpan[origin_of(self._id)]:
         """Lends the id, visible ASCII; empty if there is none."""
-        return StringSpan(
-            unsafe_from_utf8=Span(self._id).before(self._id_len)
-        )
+        return StringSpan(unsafe_from_utf8=Span(self._id).before(self._id_len))
 
     def set_id(mut self, id: Span[UInt8, _]):
         """Gives the request an id of visible ASCII; what is beyond

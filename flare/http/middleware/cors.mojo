@@ -1,5 +1,6 @@
 """Cross-origin requests of browsers."""
 
+from flare.bytes.checked import *
 from flare.http.message.header_map import (
     HeaderError,
     HeaderMap,

@@ -1,5 +1,6 @@
 """Figures of requests, counted for all workers and shown as Prometheus text."""
 
+from flare.bytes.checked import *
 from flare.bytes.digits import seconds_text
 from flare.bytes.utf8 import lossy_text
 from flare.http.message.method import Method

@@ -44,9 +44,7 @@ struct _Line(Movable):
             self._len += 1
 
     def write(self):
-        _ = write_at_once(
-            STANDARD_ERROR, Span(self._octets).before(self._len)
-        )
+        _ = write_at_once(STANDARD_ERROR, Span(self._octets).before(self._len))
 
 
 def report_crash(signal: Int, note: Note):
