@@ -101,8 +101,8 @@ EMPTY = Want(content=b"")
 # RFC 9110 section 15.6.3: what is no response is not passed on. It may be asked for
 # again, up to `GroupConfig.max_attempts`.
 BAD = Want(502, attempts=(1, 2, 3))
-# RFC 9112 section 9.3.1: a connection may have ended before the request came, which
-# is no attempt.
+# RFC 9112 section 9.3.1: a connection may have ended before the request came, or by
+# what another stream of it has done, which is no attempt.
 LOST = Want(502, attempts=(1, 2, 3, 4))
 # RFC 9112 section 8, RFC 9113 section 8.1.1: a part is never shown as the whole.
 CUT = Want(is_whole=False, attempts=(1, 2, 3, 4))
@@ -668,7 +668,7 @@ HTTP2 = {
         lambda s: s.head(("content-length", "5"), ("content-length", "6"), ends=True),
     ),
     "long head": StreamRow(
-        "9113-6.5.2", BAD,
+        "9113-6.5.2", LOST,
         lambda s: [
             s.peer.send(frame(HEADERS, 1, s.id, block((":status", "200")))),
             *(
@@ -681,7 +681,7 @@ HTTP2 = {
         ],
     ),
     "pushed": StreamRow(
-        "9113-8.4", BAD,
+        "9113-8.4", LOST,
         lambda s: s.peer.send(
             frame(PUSH_PROMISE, END_HEADERS, s.id, struct.pack(">I", 2) + block())
         ),
@@ -709,7 +709,7 @@ HTTP2 = {
         "9113-4.2", CUT, then(Stream.begin, lambda s: s.data(bytes(16_385))), kinds=no_head
     ),
     "no field block": StreamRow(
-        "9113-4.3", BAD,
+        "9113-4.3", LOST,
         lambda s: s.peer.send(frame(HEADERS, 5, s.id, b"\xff\xff\xff\xff\xff\xff")),
     ),
     "content first": StreamRow("9113-8.1", BAD, lambda s: s.data(s.mark)),

@@ -708,15 +708,11 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     ref stream = x.request.http2.held()[].stream.held()
     var is_silent = stream.upstream[].is_silent()
     var outcome = outcome_of_failure(failure, is_silent)
-    # One that is found dead may have been so for long; one that breaks a rule is
-    # not dead.
-    var was_idle = (
-        fate == StreamFate.OPEN
-        and outcome != Outcome.BAD_RESPONSE
-        and (
-            x.request.was_reused() if is_silent else x.request.was_idle(
-                x.loop[].now_ms
-            )
+    # One that is found dead may have been so for long; and one that is closed for
+    # the rules it breaks may break them on the streams of others.
+    var was_idle = fate == StreamFate.OPEN and (
+        x.request.was_reused() if is_silent else x.request.was_idle(
+            x.loop[].now_ms
         )
     )
     if was_idle and x._goes_anew(was_sent=True):
