@@ -1,6 +1,7 @@
 """Clients of both versions that send any `Kind` of request through a gateway, and
 tell what they have got."""
 
+import time
 from dataclasses import dataclass, field, replace
 
 from conftest import Server
@@ -9,6 +10,8 @@ from h2_client import H2Client
 from h2_hpack import encode
 
 WAIT_S = 10
+# A connection that was not used for so long is not used again.
+IDLE_S = 2
 
 
 @dataclass
@@ -167,14 +170,27 @@ class Http1Client:
 
 
 class Http2Client:
-    """One connection for all: what goes wrong with a stream is no other's matter."""
+    """One connection for all that is asked in a row: what goes wrong with a stream is
+    no other's matter. One that waits for its turn is closed by the server in time."""
 
     version = "2"
 
     def __init__(self, server: Server) -> None:
-        self.client = H2Client(server, timeout=WAIT_S)
+        self.server = server
+        self.client = None
+        self.used_s = 0.0
 
     def ask(self, mark: str, kind: Kind, behind: str = "") -> tuple[Seen, Seen | None]:
+        if self.client and time.monotonic() - self.used_s > IDLE_S:
+            self.close()
+        if not self.client:
+            self.client = H2Client(self.server, timeout=WAIT_S)
+        try:
+            return self._ask(mark, kind, behind)
+        finally:
+            self.used_s = time.monotonic()
+
+    def _ask(self, mark: str, kind: Kind, behind: str) -> tuple[Seen, Seen | None]:
         seen = self._exchange(mark, kind)
         return seen, self._exchange(behind, KINDS[0]) if behind else None
 
@@ -213,4 +229,6 @@ class Http2Client:
             self.client.data(stream, piece, ends=not content and not kind.trailers)
 
     def close(self) -> None:
-        self.client.sock.close()
+        if self.client:
+            self.client.sock.close()
+        self.client = None
