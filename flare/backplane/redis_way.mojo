@@ -1,5 +1,6 @@
 """Which node of Redis a hub speaks to, and where in a stream it begins."""
 
+from flare.bytes.ascii import find_octet
 from flare.bytes.checked import *
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
@@ -98,9 +99,7 @@ def is_before(id: StringSpan, other: StringSpan) -> Bool:
 
 def _before_dash(id: StringSpan) -> String:
     var octets = id.as_bytes()
-    var end = 0
-    while end < len(octets) and octets.at(end) != 0x2D:
-        end += 1
+    var end = find_octet(octets, 0x2D)
     return String(StringSpan(unsafe_from_utf8=octets.before(end)))
 
 

@@ -1,6 +1,6 @@
 """IP addresses, with zones, and networks of them."""
 
-from flare.bytes.ascii import hex_digit_text, hex_digit_value
+from flare.bytes.ascii import find_octet, hex_digit_text, hex_digit_value
 from flare.bytes.checked import *
 from flare.bytes.from_text import FromText, TextError
 from flare.bytes.utf8 import lossy_text
@@ -568,9 +568,7 @@ struct ZonedIpAddr(Copyable, Equatable, Movable, Writable):
                 long or has other octets, or an IPv4 address has a zone.
         """
         var octets = text.as_bytes()
-        var percent = 0
-        while percent < len(octets) and octets.at(percent) != 37:
-            percent += 1
+        var percent = find_octet(octets, 37)
         var ip = IpAddr.parse(octets.before(percent))
         if percent == len(octets):
             return Self(ip, String())
@@ -667,9 +665,7 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
                 has bits set behind the prefix, which is nearly always a slip.
         """
         var octets = text.as_bytes()
-        var slash = 0
-        while slash < len(octets) and octets.at(slash) != 47:
-            slash += 1
+        var slash = find_octet(octets, 47)
         var count = len(octets) - slash - 1
         if count < 1 or count > 3:
             raise _ip_network_error(

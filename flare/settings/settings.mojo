@@ -3,6 +3,7 @@
 # SAFETY: the struct that is read lies in the frame of `settings_of`, and is
 # taken out only if it was made.
 
+from flare.bytes.ascii import find_octet
 from flare.bytes.checked import *
 from flare.bytes.from_text import TextError
 from flare.bytes.text import Text
@@ -353,9 +354,7 @@ struct _Reader(Movable):
         var seen = List[String]()
         for ref entry in entries:
             var octets = entry.as_bytes()
-            var end = 0
-            while end < len(octets) and octets.at(end) != 61:
-                end += 1
+            var end = find_octet(octets, 61)
             if end == len(octets):
                 # No variable, but whoever starts a program may hand it over.
                 continue
@@ -390,9 +389,7 @@ struct _Reader(Movable):
         while index < len(arguments):
             var octets = arguments.at(index).as_bytes()
             index += 1
-            var end = 0
-            while end < len(octets) and octets.at(end) != 61:
-                end += 1
+            var end = find_octet(octets, 61)
             var name = String(from_utf8_lossy=octets.before(end))
             if name == "--help" or name == "-h":
                 self.help = help_text(self.fields.fields, given.prefix)

@@ -1,5 +1,6 @@
 """Files, the names in a folder, and sending a file to a socket."""
 
+from flare.bytes.ascii import find_octet
 from flare.bytes.checked import *
 from flare.sys.descriptor import Descriptor, close_descriptor, write_from
 from flare.sys.errno import (
@@ -179,9 +180,7 @@ struct File(Movable):
         var holder = Descriptor(owned=-1)
         var start = 0
         while True:
-            var end = start
-            while end < len(octets) and octets.at(end) != 47:
-                end += 1
+            var end = find_octet(octets, 47, start)
             var name = StringSpan(unsafe_from_utf8=octets.between(start, end))
             var flags = _O_RDONLY | _O_NOFOLLOW
             if end < len(octets):

@@ -66,9 +66,15 @@ def running(tmp_path, *arguments: str, **variables: str) -> Iterator[Program]:
             stderr=stderr,
             env=environment() | {"APP_PORT": "0"} | variables,
         )
+    with ending(process):
+        yield Program(process, log)
+
+
+@contextmanager
+def ending(process: subprocess.Popen) -> Iterator[None]:
+    """Has a program end as it should behind what is done with it, and end at all."""
     try:
-        program = Program(process, log)
-        yield program
+        yield
         process.terminate()
         assert process.wait(20) == 0
     finally:
@@ -208,20 +214,12 @@ def test_a_log_that_nobody_reads_stops_nobody(tmp_path, form):
         env=environment() | {"APP_PORT": "0"},
     )
     os.close(write)
-    try:
+    with ending(process):
         program = Program(process, None)
-        for _ in range(3):
-            assert program.get("/flood") == 200
-        kept = os.read(read, 1 << 20)
-        assert program.get("/paid/2") == 200
-        process.terminate()
-        assert process.wait(20) == 0
-        while piece := os.read(read, 1 << 20):
-            kept += piece
-    finally:
-        process.kill()
-        process.wait(5)
-        process.stdout.close()
+        assert program.get("/fail") == 500
+        for pid in [process.pid, *workers(process.pid)]:
+            assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
+            assert os.readlink(f"/proc/{pid}/fd/2") == "/dev/null"
         os.close(read)
     assert kept.endswith(b"\n")
     lines = kept.decode().splitlines()

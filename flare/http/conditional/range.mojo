@@ -111,9 +111,7 @@ struct RangeSet(Copyable, Movable):
         var octets = trim_whitespace(value.as_imm())
         if len(octets) == 0:
             return Self(RangeVerdict.WHOLE)
-        var equals = 0
-        while equals < len(octets) and octets.at(equals) != 61:
-            equals += 1
+        var equals = find_octet(octets, 61)
         if equals == len(octets):
             return Self(RangeVerdict.MALFORMED)
         if not equals_ignore_case(octets.before(equals), "bytes".as_bytes()):
@@ -139,9 +137,7 @@ struct RangeSet(Copyable, Movable):
 
     def _note(mut self, element: Span[UInt8, _], size: Int) -> Bool:
         """Takes one range; False if it is none."""
-        var dash = 0
-        while dash < len(element) and element.at(dash) != 45:
-            dash += 1
+        var dash = find_octet(element, 45)
         if dash == len(element):
             return False
         var first = _parse_position(element.before(dash))

@@ -1,6 +1,7 @@
 """The Forwarded field and its forerunners (RFC 7239): hops, and the origin a client asked for."""
 
 from flare.bytes.ascii import (
+    find_octet,
     equals_ignore_case,
     skip_whitespace,
     trim_whitespace,
@@ -130,9 +131,7 @@ def parse_node(node: Span[UInt8, _]) -> Optional[SocketAddr]:
     """
     try:
         if len(node) > 0 and node.at(0) == 91:
-            var end = 0
-            while end < len(node) and node.at(end) != 93:
-                end += 1
+            var end = find_octet(node, 93)
             if end == len(node):
                 return None
             var ip = IpAddr.parse(node.between(1, end))

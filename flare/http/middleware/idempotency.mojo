@@ -1,5 +1,6 @@
 """Requests that may be repeated: the first answer is given again."""
 
+from flare.bytes.ascii import find_octet
 from flare.bytes.base64 import base64url_encode
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
@@ -558,9 +559,7 @@ def read_answer(octets: Span[UInt8, _]) raises -> Response:
             response.body = Body(list_of(octets.after(start)))
             return response^
         else:
-            var colon = 0
-            while colon < len(line) and line.at(colon) != 58:
-                colon += 1
+            var colon = find_octet(line, 58)
             if colon == len(line):
                 raise Error("what is kept of an answer has a line without ':'")
             response.headers.append(

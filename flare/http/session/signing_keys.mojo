@@ -1,5 +1,6 @@
 """Signed text: what a client keeps for us and cannot change."""
 
+from flare.bytes.ascii import find_octet
 from flare.bytes.base64 import base64url_decode, base64url_encode
 from flare.bytes.checked import *
 from flare.bytes.copy import list_of
@@ -218,9 +219,7 @@ def _text_of(
     payload: Span[UInt8, _], now_s: Int, max_age_s: Int
 ) -> Optional[String]:
     """Takes text and time apart; the code was right."""
-    var dot = 0
-    while dot < len(payload) and payload.at(dot) != _DOT:
-        dot += 1
+    var dot = find_octet(payload, _DOT)
     var digits = payload.after(min(dot + 1, len(payload)))
     var signed_s = read_digits(digits, _TIME_DIGITS_MAX)
     if signed_s < 0:

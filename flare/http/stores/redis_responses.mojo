@@ -1,6 +1,6 @@
 """Responses that all processes share, kept by Redis."""
 
-from flare.bytes.ascii import hex_digit_text
+from flare.bytes.ascii import find_octet, hex_digit_text
 from flare.bytes.checked import *
 from flare.bytes.hash import sha256
 from flare.bytes.utf8 import is_valid_utf8
@@ -340,9 +340,7 @@ def _add_line(mut news: RemovalNews, line: Span[UInt8, _]) -> Bool:
     """Reads KIND SENDER SP TEXT; False if it is none, as others may write."""
     if len(line) == 0:
         return False
-    var end = 1
-    while end < len(line) and line.at(end) != 32:
-        end += 1
+    var end = find_octet(line, 32, 1)
     if end == len(line) or end > 1 + _SENDER_LEN_MAX:
         return False
     var kind = RemovalKind(line.at(0))

@@ -1,6 +1,6 @@
 """What may go wrong between a program and a Redis server."""
 
-from flare.bytes.ascii import write_escaped
+from flare.bytes.ascii import find_octet, write_escaped
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 
@@ -257,9 +257,7 @@ struct RedisError(Copyable, Movable, Writable):
             return Self._of_own(text)
         var message = String()
         write_escaped(text, message)
-        var end = 0
-        while end < len(text) and text.at(end) != 0x20:
-            end += 1
+        var end = find_octet(text, 0x20)
         # A code is upper-case ASCII, so a wrong octet only finds no kind.
         var kind = RedisErrorKind.of_code(
             StringSpan(unsafe_from_utf8=text.before(end))
@@ -270,9 +268,7 @@ struct RedisError(Copyable, Movable, Writable):
     @no_inline
     def _of_own(text: Span[UInt8, _]) -> Self:
         """Takes an error that the client wrote: mark, name, space, message."""
-        var end = 1
-        while end < len(text) and text.at(end) != 0x20:
-            end += 1
+        var end = find_octet(text, 0x20, 1)
         var message = String()
         write_escaped(text.after(min(end + 1, len(text))), message)
         var kind = RedisErrorKind.of_name(
