@@ -8,6 +8,7 @@ from flare.bytes.ascii import (
     equals_ignore_case,
     hex_text,
     is_whitespace,
+    skip_whitespace,
     write_hex_octet,
 )
 from flare.bytes.checked import *
@@ -219,8 +220,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
         while at < len(value) and TCHAR.contains(value.at(at)):
             at += 1
         var end = at
-        while at < len(value) and is_whitespace(value[at]):
-            at += 1
+        at = skip_whitespace(value, at)
         if end > start and (at == len(value) or value.at(at) != 61):
             is_digest = equals_ignore_case(
                 value.between(start, end), "digest".as_bytes()
@@ -234,8 +234,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
                 count = 0
             continue
         at += 1
-        while at < len(value) and is_whitespace(value[at]):
-            at += 1
+        at = skip_whitespace(value, at)
         var text = String()
         at = _parse_value(value, at, text)
         count += 1
@@ -572,8 +571,7 @@ def next_nonce(info: StringSpan) -> String:
         if at == len(octets) or octets.at(at) == 44:
             continue
         at += 1
-        while at < len(octets) and is_whitespace(octets[at]):
-            at += 1
+        at = skip_whitespace(octets, at)
         var text = String()
         at = _parse_value(octets, at, text)
         if equals_ignore_case(

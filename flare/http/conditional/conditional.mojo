@@ -1,6 +1,11 @@
 """Conditional requests (RFC 9110 section 13): validators, entity tags, preconditions."""
 
-from flare.bytes.ascii import is_whitespace, trim_whitespace, write_escaped
+from flare.bytes.ascii import (
+    is_whitespace,
+    skip_whitespace,
+    trim_whitespace,
+    write_escaped,
+)
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.message.date import append_imf_fixdate, parse_http_date
@@ -394,8 +399,7 @@ def match_tag_list(
             if tag.value().opaque.as_bytes() == opaque:
                 found = TagListMatch.SOME
         index = cut.end
-        while index < len(octets) and is_whitespace(octets[index]):
-            index += 1
+        index = skip_whitespace(octets, index)
         if index < len(octets) and octets.at(index) != _COMMA:
             return TagListMatch.MALFORMED
 

@@ -225,7 +225,7 @@ struct ContentRange(TrivialRegisterPassable):
             octets.before(len(unit)), unit
         ):
             return None
-        octets = octets[len(unit) :]
+        octets = octets.after(len(unit))
         var slash = find_octet(octets, 47)
         if slash == len(octets):
             return None
@@ -236,7 +236,7 @@ struct ContentRange(TrivialRegisterPassable):
                 return None
         if _is_star(octets.before(slash)):
             return None if size < 0 else Optional(Self(-1, 0, size))
-        var dash = find_octet(octets[:slash], 45)
+        var dash = find_octet(octets.before(slash), 45)
         if dash == slash:
             return None
         var first = _parse_position(octets.before(dash))

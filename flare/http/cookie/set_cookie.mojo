@@ -47,12 +47,12 @@ def parse_set_cookie_header(text: StringSpan) raises CookieError -> Cookie:
             raise CookieError(
                 "field", text, offset, "it holds no control octet but HTAB"
             )
-    var end = find_octet(octets, 59, 0)
-    var cookie = _parse_pair(octets[:end])
+    var end = find_octet(octets, 59)
+    var cookie = _parse_pair(octets.before(end))
     while end < len(octets):
         var start = end + 1
         end = find_octet(octets, 59, start)
-        _note_attribute(cookie, octets[start:end])
+        _note_attribute(cookie, octets.between(start, end))
     return cookie^
 
 
@@ -60,7 +60,7 @@ def _parse_pair[
     o: ImmOrigin
 ](octets: Span[UInt8, o]) raises CookieError -> Cookie:
     var equals_sign = find_octet(octets, 61, 0)
-    var name = trim_whitespace(octets[:equals_sign])
+    var name = trim_whitespace(octets.before(equals_sign))
     if equals_sign == len(octets) or len(name) == 0:
         raise CookieError(
             "name",
@@ -85,8 +85,8 @@ def _parse_pair[
 def _note_attribute[o: ImmOrigin](mut cookie: Cookie, octets: Span[UInt8, o]):
     """Takes an attribute into account; of several, the last counts."""
     var equals_sign = find_octet(octets, 61, 0)
-    var name = trim_whitespace(octets[:equals_sign])
-    var value = trim_whitespace(octets[equals_sign:])
+    var name = trim_whitespace(octets.before(equals_sign))
+    var value = trim_whitespace(octets.after(equals_sign))
     if len(value) > 0:
         value = trim_whitespace(value.after(1))
     if len(value) > ATTRIBUTE_LEN_MAX:

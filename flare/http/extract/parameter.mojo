@@ -1,6 +1,7 @@
 """Inputs from the head of a request."""
 
 from flare.bytes.ascii import trim_whitespace
+from flare.bytes.checked import *
 from flare.bytes.from_text import TextError
 from flare.json.text_value import (
     may_be_absent,
@@ -211,14 +212,16 @@ def _elements_of(lines: List[String]) -> List[String]:
         var is_quoted = False
         var index = 0
         while index <= len(octets):
-            if index == len(octets) or (octets[index] == 44 and not is_quoted):
-                var element = trim_whitespace(octets[start:index])
+            if index == len(octets) or (
+                octets.at(index) == 44 and not is_quoted
+            ):
+                var element = trim_whitespace(octets.between(start, index))
                 if len(element) > 0:
                     elements.append(String(unsafe_from_utf8=element))
                 start = index + 1
-            elif octets[index] == 34:
+            elif octets.at(index) == 34:
                 is_quoted = not is_quoted
-            elif octets[index] == 92 and is_quoted:
+            elif octets.at(index) == 92 and is_quoted:
                 index = min(index + 1, len(octets) - 1)
             index += 1
     return elements^

@@ -112,13 +112,13 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         var end = _skip_token(octets, slash + 1)
         if end == slash + 1:
             raise MediaTypeError(octets, end, _TOKEN_RULE)
-        var media_type = Self(lower_text(octets[start:end]))
+        var media_type = Self(lower_text(octets.between(start, end)))
         var offset = skip_whitespace(octets, end)
         while offset < len(octets):
             if octets.at(offset) != 59:
                 raise MediaTypeError(octets, offset, "a semicolon must follow")
             offset = skip_whitespace(octets, offset + 1)
-            if offset < len(octets) and octets[offset] != 59:
+            if offset < len(octets) and octets.at(offset) != 59:
                 offset = media_type._parse_parameter(octets, offset)
                 offset = skip_whitespace(octets, offset)
         return media_type^
@@ -168,7 +168,7 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
         var end = _skip_token(octets, start)
         if end == start:
             raise MediaTypeError(octets, end, _TOKEN_RULE)
-        var name = lower_text(octets[start:end])
+        var name = lower_text(octets.between(start, end))
         if self.parameter(name):
             raise MediaTypeError(octets, start, "a parameter stands once")
         if len(self.parameters) == PARAMETER_COUNT_MAX:

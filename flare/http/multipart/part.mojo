@@ -37,7 +37,7 @@ struct FormDisposition(Copyable, Movable):
         """
         var octets = value.as_imm()
         var end = find_octet(octets, _SEMICOLON)
-        var kind = trim_whitespace(octets[:end])
+        var kind = trim_whitespace(octets.before(end))
         if not equals_ignore_case(kind, "form-data".as_bytes()):
             return None
         var name: Optional[String] = None
@@ -88,9 +88,9 @@ struct _Parameter[o: ImmOrigin]:
             octets.at(index) == 32 or octets.at(index) == 9
         ):
             index += 1
-        if index == len(octets) or octets[index] != _QUOTE:
+        if index == len(octets) or octets.at(index) != _QUOTE:
             self.end = find_octet(octets, _SEMICOLON, index)
-            self.value.extend(trim_whitespace(octets[index : self.end]))
+            self.value.extend(trim_whitespace(octets.between(index, self.end)))
             return
         index = _unquote(octets, index + 1, self.value)
         self.end = index

@@ -79,11 +79,15 @@ def is_file_path(path: StringSpan) -> Bool:
     var octets = path.as_bytes()
     var name_start = 0
     for index in range(len(octets) + 1):
-        if index == len(octets) or octets[index] == _SLASH:
-            if not _is_name(octets[name_start:index], True):
+        if index == len(octets) or octets.at(index) == _SLASH:
+            if not _is_name(octets.between(name_start, index), True):
                 return False
             name_start = index + 1
-        elif octets[index] < 32 or octets[index] == 127 or octets[index] == 92:
+        elif (
+            octets.at(index) < 32
+            or octets.at(index) == 127
+            or octets.at(index) == 92
+        ):
             return False
     return True
 
