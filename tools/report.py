@@ -54,18 +54,17 @@ class Report:
             flush=True,
         )
 
-    def beside(self, one: Callable[["Report"], None], other: Callable[["Report"], None]) -> None:
-        """Runs two pieces of work at once; what the second one counts is added at
-        the end, so that the steps of each count their own."""
-        apart = Report()
-        with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(other, apart)
-            one(self)
-            done.result()
-        self.pass_count += apart.pass_count
-        self.skip_count += apart.skip_count
-        self.failures += apart.failures
-        self.times += apart.times
+    def beside(self, *works: Callable[["Report"], None]) -> None:
+        """Runs pieces of work at once, each with a report of its own, so that its
+        steps count what is theirs; all is added at the end."""
+        apart = [Report() for _ in works]
+        with ThreadPoolExecutor(len(works)) as pool:
+            list(pool.map(lambda work, report: work(report), works, apart))
+        for report in apart:
+            self.pass_count += report.pass_count
+            self.skip_count += report.skip_count
+            self.failures += report.failures
+            self.times += report.times
 
     def close(self) -> int:
         """Prints the end of the run; gives the exit code."""

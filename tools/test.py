@@ -10,8 +10,10 @@ folder of them.
 """
 
 import importlib.util
+import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -293,13 +295,15 @@ PARTS = {
 
 
 SELDOM = ("nightly", "asan", "changed")
-# They keep a core busy while the unit tests, one program, are compiled on the other;
-# none of them judges how fast anything is. What takes two cores comes last, when the
-# unit tests may be done.
-BESIDE_UNIT = (
-    "check", "refusals", "size", "fuzz", "vectors", "differential", "examples",
-    "wire-programs", "cross", "simulate", "cli",
+# What is compiled and computed takes two cores, one for the unit tests, which are one
+# program, and one for the rest in this order, with what others need first.
+BUILT = (
+    "wire-programs", "check", "refusals", "size", "fuzz", "vectors", "differential",
+    "examples", "cross", "simulate", "cli",
 )  # fmt: skip
+# What talks to servers waits for more than it computes, and judges what comes late.
+SERVED = ("wire", "deploy")
+BUILD_NICENESS = 10
 
 
 def run_path(report: Report, path: str) -> None:
@@ -322,11 +326,36 @@ def run_path(report: Report, path: str) -> None:
 
 
 def run_all(report: Report) -> None:
-    for name, part in PARTS.items():
-        if name == "unit":
-            report.beside(part, lambda r: [PARTS[other](r) for other in BESIDE_UNIT])
-        elif name not in (*SELDOM, *BESIDE_UNIT):
-            part(report)
+    """Runs all parts, on a few lanes at once. Builds stand back for servers, which
+    begin as soon as their programs are there."""
+    can_serve = threading.Event()
+
+    def stand_back() -> None:
+        # Of a thread, and what it starts: Linux alone has that.
+        if sys.platform == "linux":
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, BUILD_NICENESS)
+
+    def compile_unit(report: Report) -> None:
+        stand_back()
+        PARTS["unit"](report)
+
+    def compile_others(report: Report) -> None:
+        stand_back()
+        try:
+            for name in BUILT:
+                PARTS[name](report)
+                if name == "wire-programs":
+                    can_serve.set()
+        finally:
+            can_serve.set()
+
+    def serve(report: Report) -> None:
+        can_serve.wait()
+        for name in SERVED:
+            PARTS[name](report)
+
+    report.beside(compile_unit, compile_others, serve)
 
 
 def main() -> int:
