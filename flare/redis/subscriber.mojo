@@ -5,7 +5,7 @@ from flare.bytes.compare import same_octets
 from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
-from flare.redis.core.reply import Reply
+from flare.redis.core.reply import Reply, ReplyKind
 from flare.redis.link import RedisLink
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.poll import pause
@@ -97,6 +97,9 @@ struct RedisSubscriber(Movable):
     var _patterns: List[String]
     var _gap_count: Int
     var _failures: Int
+    # What answers are expected, in order: of a command that subscribes, or the
+    # reverse, how many confirmations; 0 for a PING.
+    var _awaited: List[Int]
     # When something was heard last, and whether and when a sign of life was
     # asked for.
     var _heard_ms: Int
@@ -117,6 +120,7 @@ struct RedisSubscriber(Movable):
         self._patterns = []
         self._gap_count = 0
         self._failures = 0
+        self._awaited = []
         self._heard_ms = 0
         self._is_asked = False
         self._asked_ms = 0
@@ -143,7 +147,7 @@ struct RedisSubscriber(Movable):
         command.begin["SUBSCRIBE"](len(channels))
         for index in range(len(channels)):
             command.add(channels[index])
-        self._tell(command)
+        self._tell(command, len(channels))
 
     def psubscribe(mut self, *patterns: String) raises RedisError:
         """Listens to all channels that match patterns.
@@ -161,7 +165,7 @@ struct RedisSubscriber(Movable):
         command.begin["PSUBSCRIBE"](len(patterns))
         for index in range(len(patterns)):
             command.add(patterns[index])
-        self._tell(command)
+        self._tell(command, len(patterns))
 
     def unsubscribe(mut self, channel: String) raises RedisError:
         """Listens to a channel no longer.
@@ -177,7 +181,7 @@ struct RedisSubscriber(Movable):
             var command = Command()
             command.begin["UNSUBSCRIBE"](1)
             command.add(channel)
-            self._link.connection.send_only(command.octets.span())
+            self._tell(command, 1)
 
     def punsubscribe(mut self, pattern: String) raises RedisError:
         """Listens to a pattern no longer.
@@ -193,7 +197,7 @@ struct RedisSubscriber(Movable):
             var command = Command()
             command.begin["PUNSUBSCRIBE"](1)
             command.add(pattern)
-            self._link.connection.send_only(command.octets.span())
+            self._tell(command, 1)
 
     def receive(
         mut self, *, timeout_ms: Int
@@ -221,12 +225,12 @@ struct RedisSubscriber(Movable):
                 self._recover(error, deadline)
                 continue
             var reply = self._link.connection.first()
-            reply.check()
             var first = _place_of_channel(reply)
             if first > 0:
                 return RedisMessage[ImmOrigin(origin_of(self))](
                     reply.unsafe_lent_by[ImmOrigin(origin_of(self))](), first
                 )
+            self._note_answer(reply)
 
     def gap_count(self) -> Int:
         """Counts the times that messages may have been missed.
@@ -263,13 +267,32 @@ struct RedisSubscriber(Movable):
         to again by the next `receive`."""
         self._link.close()
 
-    def _tell(mut self, command: Command) raises RedisError:
-        """Sends what changes the subscriptions; a new connection gets all of
-        them."""
+    def _tell(mut self, command: Command, count: Int) raises RedisError:
+        """Sends what changes so many subscriptions; a new connection gets all
+        of them."""
         if not self._link.connection.is_open():
             self._open()
             return
         self._link.connection.send_only(command.octets.span())
+        self._awaited.append(count)
+
+    def _note_answer(mut self, reply: Reply[_]) raises RedisError:
+        """Notes what answers a command; raises if that was a subscription, and
+        is refused. A PING is answered by any error as well: a server that is
+        loading, busy, or cannot write to its disk refuses it, and lives."""
+        if reply.is_error():
+            var answered = self._awaited.pop(0) if self._awaited else -1
+            if answered != 0:
+                raise self._link.refusal(reply.error())
+            return
+        # What nobody has asked for answers nothing.
+        var is_pong = _is_pong(reply)
+        if not self._awaited or not (is_pong or _confirms(reply)):
+            return
+        if is_pong == (self._awaited.at(0) == 0):
+            self._awaited.at(0) -= 1
+            if self._awaited.at(0) <= 0:
+                _ = self._awaited.pop(0)
 
     def _open(mut self) raises RedisError:
         """Connects, and subscribes to all."""
@@ -285,8 +308,12 @@ struct RedisSubscriber(Movable):
             command.begin["PSUBSCRIBE"](len(self._patterns))
             for index in range(len(self._patterns)):
                 command.add(self._patterns.at(index))
+        self._awaited.clear()
         if command.count > 0:
             self._link.connection.send_only(command.octets.span())
+        for count in [len(self._channels), len(self._patterns)]:
+            if count > 0:
+                self._awaited.append(count)
         self._heard_ms = coarse_monotonic_ms()
         self._is_asked = False
 
@@ -323,6 +350,7 @@ struct RedisSubscriber(Movable):
         var ping = Command()
         ping.begin_read["PING"](0)
         self._link.connection.send_only(ping.octets.span())
+        self._awaited.append(0)
         self._is_asked = True
         self._asked_ms = coarse_monotonic_ms()
 
@@ -370,6 +398,27 @@ def _place_of_channel(reply: Reply[_]) raises RedisError -> Int:
         return 1
     # Another kind of eight letters, `smessage`, is nothing of ours.
     return 2 if same_octets(kind, "pmessage".as_bytes()) else 0
+
+
+def _is_pong(reply: Reply[_]) raises RedisError -> Bool:
+    """Tells whether a PING is answered: by a line, or, in RESP2 behind a
+    subscription, by a list of two texts."""
+    return reply.kind() == ReplyKind.SIMPLE or (
+        len(reply) == 2 and same_octets(reply[0].octets(), "pong".as_bytes())
+    )
+
+
+def _confirms(reply: Reply[_]) raises RedisError -> Bool:
+    """Tells whether a subscription has begun or ended."""
+    if len(reply) != 3:
+        return False
+    var kind = reply[0].octets()
+    return (
+        same_octets(kind, "subscribe".as_bytes())
+        or same_octets(kind, "psubscribe".as_bytes())
+        or same_octets(kind, "unsubscribe".as_bytes())
+        or same_octets(kind, "punsubscribe".as_bytes())
+    )
 
 
 def _drop(mut names: List[String], name: String):
