@@ -14,6 +14,7 @@ from flare.redis.pipeline import (
 )
 from flare.redis.script import ScriptCommands
 from flare.redis.streams import StreamCommands
+from flare.tls.context import TlsClientContext
 from std.sys.intrinsics import unlikely
 
 
@@ -44,6 +45,24 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
             RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
         """
         self._link = RedisLink(config^)
+        self._command = Command()
+
+    def __init__(
+        out self,
+        var config: RedisConfig,
+        context: Optional[TlsClientContext],
+    ) raises RedisError:
+        """Makes a client that shares what TLS needs with others; `RedisPool`
+        does that.
+
+        Args:
+            config: Where to, as whom, how long.
+            context: What was made of the configuration's `tls`.
+
+        Raises:
+            RedisError: If a value of it cannot work (`BAD_ARGUMENT`).
+        """
+        self._link = RedisLink(config^, context)
         self._command = Command()
 
     @no_inline

@@ -19,7 +19,12 @@ from flare.redis.core.routing import (
     RoutedCommand,
     route_commands,
 )
-from flare.redis.link import RedisLink, set_address, share_ms
+from flare.redis.link import (
+    RedisLink,
+    client_context,
+    set_address,
+    share_ms,
+)
 from flare.redis.pipeline import (
     Pipeline,
     append_transaction,
@@ -31,6 +36,7 @@ from flare.redis.streams import StreamCommands
 from flare.sys.clock import Deadline
 from flare.sys.poll import pause
 from flare.sys.random import random_word
+from flare.tls.context import TlsClientContext
 from std.memory import OwnedPointer
 
 comptime REDIRECTION_MAX = 16
@@ -200,6 +206,8 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
     """
 
     var _config: RedisConfig
+    # What the connections to all nodes trust; with TLS alone.
+    var _context: Optional[TlsClientContext]
     var _seeds: List[String]
     var _slots: SlotMap
     var _nodes: List[OwnedPointer[_Node]]
@@ -241,6 +249,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
             var checked = RedisConfig()
             set_address(checked, seeds.at(index), REDIS_PORT)
         self._seeds = seeds^
+        self._context = client_context(config)
         self._config = config^
         self._slots = SlotMap()
         self._nodes = []
@@ -546,7 +555,9 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
                 return index
         var config = self._config.copy()
         set_address(config, name, REDIS_PORT)
-        self._nodes.append(OwnedPointer(_Node(name, RedisLink(config^))))
+        self._nodes.append(
+            OwnedPointer(_Node(name, RedisLink(config^, self._context)))
+        )
         return len(self._nodes) - 1
 
     def _refresh(mut self, deadline: Deadline) raises RedisError:

@@ -1,5 +1,6 @@
 """One connection to a server: its octets, the login, an exchange at a time."""
 
+from flare.bytes.ascii import find_octet, write_escaped
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.net.error import BrokenPipe, ConnectionReset, Timeout
@@ -8,7 +9,7 @@ from flare.redis.config import RedisConfig
 from flare.redis.core.command import Command
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.parser import ReplyParser
-from flare.redis.core.reply import Reply
+from flare.redis.core.reply import Reply, ReplyKind
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR, OsError
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
@@ -359,10 +360,7 @@ struct RedisConnection(Movable):
         try:
             while len(self._input) > 0 or self._read_unread():
                 if not self.is_resp3 or self._input.span().at(0) != _PUSH:
-                    raise _lost(
-                        String("the server sent what nobody has asked for"),
-                        was_sent=False,
-                    )
+                    raise _lost(_unasked(self._input.span()), was_sent=False)
                 if not self._receive_whole_push(deadline):
                     raise _lost(
                         String("the server sent a push without end"),
@@ -617,6 +615,17 @@ def _lost(var cause: String, *, was_sent: Bool) -> RedisError:
     var error = RedisError(kind, cause^)
     error.was_sent = was_sent
     return error^
+
+
+@no_inline
+def _unasked(octets: Span[UInt8, _]) -> String:
+    """Says what a server sent that nobody has asked for. A line with an error
+    is why it ends the connection: it has too many clients, say."""
+    var text = String("the server sent what nobody has asked for")
+    if octets.at(0) == ReplyKind.ERROR.octet:
+        text = String("the server refuses the connection: ")
+        write_escaped(octets.between(1, find_octet(octets, 0x0D, 1)), text)
+    return text^
 
 
 @no_inline

@@ -35,10 +35,18 @@ struct RedisLink(Movable):
     def __init__(out self, var config: RedisConfig) raises RedisError:
         """Takes a configuration; nothing is sent. Raises if a value of it
         cannot work (`BAD_ARGUMENT`)."""
+        var context = client_context(config)
+        self = Self(config^, context)
+
+    def __init__(
+        out self,
+        var config: RedisConfig,
+        context: Optional[TlsClientContext],
+    ) raises RedisError:
+        """Does the same with what `client_context` has made of such a
+        configuration, which many links share."""
         config.check()
-        self._context = None
-        if config.is_tls:
-            self._context = _make_context(config)
+        self._context = context
         self.connection = RedisConnection(config)
         self.config = config^
         self.connect_count = 0
@@ -212,7 +220,15 @@ struct RedisLink(Movable):
         command.begin_read["ROLE"](0)
         self.connection.exchange(command, deadline.left_ms())
         var role = self.connection.first()
-        if role.is_error() or not (role[0].text() == "master"):
+        if role.is_error():
+            # ROLE is `@dangerous` to access lists. Without it the sentinel's
+            # word counts, and a replica refuses what is written (READONLY).
+            var refusal = self.refusal(role.error())
+            if refusal.kind == RedisErrorKind.NO_PERMISSION:
+                return
+            self.connection.close()
+            raise refusal^
+        if not (role[0].text() == "master"):
             self.connection.close()
             raise RedisError(
                 RedisErrorKind.NO_MASTER,
@@ -287,8 +303,14 @@ def _ask_sentinel(
     reply.check()
     if reply.is_null():
         return False
+    var port = reply[1].integer()
+    if port < 1 or port > 65_535:
+        raise RedisError(
+            RedisErrorKind.PROTOCOL,
+            String("a sentinel names a master with the port ", port),
+        )
     config.host = String(reply[0].text())
-    config.port = UInt16(reply[1].integer())
+    config.port = UInt16(port)
     _ = connection^
     return True
 
@@ -328,7 +350,13 @@ def set_address(
     config.port = UInt16(port)
 
 
-def _make_context(config: RedisConfig) raises RedisError -> TlsClientContext:
+def client_context(
+    config: RedisConfig,
+) raises RedisError -> Optional[TlsClientContext]:
+    """Reads what TLS needs, if a configuration wants it; many connections share
+    it. Raises if a file or a value does not work (`BAD_ARGUMENT`)."""
+    if not config.is_tls:
+        return None
     try:
         return TlsClientContext(config.tls)
     except error:

@@ -4,9 +4,11 @@ from flare.bytes.checked import *
 from flare.redis.client import RedisClient
 from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisError, RedisErrorKind
+from flare.redis.link import client_context
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Condvar, Mutex
 from flare.sys.signal import process_id
+from flare.tls.context import TlsClientContext
 from std.memory import OwnedPointer
 
 
@@ -32,6 +34,8 @@ struct _Shelf(Movable):
     """What a pool has; under its lock."""
 
     var config: RedisConfig
+    # What all connections trust, and their tickets; with TLS alone.
+    var context: Optional[TlsClientContext]
     var bounds: RedisPoolConfig
     var idle: List[OwnedPointer[RedisClient]]
     var lent_count: Int
@@ -44,7 +48,8 @@ struct _Shelf(Movable):
 
     def __init__(
         out self, var config: RedisConfig, var bounds: RedisPoolConfig
-    ):
+    ) raises RedisError:
+        self.context = client_context(config)
         self.config = config^
         self.bounds = bounds^
         self.idle = []
@@ -180,29 +185,34 @@ struct RedisPool(Copyable, Movable):
         if len(shelf[].idle) > 0:
             shelf[].lent_count += 1
             return PooledRedis(self.copy(), shelf[].idle.pop(), shelf[].process)
-        var client = OwnedPointer(RedisClient(shelf[].config.copy()))
+        var client = OwnedPointer(
+            RedisClient(shelf[].config.copy(), shelf[].context)
+        )
         shelf[].lent_count += 1
         return PooledRedis(self.copy(), client^, shelf[].process)
 
     def _give_back(self, var client: OwnedPointer[RedisClient], process: Int):
+        # A failed one is not kept: its room is another's. Nor is one that is
+        # special: what it watches, or its database, is nothing for whoever gets
+        # it next.
+        var is_kept = (
+            client[].is_connected() and not client[]._link.is_special()
+        )
         var shelf = self._shelf.lock()
         shelf[].leave_to_parent()
-        if process != shelf[].process:
-            # It was lent in another process, where it counts.
-            client[].close()
-            return
-        shelf[].lent_count -= 1
-        if shelf[].is_closed or not client[].is_connected():
-            # A failed one is not kept: its room is another's.
-            client[].close()
-        elif client[]._link.is_special():
-            # What it watches, or its database, is nothing for whoever gets it
-            # next.
-            client[].close()
+        if process == shelf[].process:
+            shelf[].lent_count -= 1
+            if len(shelf[].waiting) > 0:
+                self._returned.notify_all()
         else:
+            # It was lent in another process, where it counts.
+            is_kept = False
+        if is_kept and not shelf[].is_closed:
             shelf[].idle.append(client^)
-        if len(shelf[].waiting) > 0:
-            self._returned.notify_all()
+            return
+        # Not under the lock: a goodbye over TLS may wait for its server.
+        deinit(shelf^)
+        client[].close()
 
     def lent_count(self) -> Int:
         """Counts the clients that are lent.
@@ -222,10 +232,13 @@ struct RedisPool(Copyable, Movable):
 
     def close(self):
         """Closes the connections: those that are lent when they come back."""
+        var closed = List[OwnedPointer[RedisClient]]()
         var shelf = self._shelf.lock()
         shelf[].is_closed = True
-        shelf[].idle = []
+        swap(closed, shelf[].idle)
         self._returned.notify_all()
+        deinit(shelf^)
+        closed.clear()
 
 
 struct PooledRedis(Movable):

@@ -5,9 +5,9 @@ from flare.redis.config import RedisConfig
 from flare.redis.core.error import RedisErrorKind
 from flare.redis.pipeline import Pipeline
 from flare.sys.backoff import Backoff
-from flare.sys.clock import monotonic_ms
+from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.mutex import Mutex
-from flare.sys.poll import pause
+from flare.sys.poll import POLL_READ, pause, wait_for
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener, TcpStream
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -312,3 +312,120 @@ def _write(mut client: RedisClient, is_pipeline: Bool) raises -> String:
         return String()
     except error:
         return String(error.kind)
+
+
+@fieldwise_init
+struct _Restricted(Task):
+    """A sentinel that names a port, and a master at its own that answers ROLE
+    as it is told; one connection after the other, until one sends nothing."""
+
+    var _listener: TcpListener
+    var _port: String
+    var _role: String
+
+    def run(mut self) raises:
+        var has_heard = True
+        while has_heard:
+            has_heard = False
+            var client = Asking(self._listener)
+            while client.asks():
+                has_heard = True
+                if "SENTINEL" in client.asked:
+                    client.say(
+                        String(
+                            "*2\r\n$9\r\n127.0.0.1\r\n$",
+                            self._port.byte_length(),
+                            "\r\n",
+                            self._port,
+                            "\r\n",
+                        )
+                    )
+                elif "ROLE" in client.asked:
+                    client.say(self._role)
+                elif "SET" in client.asked:
+                    client.say("+OK\r\n")
+                else:
+                    client.say(UNKNOWN_COMMAND)
+
+
+def _written_by_sentinel(
+    role: StringSpan, port: Optional[String] = None
+) raises -> String:
+    """Writes to the master that a sentinel names; gives OK, or the error."""
+    var listener = listen()
+    var address = listener.local_addr()
+    var config = RedisConfig()
+    config.sentinels = [String("127.0.0.1:", address.port)]
+    config.master_name = String("m")
+    config.retry_max = 0
+    var found = String("OK")
+    var named = port.value() if port else String(address.port)
+    var server = Thread(_Restricted(listener^, named, String(role)))
+    var client = RedisClient(config^)
+    try:
+        client.set("key", "value")
+    except error:
+        found = String(error)
+    client.close()
+    var last = TcpStream.connect(address, PATIENCE_MS)
+    last.close()
+    server^.join()
+    return found
+
+
+def test_a_user_who_may_not_ask_for_the_role_has_a_master() raises:
+    """Redis, ACL: ROLE is `@dangerous`, so users are often refused it. Then the
+    sentinel's word counts; what else is wrong is told as it is."""
+    var rows: List[Tuple[String, String]] = [
+        ("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n", "OK"),
+        ("-NOPERM this user has no permissions to run 'role'\r\n", "OK"),
+        ("*3\r\n$5\r\nslave\r\n$1\r\na\r\n:1\r\n", "is no master yet"),
+        ("-NOAUTH Authentication required.\r\n", "NOAUTH"),
+    ]
+    for index in range(len(rows)):
+        var found = _written_by_sentinel(rows[index][0])
+        assert_true(rows[index][1] in found, found)
+
+
+def test_a_master_without_a_port_is_none() raises:
+    """RFC 9293 section 3.1: a port has 16 bits, and one that is cut to them
+    would be another server's."""
+    for port in ["0", "-1", "65536", "72000"]:
+        var found = _written_by_sentinel("+OK\r\n", String(port))
+        assert_true(String("the port ", port) in found, found)
+
+
+@fieldwise_init
+struct _Full(Task):
+    """Has too many clients."""
+
+    var _listener: TcpListener
+
+    def run(mut self) raises:
+        var client = Asking(self._listener)
+        client.say("-ERR max number of clients reached\r\n")
+        _ = client.asks()
+
+
+def test_why_a_server_takes_no_client_is_told() raises:
+    """Redis, maxclients and protected mode: the error comes unasked, and then
+    the connection ends."""
+    var listener = listen()
+    var config = config_of(listener)
+    config.retry_max = 0
+    var server = Thread(_Full(listener^))
+    var client = RedisClient.connect(config^)
+    assert_equal(
+        wait_for(
+            client._link.connection.fd(), POLL_READ, Deadline(PATIENCE_MS)
+        ),
+        1,
+    )
+    var text = String()
+    try:
+        client.set("key", "value")
+    except error:
+        text = String(error)
+    client.close()
+    server^.join()
+    assert_true("ERR max number of clients reached;" in text, text)

@@ -7,7 +7,12 @@ from flare.redis.pipeline import Pipeline
 from flare.redis.pool import RedisPool
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
-from tests.support.assertions import assert_equal, assert_raises
+from flare.tls.config import TlsConfig
+from tests.support.assertions import (
+    assert_equal,
+    assert_raises,
+    assert_true,
+)
 from tests.support.scripted_redis import Asking, config_of, listen
 
 
@@ -144,3 +149,22 @@ def test_a_pool_lends_nothing_of_another_process() raises:
     assert_equal(pool.idle_count(), 1)
     pool.close()
     server^.join()
+
+
+def test_connections_of_a_pool_trust_by_one_context() raises:
+    """RFC 8446 section 2.2: a ticket serves the next connection; what is trusted
+    is read once, and what cannot be read is refused at once."""
+    var pool = RedisPool(RedisConfig.from_url("rediss://127.0.0.1:1"))
+    var first = pool.acquire()
+    var second = pool.acquire()
+    for count in [
+        first[]._link._context.value()._shared.count(),
+        second[]._link._context.value()._shared.count(),
+    ]:
+        assert_true(Int(count) >= 3, String(count))
+    _ = first^
+    _ = second^
+    var config = RedisConfig.from_url("rediss://127.0.0.1:1")
+    config.tls = TlsConfig(ca_file="/no/such/file.pem")
+    with assert_raises(contains="/no/such/file.pem"):
+        _ = RedisPool(config^)

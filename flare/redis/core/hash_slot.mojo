@@ -162,7 +162,11 @@ def read_slots(
         var host = String(asked_host)
         if not master[0].is_null() and len(master[0].octets()) > 0:
             host = String(master[0].text())
-        var node = node_name(host, UInt16(master[1].integer()))
+        var port = master[1].integer()
+        if port < 1 or port > 65_535:
+            # Nobody can connect there; who asks for such a slot is told so.
+            continue
+        var node = node_name(host, UInt16(port))
         map.set_owner(slots[0].integer(), slots[1].integer(), node)
     return map^
 

@@ -97,3 +97,25 @@ def test_slots_beyond_the_last_are_left_out() raises:
     map.set_owner(16_380, 99_999, "a:1")
     map.set_owner(-5, 0, "b:1")
     assert_equal(map.covered_count(), 5)
+
+
+def test_slots_of_a_node_that_cannot_be_reached_have_no_owner() raises:
+    """RFC 9293 section 3.1: a port has 16 bits. One that is cut to them would
+    be another server's."""
+    for port in ["0", "-1", "65536", "72537"]:
+        var buffer = Buffer(64)
+        buffer.append(
+            String(
+                "*2\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:",
+                port,
+                "\r\n*3\r\n:2\r\n:3\r\n*2\r\n$1\r\nb\r\n:7001\r\n",
+            ).as_bytes()
+        )
+        var parser = ReplyParser()
+        parser.begin(1)
+        assert_true(parser.advance(buffer.terminate()))
+        var map = read_slots(parser.first(buffer.span()), "asked")
+        _ = parser^
+        _ = buffer^
+        assert_equal(map.covered_count(), 2, String(port))
+        assert_equal(map.owner(3).value(), "b:7001")
