@@ -6,6 +6,7 @@ from flare.http.middleware.idempotency_store import (
     KeyRecord,
     KeyState,
 )
+from flare.redis.client import RedisClient
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.pool import RedisPool
 from flare.redis.script import RedisScript
@@ -87,11 +88,27 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
             What was known before.
 
         Raises:
-            Error: If Redis cannot be asked now.
+            Error: If Redis cannot be asked now. A key that it may have given
+                all the same is let go again, so that the request can come
+                again.
         """
         var redis = self._pool.acquire()
         var keys: List[String] = [self.prefix + claim.key]
-        var reply = redis[].eval(
+        try:
+            return self._ask(redis[], keys, claim, lock_ms)
+        except error:
+            if error.may_have_run():
+                self._try_to_forget(redis[], keys, claim)
+            raise error.copy()
+
+    def _ask(
+        self,
+        mut redis: RedisClient,
+        keys: List[String],
+        claim: KeyClaim,
+        lock_ms: Int,
+    ) raises RedisError -> KeyRecord:
+        var reply = redis.eval(
             self._begin, keys, claim.fingerprint, lock_ms, claim.owner
         )
         var state = reply[0].integer()
@@ -104,6 +121,16 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
         if state == 3:
             answer.extend(reply[1].octets())
         return KeyRecord(KeyState(UInt8(state)), answer^)
+
+    def _try_to_forget(
+        self, mut redis: RedisClient, keys: List[String], claim: KeyClaim
+    ):
+        """Lets a key go whose taking has failed. It is held for its time if
+        that fails, too; the first failure says enough."""
+        try:
+            _ = redis.eval(self._forget, keys, claim.owner)
+        except:
+            return
 
     def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
         """Keeps an answer, unless the key is somebody else's by now.
