@@ -5,8 +5,17 @@ from flare.bytes.checked import *
 from flare.bytes.utf8 import lossy_text
 from flare.net.error import AddressInUse, AddressParseError, NetworkError
 from flare.net.raw_socket import RawSocket
-from flare.sys.errno import EADDRINUSE, ECONNREFUSED, ENOENT, OsError
+from flare.sys.clock import Deadline
+from flare.sys.errno import (
+    EADDRINUSE,
+    EAGAIN,
+    ECONNREFUSED,
+    ENOENT,
+    OsError,
+)
+from flare.sys.file import File, folder_of
 from flare.sys.platform import IS_MACOS
+from flare.sys.poll import pause
 from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
 from flare.sys.socket import (
     SOCK_STREAM,
@@ -234,6 +243,10 @@ def _error(
     return AddressParseError(_EXPECTED, lossy_text(octets), offset, reason)
 
 
+comptime _TURN_TIMEOUT_MS = 1_000
+# Between binding and listening there are a few calls of the kernel.
+comptime _TURN_LOOK_MS = 5
+
 comptime UNIX_BACKLOG = 4_096
 """Most connections that wait to be accepted; the system may allow fewer."""
 
@@ -291,9 +304,41 @@ def listen_unix(
     """Makes a Unix socket on which at most `backlog` connections wait;
     `replace_stale` removes a socket file that nobody listens at. The error
     names the address."""
+    # Between the two calls the file looks as one that nobody listens at.
+    var turn = StartingTurn(address)
     var bound = bind_unix(SOCK_STREAM, address, replace_stale)
     listen_socket(bound.socket.fd(), backlog)
+    _ = turn^
     return bound^
+
+
+struct StartingTurn(Movable):
+    """The turn of one program among those that begin to listen in a folder.
+
+    It is a lock on the folder itself (flock), so nothing is left behind, and it
+    ends with this value or its process.
+    """
+
+    var _folder: Optional[File]
+
+    def __init__(out self, address: UnixAddr):
+        """Waits for it, for a moment: a folder that may not be read, and one
+        that somebody else has locked for another reason, are no hindrance. An
+        abstract name needs no turn."""
+        self._folder = None
+        if not address.is_path():
+            return
+        var deadline = Deadline(_TURN_TIMEOUT_MS)
+        while True:
+            try:
+                var folder = File.folder(folder_of(_path_text(address)))
+                folder.lock()
+                self._folder = folder^
+                return
+            except error:
+                if error.number != EAGAIN or deadline.left_ms() == 0:
+                    return
+            pause(_TURN_LOOK_MS)
 
 
 def _bind(socket: RawSocket, address: UnixAddr) -> Int:

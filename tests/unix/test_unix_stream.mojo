@@ -14,11 +14,14 @@ from flare.net.error import (
 )
 from flare.net.raw_socket import Shutdown
 from flare.sys.clock import monotonic_ns
+from flare.sys.file import File
+from flare.sys.mutex import Mutex
+from flare.sys.poll import pause
 from flare.sys.sock_addr import SockAddr
-from flare.sys.socket import SOCK_STREAM, bind_socket
+from flare.sys.socket import SOCK_STREAM, bind_socket, listen_socket
 from flare.sys.thread import Task, Thread
 from flare.unix.stream import UnixListener, UnixStream
-from flare.unix.unix_addr import UnixAddr, open_unix
+from flare.unix.unix_addr import StartingTurn, UnixAddr, open_unix
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.loopback import PATIENCE_MS
 from std.os.path import exists
@@ -231,6 +234,56 @@ def test_unix_listener_replaces_a_stale_file_when_told_to() raises:
     assert_true(client.is_open())
     listener.close()
     assert_false(exists(path))
+    _ = folder^
+
+
+@fieldwise_init
+struct _Starting(Task):
+    """Begins to listen, though nobody may listen there yet."""
+
+    var _path: String
+    var _found: Mutex[String]
+
+    def run(mut self) raises:
+        try:
+            _ = UnixListener.bind(self._path, replace_stale=True)
+            self._found.lock()[] = "listens"
+        except error:
+            self._found.lock()[] = String(error.kind)
+
+
+def test_unix_listener_that_begins_is_not_stale() raises:
+    """unix(7): a connection is refused between bind and listen, too, and who
+    starts then must not take the other one's file for a stale one."""
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    var found = Mutex(String())
+    var turn = StartingTurn(path)
+    var socket = open_unix(SOCK_STREAM)
+    bind_socket(socket.fd(), SockAddr.unix(path.as_bytes()))
+    var other = Thread(_Starting(path, found))
+    # Long enough for a starter that does not wait to have its way.
+    pause(100)
+    listen_socket(socket.fd(), 1)
+    _ = turn^
+    other^.join()
+    assert_equal(found.lock()[], String(AddressInUse))
+    var client = UnixStream.connect(path)
+    assert_true(client.is_open())
+    socket.close()
+    _ = folder^
+
+
+def test_unix_listener_needs_no_turn_where_there_is_none() raises:
+    """A folder that another program has locked is no hindrance for long."""
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    var lock = File.folder(folder.name)
+    lock.lock()
+    var listener = UnixListener.bind(path)
+    assert_true(exists(path))
+    listener.close()
+    _ = lock^
     _ = folder^
 
 
