@@ -11,9 +11,9 @@ from flare.bytes.text import Text
 from flare.sys.clock import Deadline
 from flare.sys.descriptor import write_from
 from flare.sys.errno import EAGAIN
+from flare.sys.memory_map import SharedCounters
 from flare.sys.platform import IS_MACOS
 from flare.sys.poll import POLL_WRITE, wait_for
-from std.atomic import Atomic, Ordering
 from std.ffi import _Global, external_call
 
 comptime STANDARD_OUTPUT = Int32(1)
@@ -30,16 +30,25 @@ several threads and processes do not mix.
 comptime _RWF_NOWAIT = Int32(8)
 
 
-struct _Lost(Movable):
-    """Lines dropped since they were last told of, by descriptor."""
+comptime _STREAM_COUNT = 3
+# Descriptors from 0 to that of standard error.
 
-    var counts: Array[Int64, 3]
-    # 1 where the last line was taken in part.
-    var torn: Array[Int64, 3]
+
+struct _Lost(Movable):
+    """Lines dropped since they were last told of, by descriptor, and behind
+    those numbers a 1 where the last line was taken in part.
+
+    Processes that one was forked from share both, as they share the streams.
+    """
+
+    # None if the kernel had no memory for it.
+    var words: Optional[SharedCounters]
 
     def __init__(out self):
-        self.counts = Array[Int64, 3](fill=0)
-        self.torn = Array[Int64, 3](fill=0)
+        try:
+            self.words = SharedCounters(2 * _STREAM_COUNT)
+        except:
+            self.words = None
 
 
 def _none_lost() -> _Lost:
@@ -49,6 +58,26 @@ def _none_lost() -> _Lost:
 # Standard output and standard error belong to the process, and so does what
 # was lost of them. Looked up only beside a call of the kernel.
 comptime _LOST = _Global["flare.sys.log.lost", _none_lost]
+
+
+def _words() raises -> ref[MutUntrackedOrigin] SharedCounters:
+    # It lives as long as the process.
+    ref lost = _LOST.get_or_create_ptr().unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()[]
+    if not lost.words:
+        raise Error("no memory to count lost lines")
+    return lost.words.held()
+
+
+def share_lost_lines():
+    """Makes the counts before a process forks, so that its children have the
+    same: a line that one has left torn is ended by whoever writes next."""
+    try:
+        _ = _words().load(0)
+    except:
+        # Each process then counts for itself.
+        return
 
 
 struct LibraryLine(Movable):
@@ -158,9 +187,9 @@ def write_log(number: Int32, line: Span[UInt8, _]):
             taken_len = write_at_once(number, line)
         var is_taken = taken_len == len(line)
         if taken_len > 0 and not is_taken:
-            Atomic[Int64].store(_torn(number), 1)
+            _words().store(_torn(number), 1)
         if not is_taken:
-            _ = Atomic[Int64].fetch_add(_lost(number), 1)
+            _words().add(Int(number), 1)
         elif _count(STANDARD_OUTPUT) + _count(STANDARD_ERROR) > 0:
             tell_lost_lines()
     except error:
@@ -171,15 +200,14 @@ def write_log(number: Int32, line: Span[UInt8, _]):
 def _ends_torn_line(number: Int32) raises -> Bool:
     """Ends the last line if it was taken in part; False if not even that much
     is taken now."""
-    var torn = Int64(1)
-    if Atomic[Int64].load[ordering=Ordering.RELAXED](_torn(number)) == 0:
+    if _words().load(_torn(number)) == 0:
         return True
-    if not Atomic[Int64].compare_exchange(_torn(number), torn, 0):
+    if not _words().replace(_torn(number), 1, 0):
         return True
     comptime END = StaticString("\n")
     if write_at_once(number, END.as_bytes()) == 1:
         return True
-    Atomic[Int64].store(_torn(number), 1)
+    _words().store(_torn(number), 1)
     return False
 
 
@@ -191,15 +219,13 @@ def tell_lost_lines() raises:
     for number in range(STANDARD_OUTPUT, STANDARD_ERROR + 1):
         var count = _count(number)
         # Another thread may take the count in this moment.
-        if count == 0 or not Atomic[Int64].compare_exchange(
-            _lost(number), count, 0
-        ):
+        if count == 0 or not _words().replace(Int(number), count, 0):
             continue
         var name = "output" if number == STANDARD_OUTPUT else "error"
         var line = Text().add(count).add(" lines for standard ").add(name).end()
         line = _told(line + " were dropped, for it took no more")
         if write_at_once(STANDARD_ERROR, line.as_bytes()) < 0:
-            _ = Atomic[Int64].fetch_add(_lost(number), count)
+            _words().add(Int(number), count)
 
 
 def _told(what: String) raises -> String:
@@ -254,21 +280,10 @@ struct _Part[o: ImmOrigin](Movable):
         self.length = len(octets)
 
 
-def _lost(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
-    ref counts = _LOST.get_or_create_ptr()[].counts
-    # It lives as long as the process.
-    return Pointer(to=counts.at(Int(number))).unsafe_origin_cast[
-        MutUntrackedOrigin
-    ]()
+def _torn(number: Int32) -> Int:
+    """Where it stands that the last line of a descriptor is torn."""
+    return _STREAM_COUNT + Int(number)
 
 
-def _torn(number: Int32) raises -> Pointer[Int64, MutUntrackedOrigin]:
-    ref torn = _LOST.get_or_create_ptr()[].torn
-    # As for `_lost`.
-    return Pointer(to=torn.at(Int(number))).unsafe_origin_cast[
-        MutUntrackedOrigin
-    ]()
-
-
-def _count(number: Int32) raises -> Int64:
-    return Atomic[Int64].load[ordering=Ordering.RELAXED](_lost(number))
+def _count(number: Int32) raises -> Int:
+    return _words().load(Int(number))

@@ -14,9 +14,12 @@ from flare.sys.log import (
     LOG_LINE_LEN_MAX,
     STANDARD_ERROR,
     log_line,
+    share_lost_lines,
     write_at_once,
     write_log,
 )
+from flare.sys.poll import pause
+from flare.sys.process import end_process, fork_process, reap
 from tests.support.assertions import assert_equal, assert_true
 
 
@@ -139,3 +142,28 @@ def test_a_line_that_was_cut_off_does_not_go_on_as_the_next() raises:
     assert_true(lines.at(count - 3).startswith("flare: "))
     assert_equal(String(lines.at(count - 2)), "last")
     assert_equal(String(lines.at(count - 1)), "")
+
+
+def test_a_line_that_another_process_has_left_torn_does_not_go_on() raises:
+    """Worker processes share standard error: what one has begun there, and
+    could not end, is ended by whichever writes next."""
+    var captured = Captured()
+    share_lost_lines()
+    var child = fork_process()
+    if child == 0:
+        var line = String("w" * 5_000) + "\n"
+        for _ in range(200):
+            write_log(STANDARD_ERROR, line.as_bytes())
+        end_process(0)
+    while not reap(child):
+        pause(5)
+    var text = captured.read()
+    write_log(STANDARD_ERROR, StaticString("next\n").as_bytes())
+    text += captured.read()
+    captured^.end()
+    var lines = text.split("\n")
+    var count = len(lines)
+    assert_true(count > 13)
+    assert_true(lines.at(count - 4).byte_length() < 5_000, "one was cut off")
+    assert_equal(String(lines.at(count - 3)), "next")
+    assert_true(lines.at(count - 2).startswith("flare: "))

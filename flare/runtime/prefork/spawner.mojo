@@ -12,7 +12,7 @@ from flare.runtime.prefork.roster import ListenerShare
 from flare.sys.descriptor import Descriptor, Pipe, close_descriptor
 from flare.sys.descriptor_passing import SocketPair
 from flare.sys.errno import OsError
-from flare.sys.log import log_line
+from flare.sys.log import log_line, share_lost_lines
 from flare.sys.process import (
     end_process,
     flush_output,
@@ -76,6 +76,7 @@ struct Spawner(Movable):
     ) raises OsError:
         """Makes the pipes between master and workers. Raises if the process has
         no more descriptors."""
+        share_lost_lines()
         self.hooks = hooks^
         self.masters_own = []
         self._program = program^
