@@ -485,27 +485,43 @@ struct _Shared(Movable):
                 "WorkerControl: another process holds the workers' lock and"
                 " does not go on"
             )
-        var found = False
-        for index in range(_ROW_COUNT):
-            var offset = LOCK_ROOM_LEN + 8 * index
-            var other = self.rows.load(offset)
-            if other == 0 or not process_exists(other):
-                self.rows.store(offset, process_id())
-                found = True
-                break
+        var free = self._free_dead()
+        if free > 0:
+            self.rows.store(free, process_id())
         self.rows.unlock(0)
-        if not found:
+        if free == 0:
             raise Error("WorkerControl: there are too many workers")
+
+    def _free_dead(self) -> Int:
+        """Empties the rows of processes that are no more, before their numbers
+        are given to others. Returns the offset of a free row; 0 if there is
+        none. The lock is held."""
+        var free = 0
+        for index in reversed(range(_ROW_COUNT)):
+            var offset = LOCK_ROOM_LEN + 8 * index
+            var process = self.rows.load(offset)
+            if process != 0 and not process_exists(process):
+                self.rows.store(offset, 0)
+                process = 0
+            if process == 0:
+                free = offset
+        return free
 
     def workers(self) -> List[Int]:
         """Lists the processes that carry out orders, each once: the row of one
         that was killed may have the number of a later one."""
         var found = List[Int]()
+        var has_dead = False
         for index in range(_ROW_COUNT):
             var process = self.rows.load(LOCK_ROOM_LEN + 8 * index)
             if process != 0 and process not in found:
                 if process_exists(process):
                     found.append(process)
+                else:
+                    has_dead = True
+        if has_dead and self.rows.lock(0, _LOCK_TIMEOUT_MS) != LockResult.BUSY:
+            _ = self._free_dead()
+            self.rows.unlock(0)
         return found^
 
     def carry_out(self, order: OrderMessage) -> OrderAnswer:

@@ -10,6 +10,8 @@ from flare.backplane.worker_control import (
 from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.mutex import Mutex
+from flare.sys.poll import pause
+from flare.sys.process import end_process, fork_process, reap
 from flare.sys.shared_memory import LOCK_ROOM_LEN
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
@@ -100,6 +102,27 @@ def test_a_worker_is_asked_once() raises:
     var outcome = control.order("note", "x", timeout_ms=1_000)
     assert_equal(outcome.asked_count, 1)
     assert_true(outcome.is_complete(), outcome.problem())
+
+
+def test_rows_of_workers_that_are_gone_are_empty_before_their_numbers_return() raises:
+    """POSIX, fork: the number of a process that has ended is given to another
+    program one day, which answers no orders."""
+    for gives_an_order in [False, True]:
+        var child = fork_process()
+        if child == 0:
+            end_process(0)
+        while not reap(child):
+            pause(5)
+        var control = _control()
+        ref rows = control._shared[].rows
+        for row in [0, 7]:
+            rows.store(LOCK_ROOM_LEN + 8 * row, child)
+        if gives_an_order:
+            assert_equal(len(control._shared[].workers()), 0)
+        else:
+            control.begin()
+            assert_equal(rows.load(LOCK_ROOM_LEN), process_id())
+        assert_equal(rows.load(LOCK_ROOM_LEN + 8 * 7), 0)
 
 
 def test_a_worker_that_begins_carries_out_what_is_kept() raises:
