@@ -68,8 +68,9 @@ def thread_cpu_ns() -> Int:
 comptime NO_TIMEOUT_MS = -1
 """A timeout that never comes: wait as long as it takes."""
 
-# A month. Longer waits are as good as endless, and nothing overflows.
-comptime _TIMEOUT_MS_MAX = 30 * 24 * 3_600 * 1_000
+# 24 days, what calls of the kernel take (an int). Longer waits are as good as
+# endless, and nothing overflows.
+comptime _TIMEOUT_MS_MAX = 24 * 24 * 3_600 * 1_000
 comptime _NEVER = -1
 
 

@@ -23,6 +23,10 @@ from std.memory import ArcPointer
 comptime ATTEMPTS_MAX = 100
 """Most attempts that a policy may allow."""
 
+comptime PAUSE_MS_MAX = 86_400_000
+"""Longest pause that a policy may allow, in milliseconds: a day. Two of them
+together, with what a server asks for, are still a time that a clock counts."""
+
 comptime _GOLDEN = UInt64(0x9E3779B97F4A7C15)
 
 
@@ -191,12 +195,19 @@ struct RetryPolicy(Copyable, Movable):
                 "; allow 1 (for none but the first) to ",
                 ATTEMPTS_MAX,
             )
-        if (
-            self.base_pause_ms < 0
-            or self.max_pause_ms < 0
-            or self.max_retry_after_ms < 0
-        ):
-            return "RetryPolicy: the pauses must be 0 ms or more"
+        for pause_ms in [
+            self.base_pause_ms,
+            self.max_pause_ms,
+            self.max_retry_after_ms,
+        ]:
+            if pause_ms < 0 or pause_ms > PAUSE_MS_MAX:
+                return String(
+                    "RetryPolicy: one of the pauses is ",
+                    pause_ms,
+                    " ms; allow 0 to ",
+                    PAUSE_MS_MAX,
+                    ", a day",
+                )
         for status in self.retried_statuses:
             if status < 400 or status > 599:
                 return String(

@@ -428,6 +428,17 @@ def test_policies_that_cannot_work() raises:
     policy = RetryPolicy()
     policy.base_pause_ms = -1
     assert_true("pauses" in policy.problem())
+    # Two pauses are added up: a day each is enough, and no sum overflows.
+    for pause_ms in [86_400_001, Int.MAX]:
+        policy = RetryPolicy()
+        policy.max_pause_ms = pause_ms
+        assert_true("allow 0 to 86400000" in policy.problem())
+        policy = RetryPolicy()
+        policy.max_retry_after_ms = pause_ms
+        assert_true("allow 0 to 86400000" in policy.problem())
+    policy = RetryPolicy()
+    policy.max_retry_after_ms = 86_400_000
+    assert_equal(policy.problem(), "")
     policy = RetryPolicy()
     policy.retried_statuses.append(200)
     assert_true("retried_statuses: 200" in policy.problem())
