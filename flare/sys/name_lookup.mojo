@@ -12,8 +12,8 @@ from flare.sys.thread import Task, Thread
 from std.ffi import external_call
 from std.memory import ArcPointer, OptionalPointer
 
-comptime ADDRESS_COUNT_MAX = 64
-"""Most addresses taken from one answer.
+comptime ADDRESS_COUNT_MAX = 32
+"""Most addresses of one family taken from one answer.
 
 The answer is a stranger's choice; nobody tries more of them than a few.
 """
@@ -74,6 +74,15 @@ struct Lookup(Movable):
         self.code = code
         self.addresses = []
 
+    def add(mut self, var address: SockAddr):
+        """Adds an address, unless there are enough of its family: the others of
+        a long list may be all that can be reached."""
+        var count = 0
+        for index in range(len(self.addresses)):
+            count += Int(self.addresses.at(index).family() == address.family())
+        if count < ADDRESS_COUNT_MAX:
+            self.addresses.append(address^)
+
 
 struct _AddrInfo(Movable):
     """`struct addrinfo`; the two pointers in the middle differ in order."""
@@ -125,7 +134,7 @@ def look_up(var host: String, family: Int) -> Lookup:
         return Lookup(_status(code), number)
     var lookup = Lookup(LookupStatus.FOUND)
     var current = found
-    while current and len(lookup.addresses) < ADDRESS_COUNT_MAX:
+    while current:
         ref entry = current.held()[]
         var length = min(Int(entry.address_len), SOCK_ADDR_LEN_MAX)
         var address = SockAddr()
@@ -134,7 +143,7 @@ def look_up(var host: String, family: Int) -> Lookup:
             for index in range(length):
                 address.octets.at(index) = octets.held()[unsafe_offset=index]
             address.length = UInt32(length)
-            lookup.addresses.append(address^)
+            lookup.add(address^)
         current = entry.next
     if found:
         external_call["freeaddrinfo", NoneType](found)

@@ -2,7 +2,13 @@
 
 from flare.bytes.checked import *
 from flare.sys.clock import Deadline
-from flare.sys.name_lookup import LookupStatus, look_up, look_up_until
+from flare.sys.name_lookup import (
+    ADDRESS_COUNT_MAX,
+    Lookup,
+    LookupStatus,
+    look_up,
+    look_up_until,
+)
 from flare.sys.sock_addr import AF_INET, AF_INET6
 from tests.support.assertions import assert_equal, assert_true
 
@@ -40,3 +46,16 @@ def test_look_up_that_comes_too_late_is_left_behind() raises:
         var is_late = lookup.status == LookupStatus.TIMED_OUT
         assert_true(is_late or lookup.status == LookupStatus.FOUND)
         assert_equal(len(lookup.addresses) == 0, is_late)
+
+
+def test_each_family_of_a_long_answer_has_its_room() raises:
+    """RFC 8305 section 4: both families are tried in turn, so hundreds of
+    addresses of one leave those of the other in."""
+    var lookup = Lookup(LookupStatus.FOUND)
+    var first = look_up("::1", AF_INET6)
+    var second = look_up("127.0.0.1", AF_INET)
+    for _ in range(300):
+        lookup.add(first.addresses.at(0).copy())
+    lookup.add(second.addresses.at(0).copy())
+    assert_equal(len(lookup.addresses), ADDRESS_COUNT_MAX + 1)
+    assert_equal(lookup.addresses.at(ADDRESS_COUNT_MAX).family(), AF_INET)
