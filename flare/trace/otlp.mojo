@@ -98,6 +98,11 @@ struct OtlpExporter(SpanExporter):
             )
         if headers.problem.byte_length() > 0:
             raise Error("OtlpExporter: ", headers.problem)
+        if "?" in endpoint or "#" in endpoint:
+            raise Error(
+                "OtlpExporter: the endpoint has a query or a fragment, and a"
+                " path goes behind it; give what is secret in headers"
+            )
         var url = String(endpoint.removesuffix("/"), _TRACES_PATH)
         _ = parse_request_url(url)
         self._url = url^

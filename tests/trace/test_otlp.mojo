@@ -119,5 +119,9 @@ def test_exporters_that_cannot_work() raises:
         _make("http://127.0.0.1:4318", "")
     with assert_raises(contains="URL"):
         _make("127.0.0.1:4318", "shop")
+    # The path goes behind the endpoint, so there can be no query.
+    for rest in ["?key=1", "/#a"]:
+        with assert_raises(contains="a query or a fragment"):
+            _make(String("http://127.0.0.1:4318", rest), "shop")
     with assert_raises(contains="OtlpExporter"):
         _make_with_field("a\nb")

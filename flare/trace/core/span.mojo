@@ -11,6 +11,7 @@ from flare.trace.core.span_data import (
     SpanData,
     SpanEvent,
     SpanKind,
+    cut_text,
 )
 
 
@@ -138,7 +139,7 @@ struct TraceSpan(ImplicitlyCopyable):
             if not recording[].is_over:
                 var now_ns = recording[].now_ns()
                 recording[].data.add_event(
-                    SpanEvent(name^, now_ns, attributes^)
+                    SpanEvent(cut_text(name^), now_ns, attributes^)
                 )
 
     def rename(self, var name: String):
@@ -150,7 +151,7 @@ struct TraceSpan(ImplicitlyCopyable):
         if self._recording:
             var recording = self._recording.held().lock()
             if not recording[].is_over:
-                recording[].data.name = name^
+                recording[].data.name = cut_text(name^)
 
     def fail(self, var reason: String = String()):
         """Marks the span as failed.
@@ -162,7 +163,7 @@ struct TraceSpan(ImplicitlyCopyable):
             var recording = self._recording.held().lock()
             if not recording[].is_over:
                 recording[].data.is_failed = True
-                recording[].data.failure = reason^
+                recording[].data.failure = cut_text(reason^)
 
     def record_error(self, var message: String):
         """Marks the span as failed by an error, and notes the error.

@@ -170,6 +170,7 @@ struct Attributes(Copyable, Defaultable, Movable):
             key: Its name; not empty.
             value: Its value, in place of one that was set before.
         """
+        key = cut_text(key^)
         if value.text.byte_length() > TEXT_LEN_MAX:
             value.text = cut_text(value.text)
         for index in range(len(self.items)):
@@ -179,7 +180,7 @@ struct Attributes(Copyable, Defaultable, Movable):
         if len(self.items) == ATTRIBUTE_COUNT_MAX:
             self.dropped_count += 1
             return
-        self.items.append(Attribute(cut_text(key^), value^))
+        self.items.append(Attribute(key^, value^))
 
     def get(self, key: StringSpan) -> Optional[AttributeValue]:
         """Finds an attribute.

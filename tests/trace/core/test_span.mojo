@@ -11,6 +11,7 @@ from flare.trace.core.span_data import (
     ATTRIBUTE_COUNT_MAX,
     EVENT_COUNT_MAX,
     TEXT_LEN_MAX,
+    Attributes,
     AttributeValue,
     SpanData,
     SpanKind,
@@ -213,6 +214,12 @@ def test_bounds_of_a_span() raises:
         for _ in range(EVENT_COUNT_MAX + 3):
             span.event("tick")
         span.set("key0", "x" * (TEXT_LEN_MAX + 1))
+        # All of its texts: an error may be as long as what a client has sent.
+        span.rename("n" * (TEXT_LEN_MAX + 1))
+        span.fail("f" * (TEXT_LEN_MAX + 1))
+    with tracer.span("failing") as span:
+        span.event("e" * (TEXT_LEN_MAX + 1))
+        span.record_error("r" * (TEXT_LEN_MAX + 1))
     assert_true(tracer.flush())
     var ended = spans.take()
     assert_equal(len(ended.at(0).attributes.items), ATTRIBUTE_COUNT_MAX)
@@ -223,6 +230,21 @@ def test_bounds_of_a_span() raises:
         ended.at(0).attributes.get("key0").value().text.byte_length(),
         TEXT_LEN_MAX,
     )
+    assert_equal(ended.at(0).name, "n" * TEXT_LEN_MAX)
+    assert_equal(ended.at(0).failure, "f" * TEXT_LEN_MAX)
+    assert_equal(ended.at(1).events.at(0).name, "e" * TEXT_LEN_MAX)
+    assert_equal(ended.at(1).failure, "r" * TEXT_LEN_MAX)
+
+
+def test_no_name_of_an_attribute_stands_twice() raises:
+    """OpenTelemetry, Attribute Collections: keys are unique."""
+    var attributes = Attributes()
+    var name = "k" * TEXT_LEN_MAX
+    attributes.set(name + "1", 1)
+    attributes.set(name + "2", 2)
+    attributes.set(name + "2", 3)
+    assert_equal(len(attributes.items), 1)
+    assert_equal(attributes.get(name).value().integer, 3)
 
 
 def test_text_is_cut_between_characters() raises:
