@@ -35,10 +35,10 @@ struct Level(Comparable, FromText, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def from_text(text: StringSpan) raises TextError -> Self:
-        """Reads a level, for settings.
+        """Reads a level, for settings; `INFO` is one, too.
 
         Args:
-            text: `debug`, `info`, `warn`, `error` or `off`.
+            text: `debug`, `info`, `warn`, `error` or `off`, in any case.
 
         Returns:
             The level.
@@ -46,16 +46,10 @@ struct Level(Comparable, FromText, TrivialRegisterPassable, Writable):
         Raises:
             TextError: If it is none of them.
         """
-        if text == "debug":
-            return Self.DEBUG
-        if text == "info":
-            return Self.INFO
-        if text == "warn":
-            return Self.WARN
-        if text == "error":
-            return Self.ERROR
-        if text == "off":
-            return Self.OFF
+        var word = String(text).lower()
+        for level in [Self.DEBUG, Self.INFO, Self.WARN, Self.ERROR, Self.OFF]:
+            if StringSpan(word) == level.name():
+                return level
         raise TextError("is none of debug, info, warn, error, off")
 
     def name(self) -> StaticString:

@@ -265,9 +265,9 @@ def _put_character(mut text: String, octets: Span[UInt8, _], index: Int) -> Int:
 
 
 def _is_hidden(value: Int) -> Bool:
-    """Controls (C0, DEL, C1), line separators, and marks of direction; all lie
-    in the first plane."""
-    if value < 32 or (value >= 0x7F and value < 0xA0):
+    """Controls (C0, DEL, C1), line separators, and marks of direction (Unicode's
+    Bidi_Control); all lie in the first plane."""
+    if value < 32 or (value >= 0x7F and value < 0xA0) or value == 0x061C:
         return True
     if value < 0x200B or value > 0xFEFF:
         return False

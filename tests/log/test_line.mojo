@@ -122,6 +122,28 @@ def test_each_octet_alone() raises:
             assert_equal(read["a"].string_value(), "\uFFFD")
 
 
+def test_no_mark_changes_the_direction_of_a_line() raises:
+    """Unicode 15, PropList.txt: all of Bidi_Control. One of them shows a line
+    otherwise than it is (CVE-2021-42574)."""
+    for mark in [
+        "\u061C",
+        "\u200E",
+        "\u200F",
+        "\u202A",
+        "\u202B",
+        "\u202C",
+        "\u202D",
+        "\u202E",
+        "\u2066",
+        "\u2067",
+        "\u2068",
+        "\u2069",
+    ]:
+        for format in [LogFormat.TEXT, LogFormat.JSON]:
+            var line = _line(format, String("a", mark), String("b", mark))
+            assert_false(mark in line, line)
+
+
 def test_what_is_too_long_is_cut_and_says_so() raises:
     for length in range(1_900, 4_200):
         var value = String("\u00e9") * (length // 2)

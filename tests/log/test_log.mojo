@@ -218,6 +218,11 @@ def test_settings_of_a_log() raises:
 def test_levels_are_read_as_they_are_written() raises:
     for name in ["debug", "info", "warn", "error", "off"]:
         assert_equal(String(Level.from_text(name)), name)
+        # As other programs have it in their manifests.
+        assert_equal(String(Level.from_text(name.upper())), name)
+    for name in ["", "inf", "information", "info ", "20"]:
+        with assert_raises(contains="is none of debug"):
+            _ = Level.from_text(name)
 
 
 struct _Settings(Defaultable, Movable):
