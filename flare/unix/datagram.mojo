@@ -9,7 +9,12 @@ from flare.sys.message import send_to
 from flare.sys.sock_addr import SockAddr
 from flare.sys.socket import SOCK_DGRAM, connect_socket, send_patiently
 from flare.sys.socket_file import SocketFile
-from flare.unix.unix_addr import UnixAddr, bind_unix, open_unix
+from flare.unix.unix_addr import (
+    StartingTurn,
+    UnixAddr,
+    bind_unix,
+    open_unix,
+)
 
 
 @fieldwise_init
@@ -62,7 +67,11 @@ struct UnixDatagram(SocketOwner):
         Raises:
             NetworkError: If the address cannot be had, such as `AddressInUse`.
         """
+        # Of two that find one stale file, the second would remove the first
+        # one's.
+        var turn = StartingTurn(address)
         var bound = bind_unix(SOCK_DGRAM, address, replace_stale)
+        _ = turn^
         return Self(bound.take_socket(), bound.take_file(), address)
 
     @staticmethod

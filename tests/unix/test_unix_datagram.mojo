@@ -10,9 +10,18 @@ from flare.net.error import (
     Timeout,
 )
 from flare.sys.clock import monotonic_ns
+from flare.sys.mutex import Mutex
+from flare.sys.poll import pause
+from flare.sys.sock_addr import SockAddr
+from flare.sys.socket import SOCK_DGRAM, bind_socket
 from flare.sys.thread import Task, Thread
 from flare.unix.datagram import UnixDatagram
-from flare.unix.unix_addr import UnixAddr
+from flare.unix.unix_addr import (
+    StartingTurn,
+    UnixAddr,
+    bind_unix,
+    open_unix,
+)
 from std.os.path import exists
 from std.tempfile import TemporaryDirectory
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -176,3 +185,39 @@ def test_unix_datagram_send_waits_for_room() raises:
         assert_equal(server.recv(Span(room)), 1)
     assert_equal(server.recv(Span(room)), 7)
     thread^.join()
+
+
+@fieldwise_init
+struct _Starting(Task):
+    """Takes over a stale path, though another program is about to."""
+
+    var _path: String
+    var _found: Mutex[String]
+
+    def run(mut self) raises:
+        try:
+            _ = UnixDatagram.bind(self._path, replace_stale=True)
+            self._found.lock()[] = "bound"
+        except error:
+            self._found.lock()[] = String(error.kind)
+
+
+def test_unix_datagram_of_two_one_takes_over_a_stale_path() raises:
+    """unix(7): who removes a file by its name removes whatever stands there by
+    then, so those who look whether it is stale do so one after the other."""
+    var folder = TemporaryDirectory()
+    var path = folder.name + "/a.sock"
+    var stale = open_unix(SOCK_DGRAM)
+    bind_socket(stale.fd(), SockAddr.unix(path.as_bytes()))
+    stale.close()
+    var found = Mutex(String())
+    var turn = StartingTurn(path)
+    var other = Thread(_Starting(path, found))
+    # Long enough for one that does not wait to have its way.
+    pause(100)
+    var own = bind_unix(SOCK_DGRAM, path, True)
+    _ = turn^
+    other^.join()
+    assert_equal(found.lock()[], String(AddressInUse))
+    _ = own^
+    _ = folder^
