@@ -100,7 +100,7 @@ class Reference:
             source = Source.read(self.root, path)
             summary = source.text.split('"""')[1].strip()
             entries = {
-                name: Entry(name, entry.module, self.found[(entry.module, name)])
+                name: Entry(name, entry.module, self.told(entry.module, name))
                 for entry in source.imports
                 for name in entry.names
                 if (entry.module, name) in self.found
@@ -108,6 +108,25 @@ class Reference:
             if entries:
                 name = package.replace("/", ".")
                 yield Front(name, summary, list(entries.values()))
+
+    def told(self, module: str, name: str) -> Node:
+        """What is said of a public name, in its own docstring or elsewhere."""
+        return completed(self.found[(module, name)], self.found)
+
+    def is_told(self, path: Path, name: str, member: str) -> bool:
+        """Tells whether a struct's method or compile-time member lacks no words."""
+        module = ".".join(path.with_suffix("").parts)
+        if (module, name) not in self.found:
+            return False
+        node = self.told(module, name)
+        found = [
+            overload
+            for method in node.get("functions", [])
+            if method["name"] == member
+            for overload in method["overloads"]
+        ]
+        found += [alias for alias in node.get("aliases", []) if alias["name"] == member]
+        return bool(found) and all(map(is_complete, found))
 
     @cached_property
     def homes(self) -> dict[str, str]:
@@ -187,6 +206,69 @@ class Reference:
                 shown = f"[`{name}`]({self.link(name)})" if name in self.homes else f"`{name}`"
                 out += [f"Also has, from {shown}: {listed}.", ""]
         return out
+
+
+def completed(node: Node, found: dict[tuple[str, str], Node]) -> Node:
+    """Adds to a struct what its docstrings leave to others, so that it stands once:
+    to its methods what a trait of ours says of them, and to the arguments of its
+    initializers what the public fields of their names say."""
+    if node["kind"] != "struct":
+        return node
+    fields = [
+        {"name": field["name"], "description": flat(" ".join(prose(field)))}
+        for field in node["fields"]
+    ]
+    others: dict[str, Node] = {"__init__": {"args": fields}}
+    for parent in node["parentTraits"]:
+        module, _, name = parent.get("path", "").strip("/").rpartition("/")
+        trait = found.get((module.replace("/", "."), name), {})
+        for method in trait.get("functions", []):
+            others.setdefault(method["name"], method["overloads"][0])
+        for alias in trait.get("aliases", []):
+            others.setdefault(alias["name"], alias)
+    methods = [
+        {**method, "overloads": [filled(one, others) for one in method["overloads"]]}
+        for method in node["functions"]
+    ]
+    aliases = [filled(alias, others) for alias in node["aliases"]]
+    return {**node, "functions": methods, "aliases": aliases}
+
+
+def filled(own: Node, others: dict[str, Node]) -> Node:
+    """What a docstring says, and where it is silent what another says."""
+    other = others.get(own["name"], {})
+    words = {
+        part["name"]: part.get("description", "")
+        for key in ("args", "parameters")
+        for part in other.get(key, [])
+    }
+    made = {**own}
+    for key in {"args", "parameters"} & own.keys():
+        made[key] = [
+            {**part, "description": part.get("description") or words.get(part["name"], "")}
+            for part in own[key]
+        ]
+    if not own.get("summary"):
+        made["summary"] = other.get("summary", "")
+        made["description"] = other.get("description", "")
+    if own.get("raises") and not own.get("raisesDoc"):
+        made["raisesDoc"] = other.get("raisesDoc", "")
+    if (returns := own.get("returns")) and not returns.get("doc"):
+        made["returns"] = {**returns, "doc": (other.get("returns") or {}).get("doc", "")}
+    return made
+
+
+def is_complete(node: Node) -> bool:
+    """Tells whether a function or a compile-time member lacks no words."""
+    parts = node.get("args", []) + node.get("parameters", [])
+    returns = node.get("returns")
+    gives = bool(returns) and node["name"] != "__init__" and returns["type"] != "None"
+    return (
+        bool(node.get("summary"))
+        and all(part.get("description") for part in parts if part["name"] != "self")
+        and (not gives or bool(returns.get("doc")))
+        and (not node.get("raises") or bool(node.get("raisesDoc")))
+    )
 
 
 class Lines:

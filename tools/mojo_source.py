@@ -16,6 +16,7 @@ TOKEN = re.compile(
 DEFINITION = re.compile(
     r"^(?:struct|trait|def|comptime|enum)\s+(?P<name>\w+)", re.MULTILINE
 )
+MEMBER = re.compile(r"^    (?:def|comptime)\s+(?P<name>\w+)")
 DEF_LINE = re.compile(r"^(?P<indent>[ ]*)def\s+(?P<name>\w+)")
 IMPORT_LINE = re.compile(r"^(?P<indent>[ ]*)(?P<word>from|import)\s+\S")
 
@@ -181,6 +182,15 @@ class Source:
         for index in range(number - 1, -1, -1):
             if match := DEFINITION.match(self.code[index]):
                 return match["name"]
+        return ""
+
+    def member_around(self, number: int) -> str:
+        """Names the method or compile-time member around a line, if there is one."""
+        for index in range(number - 1, -1, -1):
+            if match := MEMBER.match(self.code[index]):
+                return match["name"]
+            if self.code[index].startswith(("struct", "trait", "def", "comptime")):
+                break
         return ""
 
     @cached_property

@@ -40,9 +40,6 @@ struct Level(Comparable, FromText, TrivialRegisterPassable, Writable):
         Args:
             text: `debug`, `info`, `warn`, `error` or `off`, in any case.
 
-        Returns:
-            The level.
-
         Raises:
             TextError: If it is none of them.
         """

@@ -202,9 +202,6 @@ struct LogSettings(Copyable, Defaultable, SettingsGroup):
     def about(name: StringSpan) -> StaticString:
         """Says what a field means, for `--help`.
 
-        Args:
-            name: The field's name.
-
         Returns:
             A line.
         """
@@ -357,14 +354,7 @@ struct Log(Copyable, Logger, Movable):
 
     @always_inline
     def writes(self, level: Level) -> Bool:
-        """Tells whether lines of a level are written.
-
-        Args:
-            level: The level.
-
-        Returns:
-            False if such a line would go nowhere.
-        """
+        """Tells whether lines of a level are written."""
         return (
             Int64(level.number)
             >= self._core[].level.load[ordering=Ordering.RELAXED]()
@@ -372,15 +362,7 @@ struct Log(Copyable, Logger, Movable):
 
     @no_inline
     def begin_line(self, level: Level, message: StringSpan) -> LogLine:
-        """Begins a line, with the fields that all lines have.
-
-        Args:
-            level: Its level.
-            message: What happened.
-
-        Returns:
-            The line.
-        """
+        """Begins a line, with the fields that all lines have."""
         var line = LogLine(
             self._core[].format, level, realtime_ns() // 1_000_000
         )
@@ -390,11 +372,7 @@ struct Log(Copyable, Logger, Movable):
 
     @no_inline
     def end_line(self, var line: LogLine):
-        """Writes a line.
-
-        Args:
-            line: The line.
-        """
+        """Writes a line."""
         self._core[].write(line^.end())
 
 
@@ -437,38 +415,19 @@ struct RequestLog[o: ImmOrigin](ImplicitlyCopyable, Logger):
 
     @always_inline
     def writes(self, level: Level) -> Bool:
-        """Tells whether lines of a level are written.
-
-        Args:
-            level: The level.
-
-        Returns:
-            False if such a line would go nowhere.
-        """
+        """Tells whether lines of a level are written."""
         return self._log[].writes(level)
 
     @no_inline
     def begin_line(self, level: Level, message: StringSpan) -> LogLine:
-        """Begins a line, with what is known of the request.
-
-        Args:
-            level: Its level.
-            message: What happened.
-
-        Returns:
-            The line.
-        """
+        """Begins a line, with what is known of the request."""
         var line = self._log[].begin_line(level, message)
         self._put_context(line)
         return line^
 
     @no_inline
     def end_line(self, var line: LogLine):
-        """Writes a line.
-
-        Args:
-            line: The line.
-        """
+        """Writes a line."""
         self._log[].end_line(line^)
 
     def to_log(self) -> Log:

@@ -23,9 +23,6 @@ struct LogFormat(Equatable, FromText, TrivialRegisterPassable, Writable):
         Args:
             text: `text` or `json`.
 
-        Returns:
-            The format.
-
         Raises:
             TextError: If it is none of them.
         """
@@ -66,11 +63,7 @@ struct StandardOutput(LogSink):
     """
 
     def write_line(self, line: StringSpan):
-        """Writes a line.
-
-        Args:
-            line: The line with its end.
-        """
+        """Writes a line."""
         write_log(STANDARD_OUTPUT, line.as_bytes())
 
 
@@ -80,9 +73,5 @@ struct StandardError(LogSink):
     `StandardOutput`."""
 
     def write_line(self, line: StringSpan):
-        """Writes a line.
-
-        Args:
-            line: The line with its end.
-        """
+        """Writes a line."""
         write_log(STANDARD_ERROR, line.as_bytes())

@@ -20,40 +20,19 @@ struct WithLog[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = WithLog[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var log: Log
     """What it logs to."""
 
     def __init__(out self, var handler: Self.H, var log: Log):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            log: What it logs to.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.log = log^
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, with the log at hand.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer, with the log at hand."""
         var scope = ExtensionScope(req.extensions(), self.log)
         var response = self.handler.serve(req)
         scope^.end()

@@ -43,7 +43,7 @@ struct TestClient(RequestMethods):
     """
 
     var handler: AnyHandler
-    """What answers."""
+    """What answers: any handler, or a plain function."""
     var cookies: CookieJar
     """The cookies that responses have set."""
     var peer: SocketAddr
@@ -59,9 +59,6 @@ struct TestClient(RequestMethods):
 
     def __init__(out self, var handler: AnyHandler) raises:
         """Makes a client of a handler.
-
-        Args:
-            handler: What answers: any handler, or a plain function.
 
         Raises:
             Error: If a server would refuse to serve it; see `Handler.problem`.
@@ -83,12 +80,6 @@ struct TestClient(RequestMethods):
 
     def send(mut self, var request: ClientRequest) raises -> ClientResponse:
         """Sends a request.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the handler raises, or that the URL is none.

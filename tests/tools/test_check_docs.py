@@ -1,5 +1,8 @@
 """Each rule of the documents' check, with a page that keeps it and one that breaks it."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import check_docs
 import pytest
 
@@ -203,6 +206,22 @@ def test_docstrings_are_asked_of_what_fronts_offer(tree, name, is_kept):
     output = f"{root}/flare/net/ip.mojo:5:9: {GAP}\n    def parse\n        ^"
     kept = check_docs.gaps_of_fronts(root, output)
     assert kept == (output if is_kept else "")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_method_may_leave_words_to_a_trait_or_a_field(tree, is_told):
+    text = "struct IpAddr:\n    def parse(self):\n        x = 1\n"
+    root = tree(BASE | {"flare/net/ip.mojo": text})
+    output = f"{root}/flare/net/ip.mojo:2:9: {GAP}\n    def parse\n        ^"
+    asked = []
+
+    def answer(*place):
+        asked.append(place)
+        return is_told
+
+    kept = check_docs.gaps_of_fronts(root, output, SimpleNamespace(is_told=answer))
+    assert kept == ("" if is_told else output)
+    assert asked == [(Path("flare/net/ip.mojo"), "IpAddr", "parse")]
 
 
 def test_a_failure_without_a_place_is_told(tree):

@@ -134,6 +134,71 @@ def test_raising_and_what_is_said_of_arguments_are_shown():
     assert "- Raises Error: If it is none." in text
 
 
+def struct(**more) -> dict:
+    return {"kind": "struct", "name": "Gate", "fields": [], "aliases": [], "functions": [], "parentTraits": [], **more}
+
+
+def method(name: str, **more) -> dict:
+    return {"name": name, "overloads": [overload(name, **more)]}
+
+
+OPENS = method(
+    "open", raises=True, raisesDoc="Error: If it is locked.", returns={"type": "Int", "doc": "How wide."},
+    args=[{"name": "self", "description": ""}, {"name": "key", "description": "The key."}],
+)  # fmt: skip
+SILENT = {
+    "raises": True, "returns": {"type": "Int"},
+    "args": [{"name": "self", "description": ""}, {"name": "key", "description": ""}],
+}  # fmt: skip
+OF_TRAIT = {"path": "/flare/net/ip/Opens", "name": "Opens"}
+FOUND = {
+    ("flare.net.ip", "Opens"): {
+        "kind": "trait", "functions": [OPENS],
+        "aliases": [{"name": "Key", "summary": "The key's type.", "description": ""}],
+    }
+}  # fmt: skip
+
+
+def test_what_a_trait_says_of_a_method_holds_for_a_struct_that_is_silent():
+    node = struct(functions=[method("open", **SILENT)], parentTraits=[OF_TRAIT])
+    [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
+    assert told["args"][1]["description"] == "The key."
+    assert told["returns"]["doc"] == "How wide."
+    assert told["raisesDoc"] == "Error: If it is locked."
+    assert told["summary"] == "Does open. Then more."
+    assert docs_reference.is_complete(told)
+
+
+def test_what_a_struct_says_itself_stands():
+    own = {**SILENT, "returns": {"type": "Int", "doc": "Nothing."}, "raisesDoc": "Error: Never."}
+    node = struct(functions=[method("open", **own)], parentTraits=[OF_TRAIT])
+    [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
+    assert told["returns"]["doc"] == "Nothing."
+    assert told["raisesDoc"] == "Error: Never."
+
+
+def test_nothing_is_told_of_a_method_that_no_trait_has():
+    node = struct(functions=[method("shut", **SILENT)], parentTraits=[OF_TRAIT])
+    [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
+    assert not docs_reference.is_complete(told)
+
+
+def test_a_public_field_says_what_an_argument_of_its_name_is():
+    args = [{"name": name, "description": ""} for name in ("width", "depth")]
+    node = struct(
+        fields=[{"name": "width", "summary": "In metres.", "description": ""}],
+        functions=[method("__init__", args=args, returns={"type": "Self"})],
+    )
+    [told] = docs_reference.completed(node, FOUND)["functions"][0]["overloads"]
+    assert [part["description"] for part in told["args"]] == ["In metres.", ""]
+    assert not docs_reference.is_complete(told)
+
+
+def test_a_trait_says_what_a_member_for_the_compiler_is():
+    node = struct(aliases=[{"name": "Key", "summary": "", "description": ""}], parentTraits=[OF_TRAIT])
+    assert docs_reference.completed(node, FOUND)["aliases"][0]["summary"] == "The key's type."
+
+
 def test_long_signatures_are_broken_at_their_commas():
     arguments = [f"argument_{index}: Optional[Int]" for index in range(4)]
     broken = docs_reference.broken(f"def f[H: Handler]({', '.join(arguments)}) -> Int")

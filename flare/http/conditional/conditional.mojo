@@ -254,10 +254,6 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
     ) raises EntityTagError:
         """Makes an entity tag.
 
-        Args:
-            opaque: What is to stand between the quotes, which are added.
-            is_weak: Whether octets may differ between two versions.
-
         Raises:
             EntityTagError: If it holds a quote, a space or a control octet.
         """

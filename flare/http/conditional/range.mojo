@@ -84,11 +84,7 @@ struct RangeSet(Copyable, Movable):
     # True if the last octets were asked for, and there are none.
 
     def __init__(out self, verdict: RangeVerdict):
-        """Makes a set without ranges.
-
-        Args:
-            verdict: What to do.
-        """
+        """Makes a set without ranges."""
         self.verdict = verdict
         self.ranges = List[ByteRange]()
         self._asks_for_last = False

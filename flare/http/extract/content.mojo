@@ -42,22 +42,12 @@ struct Json[T: Movable & Deinitable](Input):
     """What was read."""
 
     def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint.
-
-        Args:
-            value: What was read.
-        """
+        """Makes an input, for tests of an endpoint."""
         self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
         """Reads the content.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
 
         Raises:
             InputError: 415 if it is not said to be JSON, or to be in a coding,
@@ -81,11 +71,7 @@ struct Json[T: Movable & Deinitable](Input):
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says what is taken.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says what is taken."""
         operation.takes[Self.T](String(_JSON))
 
     @staticmethod
@@ -112,22 +98,12 @@ struct Form[T: Movable & Deinitable](Input):
     """What was read."""
 
     def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint.
-
-        Args:
-            value: What was read.
-        """
+        """Makes an input, for tests of an endpoint."""
         self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
         """Reads the content.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
 
         Raises:
             InputError: 415 if it is not said to be such a form, or to be in a
@@ -146,11 +122,7 @@ struct Form[T: Movable & Deinitable](Input):
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says what is taken.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says what is taken."""
         operation.takes[Self.T](String(_FORM))
 
     @staticmethod

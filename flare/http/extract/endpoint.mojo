@@ -65,9 +65,6 @@ struct Extracted[E: Endpoint](Copyable, Handler):
     def serve(self, req: Request) raises -> Response:
         """Fills an endpoint from the request, and lets it answer.
 
-        Args:
-            req: The request.
-
         Returns:
             Its response; 400, 413, 415 or 422, as for the first one, with a
             problem (RFC 9457) that names the inputs that are missing or bad. An
@@ -89,9 +86,6 @@ struct Extracted[E: Endpoint](Copyable, Handler):
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells whether an input reads content while it arrives.
 
-        Args:
-            req: The request's head.
-
         Returns:
             A policy that streams if one does.
         """
@@ -111,11 +105,7 @@ struct Extracted[E: Endpoint](Copyable, Handler):
         return False
 
     def describe(self, mut operation: Operation):
-        """Says what the endpoint takes.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says what the endpoint takes."""
         _check_fields[Self.E]()
         comptime for index in range(reflect[Self.E].field_count()):
             comptime F = reflect[Self.E].field_types()[index]

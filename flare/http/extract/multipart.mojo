@@ -65,22 +65,12 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
     """What was read."""
 
     def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint.
-
-        Args:
-            value: What was read.
-        """
+        """Makes an input, for tests of an endpoint."""
         self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
         """Reads the content.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
 
         Raises:
             InputError: 415 if it is not said to be such a form, or to be in a
@@ -105,11 +95,7 @@ struct Multipart[T: Movable & Deinitable, part_len_max: Int = ANY_PART_LEN](
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says what is taken.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says what is taken."""
         operation.takes[Self.T](String(_MULTIPART))
 
 

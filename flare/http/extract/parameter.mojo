@@ -35,22 +35,12 @@ struct Parameter[
     """What was read."""
 
     def __init__(out self, var value: Self.T):
-        """Makes an input, for tests of an endpoint.
-
-        Args:
-            value: The parameter.
-        """
+        """Makes an input, for tests of an endpoint."""
         self.value = value^
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
         """Reads the parameter.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
 
         Raises:
             InputError: 400 if it is missing or bad, 500 if the route's pattern
@@ -70,11 +60,7 @@ struct Parameter[
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says what is taken.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says what is taken."""
         _describe[Self.T](operation, Self.place, Self.name)
 
 
@@ -124,22 +110,12 @@ struct Peer(Input):
     """The address; behind a `TrustedProxies` that of the client."""
 
     def __init__(out self, address: SocketAddr):
-        """Makes an input, for tests of an endpoint.
-
-        Args:
-            address: The address.
-        """
+        """Makes an input, for tests of an endpoint."""
         self.address = address
 
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
         """Takes the address.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The input.
 
         Raises:
             InputError: Never.
@@ -148,11 +124,7 @@ struct Peer(Input):
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says nothing, since the client does not send it.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says nothing, since the client does not send it."""
         _ = operation
 
 

@@ -239,9 +239,6 @@ struct MultipartReader[o: ImmOrigin](Readable):
     def read(mut self, room: MutSpan[UInt8, _]) raises UploadError -> Int:
         """Reads content of the part, waiting for the first octet.
 
-        Args:
-            room: Where to; not empty.
-
         Returns:
             How many octets were read; 0 at the part's end, and without a part.
 
@@ -282,11 +279,7 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
     var _length: Int
 
     def __init__(out self, var head: PartHead):
-        """Starts an empty part.
-
-        Args:
-            head: Which field it is.
-        """
+        """Starts an empty part."""
         self.head = head^
         self._octets = List[UInt8]()
         self._file = None
@@ -429,9 +422,6 @@ struct UploadedPart(JsonDescribed, Movable, Sized):
 
         Args:
             book: Left as it is.
-
-        Returns:
-            JSON text.
         """
         _ = book
         return '{"type":"string","format":"binary"}'

@@ -192,79 +192,31 @@ struct AnyHandler(Handler):
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
-        """Calls the handler.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its response.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        """Calls the handler."""
         return self._table.serve(self._handler, req)
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Lets the handler finish an answer of the server's own.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        """Lets the handler finish an answer of the server's own."""
         return self._table.refuse(self._handler, req, response^)
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks the handler how a request is to be treated.
-
-        Args:
-            req: The request's head.
-
-        Returns:
-            Its answer.
-        """
+        """Asks the handler how a request is to be treated."""
         return self._table.policy_for(self._handler, req)
 
     def may_stream(self) -> Bool:
-        """Asks the handler whether it may stream.
-
-        Returns:
-            Its answer.
-        """
+        """Asks the handler whether it may stream."""
         return self._table.claims(self._handler).may_stream
 
     def may_defer(self) -> Bool:
-        """Asks the handler whether it may answer later.
-
-        Returns:
-            Its answer.
-        """
+        """Asks the handler whether it may answer later."""
         return self._table.claims(self._handler).may_defer
 
     def may_upgrade(self) -> Bool:
-        """Asks the handler whether it may answer with a conversation.
-
-        Returns:
-            Its answer.
-        """
+        """Asks the handler whether it may answer with a conversation."""
         return self._table.claims(self._handler).may_upgrade
 
     def problem(self, params: List[String]) -> String:
-        """Asks the handler whether it is put together as it should.
-
-        Args:
-            params: The names of the path parameters that are captured around
-                it.
-
-        Returns:
-            Its answer.
-        """
+        """Asks the handler whether it is put together as it should."""
         return self._table.problem(self._handler, params)
 
     def drained(self):
@@ -272,11 +224,7 @@ struct AnyHandler(Handler):
         self._table.drained(self._handler)
 
     def describe(self, mut operation: Operation):
-        """Lets the handler say what it takes and gives.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Lets the handler say what it takes and gives."""
         self._table.describe(self._handler, operation)
 
 
@@ -312,37 +260,19 @@ struct Streamed(Handler, HoldsHandler):
     """
 
     comptime Inner = AnyHandler
-    """The inner handler's type."""
     var handler: AnyHandler
-    """What answers."""
+    """What answers: a plain function or any `Handler`."""
 
     def __init__(out self, var handler: AnyHandler):
-        """Makes a handler of one that uses `Request.body_reader`.
-
-        Args:
-            handler: A plain function or any `Handler`.
-        """
+        """Makes a handler of one that uses `Request.body_reader`."""
         self.handler = handler^
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler answer.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its response.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        """Lets the handler answer."""
         return self.handler.serve(req)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that content is read while it arrives.
-
-        Args:
-            req: The request's head.
 
         Returns:
             What the handler says, and that it streams.

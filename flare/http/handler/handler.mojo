@@ -71,16 +71,7 @@ struct RequestPolicy(TrivialRegisterPassable):
         needs_content: Bool = True,
         defers: Bool = False,
     ):
-        """Makes a policy; what is not named has its default.
-
-        Args:
-            max_body_size: Most content in bytes; the server's by default.
-            timeout_ms: Time on a handler thread; the server's by default.
-            streams: Whether the handler reads content while it arrives.
-            blocks: Whether the handler may take long.
-            needs_content: Whether the answer depends on the content.
-            defers: Whether the handler may answer with `later`.
-        """
+        """Makes a policy; what is not named has its default."""
         self.max_body_size = max_body_size
         self.timeout_ms = timeout_ms
         self.streams = streams
@@ -326,6 +317,7 @@ trait HoldsHandler:
     """Has a field `handler`, which is another handler."""
 
     comptime Inner: Handler
+    """The inner handler's type."""
 
     def inner(ref self) -> ref[self] Self.Inner:
         """Lends the inner handler, the field `handler`."""
@@ -371,17 +363,7 @@ struct FnHandler(Handler, TrivialRegisterPassable):
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
-        """Calls the function.
-
-        Args:
-            req: The request.
-
-        Returns:
-            What the function returns.
-
-        Raises:
-            Error: What the function raises.
-        """
+        """Calls the function."""
         return self.function(req)
 
 

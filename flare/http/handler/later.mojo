@@ -458,12 +458,7 @@ struct DeferredCall(Movable):
         loop: ArcPointer[WorkerLoop],
         var content: Optional[RequestContent],
     ):
-        """Makes the note of one call.
-
-        Args:
-            loop: The worker's.
-            content: The content, if it goes on arriving.
-        """
+        """Makes the note of one call."""
         self.loop = loop.copy()
         self.content = content^
         self.errand = None
@@ -626,44 +621,25 @@ struct Deferred(Handler, HoldsHandler):
     """
 
     comptime Inner = AnyHandler
-    """The inner handler's type."""
     var handler: AnyHandler
-    """What answers."""
+    """What answers: a plain function or any `Handler`."""
     var waits_for_content: Bool
-    """Whether it is called when all content is there."""
+    """Whether it is called when all content is there, as other handlers are; if
+    not, when the head is."""
 
     def __init__(
         out self, var handler: AnyHandler, *, waits_for_content: Bool = False
     ):
-        """Makes a handler of one that uses `later`.
-
-        Args:
-            handler: A plain function or any `Handler`.
-            waits_for_content: True to call it when all content is there, as
-                other handlers are; False when the head is.
-        """
+        """Makes a handler of one that uses `later`."""
         self.handler = handler^
         self.waits_for_content = waits_for_content
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler answer.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its response.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        """Lets the handler answer."""
         return self.handler.serve(req)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that the answer comes later.
-
-        Args:
-            req: The request's head.
 
         Returns:
             What the handler says, and that it defers.

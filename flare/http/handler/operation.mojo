@@ -132,12 +132,7 @@ struct Operation(Copyable, Movable):
     """The schemas of the structs that contents name."""
 
     def __init__(out self, var method: String, var pattern: String):
-        """Makes an operation of which nothing more is known.
-
-        Args:
-            method: The method's name.
-            pattern: The route's pattern.
-        """
+        """Makes an operation of which nothing more is known."""
         self.method = method^
         self.pattern = pattern^
         self.id = String()
@@ -256,14 +251,7 @@ struct InputError(Copyable, Movable, Writable):
         var name: String,
         var reason: String,
     ):
-        """Describes an input.
-
-        Args:
-            status: The status to answer with.
-            place: Where it stands.
-            name: Its name.
-            reason: What is wrong, fit for strangers.
-        """
+        """Describes an input."""
         self.status = status
         self.place = place
         self.name = name^

@@ -32,12 +32,6 @@ struct StateHandler[T: Movable & Deinitable](Handler, ImplicitlyCopyable):
     def serve(self, req: Request) raises -> Response:
         """Calls the function.
 
-        Args:
-            req: The request.
-
-        Returns:
-            What the function returns.
-
         Raises:
             Error: What the function raises, or that there is no such state.
         """
@@ -109,12 +103,6 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
     def extract(req: Request) raises InputError -> Self:
         """Finds the state for a field of an endpoint.
 
-        Args:
-            req: The request.
-
-        Returns:
-            The state.
-
         Raises:
             InputError: 500 if no `App` has such a state.
         """
@@ -125,11 +113,7 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says nothing, since the client does not send it.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says nothing, since the client does not send it."""
         _ = operation
 
     def lock(self) -> MutexGuard[Self.T, origin_of(self._value)]:

@@ -21,12 +21,7 @@ struct BodyError(Copyable, Movable, Writable):
     """What is wrong, fit for strangers."""
 
     def __init__(out self, status: Int, var reason: String):
-        """Describes a failure.
-
-        Args:
-            status: What suits as an answer.
-            reason: What is wrong.
-        """
+        """Describes a failure."""
         self.status = status
         self.reason = reason^
 

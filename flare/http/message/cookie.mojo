@@ -18,9 +18,10 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
     """
 
     var name: String
-    """The name, case-sensitive."""
+    """The name, a token; case-sensitive."""
     var value: String
-    """The value as it is sent; quotes around it are part of it."""
+    """The value as it is sent, visible ASCII without `",;\\`; quotes around it are
+    part of it."""
     var domain: String
     """The domain whose hosts get the cookie; empty for the one host alone."""
     var path: String
@@ -54,19 +55,6 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
         partitioned: Bool = False,
     ) raises CookieError:
         """Makes a cookie to set.
-
-        Args:
-            name: The name, a token.
-            value: The value: visible ASCII without `",;\\`.
-            domain: The domain whose hosts get it; empty for the one host.
-            path: The path below which it is sent; empty for the folder of the
-                request.
-            max_age: How long it lasts, in seconds; 0 deletes it.
-            expires: When it ends, in seconds since 1970-01-01 00:00:00 UTC.
-            secure: Whether it is sent over secure connections alone.
-            http_only: Whether it is kept from scripts.
-            same_site: When it is sent along with what other sites cause.
-            partitioned: Whether each embedding site gets a cookie of its own.
 
         Raises:
             CookieError: If a part cannot be written, or browsers would not
@@ -335,14 +323,7 @@ struct CookieError(Copyable, Movable, Writable):
         offset: Int,
         rule: StaticString,
     ):
-        """Describes a refused part.
-
-        Args:
-            part: What is wrong.
-            text: The refused text.
-            offset: Where in it, in bytes; -1 if it is the whole.
-            rule: What is allowed.
-        """
+        """Describes a refused part."""
         self.part = part
         self.text = String(text)
         self.offset = offset

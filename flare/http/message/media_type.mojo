@@ -37,8 +37,6 @@ struct MediaTypeError(Copyable, Movable, Writable):
 
         Args:
             octets: The text.
-            offset: Where it goes wrong, in bytes.
-            rule: What is allowed there.
         """
         self.text = String(unsafe_from_utf8=octets)
         self.offset = offset

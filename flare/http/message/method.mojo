@@ -40,11 +40,7 @@ struct Method(Equatable, Hashable, ImplicitlyCopyable, Writable):
 
     @always_inline
     def __init__(out self, *, number: UInt8):
-        """Makes a method from its number.
-
-        Args:
-            number: A number of the method registry, or 0.
-        """
+        """Makes a method from its number."""
         self.number = number
 
     @implicit

@@ -108,10 +108,6 @@ struct Request[o: ImmOrigin](Movable):
 
         Args:
             line: The request line.
-            headers: The header fields.
-            body: The content.
-            trailers: The trailer fields.
-            peer: Where the request came from.
             params: Storage for path parameters that outlives the request.
             cancel: A flag that outlives the request, if there is one.
             tls: What TLS tells about the client; outlives the request.
@@ -953,12 +949,7 @@ struct Version(Comparable, ImplicitlyCopyable, Writable):
 
     @always_inline
     def __init__(out self, major: UInt8, minor: UInt8):
-        """Makes a version from its numbers.
-
-        Args:
-            major: The number before the dot.
-            minor: The number behind the dot.
-        """
+        """Makes a version from its numbers."""
         self.major = major
         self.minor = minor
 

@@ -38,12 +38,7 @@ struct Response(Copyable, Movable):
     var _is_later: Bool
 
     def __init__(out self, status: Status = 200, var body: Body = Body()):
-        """Makes a response without header fields.
-
-        Args:
-            status: The status code.
-            body: The content.
-        """
+        """Makes a response without header fields."""
         self.status = status
         self.headers = HeaderMap()
         self.body = body^
@@ -55,8 +50,6 @@ struct Response(Copyable, Movable):
         """Makes a response of a known media type.
 
         Args:
-            status: The status code.
-            body: The content.
             content_type: A media type, as literal text; other text goes
                 through `headers.set`.
         """

@@ -43,11 +43,7 @@ struct Status(Comparable, Hashable, ImplicitlyCopyable, Writable):
     @implicit
     @always_inline
     def __init__(out self, code: Int):
-        """Makes a status from its number.
-
-        Args:
-            code: The status code.
-        """
+        """Makes a status from its number."""
         self.code = code
 
     def __lt__(self, other: Self) -> Bool:

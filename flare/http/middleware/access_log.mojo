@@ -39,13 +39,7 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = AccessLog[I, Self.S]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var format: LogFormat
@@ -60,13 +54,7 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
         *,
         var sink: Self.S,
     ):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            format: How lines are written.
-            sink: Where they go.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.format = format
         self.sink = sink^
@@ -82,27 +70,13 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
 
         Parameters:
             H2: The inner handler's type.
-
-        Args:
-            handler: What answers.
-            format: How lines are written.
         """
         self = AccessLog[H2, StandardOutput](
             handler^, format, sink=StandardOutput()
         )
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, and logs it.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer, and logs it."""
         var unix_ms = realtime_ns() // 1_000_000
         var began_ns = monotonic_ns()
         try:
@@ -151,18 +125,7 @@ struct AccessLog[H: Handler, S: LogSink = StandardOutput](Layer):
         )
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Logs a request that the server answers in place of the handler.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response as the inner handler leaves it.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Logs a request that the server answers in place of the handler."""
         response = self.handler.refuse(req, response^)
         var entry = _entry(req, response)
         entry.unix_ms = realtime_ns() // 1_000_000

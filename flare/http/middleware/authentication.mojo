@@ -76,9 +76,6 @@ struct KnownUsers(PasswordCheck):
     def allows(self, credentials: BasicCredentials) raises -> Bool:
         """Looks the user up; all users are looked at, always.
 
-        Args:
-            credentials: What the client sent.
-
         Returns:
             True if name and password are those of a user.
 
@@ -111,13 +108,7 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RequireBasicAuth[I, Self.C]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers those who may enter."""
     var check: Self.C
@@ -133,8 +124,6 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
         """Wraps a handler.
 
         Args:
-            handler: What answers those who may enter.
-            check: Knows who may.
             realm: What is guarded; browsers show it.
 
         Raises:
@@ -146,9 +135,6 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer those who may enter.
-
-        Args:
-            req: The request.
 
         Returns:
             The response, or 401.
@@ -171,9 +157,6 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that the content of who may not enter is not needed.
 
-        Args:
-            req: The request's head.
-
         Returns:
             What the inner handler says, or that the head is enough.
         """
@@ -190,11 +173,7 @@ struct RequireBasicAuth[H: Handler, C: PasswordCheck](Layer):
         return policy_behind[Self.C.IS_QUICK](req, self.handler)
 
     def describe(self, mut operation: Operation):
-        """Says what the inner handler takes, and that it is guarded.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says what the inner handler takes, and that it is guarded."""
         self.handler.describe(operation)
         operation.wants(SecurityScheme.basic())
 
@@ -266,9 +245,6 @@ struct KnownToken(TokenCheck):
     def holder(self, token: StringSpan) raises -> Optional[String]:
         """Compares tokens in constant time.
 
-        Args:
-            token: What the client sent.
-
         Returns:
             The name, if the token is the known one.
 
@@ -293,13 +269,7 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RequireBearerAuth[I, Self.C]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers those who may enter."""
     var check: Self.C
@@ -315,8 +285,6 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
         """Wraps a handler.
 
         Args:
-            handler: What answers those who may enter.
-            check: Knows who may.
             realm: What is guarded.
 
         Raises:
@@ -328,9 +296,6 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer those who may enter.
-
-        Args:
-            req: The request.
 
         Returns:
             The response; 401 without a token or with one that is not good, 400
@@ -361,9 +326,6 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that the content of who may not enter is not needed.
 
-        Args:
-            req: The request's head.
-
         Returns:
             What the inner handler says, or that the head is enough.
         """
@@ -383,11 +345,7 @@ struct RequireBearerAuth[H: Handler, C: TokenCheck](Layer):
         return policy_behind[Self.C.IS_QUICK](req, self.handler)
 
     def describe(self, mut operation: Operation):
-        """Says what the inner handler takes, and that it is guarded.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says what the inner handler takes, and that it is guarded."""
         self.handler.describe(operation)
         operation.wants(SecurityScheme.bearer())
 

@@ -42,11 +42,7 @@ struct BackplaneMetrics(Copyable, MetricSource):
         self._channels.append(hub.backplane_channel())
 
     def write_metrics(self, mut text: String):
-        """Writes all figures in the text format of Prometheus.
-
-        Args:
-            text: Where to.
-        """
+        """Writes all figures in the text format of Prometheus."""
         var counts = List[BackplaneCounts]()
         for index in range(len(self._channels)):
             ref channel = self._channels.at(index)

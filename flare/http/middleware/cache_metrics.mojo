@@ -17,11 +17,7 @@ struct CacheMetrics(MetricSource):
     """Whose figures."""
 
     def write_metrics(self, mut text: String):
-        """Writes all figures in the text format of Prometheus.
-
-        Args:
-            text: Where to.
-        """
+        """Writes all figures in the text format of Prometheus."""
         var stats = self.store.stats()
         text.write("# HELP http_cache_requests_total Requests by outcome.\n")
         text.write("# TYPE http_cache_requests_total counter\n")

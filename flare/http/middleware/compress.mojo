@@ -49,13 +49,7 @@ struct Compress[H: Handler](ChangesResponses, Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Compress[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var content_len_min: Int
@@ -68,28 +62,13 @@ struct Compress[H: Handler](ChangesResponses, Layer):
         *,
         content_len_min: Int = COMPRESSED_LEN_MIN,
     ):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            content_len_min: Shortest content that is compressed, in bytes.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.content_len_min = content_len_min
         self._offered = _codings()
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, and compresses its content.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer, and compresses its content."""
         var response = self.handler.serve(req)
         if is_later(req, response):
             change_later(self, req, response)
@@ -98,10 +77,6 @@ struct Compress[H: Handler](ChangesResponses, Layer):
 
     def change(self, req: Request, var response: Response) raises -> Response:
         """Compresses a response.
-
-        Args:
-            req: The request.
-            response: What the inner handler has made.
 
         Returns:
             The response, in a coding if that is worth it.

@@ -47,13 +47,7 @@ struct Conditional[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Conditional[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var makes_tags: Bool
@@ -62,13 +56,7 @@ struct Conditional[H: Handler](Layer):
     var _hook: Optional[ValidatorHook]
 
     def __init__(out self, var handler: Self.H, *, makes_tags: Bool = False):
-        """Wraps a handler whose responses have validators.
-
-        Args:
-            handler: What answers.
-            makes_tags: Whether a response without ETag gets one, made from its
-                content.
-        """
+        """Wraps a handler whose responses have validators."""
         self.handler = handler^
         self.makes_tags = makes_tags
         self._hook = None
@@ -83,12 +71,9 @@ struct Conditional[H: Handler](Layer):
         """Wraps a handler that changes things.
 
         Args:
-            handler: What answers.
             hook: Tells what the target has now; called before the handler, for
                 requests with conditions and for GET and HEAD. What it raises
                 goes to the caller, and the handler is not called.
-            makes_tags: Whether a response without ETag gets one, made from its
-                content.
         """
         self.handler = handler^
         self.makes_tags = makes_tags
@@ -96,9 +81,6 @@ struct Conditional[H: Handler](Layer):
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, unless a condition is against it.
-
-        Args:
-            req: The request.
 
         Returns:
             The response; 304 or 412 by the conditions.

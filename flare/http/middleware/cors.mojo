@@ -29,14 +29,14 @@ struct CorsPolicy(Copyable, Movable):
     """Origins as browsers send them, such as `https://app.example.com`, or `*`
     alone for every one."""
     var methods: String
-    """Methods allowed beside GET, HEAD and POST with simple content. Default
-    GET, HEAD, POST, PUT, PATCH, DELETE."""
+    """Methods allowed beside GET, HEAD and POST with simple content, parted by
+    commas. Default GET, HEAD, POST, PUT, PATCH, DELETE."""
     var headers: String
-    """Request fields allowed beside the simple ones; empty allows those that a
-    preflight asks for. Default empty."""
+    """Request fields allowed beside the simple ones, parted by commas; empty
+    allows those that a preflight asks for. Default empty."""
     var exposed: String
-    """Response fields that scripts may read beside the simple ones. Default
-    none."""
+    """Response fields that scripts may read beside the simple ones, parted by
+    commas. Default none."""
     var credentials: Bool
     """Whether cookies and Authorization may come along. Default False."""
     var max_age_s: Int
@@ -53,16 +53,7 @@ struct CorsPolicy(Copyable, Movable):
         credentials: Bool = False,
         max_age_s: Int = 600,
     ):
-        """Makes a policy.
-
-        Args:
-            origins: Origins, or `*` alone.
-            methods: Methods, parted by commas.
-            headers: Request fields, parted by commas; empty for any.
-            exposed: Response fields, parted by commas.
-            credentials: Whether cookies and Authorization may come along.
-            max_age_s: How long a preflight's answer is kept, in seconds.
-        """
+        """Makes a policy."""
         self.origins = origins^
         self.methods = methods^
         self.headers = headers^
@@ -155,17 +146,11 @@ struct Cors[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Cors[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var policy: CorsPolicy
-    """Who may call."""
+    """Who may call; by default every origin, without credentials."""
     var _is_open: Bool
 
     def __init__(
@@ -174,10 +159,6 @@ struct Cors[H: Handler](Layer):
         var policy: CorsPolicy = CorsPolicy(["*"]),
     ) raises:
         """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            policy: Who may call; by default every origin, without credentials.
 
         Raises:
             Error: If the policy contradicts itself.
@@ -189,12 +170,6 @@ struct Cors[H: Handler](Layer):
 
     def serve(self, req: Request) raises -> Response:
         """Answers a preflight, or lets the inner handler answer.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the inner handler raises. The answer to it has the
@@ -221,15 +196,8 @@ struct Cors[H: Handler](Layer):
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets pages of other origins see an answer of the server's own.
 
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
         Returns:
             The response, with fields if the origin was read and is let in.
-
-        Raises:
-            Error: What the inner handler raises.
         """
         response = self.handler.refuse(req, response^)
         self._let_in(req, response.headers)

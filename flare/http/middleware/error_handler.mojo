@@ -96,36 +96,19 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = ErrorHandler[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var format: ErrorFormat
-    """What gives errors their shape."""
+    """What gives errors their shape, such as `problem_json`."""
 
     def __init__(out self, var handler: Self.H, format: ErrorFormat):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            format: What gives errors their shape, such as `problem_json`.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.format = format
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and shapes what is an error.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the format raises.
@@ -151,13 +134,6 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
     def change(self, req: Request, var response: Response) raises -> Response:
         """Shapes a response that is an error.
 
-        Args:
-            req: The request.
-            response: What the inner handler has made.
-
-        Returns:
-            The response.
-
         Raises:
             Error: What the format raises.
         """
@@ -167,13 +143,6 @@ struct ErrorHandler[H: Handler](ChangesResponses, Layer):
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Shapes what the server answers in place of the handler.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the format raises.
@@ -262,45 +231,24 @@ struct Recover[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Recover[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var hook: ErrorHook
     """What answers instead when it raises."""
 
     def __init__(out self, var handler: Self.H):
-        """Wraps a handler; errors are logged, and answered with a plain 500.
-
-        Args:
-            handler: What answers.
-        """
+        """Wraps a handler; errors are logged, and answered with a plain 500."""
         self.handler = handler^
         self.hook = log_and_hide
 
     def __init__(out self, var handler: Self.H, hook: ErrorHook):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            hook: What answers instead when it raises.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.hook = hook
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, or the hook.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: Never.

@@ -17,9 +17,6 @@ struct Health(Handler):
     def serve(self, req: Request) raises -> Response:
         """Says that the program lives.
 
-        Args:
-            req: The request.
-
         Returns:
             A 200 that no cache keeps.
 
@@ -29,14 +26,7 @@ struct Health(Handler):
         return _report(200, '{"status":"ok"}')
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Says that this takes no time.
-
-        Args:
-            req: The request.
-
-        Returns:
-            A policy of what needs no content.
-        """
+        """Says that this takes no time."""
         return RequestPolicy.by_head()
 
 
@@ -62,11 +52,7 @@ struct Readiness(Handler):
     var _checks: List[_NamedCheck]
 
     def __init__(out self, switch: ReadySwitch = ReadySwitch()):
-        """Makes an endpoint without checks.
-
-        Args:
-            switch: Says by hand whether requests may come.
-        """
+        """Makes an endpoint without checks."""
         self.switch = switch
         self._checks = []
 
@@ -81,9 +67,6 @@ struct Readiness(Handler):
 
     def serve(self, req: Request) raises -> Response:
         """Runs the checks.
-
-        Args:
-            req: The request.
 
         Returns:
             200 or 503, with a JSON object that names each check's outcome.

@@ -227,13 +227,6 @@ struct LocalIdempotency(Copyable, IdempotencyStore):
     def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         """Takes a key for a request.
 
-        Args:
-            claim: The key, and who wants it.
-            lock_ms: How long it is busy, in milliseconds.
-
-        Returns:
-            What was known before.
-
         Raises:
             Error: Never.
         """
@@ -244,11 +237,6 @@ struct LocalIdempotency(Copyable, IdempotencyStore):
     def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
         """Keeps an answer, unless the key is somebody else's by now.
 
-        Args:
-            claim: What `begin` was given.
-            answer: The answer.
-            keep_ms: How long, in milliseconds.
-
         Raises:
             Error: Never.
         """
@@ -258,9 +246,6 @@ struct LocalIdempotency(Copyable, IdempotencyStore):
 
     def forget(self, claim: KeyClaim) raises:
         """Lets a key be used again, unless it is somebody else's by now.
-
-        Args:
-            claim: What `begin` was given.
 
         Raises:
             Error: Never.

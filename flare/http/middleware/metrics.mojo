@@ -153,11 +153,7 @@ struct Metrics(ImplicitlyCopyable, MetricSource):
         return number
 
     def write_metrics(self, mut text: String):
-        """Writes all figures in the text format of Prometheus, version 0.0.4.
-
-        Args:
-            text: Where to.
-        """
+        """Writes all figures in the text format of Prometheus, version 0.0.4."""
         text.write("# HELP http_requests_total Requests answered.\n")
         text.write("# TYPE http_requests_total counter\n")
         for series in range(_REQUEST_SERIES_MAX):
@@ -271,40 +267,19 @@ struct RequestMetrics[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RequestMetrics[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var metrics: Metrics
     """Where it is counted."""
 
     def __init__(out self, var handler: Self.H, metrics: Metrics):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            metrics: Where it is counted.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.metrics = metrics
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, and counts it; an error counts as 500.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer, and counts it; an error counts as 500."""
         var place = self.metrics.begin()
         var began_ns = monotonic_ns()
         try:
@@ -347,18 +322,7 @@ struct RequestMetrics[H: Handler](Layer):
         )
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Counts a request that the server answers in place of the handler.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response as the inner handler leaves it.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Counts a request that the server answers in place of the handler."""
         response = self.handler.refuse(req, response^)
         self.metrics.count_refused(req.method, response.status.code)
         return response^
@@ -421,11 +385,7 @@ struct MetricPair[A: MetricSource, B: MetricSource](MetricSource):
     """The second."""
 
     def write_metrics(self, mut text: String):
-        """Writes the figures of both.
-
-        Args:
-            text: Where to.
-        """
+        """Writes the figures of both."""
         self.first.write_metrics(text)
         self.second.write_metrics(text)
 
@@ -448,12 +408,6 @@ struct MetricsEndpoint[M: MetricSource](Handler):
 
     def serve(self, req: Request) raises -> Response:
         """Writes the figures.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The text.
 
         Raises:
             Error: Never.

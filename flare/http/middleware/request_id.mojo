@@ -33,13 +33,7 @@ struct RequestId[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RequestId[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var takes_over: Bool
@@ -51,10 +45,6 @@ struct RequestId[H: Handler](Layer):
         out self, var handler: Self.H, *, takes_over: Bool = True
     ) raises OsError:
         """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            takes_over: Whether ids of clients are kept.
 
         Raises:
             OsError: If the system gives no random octets or no memory.
@@ -70,12 +60,6 @@ struct RequestId[H: Handler](Layer):
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, which finds the id by `request_id`.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response, with the id.
 
         Raises:
             Error: What the inner handler raises. The answer to it has the id,
@@ -94,18 +78,7 @@ struct RequestId[H: Handler](Layer):
             raise error^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Adds the id to an answer of the server's own.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response, with the id.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Adds the id to an answer of the server's own."""
         self._name(req)
         response = self.handler.refuse(req, response^)
         _tell(req, response.headers)

@@ -49,16 +49,7 @@ struct SecurityPolicy(Copyable, Movable):
         var opener_policy: String = "same-origin",
         transport_max_age_s: Int = 0,
     ):
-        """Makes a policy.
-
-        Args:
-            content_security_policy: What a page may load.
-            referrer_policy: What other sites learn of the page's URL.
-            frame_options: Whether others may frame the page.
-            permissions_policy: Which devices a page may ask for.
-            opener_policy: Who shares a page's group of windows.
-            transport_max_age_s: For how many seconds browsers use HTTPS alone.
-        """
+        """Makes a policy."""
         self.content_security_policy = content_security_policy^
         self.referrer_policy = referrer_policy^
         self.frame_options = frame_options^
@@ -100,13 +91,7 @@ struct SecurityHeaders[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = SecurityHeaders[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var _fields: List[_Field]
@@ -119,7 +104,6 @@ struct SecurityHeaders[H: Handler](Layer):
         """Wraps a handler.
 
         Args:
-            handler: What answers.
             policy: What the fields say.
 
         Raises:
@@ -130,12 +114,6 @@ struct SecurityHeaders[H: Handler](Layer):
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and adds what it has not set.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response, with the fields.
 
         Raises:
             Error: What the inner handler raises. The answer to it has the
@@ -152,18 +130,7 @@ struct SecurityHeaders[H: Handler](Layer):
             raise error^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Adds the fields to an answer of the server's own.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response, with the fields.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Adds the fields to an answer of the server's own."""
         response = self.handler.refuse(req, response^)
         self._complete(response.headers)
         return response^

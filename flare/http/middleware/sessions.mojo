@@ -61,13 +61,7 @@ struct Sessions[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Sessions[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var config: SessionConfig
@@ -84,9 +78,7 @@ struct Sessions[H: Handler](Layer):
         """Wraps a handler.
 
         Args:
-            handler: What answers.
             keys: What signs sessions; the first key signs new ones.
-            config: How they are kept.
         """
         self.handler = handler^
         self.config = config^
@@ -109,9 +101,7 @@ struct Sessions[H: Handler](Layer):
             S: The store's type.
 
         Args:
-            handler: What answers.
             keys: What signs ids; the first key signs new ones.
-            config: How sessions are kept.
             store: Keeps the values, such as `RedisSessions`.
         """
         self.handler = handler^
@@ -121,12 +111,6 @@ struct Sessions[H: Handler](Layer):
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, with a session at hand.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
 
         Raises:
             Error: What the inner handler raises; or `CookieError` if the
@@ -154,10 +138,6 @@ struct Sessions[H: Handler](Layer):
 
     def problem(self, params: List[String]) -> String:
         """Says why no session can be kept.
-
-        Args:
-            params: The names of the path parameters that are captured around
-                the handler.
 
         Returns:
             What is wrong with the configuration, or further in; empty if all
@@ -389,12 +369,6 @@ struct CurrentSession(ImplicitlyCopyable, Input):
     def extract(req: Request) raises InputError -> Self:
         """Finds the session for a field of an endpoint.
 
-        Args:
-            req: The request.
-
-        Returns:
-            The session.
-
         Raises:
             InputError: 500 if there is no `Sessions` around the endpoint.
         """
@@ -405,11 +379,7 @@ struct CurrentSession(ImplicitlyCopyable, Input):
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says nothing: it is no input of which documents tell.
-
-        Args:
-            operation: What is known of the route.
-        """
+        """Says nothing: it is no input of which documents tell."""
         _ = operation
 
     def __getitem__[

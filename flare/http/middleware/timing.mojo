@@ -32,32 +32,16 @@ struct Timing[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Timing[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
 
     def __init__(out self, var handler: Self.H):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-        """
+        """Wraps a handler."""
         self.handler = handler^
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, and times it.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response, with the field.
 
         Raises:
             Error: What the inner handler raises. The answer to it has the
@@ -138,13 +122,7 @@ struct Timeout[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Timeout[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var _timeout_ms: Int
@@ -153,7 +131,6 @@ struct Timeout[H: Handler](Layer):
         """Wraps a handler.
 
         Args:
-            handler: What answers.
             timeout_ms: How long it may take, 1 to 86,400,000 (a day).
 
         Raises:
@@ -166,24 +143,11 @@ struct Timeout[H: Handler](Layer):
         self._timeout_ms = timeout_ms
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer.
-
-        Args:
-            req: The request.
-
-        Returns:
-            Its response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer."""
         return self.handler.serve(req)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells the time.
-
-        Args:
-            req: The request.
 
         Returns:
             What the inner handler says, with its time or else this one's.

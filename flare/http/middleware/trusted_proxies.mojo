@@ -58,13 +58,7 @@ struct TrustedProxies[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = TrustedProxies[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var networks: List[IpNetwork]
@@ -78,29 +72,13 @@ struct TrustedProxies[H: Handler](Layer):
         var networks: List[IpNetwork],
         field: ForwardedField,
     ):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            networks: Where one's own proxies are.
-            field: What they tell by.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.networks = networks^
         self.field = field
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, with the client as the peer.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer, with the client as the peer."""
         if not self._trusts(req.peer.ip):
             return self.handler.serve(req)
         var origin = Origin(String(), String())
@@ -114,14 +92,7 @@ struct TrustedProxies[H: Handler](Layer):
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Asks the inner handler, with the client as the peer.
-
-        Args:
-            req: The request's head.
-
-        Returns:
-            Its answer.
-        """
+        """Asks the inner handler, with the client as the peer."""
         if not self._trusts(req.peer.ip):
             return self.handler.policy_for(req)
         var origin = Origin(String(), String())
@@ -129,18 +100,7 @@ struct TrustedProxies[H: Handler](Layer):
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lets the inner handler finish an answer of the server's own, with
-        the client as the peer as far as the fields were read.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        the client as the peer as far as the fields were read."""
         if not self._trusts(req.peer.ip):
             return self.handler.refuse(req, response^)
         var origin = Origin(String(), String())

@@ -86,11 +86,7 @@ struct WorkerMetrics[M: MetricSource](Copyable, MetricSource):
         )
 
     def write_metrics(self, mut text: String):
-        """Writes the sums.
-
-        Args:
-            text: Where to, in the text format of Prometheus.
-        """
+        """Writes the sums."""
         self._board[].tell()
         self._board[].collect(text)
 

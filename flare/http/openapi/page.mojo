@@ -230,11 +230,7 @@ struct FixedText(Copyable, Handler):
         return response^
 
     def policy_for(self, req: Request) -> RequestPolicy:
-        """Says that this takes no time.
-
-        Returns:
-            A policy of what needs no content.
-        """
+        """Says that this takes no time."""
         return RequestPolicy.by_head()
 
 

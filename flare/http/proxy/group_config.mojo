@@ -105,11 +105,7 @@ struct GroupConfig(Copyable, Movable):
     """How many repetitions in that time are free of the share. Default 10."""
 
     def __init__(out self, balance: Balance = Balance.ROUND_ROBIN):
-        """Makes rules for a few upstreams of one kind.
-
-        Args:
-            balance: By what rule an upstream is chosen.
-        """
+        """Makes rules for a few upstreams of one kind."""
         self.balance = balance
         self.failures_to_eject = 5
         self.failure_share_percent = 50

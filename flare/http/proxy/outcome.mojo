@@ -53,12 +53,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, code: UInt8, status: UInt16 = 0):
-        """Makes an outcome.
-
-        Args:
-            code: One of those above.
-            status: The upstream's status, if there was one.
-        """
+        """Makes an outcome."""
         self.code = code
         self.status = status
 

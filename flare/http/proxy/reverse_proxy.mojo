@@ -105,9 +105,6 @@ struct ReverseProxy(Copyable, Handler):
     def serve(self, req: Request) raises -> Response:
         """Sends a request on.
 
-        Args:
-            req: The request.
-
         Returns:
             What stands for the upstream's response, or a refusal.
 
@@ -165,9 +162,6 @@ struct ReverseProxy(Copyable, Handler):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks for the request as soon as its head is there.
-
-        Args:
-            req: The request's head.
 
         Returns:
             That the answer comes later, and how long it may take.

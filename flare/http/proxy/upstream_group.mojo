@@ -137,7 +137,6 @@ struct UpstreamGroup(Movable):
         """Makes a group without upstreams.
 
         Args:
-            config: The rules.
             seed: What random numbers begin with.
             now_ms: The time.
 

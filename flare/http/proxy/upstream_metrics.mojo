@@ -31,11 +31,7 @@ struct UpstreamMetrics(Copyable, MetricSource):
         self._upstreams = upstreams
 
     def write_metrics(self, mut text: String):
-        """Writes requests, failures and states.
-
-        Args:
-            text: Where to.
-        """
+        """Writes requests, failures and states."""
         var members = self._upstreams.figures()
         _head(text, "flare_upstream_active_requests", "gauge")
         for index in range(len(members)):

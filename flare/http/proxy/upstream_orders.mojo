@@ -39,12 +39,7 @@ struct UpstreamSums(Copyable, Movable):
     var _state_counts: List[Int]
 
     def __init__(out self, address: StringSpan, ip: StringSpan = ""):
-        """Makes sums of nothing.
-
-        Args:
-            address: Where the upstream is.
-            ip: The address of its name.
-        """
+        """Makes sums of nothing."""
         self.address = String(address)
         self.ip = String(ip)
         self.worker_count = 0

@@ -27,26 +27,16 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The handler's type."""
     comptime Around[I: Handler]: Handler = App[Self.T, I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var state: State[Self.T]
     """What the handlers share."""
     var handler: Self.H
-    """What answers."""
+    """What answers: a router, or any other handler."""
 
     def __init__(
         out self, *, var state: Self.T, var handler: Self.H
     ) raises OsError:
         """Makes an application.
-
-        Args:
-            state: The value that handlers share.
-            handler: A router, or any other handler.
 
         Raises:
             OsError: If the system has no more locks.
@@ -59,7 +49,6 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
 
         Args:
             shared: The state.
-            handler: A router, or any other handler.
         """
         self.state = shared
         self.handler = handler^
@@ -71,17 +60,7 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
 
     @always_inline
     def serve(self, req: Request) raises -> Response:
-        """Lends the state to the handler, and calls it.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The handler's response.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        """Lends the state to the handler, and calls it."""
         var scope = ExtensionScope(req.extensions(), self.state, lasts=True)
         var response = self.handler.serve(req)
         scope^.end()
@@ -89,18 +68,7 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
         """Lends the state while the handler finishes an answer of the server's
-        own.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the handler raises.
-        """
+        own."""
         var scope = ExtensionScope(req.extensions(), self.state, lasts=True)
         response = self.handler.refuse(req, response^)
         scope^.end()

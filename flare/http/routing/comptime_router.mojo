@@ -75,14 +75,8 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
     def serve(self, req: Request) raises -> Response:
         """Lets the route of a request answer it.
 
-        Args:
-            req: The request.
-
         Returns:
             The route's response, or 400, 404, 405, 501 or an answer to OPTIONS.
-
-        Raises:
-            Error: What the route's handler raises.
         """
         var found = RouteMatch()
         try:
@@ -104,9 +98,6 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks the request's route how it is to be treated.
-
-        Args:
-            req: The request's head.
 
         Returns:
             Its answer; what the router answers by itself needs no content.
@@ -142,15 +133,8 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         """Lets the handler of the request's route finish an answer that the
         server makes.
 
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
         Returns:
             The response, as it is if no route takes what was read.
-
-        Raises:
-            Error: What the handler raises.
         """
         var found = RouteMatch()
         try:
@@ -354,7 +338,7 @@ struct ComptimeRoute(Copyable, Movable):
     does."""
 
     var method: Method
-    """The method, or `ANY`."""
+    """A registered method, or `ANY`."""
     var pattern: String
     """The pattern, as for `Router`; empty for the fallback."""
     var mount_problem: String
@@ -362,7 +346,7 @@ struct ComptimeRoute(Copyable, Movable):
     var max_body_size: Int
     """Most content in bytes, or `DEFAULT_BODY_LIMIT`."""
     var may_block: Bool
-    """False if the handler never takes long."""
+    """False if the handler never takes long; see `RequestPolicy.blocks`."""
     var answer: HandlerFunction
     """What answers."""
     var policy: PolicyFunction
@@ -392,13 +376,7 @@ struct ComptimeRoute(Copyable, Movable):
         """Makes a route to a plain function.
 
         Args:
-            method: A registered method, or `ANY`.
-            pattern: The pattern.
             function: `def f(req: Request) raises -> Response`.
-            max_body_size: Most content in bytes, in place of the server's
-                limit.
-            may_block: False if the function never takes long; see
-                `RequestPolicy.blocks`.
         """
         self.method = method
         self.pattern = pattern^

@@ -99,14 +99,8 @@ struct HostRouter(Handler):
     def serve(self, req: Request) raises -> Response:
         """Lets the handler of the request's host answer it.
 
-        Args:
-            req: The request.
-
         Returns:
             The handler's response, or 421.
-
-        Raises:
-            Error: What the handler raises.
         """
         ref table = self._table[]
         var index = table.find(req.host())
@@ -118,9 +112,6 @@ struct HostRouter(Handler):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks the handler of the request's host how it is to be treated.
-
-        Args:
-            req: The request's head.
 
         Returns:
             Its answer; a host that is not known needs no content.
@@ -173,13 +164,9 @@ struct HostRouter(Handler):
 
         Args:
             req: What is known of the request; a host that was not read is none.
-            response: The answer.
 
         Returns:
             The response, as it is if no handler answers for the host.
-
-        Raises:
-            Error: What the handler raises.
         """
         ref table = self._table[]
         var index = table.find(req.host())

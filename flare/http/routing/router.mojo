@@ -400,16 +400,10 @@ struct Router(Handler):
     def serve(self, req: Request) raises -> Response:
         """Lets the route of a request answer it.
 
-        Args:
-            req: The request.
-
         Returns:
             The route's response, or 400, 404, 405, 501 or an answer to OPTIONS;
             500 if routers within each other have more parameters than there
             is room for.
-
-        Raises:
-            Error: What the route's handler raises.
         """
         ref table = self._table[]
         var found = RouteMatch()
@@ -434,15 +428,8 @@ struct Router(Handler):
         """Lets the handler of the request's route finish an answer that the
         server makes.
 
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
         Returns:
             The response, as it is if no route takes what was read.
-
-        Raises:
-            Error: What the handler raises.
         """
         ref table = self._table[]
         var found = RouteMatch()
@@ -470,9 +457,6 @@ struct Router(Handler):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks the request's route how it is to be treated.
-
-        Args:
-            req: The request's head.
 
         Returns:
             Its answer; what the router answers by itself needs no content.

@@ -46,9 +46,6 @@ struct ListenerMode(Equatable, FromText, ImplicitlyCopyable, Writable):
         Args:
             text: `per_worker` or `shared`.
 
-        Returns:
-            The case.
-
         Raises:
             TextError: If it is none of them.
         """
@@ -232,42 +229,7 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
         http2: Bool = True,
         http2_limits: Http2Config = Http2Config(),
     ):
-        """Makes a configuration; what is not named has its default.
-
-        Args:
-            max_header_size: Longest header section in bytes.
-            max_target_size: Longest request target in bytes.
-            max_fields: Most header fields.
-            max_body_size: Most content in bytes.
-            max_buffered_bodies_size: Most memory for content of all requests.
-            max_keepalive_requests: Requests of one connection; 0 for no end.
-            max_connections: Connections open at once.
-            header_timeout_ms: For a request's head.
-            body_timeout_ms: For a request's content.
-            min_body_rate: Bytes a second that prolong `body_timeout_ms`.
-            idle_timeout_ms: Between requests.
-            write_timeout_ms: For sending to a slow client.
-            min_send_rate: Bytes a second that prolong `write_timeout_ms`.
-            max_connection_age_ms: Age after which connections end; 0 for none.
-            handler_threads: Threads of each worker for handlers that block, or
-                `AUTOMATIC_THREADS`.
-            handler_queue: Requests that may wait for such a thread.
-            handler_timeout_ms: For a handler on such a thread.
-            linger_timeout_ms: For a client to read the last response.
-            shutdown_timeout_ms: For requests under way at shutdown.
-            listener: How several workers get their connections.
-            proxy_protocol: Proxies that announce their clients; none by
-                default.
-            inherits_listeners: Whether `bind` looks for sockets that were
-                handed over.
-            handles_signals: Whether SIGTERM and SIGINT stop the server.
-            logs_errors: Whether errors of handlers, streams, conversations and
-                connections are written to standard error.
-            slow_handler_ms: After which a handler that holds the loop is warned
-                of; 0 for never.
-            http2: Whether HTTP/2 is spoken with clients that do.
-            http2_limits: What a client may ask for over HTTP/2.
-        """
+        """Makes a configuration; what is not named has its default."""
         self.max_header_size = max_header_size
         self.max_target_size = max_target_size
         self.max_fields = max_fields
@@ -353,9 +315,6 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     @staticmethod
     def about(name: StringSpan) -> StaticString:
         """Says what a field means, for `--help`.
-
-        Args:
-            name: The field's name.
 
         Returns:
             A line; empty for a name that is none.

@@ -106,22 +106,7 @@ struct Http2Config(SettingsGroup, TrivialRegisterPassable):
         max_queued_size: Int = 65_536,
         max_pending_response_size: Int = 1 << 20,
     ):
-        """Makes limits; what is not named has its default.
-
-        Args:
-            max_streams: Requests of a connection at once.
-            stream_window_size: Content of a request that may wait.
-            upload_window_size: The same where a handler reads it as it comes.
-            connection_window_size: The same of all requests of a connection.
-            max_continuations: CONTINUATION frames of one field block.
-            max_settings: Settings in one frame.
-            settings_timeout_ms: For the acknowledgement of our SETTINGS.
-            max_glitches: Frames that make work and have no use, at once.
-            glitches_refill: How many more of them each second.
-            max_queued_size: What may wait to be sent before reading stops.
-            max_pending_response_size: Content of responses in memory that may
-                wait before requests do.
-        """
+        """Makes limits; what is not named has its default."""
         self.max_streams = max_streams
         self.stream_window_size = stream_window_size
         self.upload_window_size = upload_window_size

@@ -45,9 +45,6 @@ struct ServerSettings(Copyable, Defaultable, SettingsGroup):
     def about(name: StringSpan) -> StaticString:
         """Says what a field means, for `--help`.
 
-        Args:
-            name: The field's name.
-
         Returns:
             A line.
         """

@@ -39,13 +39,7 @@ struct SessionConfig(Copyable, Movable):
         max_age_s: Int = SESSION_AGE_S,
         is_secure: Bool = True,
     ):
-        """Chooses.
-
-        Args:
-            cookie_name: The cookie's name.
-            max_age_s: How long a session lasts, in seconds.
-            is_secure: Whether the cookie goes over TLS alone.
-        """
+        """Chooses."""
         self.cookie_name = cookie_name^
         self.max_age_s = max_age_s
         self.is_secure = is_secure

@@ -504,13 +504,14 @@ struct ServerSentEvent(Copyable, Movable):
     """What a client gets in one piece."""
 
     var data: String
-    """The text; its line ends arrive as LF."""
+    """The text, of any number of lines; their ends arrive as LF."""
     var name: String
-    """What listeners wait for; empty for `message`."""
+    """What listeners wait for, one line; empty for `message`."""
     var id: String
-    """What a client that comes back names as `Last-Event-ID`; may be empty."""
+    """What a client that comes back names as `Last-Event-ID`; one line without
+    NUL, which may be empty."""
     var retry_ms: Int
-    """How long clients wait before they come back; 0 says nothing."""
+    """How long clients wait before they come back, 0 or more; 0 says nothing."""
 
     def __init__(
         out self,
@@ -521,13 +522,6 @@ struct ServerSentEvent(Copyable, Movable):
         retry_ms: Int = 0,
     ) raises:
         """Makes an event.
-
-        Args:
-            data: The text, of any number of lines.
-            name: What kind of event it is; one line.
-            id: Its id; one line without NUL.
-            retry_ms: How long clients are to wait before they come back; 0
-                says nothing.
 
         Raises:
             Error: If name or id have more than one line, or the id has a NUL.
@@ -566,9 +560,6 @@ struct ServerSentEvent(Copyable, Movable):
 
         Args:
             unchecked_data: The text.
-            name: One line.
-            id: One line without NUL.
-            retry_ms: 0 or more.
         """
         self.data = unchecked_data^
         self.name = name^

@@ -88,19 +88,7 @@ struct FileServerConfig(Copyable, Movable):
         serves_coded: Bool = True,
         cache_ms: Int = FILE_CACHE_MS,
     ):
-        """Chooses.
-
-        Args:
-            prefix: What stands before the path of the file.
-            index_file: What is sent for a folder.
-            fallback_file: What is sent where there is no file.
-            cache_control: The Cache-Control field.
-            lists_folders: Whether a folder without an index is listed.
-            follows_links: Whether symbolic links are followed.
-            serves_hidden: Whether hidden files are served.
-            serves_coded: Whether coded neighbours are sent.
-            cache_ms: How long files are kept open; 0 for not at all.
-        """
+        """Chooses."""
         self.prefix = prefix^
         self.index_file = index_file^
         self.fallback_file = fallback_file^
@@ -260,9 +248,6 @@ struct FileServer(Handler):
     def serve(self, req: Request) raises -> Response:
         """Answers a request.
 
-        Args:
-            req: The request.
-
         Returns:
             The file, a part of it, or why not.
 
@@ -299,9 +284,6 @@ struct FileServer(Handler):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that content of methods that are refused is not needed.
-
-        Args:
-            req: The request's head.
 
         Returns:
             The default for GET and HEAD; else that the head is enough.

@@ -40,7 +40,6 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
 
         Args:
             pool: Connections to it.
-            prefix: What keys begin with.
         """
         self.prefix = prefix^
         self._pool = pool^
@@ -79,13 +78,6 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
 
     def begin(self, claim: KeyClaim, lock_ms: Int) raises -> KeyRecord:
         """Takes a key for a request.
-
-        Args:
-            claim: The key, and who wants it.
-            lock_ms: How long it is busy, in milliseconds.
-
-        Returns:
-            What was known before.
 
         Raises:
             Error: If Redis cannot be asked now. A key that it may have given
@@ -135,11 +127,6 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
     def finish(self, claim: KeyClaim, answer: List[UInt8], keep_ms: Int) raises:
         """Keeps an answer, unless the key is somebody else's by now.
 
-        Args:
-            claim: What `begin` was given.
-            answer: The answer.
-            keep_ms: How long, in milliseconds.
-
         Raises:
             Error: If Redis cannot be asked now, or has no memory left.
         """
@@ -156,9 +143,6 @@ struct RedisIdempotency(Copyable, IdempotencyStore):
 
     def forget(self, claim: KeyClaim) raises:
         """Lets a key be used again, unless it is somebody else's by now.
-
-        Args:
-            claim: What `begin` was given.
 
         Raises:
             Error: If Redis cannot be asked now.

@@ -23,7 +23,8 @@ struct RedisRates(Copyable, RateStore):
     """
 
     var prefix: String
-    """What its keys begin with."""
+    """What its keys begin with; another one for each `RateLimit` that counts
+    apart."""
     var _pool: RedisPool
     var _script: RedisScript
 
@@ -37,8 +38,6 @@ struct RedisRates(Copyable, RateStore):
 
         Args:
             pool: Connections to it.
-            prefix: What keys begin with; another one for each `RateLimit` that
-                counts apart.
         """
         self.prefix = prefix^
         self._pool = pool^
@@ -67,14 +66,6 @@ struct RedisRates(Copyable, RateStore):
         self, key: String, interval_us: Int, burst: Int
     ) raises -> BucketVerdict:
         """Takes a token, if there is one.
-
-        Args:
-            key: Whose bucket.
-            interval_us: How long a token takes to grow, in microseconds.
-            burst: Most tokens of a bucket.
-
-        Returns:
-            The verdict.
 
         Raises:
             Error: If Redis cannot be asked now.

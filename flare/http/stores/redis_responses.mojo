@@ -157,7 +157,6 @@ struct RedisResponses(Copyable, ResponseStore):
         Args:
             config: Where it is, and as whom to log in; of its times those of
                 this call count where they are shorter.
-            prefix: What keys begin with; caches of one prefix are one.
             timeout_ms: How long a look-up may take before the request goes on
                 without, in milliseconds, 1 or more; with a connection that has
                 to be made, twice that.
@@ -204,11 +203,7 @@ struct RedisResponses(Copyable, ResponseStore):
         return
 
     def timeout_ms(self) -> Int:
-        """Tells how long a call may take, about.
-
-        Returns:
-            The time, in milliseconds.
-        """
+        """Tells how long a call may take, about."""
         return self._bounds.wait_ms
 
     def octet_max(self) -> Int:
@@ -221,9 +216,6 @@ struct RedisResponses(Copyable, ResponseStore):
 
     def renewed(self) raises -> Self:
         """Makes the same store with connections of its own.
-
-        Returns:
-            The store.
 
         Raises:
             Error: If the system has no more locks.
@@ -244,13 +236,6 @@ struct RedisResponses(Copyable, ResponseStore):
     def find(self, key: String, variant: List[UInt8]) raises -> SharedFind:
         """Looks a response up.
 
-        Args:
-            key: The key of its target.
-            variant: Which requests select it.
-
-        Returns:
-            What there is.
-
         Raises:
             Error: If Redis cannot be asked now.
         """
@@ -267,9 +252,6 @@ struct RedisResponses(Copyable, ResponseStore):
 
     def put(self, entry: SharedEntry) raises -> Bool:
         """Keeps a response, unless its key was removed since it was asked for.
-
-        Args:
-            entry: The response.
 
         Returns:
             False if it was.
@@ -294,7 +276,6 @@ struct RedisResponses(Copyable, ResponseStore):
         """Drops responses, and lets all others know.
 
         Args:
-            removal: Which.
             sender: Who says so, in hex.
 
         Raises:

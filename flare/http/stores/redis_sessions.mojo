@@ -22,7 +22,9 @@ struct RedisSessions(Copyable, SessionStore):
     var prefix: String
     """What its keys begin with."""
     var owner_name: String
-    """The value of a session that says whose it is; empty if nothing does."""
+    """The value of a session that says whose it is, such as "user", for
+    `revoke_owner`; empty if nothing does. A handler that changes it calls
+    `Session.renew`."""
     var _pool: RedisPool
     var _revoke: RedisScript
     var _keep: RedisScript
@@ -38,10 +40,6 @@ struct RedisSessions(Copyable, SessionStore):
 
         Args:
             pool: Connections to it.
-            prefix: What keys begin with.
-            owner_name: The value of a session that says whose it is, such as
-                "user", for `revoke_owner`. A handler that changes it calls
-                `Session.renew`.
         """
         self.prefix = prefix^
         self.owner_name = owner_name^
@@ -84,12 +82,6 @@ struct RedisSessions(Copyable, SessionStore):
     def load(self, id: String) raises -> Optional[String]:
         """Looks a session up.
 
-        Args:
-            id: Its id.
-
-        Returns:
-            Its values; nothing if it has ended.
-
         Raises:
             Error: If Redis cannot be asked now.
         """
@@ -98,11 +90,6 @@ struct RedisSessions(Copyable, SessionStore):
 
     def save(self, id: String, values: String, max_age_s: Int) raises:
         """Keeps the values of a new session.
-
-        Args:
-            id: Its id.
-            values: The values, as an encoded form.
-            max_age_s: How long to keep them, in seconds.
 
         Raises:
             Error: If Redis cannot be asked now, or has no memory left.
@@ -117,8 +104,6 @@ struct RedisSessions(Copyable, SessionStore):
         Args:
             id: Its id; empty for one that is new.
             new_id: The id that it has from now on, often the same.
-            values: The values, as an encoded form.
-            max_age_s: How long to keep them, in seconds.
 
         Returns:
             False if it has ended: nothing was kept then.
@@ -147,9 +132,6 @@ struct RedisSessions(Copyable, SessionStore):
 
     def remove(self, id: String) raises:
         """Ends a session.
-
-        Args:
-            id: Its id.
 
         Raises:
             Error: If Redis cannot be asked now.

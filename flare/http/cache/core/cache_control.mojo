@@ -91,19 +91,6 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
 
             var control = CacheControl(is_public=True, max_age_s=60)
             var response = ok("hi").with_header("Cache-Control", String(control))
-
-        Args:
-            max_age_s: How long the response is fresh, in seconds.
-            s_maxage_s: The same for shared caches.
-            stale_while_revalidate_s: How long it may be given while a newer one
-                is fetched, in seconds.
-            stale_if_error_s: How long it may be given in place of an error.
-            is_public: Whether any cache may keep it.
-            is_private: Whether a single user's cache alone may keep it.
-            no_cache: Whether the origin is to be asked before each use.
-            no_store: Whether no cache may keep it.
-            must_revalidate: Whether it may never be used stale.
-            immutable: Whether it does not change while it is fresh.
         """
         self.max_age_s = max_age_s
         self.s_maxage_s = s_maxage_s

@@ -63,21 +63,7 @@ struct CachePolicy(Copyable, Movable):
         collapse_timeout_ms: Int = 5_000,
         var cache_name: String = "flare",
     ):
-        """Makes a policy.
-
-        Args:
-            is_shared: Whether many users share the cache.
-            default_ttl_s: Freshness of responses that say nothing, in seconds.
-            heuristic_percent: Share of a response's age that it is fresh for.
-            heuristic_max_s: Most that this gives, in seconds.
-            stale_while_revalidate_s: Stale use while a newer one is fetched.
-            stale_if_error_s: Stale use in place of an error.
-            obeys_clients: Whether Cache-Control of requests counts.
-            keeps_cookies: Whether responses with Set-Cookie are kept.
-            content_len_max: Longest content that is kept, in bytes.
-            collapse_timeout_ms: Longest wait for the same request of another.
-            cache_name: Name in Cache-Status; empty for no such field.
-        """
+        """Makes a policy."""
         self.is_shared = is_shared
         self.default_ttl_s = default_ttl_s
         self.heuristic_percent = heuristic_percent
