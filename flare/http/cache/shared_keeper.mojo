@@ -9,12 +9,11 @@ from flare.http.cache.core.stored_response import StoredResponse
 from flare.http.cache.core.vary import selection_of
 from flare.http.cache.removals import Removal, RemovalKind
 from flare.http.cache.shared_responses import (
+    AnyResponseStore,
     LookupTicket,
     RemovalTarget,
-    ResponseStore,
     SharedEntry,
     SharedStats,
-    SharedUser,
 )
 from flare.http.message.fields import Fields
 from flare.http.message.owned_request import OwnedRequest
@@ -86,10 +85,10 @@ struct _Lookup(Movable):
     var ticket: LookupTicket
 
 
-struct _Work[S: ResponseStore](Movable):
+struct _Work(Movable):
     """What is under the lock."""
 
-    var store: ArcPointer[Self.S]
+    var store: ArcPointer[AnyResponseStore]
     var orders: List[_Order]
     var lookups: List[_Lookup]
     var octet_count: Int
@@ -105,7 +104,7 @@ struct _Work[S: ResponseStore](Movable):
     var known: Int
     var stats: SharedStats
 
-    def __init__(out self, var store: Self.S, known: Int):
+    def __init__(out self, var store: AnyResponseStore, known: Int):
         self.store = ArcPointer(store^)
         self.orders = []
         self.lookups = []
@@ -142,21 +141,23 @@ struct _Work[S: ResponseStore](Movable):
         return False
 
 
-struct _Desk[S: ResponseStore](Movable):
+struct _Desk(Movable):
     """What all threads share."""
 
-    var work: Mutex[_Work[Self.S]]
+    var work: Mutex[_Work]
     var ordered: Condvar
     var asked: Condvar
     var ended: Condvar
 
-    def __init__(out self, var store: Self.S, known: Int) raises OsError:
+    def __init__(
+        out self, var store: AnyResponseStore, known: Int
+    ) raises OsError:
         self.work = Mutex(_Work(store^, known))
         self.ordered = Condvar()
         self.asked = Condvar()
         self.ended = Condvar()
 
-    def store(self) -> ArcPointer[Self.S]:
+    def store(self) -> ArcPointer[AnyResponseStore]:
         return self.work.lock()[].store.copy()
 
     def note_failure(self, error: Error):
@@ -174,7 +175,7 @@ struct _Desk[S: ResponseStore](Movable):
 
     def look(
         self,
-        store: Self.S,
+        store: AnyResponseStore,
         key: String,
         fields: Fields,
         policy: CachePolicy,
@@ -202,9 +203,9 @@ struct _Desk[S: ResponseStore](Movable):
         return None
 
 
-def _octets[
-    S: ResponseStore
-](store: S, key: String, fields: Fields) raises -> Optional[List[UInt8]]:
+def _octets(
+    store: AnyResponseStore, key: String, fields: Fields
+) raises -> Optional[List[UInt8]]:
     """Asks for the variant without Vary, and if there is none for the one that
     the request selects."""
     var first = store.find(key, List[UInt8]())
@@ -224,20 +225,22 @@ def _octets[
     return octets^
 
 
-struct _Writing[S: ResponseStore, T: RemovalTarget](Task):
+struct _Writing(Task):
     """The thread that writes, removes, and hears of removals."""
 
-    var desk: ArcPointer[_Desk[Self.S]]
-    var target: Self.T
+    var desk: ArcPointer[_Desk]
+    var target: ArcPointer[RemovalTarget]
     var sender: String
     var news_ms: Int
     var rest_ms: Int
     var failure_count: Int
     var is_refused: Bool
 
-    def __init__(out self, desk: ArcPointer[_Desk[Self.S]], var target: Self.T):
+    def __init__(
+        out self, desk: ArcPointer[_Desk], target: ArcPointer[RemovalTarget]
+    ):
         self.desk = desk.copy()
-        self.target = target^
+        self.target = target.copy()
         self.sender = hex(random_word(), prefix="")
         self.news_ms = 0
         self.rest_ms = 0
@@ -299,7 +302,7 @@ struct _Writing[S: ResponseStore, T: RemovalTarget](Task):
         work[].removal_count += 1
         work[].orders.insert(0, order^)
 
-    def _write(mut self, store: Self.S, order: _Order):
+    def _write(mut self, store: AnyResponseStore, order: _Order):
         ref response = order.response.held()[]
         var keep_s = response.useful_s(unix_seconds())
         if keep_s <= 0:
@@ -355,7 +358,7 @@ struct _Writing[S: ResponseStore, T: RemovalTarget](Task):
             var is_reset = since < 0 or not news.is_complete
             var heard_count = 0
             if is_reset:
-                self.target.apply(Removal(RemovalKind.PREFIX, ""))
+                self.target[].apply(Removal(RemovalKind.PREFIX, ""))
             else:
                 heard_count = self._apply(news.removals, news.senders)
             var work = self.desk[].work.lock()
@@ -376,16 +379,16 @@ struct _Writing[S: ResponseStore, T: RemovalTarget](Task):
         for index in range(len(removals)):
             if senders.at(index) == self.sender:
                 continue
-            self.target.apply(removals.at(index))
+            self.target[].apply(removals.at(index))
             count += 1
         return count
 
 
 @fieldwise_init
-struct _Finder[S: ResponseStore](Task):
+struct _Finder(Task):
     """A thread that looks up."""
 
-    var desk: ArcPointer[_Desk[Self.S]]
+    var desk: ArcPointer[_Desk]
 
     def run(mut self) raises:
         while True:
@@ -423,32 +426,31 @@ struct _Finder[S: ResponseStore](Task):
         _ = lookup^
 
 
-struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
+struct SharedKeeper(Movable):
     """Uses a store for a cache.
 
     A store that fails is left alone until it has answered the keeper, which asks
     after at most a second: no request waits meanwhile.
-
-    Parameters:
-        T: The type of the memory before it.
     """
 
-    var _desk: ArcPointer[_Desk[Self.S]]
-    var _target: Self.T
+    var _desk: ArcPointer[_Desk]
+    var _target: ArcPointer[RemovalTarget]
 
-    def __init__(out self, var store: Self.S, var target: Self.T) raises:
+    def __init__(
+        out self, var store: AnyResponseStore, var target: RemovalTarget
+    ) raises:
         """Takes a store, and asks it how many removals there were. Threads and
         connections are made behind a fork, when there is something to do."""
         var known = -1
         var failure = Optional[Error](None)
         try:
-            var first = store.renewed()
+            var first = AnyResponseStore(renewed=store)
             known = first.news(-1).count
             _ = first^
         except error:
             failure = error.copy()
         self._desk = ArcPointer(_Desk(store^, known))
-        self._target = target^
+        self._target = ArcPointer(target^)
         if failure:
             self._desk[].note_failure(failure.held())
 
@@ -467,11 +469,11 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
                 return
             _ = desk.ended.wait_for(work, end.left_ms())
 
-    def _begin(self, mut work: _Work[Self.S]) -> Bool:
+    def _begin(self, mut work: _Work) -> Bool:
         """Sees that the keeper runs; in a process that was forked, anew."""
         try:
             if work.process != process_id():
-                work.store = ArcPointer(work.store[].renewed())
+                work.store = ArcPointer(AnyResponseStore(renewed=work.store[]))
                 work.process = process_id()
                 work.orders = []
                 work.lookups = []
@@ -482,7 +484,7 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
                 work.busy_count = 0
                 work.has_keeper = False
             if not work.has_keeper:
-                _ = Thread(_Writing(self._desk, self._target.copy()))
+                _ = Thread(_Writing(self._desk, self._target))
                 work.has_keeper = True
             return True
         except:
@@ -490,12 +492,11 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
             return False
 
     def find(
-        self,
-        key: String,
-        fields: Fields[ImmUntrackedOrigin],
-        policy: CachePolicy,
+        self, key: String, fields: Fields, policy: CachePolicy
     ) -> Optional[StoredResponse]:
-        var store: ArcPointer[Self.S]
+        """Looks a response up, and waits for it: not on a worker's own thread.
+        Returns nothing if there is none, or the store is away."""
+        var store: ArcPointer[AnyResponseStore]
         var work = self._desk[].work.lock()
         if (
             not self._begin(work[])
@@ -511,6 +512,8 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
     def find_later(
         self, key: String, var request: OwnedRequest, policy: CachePolicy
     ) -> Optional[LookupTicket]:
+        """Has a response looked up by another thread; nothing if the store is
+        away."""
         var work = self._desk[].work.lock()
         if (
             not self._begin(work[])
@@ -538,6 +541,8 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
         return self._desk[].store()[].timeout_ms()
 
     def known(self) -> Int:
+        """Tells the number of the last removal that is known; negative before
+        the first contact."""
         var work = self._desk[].work.lock()
         _ = self._begin(work[])
         return work[].known
@@ -545,6 +550,8 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
     def put(
         self, key: String, response: ArcPointer[StoredResponse], since: Int
     ):
+        """Has a response written soon; `since` is what `known` was when it was
+        asked for."""
         var octet_count = response[].octet_count()
         var work = self._desk[].work.lock()
         if since < 0:
@@ -564,6 +571,7 @@ struct SharedKeeper[S: ResponseStore, T: RemovalTarget](SharedUser):
         self._desk[].ordered.notify_one()
 
     def remove(self, var removal: Removal):
+        """Has responses removed soon, and by all."""
         var work = self._desk[].work.lock()
         _ = self._begin(work[])
         if work[].removal_count >= REMOVAL_COUNT_MAX:

@@ -1,19 +1,16 @@
 """A second level of a cache, in which many processes look: what such a store does,
 and the way from a cache to one of any type.
 
-    memory --miss--> SharedLevel --find--> a store, such as RedisResponses
+    memory --miss--> SharedKeeper --find--> a store, such as RedisResponses
        ^                 |
        |                 +-- put, remove: queued, and done by a thread
        +-- what others have removed --+
 """
 
 from flare.bytes.checked import *
-from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import StoredResponse
 from flare.http.cache.removals import Removal
 from flare.http.message.body import Erased, destroy, erase
-from flare.http.message.fields import Fields
-from flare.http.message.owned_request import OwnedRequest
 from flare.sys.descriptor import Pipe
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex
@@ -155,13 +152,6 @@ trait ResponseStore(Copyable, Deinitable, Movable):
         ...
 
 
-trait RemovalTarget(Copyable, Deinitable, Movable):
-    """What hears of the removals of other processes."""
-
-    def apply(self, removal: Removal):
-        ...
-
-
 @fieldwise_init
 struct SharedStats(Copyable, Movable):
     """Figures of a process about the store that it shares."""
@@ -242,163 +232,118 @@ struct LookupTicket(Copyable, Movable):
         return response^
 
 
-trait SharedUser(Deinitable, Movable):
-    """What stands between a cache and a store."""
+def _timeout_ms[S: ResponseStore](store: Erased) -> Int:
+    # SAFETY: `AnyResponseStore` made the pointer from an S of its own.
+    return store.unsafe_bitcast[S]()[].timeout_ms()
 
-    def find(
-        self,
-        key: String,
-        fields: Fields[ImmUntrackedOrigin],
-        policy: CachePolicy,
-    ) -> Optional[StoredResponse]:
-        """Looks a response up, and waits for it; nothing if there is none, or
-        the store is away."""
-        ...
 
-    def find_later(
-        self, key: String, var request: OwnedRequest, policy: CachePolicy
-    ) -> Optional[LookupTicket]:
-        """Has a response looked up by another thread; nothing if the store is
-        away."""
-        ...
+def _octet_max[S: ResponseStore](store: Erased) -> Int:
+    # SAFETY: as for `_timeout_ms`.
+    return store.unsafe_bitcast[S]()[].octet_max()
 
-    def wait_ms(self) -> Int:
-        ...
 
-    def known(self) -> Int:
-        """Tells the number of the last removal that is known."""
-        ...
-
-    def put(
-        self, key: String, response: ArcPointer[StoredResponse], since: Int
-    ):
-        """Has a response written soon; `since` is what `known` was when it was
-        asked for."""
-        ...
-
-    def remove(self, var removal: Removal):
-        """Has responses removed soon, and by all."""
-        ...
-
-    def stats(self) -> SharedStats:
-        ...
+def _renewed[S: ResponseStore](store: Erased) raises -> Erased:
+    # SAFETY: as for `_timeout_ms`.
+    return erase(store.unsafe_bitcast[S]()[].renewed())
 
 
 def _find[
-    U: SharedUser
-](
-    user: Erased,
-    key: String,
-    fields: Fields[ImmUntrackedOrigin],
-    policy: CachePolicy,
-) -> Optional[StoredResponse]:
-    # SAFETY: `SharedLevel` made the pointer from a U of its own; so below.
-    return user.unsafe_bitcast[U]()[].find(key, fields, policy)
+    S: ResponseStore
+](store: Erased, key: String, variant: List[UInt8]) raises -> SharedFind:
+    # SAFETY: as for `_timeout_ms`.
+    return store.unsafe_bitcast[S]()[].find(key, variant)
 
 
-def _find_later[
-    U: SharedUser
-](
-    user: Erased, key: String, var request: OwnedRequest, policy: CachePolicy
-) -> Optional[LookupTicket]:
-    # SAFETY: as for `_find`.
-    return user.unsafe_bitcast[U]()[].find_later(key, request^, policy)
+def _put[S: ResponseStore](store: Erased, entry: SharedEntry) raises -> Bool:
+    # SAFETY: as for `_timeout_ms`.
+    return store.unsafe_bitcast[S]()[].put(entry)
 
 
-def _wait_ms[U: SharedUser](user: Erased) -> Int:
-    # SAFETY: as for `_find`.
-    return user.unsafe_bitcast[U]()[].wait_ms()
+def _remove[
+    S: ResponseStore
+](store: Erased, removal: Removal, sender: String) raises:
+    # SAFETY: as for `_timeout_ms`.
+    store.unsafe_bitcast[S]()[].remove(removal, sender)
 
 
-def _known[U: SharedUser](user: Erased) -> Int:
-    # SAFETY: as for `_find`.
-    return user.unsafe_bitcast[U]()[].known()
+def _news[S: ResponseStore](store: Erased, since: Int) raises -> RemovalNews:
+    # SAFETY: as for `_timeout_ms`.
+    return store.unsafe_bitcast[S]()[].news(since)
 
 
-def _put[
-    U: SharedUser
-](user: Erased, key: String, response: ArcPointer[StoredResponse], since: Int):
-    # SAFETY: as for `_find`.
-    user.unsafe_bitcast[U]()[].put(key, response, since)
+@fieldwise_init
+struct _Calls(TrivialRegisterPassable):
+    """The methods of a store whose type is forgotten."""
+
+    # SAFETY: each takes what `AnyResponseStore` keeps.
+    var timeout_ms: def(Erased) thin -> Int
+    var octet_max: def(Erased) thin -> Int
+    var renewed: def(Erased) raises thin -> Erased
+    var find: def(Erased, String, List[UInt8]) raises thin -> SharedFind
+    var put: def(Erased, SharedEntry) raises thin -> Bool
+    var remove: def(Erased, Removal, String) raises thin -> None
+    var news: def(Erased, Int) raises thin -> RemovalNews
+    var drop: def(Erased) thin -> None
 
 
-def _remove[U: SharedUser](user: Erased, var removal: Removal):
-    # SAFETY: as for `_find`.
-    user.unsafe_bitcast[U]()[].remove(removal^)
-
-
-def _stats[U: SharedUser](user: Erased) -> SharedStats:
-    # SAFETY: as for `_find`.
-    return user.unsafe_bitcast[U]()[].stats()
-
-
-struct SharedLevel(Movable):
-    """The way to a store of any type; only programs that name one have its code."""
+struct AnyResponseStore(Movable):
+    """A `ResponseStore` of any type."""
 
     # SAFETY: owned; the functions were made for its type.
-    var _user: Erased
-    var _find: def(
-        Erased, String, Fields[ImmUntrackedOrigin], CachePolicy
-    ) thin -> Optional[StoredResponse]
-    var _find_later: def(
-        Erased, String, var OwnedRequest, CachePolicy
-    ) thin -> Optional[LookupTicket]
-    var _wait_ms: def(Erased) thin -> Int
-    var _known: def(Erased) thin -> Int
-    var _put: def(Erased, String, ArcPointer[StoredResponse], Int) thin -> None
-    var _remove: def(Erased, var Removal) thin -> None
-    var _stats: def(Erased) thin -> SharedStats
-    var _drop: def(Erased) thin -> None
+    var _store: Erased
+    var _calls: _Calls
 
-    def __init__[U: SharedUser](out self, var user: U):
-        """Takes what stands before a store."""
-        self._user = erase(user^)
-        self._find = _find[U]
-        self._find_later = _find_later[U]
-        self._wait_ms = _wait_ms[U]
-        self._known = _known[U]
-        self._put = _put[U]
-        self._remove = _remove[U]
-        self._stats = _stats[U]
-        self._drop = destroy[U]
+    def __init__[S: ResponseStore](out self, var store: S):
+        self._store = erase(store^)
+        self._calls = _Calls(
+            _timeout_ms[S],
+            _octet_max[S],
+            _renewed[S],
+            _find[S],
+            _put[S],
+            _remove[S],
+            _news[S],
+            destroy[S],
+        )
+
+    def __init__(out self, *, renewed: Self) raises:
+        """Makes the same store without the connections of another one."""
+        self._store = renewed._calls.renewed(renewed._store)
+        self._calls = renewed._calls
 
     def __deinit__(deinit self):
-        self._drop(self._user)
+        self._calls.drop(self._store)
 
-    def find(
-        self, key: String, fields: Fields, policy: CachePolicy
-    ) -> Optional[StoredResponse]:
-        """Looks a response up, and waits for it: not on a worker's own thread.
-        Returns nothing if there is none, or the store is away."""
-        # SAFETY: the fields are the caller's, and used during the call alone.
-        var lent = fields.unsafe_outliving[ImmUntrackedOrigin]()
-        return self._find(self._user, key, lent, policy)
+    def timeout_ms(self) -> Int:
+        return self._calls.timeout_ms(self._store)
 
-    def find_later(
-        self, key: String, var request: OwnedRequest, policy: CachePolicy
-    ) -> Optional[LookupTicket]:
-        """Has a response looked up by another thread; nothing if the store is
-        away."""
-        return self._find_later(self._user, key, request^, policy)
+    def octet_max(self) -> Int:
+        return self._calls.octet_max(self._store)
 
-    def wait_ms(self) -> Int:
-        return self._wait_ms(self._user)
+    def find(self, key: String, variant: List[UInt8]) raises -> SharedFind:
+        return self._calls.find(self._store, key, variant)
 
-    def known(self) -> Int:
-        """Tells the number of the last removal that is known; negative before
-        the first contact."""
-        return self._known(self._user)
+    def put(self, entry: SharedEntry) raises -> Bool:
+        return self._calls.put(self._store, entry)
 
-    def put(
-        self, key: String, response: ArcPointer[StoredResponse], since: Int
-    ):
-        """Has a response written soon; `since` is what `known` was when it was
-        asked for."""
-        self._put(self._user, key, response, since)
+    def remove(self, removal: Removal, sender: String) raises:
+        self._calls.remove(self._store, removal, sender)
 
-    def remove(self, var removal: Removal):
-        """Has responses removed soon, and by all."""
-        self._remove(self._user, removal^)
+    def news(self, since: Int) raises -> RemovalNews:
+        return self._calls.news(self._store, since)
 
-    def stats(self) -> SharedStats:
-        return self._stats(self._user)
+
+@fieldwise_init
+struct RemovalTarget(Movable):
+    """The memory before a store, which hears of the removals of others."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _memory: Erased
+    var _apply: def(Erased, Removal) thin -> None
+    var _drop: def(Erased) thin -> None
+
+    def __deinit__(deinit self):
+        self._drop(self._memory)
+
+    def apply(self, removal: Removal):
+        self._apply(self._memory, removal)

@@ -12,12 +12,13 @@ from flare.http.cache.removals import Removal, RemovalKind, RemovalLog
 from flare.http.cache.shard import CacheShard, Room
 from flare.http.cache.shared_keeper import SharedKeeper
 from flare.http.cache.shared_responses import (
+    AnyResponseStore,
     LookupTicket,
     RemovalTarget,
     ResponseStore,
-    SharedLevel,
     SharedStats,
 )
+from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.fields import Fields
 from flare.http.message.owned_request import OwnedRequest
 from flare.sys.errno import OsError
@@ -142,7 +143,7 @@ def _shard_index(hash: UInt64) -> Int:
     return Int(hash >> (64 - _SHARD_BITS))
 
 
-struct CacheStore(ImplicitlyCopyable, RemovalTarget):
+struct CacheStore(ImplicitlyCopyable):
     """Responses in memory; copies are the same store.
 
         var store = CacheStore(octet_max=256 << 20)
@@ -158,7 +159,7 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
     """
 
     var _store: ArcPointer[_Store]
-    var _shared: Optional[ArcPointer[SharedLevel]]
+    var _shared: Optional[ArcPointer[SharedKeeper]]
 
     def __init__(
         out self,
@@ -215,8 +216,12 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
         """
         self = Self(octet_max=octet_max, entry_max=entry_max)
         # The keeper has the memory alone, so that neither holds the other.
-        var keeper = SharedKeeper(shared^, self)
-        self._shared = ArcPointer(SharedLevel(keeper^))
+        var memory = RemovalTarget(
+            erase(self.copy()), _apply, destroy[CacheStore]
+        )
+        self._shared = ArcPointer(
+            SharedKeeper(AnyResponseStore(shared^), memory^)
+        )
 
     @no_inline
     def __deinit__(deinit self):
@@ -627,6 +632,11 @@ struct CacheStore(ImplicitlyCopyable, RemovalTarget):
             now_s: The time, in seconds.
         """
         self._store[].fetches[].note_useless(key_hash(key), now_s)
+
+
+def _apply(memory: Erased, removal: Removal):
+    # SAFETY: the initializer made the pointer from such a store.
+    memory.unsafe_bitcast[CacheStore]()[].apply(removal)
 
 
 struct CopyRoom(Movable):

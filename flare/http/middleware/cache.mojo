@@ -34,7 +34,6 @@ from flare.http.middleware.cache_keep import (
     note_head,
     put_response,
 )
-from flare.http.middleware.cache_shared import adopt, find_shared
 from flare.http.middleware.cache_wait import FetchWait, WaitSteps
 from flare.http.handler.failure import log_failure, refusal
 from flare.http.handler.handler import ContentToCome, Handler, RequestPolicy
@@ -80,17 +79,11 @@ struct Cache[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Cache[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers when nothing is kept: the origin."""
     var store: CacheStore
-    """Where responses are kept."""
+    """Where responses are kept; others may have it, too."""
     var policy: CachePolicy
     """What the cache may do beyond what responses say."""
     var _background: Background
@@ -102,11 +95,6 @@ struct Cache[H: Handler](Layer):
         var policy: CachePolicy = CachePolicy(),
     ) raises:
         """Wraps a handler.
-
-        Args:
-            handler: What answers when nothing is kept.
-            store: Where responses are kept; others may have it, too.
-            policy: What the cache may do beyond what responses say.
 
         Raises:
             Error: If a number of the policy is out of its range, the policy is
@@ -145,12 +133,6 @@ struct Cache[H: Handler](Layer):
     def serve(self, req: Request) raises -> Response:
         """Answers with what is kept, or lets the inner handler answer.
 
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
         Raises:
             Error: What the inner handler raises, unless a stale response may
                 stand in for it.
@@ -175,9 +157,6 @@ struct Cache[H: Handler](Layer):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that what is kept takes no time.
-
-        Args:
-            req: The request's head.
 
         Returns:
             What the inner handler says, on the worker's own thread if a
@@ -305,7 +284,7 @@ struct Cache[H: Handler](Layer):
             if fetch.ticket:
                 return self._await_later(req, fetch^, call.value()[].loop)
             return self._forward(req, fetch^)
-        if find_shared(self.store, req.headers, self.policy, fetch):
+        if fetch.find_shared(self.store, req.headers, self.policy):
             var answer = self._answer_shared(req, fetch, may_refresh=True)
             if answer:
                 return answer.take()
@@ -535,11 +514,9 @@ struct Cache[H: Handler](Layer):
         var claim = start^.take_claim()
         if not claim or req.extension[DeferredCall]():
             return claim^
-        var owned = OwnedRequest(copy_of=req)
-        owned.view().route_params()[].extensions.unsafe_take_lasting(
-            req.extensions()[]
+        var job = Job(
+            _lasting_copy(req), claim.take(), self._erased(), _refresh[Self.H]
         )
-        var job = Job(owned^, claim.take(), self._erased(), _refresh[Self.H])
         try:
             _ = self._background.add(job^)
         except:
@@ -571,7 +548,7 @@ struct Cache[H: Handler](Layer):
         var fetch = CacheFetch(key^, CacheControl(), found^)
         if self.store.has_shared():
             # Another process may have fetched it.
-            if find_shared(self.store, req.headers, self.policy, fetch):
+            if fetch.find_shared(self.store, req.headers, self.policy):
                 fetch.look_again(self.store, req, self.policy)
                 if fetch.found.reuse == Reuse.FRESH and fetch.found.response:
                     return
@@ -623,7 +600,7 @@ def _look_again[
     if not fetch.ticket:
         return known._fetched_by_other(request.view(), fetch)
     var ticket = fetch.ticket.take()
-    if not adopt(known.store, fetch, ticket.take()):
+    if not fetch.adopt(known.store, ticket.take()):
         return None
     return known._answer_shared(request.view(), fetch, may_refresh=False)
 

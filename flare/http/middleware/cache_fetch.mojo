@@ -5,11 +5,12 @@ from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.cache_status import CacheStatus, Forward
 from flare.http.cache.core.freshness import ExchangeTimes
 from flare.http.cache.core.key import key_of_reference
-from flare.http.cache.core.stored_response import Reuse
+from flare.http.cache.core.stored_response import Reuse, StoredResponse
 from flare.http.cache.shared_responses import LookupTicket
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.fetches import FetchClaim, FetchState, JoinedFetch
 from flare.http.cache.store import CacheStore, FetchMark, Lookup
+from flare.http.message.fields import Fields
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -108,6 +109,32 @@ struct CacheFetch(Movable):
             policy,
             unix_seconds(),
             counts=False,
+        )
+
+    def find_shared(
+        mut self, store: CacheStore, fields: Fields, policy: CachePolicy
+    ) -> Bool:
+        """Looks where many processes keep their responses, waits for it, and
+        keeps in memory what comes. True if memory has something newer now."""
+        self.since = store.mark()
+        return self.adopt(store, store.find_shared(self.key, fields, policy))
+
+    def adopt(
+        self, store: CacheStore, var response: Optional[StoredResponse]
+    ) -> Bool:
+        """Keeps in memory what came from there, and tells so, unless it is no
+        newer than what is there."""
+        if not response:
+            return False
+        if self.found.response:
+            ref mine = self.found.response.held()[]
+            if (
+                not mine.is_invalidated
+                and mine.response_s >= response.held().response_s
+            ):
+                return False
+        return store.put(
+            self.key, response.take(), since=self.since, is_new=False
         )
 
     def note_answer(mut self):
