@@ -11,10 +11,9 @@ from flare.http.message.body import (
     Body,
     BodySource,
     BodyStream,
+    HoldsSource,
     Poll,
-    StreamWaker,
 )
-from flare.http.message.trailers import Trailers
 from flare.sys.clock import unix_seconds
 from std.memory import ArcPointer
 
@@ -22,7 +21,7 @@ comptime _COPY_LEN_MIN = 4_096
 # Room for a copy is taken in steps that double, from this one on.
 
 
-struct KeptStream(BodySource):
+struct KeptStream(BodySource, HoldsSource):
     """Passes a source's content on, and keeps a copy of it up to a bound, as far
     as the store has room.
 
@@ -68,8 +67,8 @@ struct KeptStream(BodySource):
             # Who waits for it goes on if its client leaves before the end.
             self._claim.held().is_answered = False
 
-    def begin(mut self, var waker: StreamWaker):
-        self._inner[].begin(waker^)
+    def source(self) -> ArcPointer[BodyStream]:
+        return self._inner
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         var start = len(out)
@@ -139,21 +138,9 @@ struct KeptStream(BodySource):
         )
         self._give_up()
 
-    def trailers(mut self) raises -> Trailers:
-        return self._inner[].trailers()
-
-    def is_endless(self) -> Bool:
-        return self._inner[].is_endless()
-
     def end_early(mut self, mut out: Buffer) -> Poll:
         self._give_up()
         return self._inner[].end_early(out)
-
-    def poll_interval_ms(self) -> Int:
-        return self._inner[].poll_interval_ms()
-
-    def has_given_up(self) -> Bool:
-        return self._inner[].has_given_up()
 
 
 def keep_for_many(

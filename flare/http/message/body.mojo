@@ -267,7 +267,10 @@ trait BodySource(Deinitable, Movable):
         Args:
             waker: May be kept, copied and given to other threads.
         """
-        _ = waker^
+        comptime if conforms_to(Self, HoldsSource):
+            self.source()[].begin(waker^)
+        else:
+            _ = waker^
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Appends the next piece of content; about 16 KiB are a good size.
@@ -301,7 +304,10 @@ trait BodySource(Deinitable, Movable):
         Raises:
             Error: As `fill` does.
         """
-        return Trailers()
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].trailers()
+        else:
+            return Trailers()
 
     def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
         """Lends all content, if it is in memory before anything was asked for.
@@ -343,7 +349,10 @@ trait BodySource(Deinitable, Movable):
         Returns:
             False, unless the source knows better.
         """
-        return False
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].is_endless()
+        else:
+            return False
 
     def end_early(mut self, mut out: Buffer) -> Poll:
         """Ends an endless stream because the server stops.
@@ -357,7 +366,10 @@ trait BodySource(Deinitable, Movable):
             DONE, or PENDING to wait for the other side, up to
             `ServerConfig.shutdown_timeout_ms`.
         """
-        return Poll.DONE
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].end_early(out)
+        else:
+            return Poll.DONE
 
     def poll_interval_ms(self) -> Int:
         """Tells how long a source that answered `PENDING` may be left alone.
@@ -366,7 +378,10 @@ trait BodySource(Deinitable, Movable):
             Milliseconds after which it is asked even if nobody rings its
             waker.
         """
-        return 3_600_000
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].poll_interval_ms()
+        else:
+            return 3_600_000
 
     def has_given_up(self) -> Bool:
         """Tells whether the stream is to be broken off, though the client has
@@ -377,7 +392,19 @@ trait BodySource(Deinitable, Movable):
         Returns:
             False, unless the source knows better.
         """
-        return False
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].has_given_up()
+        else:
+            return False
+
+
+trait HoldsSource:
+    """A source around another one, which is asked where this says nothing of its
+    own: all but what comes next."""
+
+    def source(self) -> ArcPointer[BodyStream]:
+        """Gives the inner source."""
+        ...
 
 
 trait UpgradedProtocol(BodySource):
@@ -416,7 +443,10 @@ trait UpgradedProtocol(BodySource):
         Returns:
             False, unless the protocol knows better.
         """
-        return False
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].is_full()
+        else:
+            return False
 
     def end_input(mut self) -> Bool:
         """Hears that the client has ended its own direction, in good order and
@@ -426,7 +456,10 @@ trait UpgradedProtocol(BodySource):
             True to go on with `fill` until that ends; False, unless the
             protocol knows better, to end at once.
         """
-        return False
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].end_input()
+        else:
+            return False
 
     def take_failure(mut self) -> String:
         """Tells what went wrong in what was received last, though the
@@ -446,7 +479,10 @@ trait UpgradedProtocol(BodySource):
         Returns:
             Milliseconds; without end, unless the conversation knows better.
         """
-        return Int.MAX
+        comptime if conforms_to(Self, HoldsSource):
+            return self.source()[].stall_timeout_ms()
+        else:
+            return Int.MAX
 
 
 def _receive[

@@ -7,8 +7,8 @@ from flare.http.message.body import (
     Body,
     BodyStream,
     FileRegion,
+    HoldsSource,
     Poll,
-    StreamWaker,
     UpgradedProtocol,
 )
 from flare.http.message.extensions import ExtensionScope
@@ -49,19 +49,15 @@ struct Tracing[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Tracing[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var tracer: Tracer
-    """Decides which requests are recorded."""
+    """Decides which requests are recorded, and exports spans."""
     var takes_over: Bool
-    """Whether traces of clients are continued."""
+    """Whether traces of clients are continued. False where strangers are let in:
+    each request begins a trace then, so that nobody outside decides what is
+    recorded."""
 
     def __init__(
         out self,
@@ -70,31 +66,13 @@ struct Tracing[H: Handler](Layer):
         *,
         takes_over: Bool = True,
     ):
-        """Wraps a handler.
-
-        Args:
-            handler: What answers.
-            tracer: Decides which requests are recorded, and exports spans.
-            takes_over: Whether traces of clients are continued. False where
-                strangers are let in: each request begins a trace then, so that
-                nobody outside decides what is recorded.
-        """
+        """Wraps a handler."""
         self.handler = handler^
         self.tracer = tracer
         self.takes_over = takes_over
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, and records it.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer, and records it."""
         var span = self._begin(req)
         try:
             var scope = ExtensionScope(req.extensions(), span)
@@ -112,18 +90,7 @@ struct Tracing[H: Handler](Layer):
             raise error^
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
-        """Records a request that the server answers in place of the handler.
-
-        Args:
-            req: What is known of the request.
-            response: The answer.
-
-        Returns:
-            The response as the inner handler leaves it.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Records a request that the server answers in place of the handler."""
         var span = self._begin(req)
         var scope = ExtensionScope(req.extensions(), span)
         response = self.handler.refuse(req, response^)
@@ -263,8 +230,9 @@ def _set_outcome(span: TraceSpan, req: Request, status: Int):
 
 
 @fieldwise_init
-struct TracedStream(UpgradedProtocol):
-    """Streamed content that ends a span when it ends."""
+struct TracedStream(HoldsSource, UpgradedProtocol):
+    """Streamed content that ends a span when it ends; the span fails with the
+    source."""
 
     var inner: ArcPointer[BodyStream]
     var span: TraceSpan
@@ -273,11 +241,10 @@ struct TracedStream(UpgradedProtocol):
         """Ends the span: the content is complete, or nobody wants it."""
         self.span.end()
 
-    def begin(mut self, var waker: StreamWaker):
-        self.inner[].begin(waker^)
+    def source(self) -> ArcPointer[BodyStream]:
+        return self.inner
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Lets the content go on; the span fails with the source."""
         try:
             return self.inner[].fill(out)
         except error:
@@ -285,8 +252,6 @@ struct TracedStream(UpgradedProtocol):
             raise error^
 
     def trailers(mut self) raises -> Trailers:
-        """Makes the fields that follow the content; the span fails with the
-        source."""
         try:
             return self.inner[].trailers()
         except error:
@@ -294,47 +259,20 @@ struct TracedStream(UpgradedProtocol):
             raise error^
 
     def region(self) -> FileRegion:
-        """Tells what comes next, if that lies in a file."""
         return self.inner[].region()
 
     def advance(mut self, count: Int):
-        """Tells the source that octets of its region were sent."""
         self.inner[].advance(count)
 
-    def is_endless(self) -> Bool:
-        """Tells whether the content goes on until the client leaves."""
-        return self.inner[].is_endless()
-
-    def end_early(mut self, mut out: Buffer) -> Poll:
-        return self.inner[].end_early(out)
-
-    def poll_interval_ms(self) -> Int:
-        """Tells how long the source may be left alone."""
-        return self.inner[].poll_interval_ms()
-
-    def has_given_up(self) -> Bool:
-        """Tells whether the content is to be broken off."""
-        return self.inner[].has_given_up()
-
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
-        """Hands octets from the client on; the span fails with the protocol."""
         try:
             return self.inner[].receive(input, out)
         except error:
             self.span.record_error(String(error))
             raise error^
 
-    def end_input(mut self) -> Bool:
-        """Tells the conversation that the client has ended its direction."""
-        return self.inner[].end_input()
-
     def take_failure(mut self) -> String:
-        """Tells what went wrong in what was received last."""
         var failure = self.inner[].take_failure()
         if failure.byte_length() > 0:
             self.span.fail(failure.copy())
         return failure^
-
-    def stall_timeout_ms(self) -> Int:
-        """Tells how long the client may take nothing at all."""
-        return self.inner[].stall_timeout_ms()

@@ -3,11 +3,16 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.request import ClientRequest
-from flare.http.message.body import Body, BodySource, Poll
+from flare.http.message.body import (
+    Body,
+    BodySource,
+    Poll,
+    UpgradedProtocol,
+)
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request, TlsPeer
 from flare.http.message.response import Response, ok, ok_stream
-from flare.http.middleware.tracing import Tracing
+from flare.http.middleware.tracing import TracedStream, Tracing
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.handler import FnHandler
 from flare.http.routing.router import Router
@@ -17,6 +22,7 @@ from flare.net.socket_addr import SocketAddr
 from flare.testing.test_client import TestClient, whole_body
 from flare.trace.core.propagation import current_span, set_trace_fields
 from flare.http.message.header_map import HeaderMap
+from flare.trace.core.span import TraceSpan
 from flare.trace.core.span_data import SpanData, SpanKind
 from flare.trace.core.tracer import SpanCollector, Tracer
 from tests.support.assertions import (
@@ -355,6 +361,54 @@ def test_a_broken_stream_fails_its_span() raises:
     var span = _one(spans, tracer)
     assert_true(span.is_failed)
     assert_equal(span.failure, "the disk is gone")
+
+
+@fieldwise_init
+struct _Busy(UpgradedProtocol):
+    """A conversation that takes nothing now, has a time of its own and goes on
+    when its client has ended its side."""
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        return Poll.PENDING
+
+    def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
+        return Poll.PENDING
+
+    def is_full(self) -> Bool:
+        return True
+
+    def end_input(mut self) -> Bool:
+        return True
+
+    def stall_timeout_ms(self) -> Int:
+        return 7
+
+    def poll_interval_ms(self) -> Int:
+        return 8
+
+    def has_given_up(self) -> Bool:
+        return True
+
+    def is_endless(self) -> Bool:
+        return True
+
+    def end_early(mut self, mut out: Buffer) -> Poll:
+        return Poll.PENDING
+
+
+def test_a_traced_conversation_says_what_the_one_within_says() raises:
+    # `UpgradedProtocol.is_full`: the client of one that is full is not read.
+    var inner = Body.conversing(_Busy()).stream()
+    var body = Body.conversing(TracedStream(inner, TraceSpan()))
+    var traced = body.stream()
+    assert_true(traced[].is_full(), "takes nothing")
+    assert_true(traced[].end_input(), "goes on")
+    assert_equal(traced[].stall_timeout_ms(), 7, "may take nothing for so long")
+    assert_equal(traced[].poll_interval_ms(), 8, "may be left alone so long")
+    assert_true(traced[].has_given_up(), "is to be broken off")
+    assert_true(traced[].is_endless(), "goes on until the client leaves")
+    var out = Buffer(0)
+    assert_true(traced[].end_early(out) == Poll.PENDING, "waits for its end")
 
 
 def test_refusals_have_spans() raises:
