@@ -11,8 +11,8 @@ from flare.http.message.body import (
     Body,
     BodySource,
     BodyStream,
+    HoldsSource,
     Poll,
-    StreamWaker,
 )
 from flare.http.message.method import Method
 from flare.http.message.request import Request
@@ -31,6 +31,7 @@ from flare.http.handler.later import LaterStep, finish_later, is_later
 from flare.http.routing.stack import Layer
 from flare.sys.log import log_line
 from flare.sys.random import fill_random
+from std.atomic import Atomic
 from std.memory import ArcPointer
 
 comptime _KEY_LEN_MAX = 255
@@ -55,6 +56,9 @@ def _field(req: Request, name: StringSpan) -> String:
     return String(value.value()) if value else String()
 
 
+comptime _COPY_COUNT_MAX = 64
+# So many answers of the greatest length are copied at once while they are made.
+
 comptime _TIME_S_MAX = 100 * 366 * 86_400
 # A century, in seconds. Longer ones count as this, so that no store that counts
 # in milliseconds goes beyond its numbers.
@@ -75,7 +79,8 @@ struct IdempotencyConfig(Copyable, Movable):
     var max_response_size: Int
     """Most content of an answer that is kept, in bytes. Of a longer one it is
     known only that the request was carried out; so it is of one that is streamed
-    without an end, has trailers, or breaks off. Default 1 MiB."""
+    without an end, has trailers, or breaks off, or while 64 times as much is
+    being streamed. Default 1 MiB."""
     var goes_without: Bool
     """Whether requests are carried out while the store cannot be asked, as if
     they had no key; else they are answered with 503. Default False."""
@@ -94,14 +99,6 @@ struct IdempotencyConfig(Copyable, Movable):
         scope: RateKey = by_authorization,
     ) raises:
         """Chooses.
-
-        Args:
-            is_required: Whether a key must be there.
-            keep_s: How long first answers are kept, in seconds.
-            lock_s: How long a request may be carried out, in seconds.
-            max_response_size: Most content that is kept, in bytes.
-            goes_without: Whether requests are carried out without a store.
-            scope: Tells whose key it is.
 
         Raises:
             Error: If a number is out of its range.
@@ -146,13 +143,7 @@ struct Idempotency[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = Idempotency[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers."""
     var _answers: ArcPointer[FirstAnswers]
@@ -171,7 +162,6 @@ struct Idempotency[H: Handler](Layer):
             S: The store's type.
 
         Args:
-            handler: What answers.
             store: Keeps first answers.
             config: How repeated requests are treated.
         """
@@ -189,7 +179,6 @@ struct Idempotency[H: Handler](Layer):
             S: The store's type.
 
         Args:
-            handler: What answers.
             store: Keeps first answers.
 
         Raises:
@@ -198,17 +187,7 @@ struct Idempotency[H: Handler](Layer):
         self = Self(handler^, store^, IdempotencyConfig())
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the inner handler answer, or gives its first answer again.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The response.
-
-        Raises:
-            Error: What the inner handler raises.
-        """
+        """Lets the inner handler answer, or gives its first answer again."""
         if not _may_have_key(req):
             return self.handler.serve(req)
         ref answers = self._answers[]
@@ -237,9 +216,6 @@ struct Idempotency[H: Handler](Layer):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that content is compared before the inner handler gets it.
-
-        Args:
-            req: The request's head.
 
         Returns:
             What the inner handler says, but behind the content if there is a
@@ -283,7 +259,7 @@ def _end(
     )
 
 
-struct _KeptAnswer(BodySource):
+struct _KeptAnswer(BodySource, HoldsSource):
     """Passes content on, and keeps the answer with it when all of it is there."""
 
     var _inner: ArcPointer[BodyStream]
@@ -291,7 +267,8 @@ struct _KeptAnswer(BodySource):
     var _claim: KeyClaim
     # The answer so far; nothing once it is kept, or will not be.
     var _answer: Optional[List[UInt8]]
-    var _head_len: Int
+    # What of its content counts among all copies under way, in bytes.
+    var _counted_len: Int
     var _trailers: Trailers
 
     def __init__(
@@ -304,12 +281,16 @@ struct _KeptAnswer(BodySource):
         self._inner = inner.copy()
         self._answers = answers.copy()
         self._claim = claim^
-        self._head_len = len(head)
         self._answer = head^
+        self._counted_len = 0
         self._trailers = Trailers()
 
-    def begin(mut self, var waker: StreamWaker):
-        self._inner[].begin(waker^)
+    def __deinit__(deinit self):
+        """Gives the room of its copy back."""
+        _ = self._answers[].count_copy(-self._counted_len)
+
+    def source(self) -> ArcPointer[BodyStream]:
+        return self._inner
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         var start = len(out)
@@ -323,33 +304,36 @@ struct _KeptAnswer(BodySource):
     def _copy_piece(mut self, piece: Span[UInt8, _]):
         if not self._answer:
             return
-        self._answer.value().extend(piece)
-        if self._content_len() > self._answers[].config.max_response_size:
-            self._answer = None
+        self._counted_len += len(piece)
+        ref answers = self._answers[]
+        if (
+            not answers.count_copy(len(piece))
+            or self._counted_len > answers.config.max_response_size
+        ):
+            self._give_up()
+        else:
+            self._answer.value().extend(piece)
 
-    def _content_len(self) -> Int:
-        return len(self._answer.value()) - self._head_len
+    def _give_up(mut self):
+        """Keeps nothing, and gives the room of the copy back."""
+        self._answer = None
+        _ = self._answers[].count_copy(-self._counted_len)
+        self._counted_len = 0
 
     def _keep(mut self):
         if not self._answer or self._trailers:
             return
         # One of another length breaks off.
         var length = self._inner[].length
-        if length.or_else(self._content_len()) == self._content_len():
+        if length.or_else(self._counted_len) == self._counted_len:
             self._answers[].keep(self._claim, self._answer.take())
 
     def trailers(mut self) raises -> Trailers:
         return self._trailers.copy()
 
     def end_early(mut self, mut out: Buffer) -> Poll:
-        self._answer = None
+        self._give_up()
         return self._inner[].end_early(out)
-
-    def poll_interval_ms(self) -> Int:
-        return self._inner[].poll_interval_ms()
-
-    def has_given_up(self) -> Bool:
-        return self._inner[].has_given_up()
 
 
 struct _Known(Movable):
@@ -367,12 +351,29 @@ struct _Known(Movable):
         self.claim = KeyClaim(String(), String(), String())
 
 
-@fieldwise_init
 struct FirstAnswers(Movable):
     """The keys of requests and their answers, by the rules."""
 
     var store: AnyIdempotencyStore
     var config: IdempotencyConfig
+    var _copied_len: Atomic[Int64]
+
+    def __init__(
+        out self,
+        var store: AnyIdempotencyStore,
+        var config: IdempotencyConfig,
+    ):
+        self.store = store^
+        self.config = config^
+        self._copied_len = Atomic[Int64](0)
+
+    def count_copy(mut self, length: Int) -> Bool:
+        """Counts so much more, or less, of copies under way; False if they are
+        too long all together."""
+        var before = Int(self._copied_len.fetch_add(Int64(length)))
+        return (
+            before + length <= _COPY_COUNT_MAX * self.config.max_response_size
+        )
 
     def begin(self, req: Request) -> _Known:
         """Takes the key of a request, and tells what is to be done with it."""

@@ -366,6 +366,39 @@ def test_answers_that_come_in_pieces() raises:
         assert_equal(count.lock()[], 1)
 
 
+def _asked(handler: Idempotency[_Streamed], key: StringSpan) raises -> Response:
+    var request = OwnedRequest("POST", "/")
+    request.add_header("Idempotency-Key", key)
+    return handler.serve(request.view())
+
+
+def test_copies_of_answers_under_way_are_bounded() raises:
+    """`IdempotencyConfig.max_response_size`: 64 times as much in all."""
+    var handler = Idempotency(
+        _Streamed(State(0)),
+        LocalIdempotency(),
+        IdempotencyConfig(max_response_size=8),
+    )
+    var responses = List[Response]()
+    var out = Buffer(0)
+    for number in range(80):
+        var response = _asked(handler, String("k", number))
+        for _ in range(2):
+            _ = response.body.stream()[].fill(out)
+        responses.append(response^)
+    for index in range(80):
+        var poll = responses[index].body.stream()[].fill(out)
+        assert_true(poll == Poll.DONE)
+    responses.clear()
+    assert_equal(_asked(handler, "k0").status.code, 200, "the first")
+    assert_equal(_asked(handler, "k79").status.code, 409, "the last")
+    # Where others have ended there is room again.
+    var response = _asked(handler, "new")
+    while response.body.stream()[].fill(out) != Poll.DONE:
+        pass
+    assert_equal(_asked(handler, "new").text(), "order 81")
+
+
 struct _Seen(Movable):
     var record: KeyState
     var is_away: Bool
