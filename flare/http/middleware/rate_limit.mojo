@@ -7,7 +7,6 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.middleware.rate_store import (
     BucketVerdict,
-    RateCounter,
     RateFallback,
     RateStore,
     SharedRate,
@@ -64,21 +63,15 @@ struct RateLimit[H: Handler](Layer):
     """
 
     comptime Inner = Self.H
-    """The inner handler's type."""
     comptime Around[I: Handler]: Handler = RateLimit[I]
-    """The same around a handler of another type, for `stack`.
-
-    Parameters:
-        I: The other handler's type.
-    """
     var handler: Self.H
     """What answers requests within the rate."""
     var key: RateKey
-    """Tells whose request it is."""
+    """Tells whose request it is; by default `by_peer`."""
     var fallback: RateFallback
     """What holds while a store cannot be asked."""
     var _buckets: State[TokenBuckets]
-    var _shared: Optional[ArcPointer[RateCounter]]
+    var _shared: Optional[ArcPointer[SharedRate]]
 
     def __init__(
         out self,
@@ -92,10 +85,8 @@ struct RateLimit[H: Handler](Layer):
         """Wraps a handler.
 
         Args:
-            handler: What answers requests within the rate.
             rate: Requests a second in the long run, 0.000001 to 1,000,000.
             burst: Most requests at once, 1 to 1,000,000.
-            key: Tells whose request it is; by default `by_peer`.
             key_count_max: Most keys that are kept in memory, at least 2.
 
         Raises:
@@ -126,14 +117,11 @@ struct RateLimit[H: Handler](Layer):
             S: The store's type.
 
         Args:
-            handler: What answers requests within the rate.
             rate: Requests a second in the long run, 0.000001 to 1,000,000.
             burst: Most requests at once, 1 to 1,000,000.
             store: Counts, such as `RedisRates`.
-            key: Tells whose request it is; by default `by_peer`.
             key_count_max: Most keys that are kept in memory while the store
                 cannot be asked, at least 2.
-            fallback: What holds meanwhile.
 
         Raises:
             Error: If a number is out of its range.
@@ -146,19 +134,13 @@ struct RateLimit[H: Handler](Layer):
             key_count_max=key_count_max,
         )
         self.fallback = fallback
-        self._shared = ArcPointer(RateCounter(SharedRate(store^, rate, burst)))
+        self._shared = ArcPointer(SharedRate(store^, rate, burst))
 
     def serve(self, req: Request) raises -> Response:
         """Lets the inner handler answer, if the client has a token.
 
-        Args:
-            req: The request.
-
         Returns:
             The response, or 429 with Retry-After.
-
-        Raises:
-            Error: What the inner handler raises.
         """
         var verdict = self._take(_bounded(self.key(req)))
         if self._shared and verdict.remaining < 0:
@@ -174,9 +156,6 @@ struct RateLimit[H: Handler](Layer):
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that the content of a client without a token is not needed.
-
-        Args:
-            req: The request's head.
 
         Returns:
             What the inner handler says, or that the head is enough.

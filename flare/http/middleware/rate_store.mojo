@@ -76,23 +76,41 @@ struct _Outage(Movable):
     var failure_count: Int
 
 
-struct SharedRate[S: RateStore](Movable):
-    """A rate that a store counts."""
+def _take[
+    S: RateStore
+](
+    store: Erased, key: String, interval_us: Int, burst: Int
+) raises -> BucketVerdict:
+    # SAFETY: `SharedRate` made the pointer from a store of its own.
+    return store.unsafe_bitcast[S]()[].take(key, interval_us, burst)
 
-    var _store: Self.S
+
+struct SharedRate(Movable):
+    """A rate that a store counts, whatever its type; only programs that name one
+    have its code."""
+
+    # SAFETY: owned; the functions were made for its type.
+    var _store: Erased
+    var _take: def(Erased, String, Int, Int) raises thin -> BucketVerdict
+    var _drop: def(Erased) thin -> None
     var _interval_us: Int
     var _burst: Int
     var _outage: State[_Outage]
 
-    def __init__(
-        out self, var store: Self.S, rate: Float64, burst: Int
-    ) raises OsError:
+    def __init__[
+        S: RateStore
+    ](out self, var store: S, rate: Float64, burst: Int) raises OsError:
         """Takes a store; the rate in tokens a second, and the burst are checked
         by `TokenBuckets`."""
         self._outage = State(_Outage(0, False, 0))
-        self._store = store^
+        self._store = erase(store^)
+        self._take = _take[S]
+        self._drop = destroy[S]
         self._interval_us = max(1, Int(1_000_000 / rate))
         self._burst = burst
+
+    def __deinit__(deinit self):
+        self._drop(self._store)
 
     def take(self, key: String, now_ns: Int) -> Optional[BucketVerdict]:
         """Takes a token, if there is one; nothing if the store cannot be asked.
@@ -102,7 +120,9 @@ struct SharedRate[S: RateStore](Movable):
             return None
         var began_ns = monotonic_ns()
         try:
-            var verdict = self._store.take(key, self._interval_us, self._burst)
+            var verdict = self._take(
+                self._store, key, self._interval_us, self._burst
+            )
             self._note_answer()
             return verdict
         except error:
@@ -132,32 +152,3 @@ struct SharedRate[S: RateStore](Movable):
                 .add(error)
                 .end()
             )
-
-
-def _take[
-    S: RateStore
-](rate: Erased, key: String, now_ns: Int) -> Optional[BucketVerdict]:
-    # SAFETY: `RateCounter` made the pointer from a rate of its own.
-    return rate.unsafe_bitcast[SharedRate[S]]()[].take(key, now_ns)
-
-
-struct RateCounter(Movable):
-    """A `SharedRate` of any store; only programs that name one have its code."""
-
-    # SAFETY: owned; the functions were made for its type.
-    var _rate: Erased
-    var _take: def(Erased, String, Int) thin -> Optional[BucketVerdict]
-    var _drop: def(Erased) thin -> None
-
-    def __init__[S: RateStore](out self, var rate: SharedRate[S]):
-        self._rate = erase(rate^)
-        self._take = _take[S]
-        self._drop = destroy[SharedRate[S]]
-
-    def __deinit__(deinit self):
-        self._drop(self._rate)
-
-    def take(self, key: String, now_ns: Int) -> Optional[BucketVerdict]:
-        """Takes a token, if there is one; nothing if the store cannot be asked.
-        The clock never goes back."""
-        return self._take(self._rate, key, now_ns)
