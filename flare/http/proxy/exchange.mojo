@@ -40,7 +40,6 @@ from flare.http.message.status import Status
 from flare.http.message.trailers import Trailers
 from flare.http.proxy.http2_pool import http2_connector
 from flare.http.proxy.http2_upstream import (
-    StreamUser,
     UpstreamState,
     open_upstream,
     settle,
@@ -95,7 +94,7 @@ comptime _AGAIN_PAUSE_MS = 10
 comptime _TAKES_NO_MORE = "its connections take no more requests"
 
 
-struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
+struct Exchange(Errand, LinkUser, LoopTask):
     """A request under way to an upstream."""
 
     var _padding: Padding[128]
@@ -204,6 +203,8 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
+        if user[].request.http2:
+            return _on_news(user)
         if user[].phase.has_head():
             if event.is_writable and user[].phase == RequestPhase.BOTH_WAYS:
                 _send_behind_head(user)
@@ -219,14 +220,6 @@ struct Exchange(Errand, LinkUser, LoopTask, StreamUser):
     def on_late(user: ArcPointer[Self]):
         """Ends what has waited too long."""
         _on_time(user)
-
-    @staticmethod
-    def on_news(user: ArcPointer[Self]):
-        """Goes on with what has come of a connection that others share."""
-        if user[].phase == RequestPhase.CONNECTING:
-            _on_connection(user)
-        elif user[].request.has_stream():
-            _on_stream(user)
 
     def _move(mut self, event: RequestEvent):
         var before = self.phase
@@ -395,6 +388,14 @@ def _join(e: ArcPointer[Exchange]):
     var connector = http2_connector(x.place.upstream.held()[], config)
     var loop = x.loop.copy()
     open_upstream(made, loop, worker[].context, connector^)
+
+
+def _on_news(e: ArcPointer[Exchange]):
+    """Goes on with what has come of a connection that others share."""
+    if e[].phase == RequestPhase.CONNECTING:
+        _on_connection(e)
+    elif e[].request.has_stream():
+        _on_stream(e)
 
 
 def _on_connection(e: ArcPointer[Exchange]):

@@ -18,8 +18,8 @@ from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError
 from flare.http.client.http2_link import Http2Link, STREAM_COUNT_MAX
 from flare.http.client.link_end import LinkEnd
-from flare.http.message.body import Erased, destroy, erase
 from flare.http.proxy.upstream_link import (
+    AnyLinkUser,
     LinkUser,
     UpstreamLink,
     open_link,
@@ -33,33 +33,6 @@ from std.memory import ArcPointer, OwnedPointer
 comptime STREAM_WINDOW_LEN = 256 << 10
 """How much content of one response may wait here, in bytes: 2 Gbit/s over 1 ms.
 """
-
-
-trait StreamUser(Deinitable, Movable):
-    """Who has a part in a connection."""
-
-    @staticmethod
-    def on_news(user: ArcPointer[Self]):
-        """Looks what has become of the connection, and of the stream."""
-        ...
-
-
-def _on_news[U: StreamUser](user: Erased):
-    # SAFETY: `join` made the pointer from such a counted pointer; the copy
-    # outlives the call, in which the first may go.
-    var held = user.unsafe_bitcast[ArcPointer[U]]()[].copy()
-    U.on_news(held)
-    _ = held^
-
-
-@fieldwise_init
-struct _AnyUser(TrivialRegisterPassable):
-
-    # SAFETY: the connection owns the counted pointer that this leads to, and
-    # drops it by `drop`; the functions were made for its type.
-    var user: Erased
-    var on_news: def(Erased) thin -> None
-    var drop: def(Erased) thin -> None
 
 
 @fieldwise_init
@@ -97,7 +70,7 @@ struct Http2Upstream(LinkUser):
     var _keep_idle_ms: Int
     var _age_max_ms: Int
     var _idle_since_ms: Int
-    var _users: List[Optional[_AnyUser]]
+    var _users: List[Optional[AnyLinkUser]]
     var _user_count: Int
     var _is_settling: Bool
     var _expected_streams_max: Int
@@ -134,8 +107,7 @@ struct Http2Upstream(LinkUser):
         """Lets all users go."""
         for index in range(len(self._users)):
             if self._users.at(index):
-                var user = self._users.at(index).held()
-                user.drop(user.user)
+                self._users.at(index).held().drop()
 
     def is_opening(self) -> Bool:
         """Tells whether it is not known yet what becomes of it."""
@@ -180,7 +152,7 @@ struct Http2Upstream(LinkUser):
         ref state = self.http2.held()[].session.state
         return min(state.remote.max_concurrent_streams, STREAM_COUNT_MAX)
 
-    def join[U: StreamUser](mut self, user: ArcPointer[U]) -> Int:
+    def join[U: LinkUser](mut self, user: ArcPointer[U]) -> Int:
         """Takes a part in it, until `leave`, for a user who is called when
         there is news. Returns the number by which the connection knows him."""
         var number = 0
@@ -188,21 +160,17 @@ struct Http2Upstream(LinkUser):
             number += 1
         if number == len(self._users):
             self._users.append(None)
-        self._users.at(number) = _AnyUser(
-            erase(user.copy()), _on_news[U], destroy[ArcPointer[U]]
-        )
+        self._users.at(number) = AnyLinkUser.of(user)
         self._user_count += 1
         self._count_users()
         return number
 
-    def hand_over[U: StreamUser](mut self, number: Int, user: ArcPointer[U]):
+    def hand_over[U: LinkUser](mut self, number: Int, user: ArcPointer[U]):
         """Lets somebody else have the part that `join` gave, under the same
         number."""
         var old = self._users.at(number).held()
-        self._users.at(number) = _AnyUser(
-            erase(user.copy()), _on_news[U], destroy[ArcPointer[U]]
-        )
-        old.drop(old.user)
+        self._users.at(number) = AnyLinkUser.of(user)
+        old.drop()
 
     def _count_users(mut self):
         if self.http2:
@@ -299,7 +267,7 @@ def leave(upstream: ArcPointer[Http2Upstream], number: Int):
         self._idle_since_ms = coarse_monotonic_ms()
     if self.http2:
         self.http2.held()[].leave(number)
-    user.drop(user.user)
+    user.drop()
 
 
 def take_plain(
@@ -371,4 +339,4 @@ def _tell_all(upstream: ArcPointer[Http2Upstream]):
 def _tell(upstream: ArcPointer[Http2Upstream], number: Int):
     if number < len(upstream[]._users) and upstream[]._users.at(number):
         var user = upstream[]._users.at(number).held()
-        user.on_news(user.user)
+        user.on_ready(user.user, Event(0, True, False, False))

@@ -15,9 +15,11 @@ from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method
 from flare.http.message.request import Request
-from flare.http.proxy.http2_upstream import StreamUser, settle
+from flare.http.proxy.http2_upstream import settle
 from flare.http.proxy.tunnel import Tunnel, TunnelSide
+from flare.http.proxy.upstream_link import LinkUser
 from flare.http.proxy.upstream_stream import UpstreamStream
+from flare.runtime.event import Event
 from flare.runtime.worker_loop import WorkerLoop
 from flare.ws.core.handshake import answer_to_key
 from std.memory import ArcPointer
@@ -68,7 +70,7 @@ struct StreamHandshake(Movable):
             headers.append("Sec-WebSocket-Accept", self.accept)
 
 
-struct _StreamEnd(StreamUser, TunnelSide):
+struct _StreamEnd(LinkUser, TunnelSide):
 
     var _padding: Padding[200]
     # Nothing once it is closed.
@@ -85,7 +87,7 @@ struct _StreamEnd(StreamUser, TunnelSide):
         self.waker = None
 
     @staticmethod
-    def on_news(user: ArcPointer[Self]):
+    def on_ready(user: ArcPointer[Self], event: Event):
         if user[].stream and user[].stream.held().flight:
             user[].stream.held().flight.held()[].has_news = False
         if user[].waker:

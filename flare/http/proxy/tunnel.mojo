@@ -7,7 +7,6 @@ from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
 from flare.bytes.copy import list_of
 from flare.bytes.padding import Padding
-from flare.http.client.error import ClientError
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import (
     Body,
@@ -177,25 +176,10 @@ struct _LinkEnd(LinkUser, TunnelSide):
         self.is_blocked = False
 
     @staticmethod
-    def on_open(user: ArcPointer[Self]):
-        # It is open.
-        return
-
-    @staticmethod
-    def on_refused(user: ArcPointer[Self], error: ClientError):
-        # It is open.
-        return
-
-    @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
         var may_send = user[].is_blocked or user[].link[].wants_write()
         if user[].waker and (event.is_readable or may_send):
             user[].loop[].woken.append(user[].waker.held().place())
-
-    @staticmethod
-    def on_late(user: ArcPointer[Self]):
-        # The client's connection has the times.
-        return
 
     def set_waker(mut self, var waker: StreamWaker):
         self.waker = waker^

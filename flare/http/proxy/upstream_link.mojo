@@ -35,31 +35,32 @@ from std.memory import ArcPointer, OwnedPointer
 
 
 trait LinkUser(Deinitable, Movable):
-    """Who has a connection for a while."""
+    """Who has a connection for a while, or a part in one that others share."""
 
     @staticmethod
     def on_open(user: ArcPointer[Self]):
-        """Goes on, since the connection is open now."""
-        ...
+        """Goes on, since the connection is open now; not told of one that was."""
+        return
 
     @staticmethod
     def on_refused(user: ArcPointer[Self], error: ClientError):
         """Goes on without the connection, which could not be opened."""
-        ...
+        return
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
-        """Goes on, since the connection is ready."""
+        """Goes on, since the connection is ready, or there is news of one that
+        is shared or of the stream on it."""
         ...
 
     @staticmethod
     def on_late(user: ArcPointer[Self]):
         """Goes on, since the time is over that it has set."""
-        ...
+        return
 
 
 def _on_open[U: LinkUser](user: Erased):
-    # SAFETY: `_AnyUser` has it from such a counted pointer. The copy outlives the
+    # SAFETY: `AnyLinkUser` has it from such a counted pointer. The copy outlives the
     # call, in which the first may go.
     var held = counted[U](user)
     U.on_open(held)
@@ -88,16 +89,30 @@ def _on_late[U: LinkUser](user: Erased):
 
 
 @fieldwise_init
-struct _AnyUser(TrivialRegisterPassable):
+struct AnyLinkUser(TrivialRegisterPassable):
+    """A user of any type; who keeps one ends it by `drop`."""
 
-    # SAFETY: the link owns this counted pointer, and drops it by `drop`; the
-    # functions were made for its type.
+    # SAFETY: owned, a counted pointer; the functions were made for its type.
     var user: Erased
     var on_open: def(Erased) thin -> None
     var on_refused: def(Erased, ClientError) thin -> None
     var on_ready: def(Erased, Event) thin -> None
     var on_late: def(Erased) thin -> None
-    var drop: def(Erased) thin -> None
+    var _drop: def(Erased) thin -> None
+
+    @staticmethod
+    def of[U: LinkUser](user: ArcPointer[U]) -> Self:
+        return Self(
+            erase_counted(user.copy()),
+            _on_open[U],
+            _on_refused[U],
+            _on_ready[U],
+            _on_late[U],
+            drop_counted[U],
+        )
+
+    def drop(self):
+        self._drop(self.user)
 
 
 struct UpstreamLink(LoopTask, OctetStream):
@@ -116,7 +131,7 @@ struct UpstreamLink(LoopTask, OctetStream):
     var _token: UInt64
     var _connector: Optional[OwnedPointer[Connector]]
     var _watched: List[Int32]
-    var _user: Optional[_AnyUser]
+    var _user: Optional[AnyLinkUser]
 
     def __init__(
         out self,
@@ -139,7 +154,7 @@ struct UpstreamLink(LoopTask, OctetStream):
 
     def __deinit__(deinit self):
         if self._user:
-            self._user.held().drop(self._user.held().user)
+            self._user.held().drop()
 
     def look_again(mut self):
         """Has octets looked for, and the end, which no event may say."""
@@ -171,21 +186,14 @@ struct UpstreamLink(LoopTask, OctetStream):
     def lend[U: LinkUser](mut self, user: ArcPointer[U]):
         """Gives the connection to a user, who gives it back with `release`."""
         self.release()
-        self._user = _AnyUser(
-            erase_counted(user.copy()),
-            _on_open[U],
-            _on_refused[U],
-            _on_ready[U],
-            _on_late[U],
-            drop_counted[U],
-        )
+        self._user = AnyLinkUser.of(user)
 
     def release(mut self):
         """Takes the connection from its user."""
         if self._user:
             var user = self._user.held()
             self._user = None
-            user.drop(user.user)
+            user.drop()
 
     def set_deadline(self, wait_ms: Int):
         """Sets the time that its user has, or the idle connection; negative for
@@ -327,7 +335,9 @@ def _watch_stream(
 
 
 def _refuse(
-    link: ArcPointer[UpstreamLink], user: Optional[_AnyUser], error: ClientError
+    link: ArcPointer[UpstreamLink],
+    user: Optional[AnyLinkUser],
+    error: ClientError,
 ):
     # What the connector has closed may be another's number from now on.
     _unwatch(link)
