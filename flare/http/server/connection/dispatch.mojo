@@ -9,7 +9,6 @@ they are framed, and that the connection ends, is not its business.
 from flare.bytes.buffer import unsafe_lend_text
 from flare.bytes.checked import *
 from flare.bytes.text import Text
-from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.framing import SWITCHING_PROTOCOLS
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import (
@@ -52,6 +51,7 @@ from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.sides import Ending
 from flare.http.server.connection.transport import (
     COPIED_BODY_LEN_MAX,
+    deliver,
     flush_with_body,
 )
 from flare.http.server.connection.request_call import RequestCall
@@ -429,134 +429,37 @@ def status_problem(code: Int, outcome: ResponseOutcome) -> String:
     return problem^.add("a handler answered with status ").add(code).end()
 
 
-@no_inline
-def answer_error(
-    mut parser: RequestParser,
-    mut connection: Connection,
-    mut state: WorkerState,
-    error: RemoteProtocolError,
-):
-    """Puts the answer to a broken rule into the output; it is the last one."""
-    # It is known even where the rest of the line is not.
-    var is_head = parser.head.method == Method.HEAD
-    _answer_last(
-        connection,
-        state,
-        _request_so_far(parser, connection, state),
-        error.status(),
-        String(error.rule.text()),
-        is_head,
-    )
-
-
-@no_inline
-def answer_content_error(
-    mut connection: Connection,
-    mut state: WorkerState,
-    error: RemoteProtocolError,
-):
-    """Puts the answer to broken content into the output, whose request a
-    handler has already; it is the last one.
-    """
-    _answer_last(
-        connection,
-        state,
-        _request_of_peer(connection, state),
-        error.status(),
-        String(error.rule.text()),
-        connection.request.call.is_head,
-    )
-
-
-@no_inline
-def answer_timeout(
-    mut connection: Connection, mut state: WorkerState, is_head: Bool
-):
-    """Puts the answer to a request that came too slowly into the output;
-    `is_head` if its method is known, and is HEAD."""
-    if not connection.request.parser:
-        var request = _request_of_peer(connection, state)
-        _answer_last(connection, state, request, 408, LATE_REQUEST, is_head)
-        return
-    var box = connection.request.take_parser()
-    var request = _request_so_far(box[], connection, state)
-    _answer_last(connection, state, request, 408, LATE_REQUEST, is_head)
-    connection.request.parser = box^
-
-
-@no_inline
-def answer_overload(mut connection: Connection, mut state: WorkerState):
-    """Puts the refusal of a connection into the output."""
-    var request = _request_of_peer(connection, state)
-    _answer_last(
-        connection,
-        state,
-        request,
-        503,
-        "the server has too many connections",
-        False,
-    )
-
-
 comptime CONTENT_FULL = "the server holds too much unfinished content"
 
 
 @no_inline
-def answer_full(
+def refuse_unread(
     mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
-):
-    """Puts the refusal of content that there is no memory for into the output;
-    it is the last answer."""
+    status: Int,
+    reason: String,
+) -> NextAction:
+    """Answers in place of the handler, with what was read of the request, and
+    ends the connection: SHUTDOWN, or CLOSE if it is broken."""
+    # It is known even where the rest of the line is not.
     var is_head = parser.head.method == Method.HEAD
     var request = _request_so_far(parser, connection, state)
-    _answer_last(connection, state, request, 503, CONTENT_FULL, is_head)
+    return _refuse(connection, state, request, status, reason, is_head)
 
 
 @no_inline
-def answer_content_full(mut connection: Connection, mut state: WorkerState):
-    """Puts the same into the output for a request that a handler has already."""
+def refuse_peer(
+    mut connection: Connection,
+    mut state: WorkerState,
+    status: Int,
+    reason: String,
+    is_head: Bool,
+) -> NextAction:
+    """Does the same for a request of which nothing was read, or which a handler
+    has already; `is_head` if it is known to be a HEAD."""
     var request = _request_of_peer(connection, state)
-    _answer_last(
-        connection,
-        state,
-        request,
-        503,
-        CONTENT_FULL,
-        connection.request.call.is_head,
-    )
-
-
-@no_inline
-def answer_plain_http(
-    mut connection: Connection, mut state: WorkerState, is_head: Bool
-):
-    """Puts the answer to HTTP without TLS into the output."""
-    var request = _request_of_peer(connection, state)
-    _answer_last(
-        connection,
-        state,
-        request,
-        400,
-        "a plain HTTP request was sent to an HTTPS port; use https://",
-        is_head,
-    )
-
-
-@no_inline
-def answer_late(mut connection: Connection, mut state: WorkerState):
-    """Puts the answer in place of a handler that takes too long into the
-    output; it is the last one."""
-    var request = _request_of_peer(connection, state)
-    _answer_last(
-        connection,
-        state,
-        request,
-        503,
-        LATE_ANSWER,
-        connection.request.call.is_head,
-    )
+    return _refuse(connection, state, request, status, reason, is_head)
 
 
 @no_inline
@@ -582,19 +485,24 @@ def refusal_of_peer(
     )
 
 
-def _answer_last(
+def _refuse(
     mut connection: Connection,
     mut state: WorkerState,
     request: Request,
     status: Int,
     reason: String,
     is_head: Bool,
-):
+) -> NextAction:
     var response = refusal_of_request(state, request, status, reason)
     var framing = ResponseFraming(is_head, False, 1)
     _write_rare_head(state, response, framing)
     if sends_content(response, framing):
         state.out.append(response.body.as_bytes())
+    # Its client may not have been read to the end.
+    connection.ending.end(is_unread=True)
+    if deliver(connection, state):
+        return NextAction.SHUTDOWN
+    return NextAction.CLOSE
 
 
 def refusal_of_request(

@@ -9,12 +9,12 @@ what follows, be it a request or a TLS handshake, ever comes by there.
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
-from flare.http.message.method import Method
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
-    answer_late,
-    answer_overload,
-    answer_timeout,
+    LATE_ANSWER,
+    LATE_REQUEST,
+    refuse_peer,
+    refuse_unread,
 )
 from flare.http.server.connection.phase import (
     Event,
@@ -24,7 +24,6 @@ from flare.http.server.connection.phase import (
     Phase,
 )
 from flare.http.server.connection.sides import ClientSide, Ending
-from flare.http.server.connection.transport import deliver_last
 from flare.http.server.connection.write import (
     ask_again,
     await_pending,
@@ -195,20 +194,17 @@ def on_timeout(
         return action
     ref request = connection.request
     if request.call.job:
+        var is_head = request.call.is_head
         request.cancel()
         if connection.phase == Phase.BODY:
-            answer_timeout(connection, state, connection.request.call.is_head)
-        else:
-            answer_late(connection, state)
-        return deliver_last(connection, state)
+            return refuse_peer(connection, state, 408, LATE_REQUEST, is_head)
+        return refuse_peer(connection, state, 503, LATE_ANSWER, is_head)
     if not request.parser or request.parser.held()[].is_skipping():
         # Nothing has come, or it was answered already.
         return NextAction.CLOSE
-    var is_head = request.parser.held()[].head.method == Method.HEAD
-    answer_timeout(connection, state, is_head)
-    connection.request.parser = None
-    connection.request.call.charge = None
-    return deliver_last(connection, state)
+    var box = request.take_parser()
+    request.call.charge = None
+    return refuse_unread(box[], connection, state, 408, LATE_REQUEST)
 
 
 def refuse_connection(
@@ -219,8 +215,9 @@ def refuse_connection(
     request."""
     if connection.tls:
         return NextAction.CLOSE
-    answer_overload(connection, state)
-    return deliver_last(connection, state)
+    return refuse_peer(
+        connection, state, 503, "the server has too many connections", False
+    )
 
 
 def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:

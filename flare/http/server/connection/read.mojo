@@ -10,12 +10,12 @@ from flare.http.h1.request_parser import Progress, RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
+    CONTENT_FULL,
     answer,
     answer_by_head,
-    answer_error,
-    answer_full,
-    answer_plain_http,
     ask_policy,
+    refuse_peer,
+    refuse_unread,
 )
 from flare.http.server.connection.http2 import (
     begins_http2,
@@ -35,7 +35,6 @@ from flare.http.server.connection.sides import (
 from flare.http.server.connection.transport import (
     TLS_BROKEN,
     deliver,
-    deliver_last,
     receive,
 )
 from flare.http.server.connection.write import await_pending, write_pending
@@ -133,9 +132,9 @@ def _refuse_unread(
         # It was told something before that it has not taken.
         state.give_parser(box^)
         return NextAction.CLOSE
-    answer_full(box[], connection, state)
+    var action = refuse_unread(box[], connection, state, 503, CONTENT_FULL)
     state.give_parser(box^)
-    return deliver_last(connection, state)
+    return action
 
 
 def put_back(
@@ -224,15 +223,18 @@ def _stop_reading(
     if count != TLS_BROKEN:
         return NextAction.CLOSE
     ref link = connection.tls.held()[]
-    # An alert of the client ends all at once; one of ours has to arrive.
-    var is_http = link.protocol.is_without_tls()
-    connection.ending.end(is_unread=is_http or link.tells_why())
-    if is_http:
+    if link.protocol.is_without_tls():
         var is_head = link.protocol == SpokenProtocol.HEAD_WITHOUT_TLS
         connection.drop_tls()
-        answer_plain_http(connection, state, is_head)
-        if not deliver(connection, state):
-            return NextAction.CLOSE
+        return refuse_peer(
+            connection,
+            state,
+            400,
+            "a plain HTTP request was sent to an HTTPS port; use https://",
+            is_head,
+        )
+    # An alert of the client ends all at once; one of ours has to arrive.
+    connection.ending.end(is_unread=link.tells_why())
     return NextAction.SHUTDOWN
 
 
@@ -256,10 +258,13 @@ def read_requests(
         except error:
             if begins_http2(connection, parser, state):
                 return NextAction.YIELD
-            answer_error(parser, connection, state, error)
-            connection.ending.end(is_unread=True)
-            keeps_alive = False
-            break
+            return refuse_unread(
+                parser,
+                connection,
+                state,
+                error.status(),
+                String(error.rule.text()),
+            )
         var result: NextAction
         if unlikely(progress != Progress.READY):
             if progress == Progress.SKIPPED:

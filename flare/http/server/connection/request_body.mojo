@@ -23,7 +23,7 @@ from flare.http.h1.framing import EXPECTS_CONTINUE
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body import Body
-from flare.http.message.body_reader import BodyError, owned_fields
+from flare.http.message.body_reader import owned_fields
 from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import (
     Connection,
@@ -31,8 +31,7 @@ from flare.http.server.connection.connection import (
 )
 from flare.http.server.connection.dispatch import (
     CONTENT_FULL,
-    answer_content_error,
-    answer_content_full,
+    refuse_peer,
 )
 from flare.http.server.connection.phase import Event, NextAction
 from flare.http.server.connection.request_call import (
@@ -42,11 +41,7 @@ from flare.http.server.connection.request_call import (
     RequestCall,
 )
 from flare.http.server.connection.sides import Backlog, ClientSide, Ending
-from flare.http.server.connection.transport import (
-    deliver,
-    deliver_last,
-    receive,
-)
+from flare.http.server.connection.transport import deliver, receive
 from flare.http.server.connection.write import (
     await_pending,
     note_end,
@@ -136,8 +131,8 @@ def _refuse_streamed(
     connection.request.call.end_content(503, CONTENT_FULL)
     if connection.request.pending:
         return NextAction.CLOSE
-    answer_content_full(connection, state)
-    return deliver_last(connection, state)
+    var is_head = connection.request.call.is_head
+    return refuse_peer(connection, state, 503, CONTENT_FULL, is_head)
 
 
 def _take(
@@ -166,25 +161,28 @@ def _take(
         return NextAction.CLOSE
     if connection.request.pending:
         return NextAction.WAIT
-    return _receive(connection, content, state)
+    try:
+        return _receive(connection, content, state)
+    except error:
+        var reason = error.rule.text()
+        call.end_content(error.status(), reason)
+        return refuse_peer(
+            connection, state, error.status(), String(reason), call.is_head
+        )
 
 
 def _receive(
     mut connection: Connection,
     mut content: StreamedContent,
     mut state: WorkerState,
-) -> NextAction:
+) raises RemoteProtocolError -> NextAction:
+    """Receives what there is room for in the window. Returns CLOSE if the client
+    has gone, YIELD if there is more; raises if the content is broken."""
     var may_have_more = connection.client != ClientSide.OPEN
     for _ in range(READ_COUNT_MAX):
-        try:
-            _hand_on(connection.request.call, content, state.limits)
-        except error:
-            connection.request.call.pipe.take().fail(
-                BodyError(error.status(), String(error.rule.text()))
-            )
-            answer_content_error(connection, state, error)
-            return deliver_last(connection, state)
+        _hand_on(connection.request.call, content, state.limits)
         if content.is_paused or connection.request.has_all_content():
+            # What has come behind the content is read with the next request.
             return NextAction.WAIT
         content.body.input.reserve(_READ_LEN)
         var room = content.body.input.spare()
@@ -321,13 +319,7 @@ def drive_both_ways(
     var box = connection.request.content.take()
     var is_sound = _receive_on(connection, box[], state)
     if is_sound and not _charge(connection, box[], state):
-        state.log(
-            Text()
-            .add(connection.peer)
-            .add(" is cut off within a response: the server holds too much")
-            .add(" unfinished content")
-            .end()
-        )
+        _log_cut_off(connection, state, CONTENT_FULL)
         is_sound = False
     if not is_sound:
         connection.request.call.end_content(400, BROKEN_OFF)
@@ -356,35 +348,24 @@ def _receive_on(
         content.is_paused = connection.request.call.pipe.held().owes_ring()
     if connection.client == ClientSide.FAILED:
         return False
-    var may_have_more = connection.client != ClientSide.OPEN
     connection.backlog.note_unread()
-    for _ in range(READ_COUNT_MAX):
-        try:
-            _hand_on(connection.request.call, content, state.limits)
-        except error:
-            state.log(
-                Text()
-                .add(connection.peer)
-                .add(" is cut off within a response: ")
-                .add(error.rule.text())
-                .end()
-            )
-            return False
-        if content.is_paused or connection.request.has_all_content():
-            # What has come behind the content is read with the next request.
-            return True
-        content.body.input.reserve(_READ_LEN)
-        var room = content.body.input.spare()
-        var count = receive(connection, state, room, may_have_more)
-        if count == -EINTR:
-            continue
-        if count == -EAGAIN:
-            connection.backlog.note_read()
-            return True
-        if count <= 0:
-            return False
-        content.body.input.commit(count)
-    return True
+    try:
+        return _receive(connection, content, state) != NextAction.CLOSE
+    except error:
+        _log_cut_off(connection, state, error.rule.text())
+        return False
+
+
+def _log_cut_off(
+    connection: Connection, mut state: WorkerState, reason: StaticString
+):
+    state.log(
+        Text()
+        .add(connection.peer)
+        .add(" is cut off within a response: ")
+        .add(reason)
+        .end()
+    )
 
 
 def _end_both_ways(mut connection: Connection, mut state: WorkerState):

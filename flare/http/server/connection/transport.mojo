@@ -10,7 +10,7 @@ from flare.bytes.checked import *
 from flare.http.message.body import Body
 from flare.http.server.connection.connection import Connection, PendingWrite
 from flare.http.server.connection.http2_link import Http2Link
-from flare.http.server.connection.phase import Event, NextAction, Phase
+from flare.http.server.connection.phase import Event, Phase
 from flare.http.server.connection.sides import SpokenProtocol
 from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import EAGAIN, EINTR, EPIPE
@@ -206,18 +206,6 @@ def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
         state.out.clear()
         return True
     return _keep_rest(connection, state, Body(), count)
-
-
-@no_inline
-def deliver_last(
-    mut connection: Connection, mut state: WorkerState
-) -> NextAction:
-    """Sends the last response of a connection, whose client may not have been
-    read to the end. Returns SHUTDOWN, or CLOSE if the connection is broken."""
-    connection.ending.end(is_unread=True)
-    if deliver(connection, state):
-        return NextAction.SHUTDOWN
-    return NextAction.CLOSE
 
 
 def flush_with_body(
