@@ -8,7 +8,7 @@ from flare.http.client.request import ClientRequest
 from flare.http.client.response import SendResult
 from flare.http.client.shared_client import SharedClient
 from flare.http.fetch.continuation import AnyContinuation
-from flare.http.fetch.worker_client import (
+from flare.http.client.loop_calls import (
     FetchUser,
     WorkerClient,
     drop_call,

@@ -20,7 +20,7 @@ from flare.http.client.shared_connections import SharedConnections
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
 from flare.http.client.task_event import TaskEvent
-from flare.http.fetch.watched_cancels import unwatch_cancel, watch_cancel
+from flare.http.client.watched_cancels import unwatch_cancel, watch_cancel
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import (
