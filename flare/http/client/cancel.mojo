@@ -1,19 +1,13 @@
 """Ending requests from outside."""
 
-from flare.bytes.checked import *
 from flare.http.client.error import Cancelled, ClientError, Phase
 from flare.http.message.request import CancelWatcher, Request
-from flare.runtime.event import Interest, Waker
-from flare.runtime.reactor import Reactor
+from flare.runtime.event import Waker
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
 from flare.sys.poll import POLL_READ, pause, wait_for
 from std.atomic import Atomic, Ordering
 from std.memory import ArcPointer
-
-comptime CANCEL_TOKEN = UInt64(1) << 33
-"""Tokens of a reactor for `CancelToken`: this and the descriptor. Those of all
-else are less."""
 
 
 struct CancelToken(CancelWatcher):
@@ -128,29 +122,3 @@ struct _CancelState(Movable):
     def __init__(out self, var bell: Waker):
         self.flag = Atomic[Int64](0)
         self.bell = bell^
-
-
-struct WatchedTokens(Defaultable, Movable):
-    """The tokens that a reactor watches, each once, though many requests have
-    the same."""
-
-    var _tokens: List[CancelToken]
-
-    def watch(
-        mut self, token: Optional[CancelToken], mut reactor: Reactor
-    ) raises OsError:
-        """Watches the token of a request that has one, unless it does already.
-        Raises if the kernel refuses."""
-        if not token:
-            return
-        var number = token.value().fd()
-        for index in range(len(self._tokens)):
-            if self._tokens.at(index).fd() == number:
-                return
-        reactor.register(number, CANCEL_TOKEN + UInt64(number), Interest.READ)
-        self._tokens.append(token.value())
-
-    def end(self, number: UInt64, mut reactor: Reactor) raises OsError:
-        """Watches a token no more, by the reactor's number for it; it stays
-        cancelled. Raises if the kernel refuses."""
-        reactor.deregister(Int32(number - CANCEL_TOKEN))

@@ -199,7 +199,7 @@ struct HttpClient(TransferMethods):
     def _run_all(
         mut self, requests: List[ClientRequest], max_parallel: Int
     ) raises ClientError -> List[SendResult]:
-        return run_tasks(self._state[], requests, self._base, max_parallel)
+        return run_tasks(self._state, requests, self._base, max_parallel)
 
 
 def _single[

@@ -1,25 +1,24 @@
-"""A client on the loop of one worker: its requests wait there, and no thread does.
+"""The requests of one client on one loop, where they wait, and no thread does.
 
     start_call --> RequestTask --watches, wait_ms--> WorkerLoop
                        ^                                 |
-                       +-- on_event, on_deadline --------+--> FetchUser.on_result
+                       +-- on_event, on_deadline --------+--> CallUser.on_result
 
-Calls of one worker share connections that speak HTTP/2, which are watched by
-themselves; all else they have in common with the client's other threads.
+The loop is a worker's, or that of a batch. Calls of one loop share connections
+that speak HTTP/2, which are watched by themselves.
 """
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.batch import interest_of, is_done
+from flare.http.client.driver import check_cancelled
 from flare.http.client.error import Cancelled, ClientError, Phase
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.request import ClientRequest
+from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import SendResult
-from flare.http.client.shared_client import SharedClient
 from flare.http.client.shared_connections import SharedConnections
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
-from flare.http.client.task_event import TaskEvent
+from flare.http.client.task_event import TaskEvent, TaskProgress
 from flare.http.client.watched_cancels import unwatch_cancel, watch_cancel
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
@@ -31,15 +30,13 @@ from flare.runtime.worker_loop import (
 )
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import OsError
-from flare.sys.poll import PollEntry
+from flare.sys.poll import POLL_WRITE, PollEntry
 from std.memory import ArcPointer
 
 comptime NO_CALL = UInt64(0)
-comptime _KEY = 2
-# Of what the loop keeps; no address is so low.
 
 
-trait FetchUser(Deinitable, Movable):
+trait CallUser(Deinitable, Movable):
     """Who waits for responses."""
 
     @staticmethod
@@ -47,10 +44,9 @@ trait FetchUser(Deinitable, Movable):
         ...
 
 
-struct WorkerClient(Movable):
-    """What the requests of one client have in common on one worker."""
+struct LoopCalls(Movable):
+    """What the requests of one client have in common on one loop."""
 
-    var client: SharedClient
     var loop: ArcPointer[WorkerLoop]
     var state: ArcPointer[ClientState]
     """The client's connections and buffers."""
@@ -64,11 +60,13 @@ struct WorkerClient(Movable):
     # Closes what is idle for too long, once there was something.
     var _sweep: Optional[ArcPointer[_IdleSweep]]
 
-    def __init__(out self, loop: ArcPointer[WorkerLoop], client: SharedClient):
-        """Makes one without calls; see `worker_client`."""
-        self.client = client
+    def __init__(
+        out self,
+        loop: ArcPointer[WorkerLoop],
+        var state: ArcPointer[ClientState],
+    ):
         self.loop = loop.copy()
-        self.state = client.new_state()
+        self.state = state^
         self._calls = []
         self._free = []
         self._links = []
@@ -83,6 +81,14 @@ struct WorkerClient(Movable):
 
     def is_idle(self) -> Bool:
         return len(self._free) == len(self._calls)
+
+    def end(mut self):
+        """Watches nothing any more; the loop has no more calls."""
+        if self._sweep:
+            self.loop[].remove(self._sweep.held()[].token)
+        self._sweep = None
+        # They hold this.
+        self._links.clear()
 
     def _take_number(mut self) -> Int:
         if len(self._free) == 0:
@@ -103,88 +109,51 @@ struct WorkerClient(Movable):
             )
 
 
-struct _Clients(Defaultable, Movable):
-
-    var all: List[ArcPointer[WorkerClient]]
-
-    def drop_unused(mut self):
-        """Forgets clients of which there is no other copy left."""
-        for index in range(len(self.all) - 1, -1, -1):
-            ref worker = self.all.at(index)[]
-            if worker.is_idle() and worker.client.is_last():
-                if worker._sweep:
-                    worker.loop[].remove(worker._sweep.held()[].token)
-                _ = self.all.pop(index)
-
-
-def worker_client(
-    loop: ArcPointer[WorkerLoop], client: SharedClient
-) -> ArcPointer[WorkerClient]:
-    """Finds what a worker has of a client, or makes it; the same for all copies
-    of the client."""
-    var kept = loop[].unsafe_local[_Clients](_KEY)
-    if not kept:
-        kept = ArcPointer(_Clients())
-        loop[].keep_local(_KEY, kept.held())
-    ref clients = kept.held()[]
-    for index in range(len(clients.all)):
-        if clients.all.at(index)[].client.is_same(client):
-            return clients.all.at(index).copy()
-    clients.drop_unused()
-    clients.all.append(ArcPointer(WorkerClient(loop, client)))
-    return clients.all.at(len(clients.all) - 1).copy()
-
-
 def start_call[
-    U: FetchUser
+    U: CallUser
 ](
-    worker: ArcPointer[WorkerClient],
-    var request: ClientRequest,
+    calls: ArcPointer[LoopCalls],
+    var request: PreparedRequest,
     user: ArcPointer[U],
     index: Int,
 ) -> UInt64:
     """Sends a request; `settle` must follow. The user is told what becomes of
     it by `index`, perhaps at once. Returns the token for `drop_call`."""
+    var cancel = request.cancel.copy()
+    var number = calls[]._take_number()
+    var task = RequestTask(request^, calls[].state[], number)
+    var call = ArcPointer(_Call(calls, task^, user, index, number))
+    var token = calls[].loop[].add(call)
+    call[].token = token
+    calls[]._calls.at(number) = token
     try:
-        var prepared = worker[].client.prepare(request^)
-        var cancel = prepared.cancel.copy()
-        var number = worker[]._take_number()
-        var task = RequestTask(prepared^, worker[].state[], number)
-        var call = ArcPointer(_Call(worker, task^, user, index, number))
-        var token = worker[].loop[].add(call)
-        call[].token = token
-        worker[]._calls.at(number) = token
-        try:
-            if cancel:
-                watch_cancel(worker[].loop, cancel.held(), token)
-        except error:
-            _fail(call, error)
-            return token
-        _turn(call, TaskEvent.NONE)
-        return token
+        if cancel:
+            watch_cancel(calls[].loop, cancel.held(), token)
     except error:
-        U.on_result(user, index, SendResult(error^))
-        return NO_CALL
+        _fail(call, error)
+        return token
+    _turn(call, TaskEvent.NONE)
+    return token
 
 
-def drop_call(worker: ArcPointer[WorkerClient], token: UInt64):
+def drop_call(calls: ArcPointer[LoopCalls], token: UInt64):
     """Ends a call whose result nobody wants, or that is over; `settle` must
     follow."""
     if token == NO_CALL:
         return
-    worker[]._dropped = token
-    run_event(worker[].loop, Event(token, False, False, False))
-    worker[]._dropped = NO_CALL
+    calls[]._dropped = token
+    run_event(calls[].loop, Event(token, False, False, False))
+    calls[]._dropped = NO_CALL
 
 
-def settle(worker: ArcPointer[WorkerClient]):
+def settle(calls: ArcPointer[LoopCalls]):
     """Watches what calls share, and lets those go on that waited for others."""
-    ref self = worker[]
+    ref self = calls[]
     if self._is_settling:
         return
     self._is_settling = True
     while True:
-        _settle_links(worker)
+        _settle_links(calls)
         if len(self.state[].woken) == 0:
             break
         var woken = List[Int]()
@@ -192,7 +161,8 @@ def settle(worker: ArcPointer[WorkerClient]):
         for number in woken:
             self._wake(number)
     self._is_settling = False
-    _begin_sweep(worker)
+    if self.state[].shared:
+        _begin_sweep(calls)
 
 
 struct _IdleSweep(LoopTask):
@@ -221,9 +191,9 @@ struct _IdleSweep(LoopTask):
         task[].loop[].set_deadline(task[].token, task[].connections.expire())
 
 
-def _begin_sweep(worker: ArcPointer[WorkerClient]):
+def _begin_sweep(calls: ArcPointer[LoopCalls]):
     """Looks what is idle by now, and when that has waited too long."""
-    ref self = worker[]
+    ref self = calls[]
     if not self._sweep:
         var connections = self.state[].shared.value().connections
         self._sweep = ArcPointer(_IdleSweep(self.loop, connections))
@@ -232,11 +202,11 @@ def _begin_sweep(worker: ArcPointer[WorkerClient]):
         _IdleSweep.on_deadline(self._sweep.held())
 
 
-struct _Call[U: FetchUser](LoopTask):
+struct _Call[U: CallUser](LoopTask):
     """A request under way."""
 
     var _padding: Padding[200]
-    var worker: ArcPointer[WorkerClient]
+    var calls: ArcPointer[LoopCalls]
     var task: Optional[RequestTask]
     var user: ArcPointer[Self.U]
     var index: Int
@@ -249,14 +219,14 @@ struct _Call[U: FetchUser](LoopTask):
 
     def __init__(
         out self,
-        worker: ArcPointer[WorkerClient],
+        calls: ArcPointer[LoopCalls],
         var task: RequestTask,
         user: ArcPointer[Self.U],
         index: Int,
         number: Int,
     ):
         self._padding = {}
-        self.worker = worker.copy()
+        self.calls = calls.copy()
         self.task = task^
         self.user = user.copy()
         self.index = index
@@ -268,33 +238,33 @@ struct _Call[U: FetchUser](LoopTask):
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        var worker = task[].worker.copy()
-        if worker[]._dropped == task[].token:
+        var calls = task[].calls.copy()
+        if calls[]._dropped == task[].token:
             return _drop(task)
         _turn(
             task,
             TaskEvent.READABLE if event.is_readable
             or event.is_closed else TaskEvent.NONE,
         )
-        settle(worker)
+        settle(calls)
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
         var left_ms = task[].due.left_ms()
         if left_ms != 0:
             return _arm(task, left_ms)
-        var worker = task[].worker.copy()
+        var calls = task[].calls.copy()
         _turn(task, TaskEvent.TIMEOUT)
-        settle(worker)
+        settle(calls)
 
 
-def _turn[U: FetchUser](call: ArcPointer[_Call[U]], event: TaskEvent):
+def _turn[U: CallUser](call: ArcPointer[_Call[U]], event: TaskEvent):
     ref self = call[]
     if not self.task:
         return
-    var state = self.worker[].state.copy()
+    var state = self.calls[].state.copy()
     try:
-        if is_done(self.task.held(), state[], event):
+        if _is_done(self.task.held(), state[], event):
             return _end(call, SendResult(self.task.take().finish(state[])))
     except error:
         return _end(call, SendResult(error^))
@@ -307,22 +277,37 @@ def _turn[U: FetchUser](call: ArcPointer[_Call[U]], event: TaskEvent):
     _arm(call, wait_ms)
 
 
-def _arm[U: FetchUser](call: ArcPointer[_Call[U]], wait_ms: Int):
+def _is_done(
+    mut task: RequestTask, mut state: ClientState, event: TaskEvent
+) raises ClientError -> Bool:
+    """Goes on with a task, and tells whether its response is complete; what is
+    always ready may still be overdue. Raises if it fails for good, or was
+    cancelled."""
+    check_cancelled(task, state)
+    var progress = task.advance(state, event)
+    while progress != TaskProgress.DONE:
+        if task.gives_way() or task.wait_ms() != 0:
+            return False
+        progress = task.advance(state, TaskEvent.TIMEOUT)
+    return True
+
+
+def _arm[U: CallUser](call: ArcPointer[_Call[U]], wait_ms: Int):
     var deadline_ms = NO_DEADLINE_MS
     if wait_ms >= 0:
         deadline_ms = coarse_monotonic_ms() + wait_ms
-    call[].worker[].loop[].set_deadline(call[].token, deadline_ms)
+    call[].calls[].loop[].set_deadline(call[].token, deadline_ms)
 
 
-def _watch[U: FetchUser](call: ArcPointer[_Call[U]]) raises OsError:
+def _watch[U: CallUser](call: ArcPointer[_Call[U]]) raises OsError:
     """Watches what it waits for from now on.
 
     Descriptors are closed without notice, which ends their watch. Until then
-    nobody else on this worker can have their number: what is closed and opened
+    nobody else on this loop can have their number: what is closed and opened
     for a call is so within one turn.
     """
     ref self = call[]
-    ref loop = self.worker[].loop[]
+    ref loop = self.calls[].loop[]
     ref task = self.task.held()
     var attempt = task.attempt_number if task.is_exchanging() else -1
     var entries = task.watches()
@@ -341,45 +326,55 @@ def _watch[U: FetchUser](call: ArcPointer[_Call[U]]) raises OsError:
     self.watched_attempt = attempt
 
 
-def _unwatch[U: FetchUser](call: ArcPointer[_Call[U]]):
+def interest_of(entry: PollEntry) -> Interest:
+    """Tells for what a selector watches a descriptor that `poll` would watch
+    so."""
+    if entry.wanted == POLL_WRITE:
+        return Interest.WRITE
+    if (entry.wanted & POLL_WRITE) != 0:
+        return Interest.READ | Interest.WRITE
+    return Interest.READ
+
+
+def _unwatch[U: CallUser](call: ArcPointer[_Call[U]]):
     ref self = call[]
     for entry in self.watched:
         if entry.number >= 0:
-            self.worker[].loop[].unwatch(entry.number)
+            self.calls[].loop[].unwatch(entry.number)
     self.watched = []
     self.watched_attempt = -1
 
 
-def _end[U: FetchUser](call: ArcPointer[_Call[U]], var result: SendResult):
+def _end[U: CallUser](call: ArcPointer[_Call[U]], var result: SendResult):
     var user = call[].user.copy()
     var index = call[].index
     _forget(call)
     U.on_result(user, index, result^)
 
 
-def _forget[U: FetchUser](call: ArcPointer[_Call[U]]):
+def _forget[U: CallUser](call: ArcPointer[_Call[U]]):
     ref self = call[]
     self.task = None
     _unwatch(call)
-    unwatch_cancel(self.worker[].loop, self.token)
-    self.worker[]._end(self.number)
+    unwatch_cancel(self.calls[].loop, self.token)
+    self.calls[]._end(self.number)
 
 
-def _fail[U: FetchUser](call: ArcPointer[_Call[U]], error: OsError):
+def _fail[U: CallUser](call: ArcPointer[_Call[U]], error: OsError):
     """Ends what cannot be watched."""
     var named = (
-        call[].task.held().named(call[].worker[].state[], _unwatchable(error))
+        call[].task.held().named(call[].calls[].state[], _unwatchable(error))
     )
     _end(call, SendResult(named^))
 
 
-def _drop[U: FetchUser](call: ArcPointer[_Call[U]]):
+def _drop[U: CallUser](call: ArcPointer[_Call[U]]):
     """Ends what nobody waits for."""
     ref self = call[]
     if not self.task:
         return
     _ = self.task.held().named(
-        self.worker[].state[],
+        self.calls[].state[],
         ClientError(
             materialize[Phase.READ_HEAD](),
             materialize[Cancelled](),
@@ -396,27 +391,27 @@ struct _WatchedLink(LoopTask):
     descriptor.
     """
 
-    var worker: ArcPointer[WorkerClient]
+    var calls: ArcPointer[LoopCalls]
     var link: ArcPointer[Http2Link]
     var token: UInt64
     var wants_write: Bool
 
     def __init__(
         out self,
-        worker: ArcPointer[WorkerClient],
+        calls: ArcPointer[LoopCalls],
         link: ArcPointer[Http2Link],
     ):
-        self.worker = worker.copy()
+        self.calls = calls.copy()
         self.link = link
         self.token = 0
         self.wants_write = False
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        var worker = task[].worker.copy()
-        if not worker[].state[].has_left(task[].link):
+        var calls = task[].calls.copy()
+        if not calls[].state[].has_left(task[].link):
             task[].link[].pump()
-        settle(worker)
+        settle(calls)
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
@@ -432,7 +427,7 @@ struct _WatchedLink(LoopTask):
         if wants_write:
             interest = Interest.READ | Interest.WRITE
         try:
-            self.worker[].loop[].rewatch(self.link[].fd(), self.token, interest)
+            self.calls[].loop[].rewatch(self.link[].fd(), self.token, interest)
         except error:
             self.link[].fail(_unwatchable(error))
 
@@ -441,12 +436,12 @@ def _unwatchable(error: OsError) -> ClientError:
     return ClientError(materialize[Phase.CONNECT](), NetworkError(error))
 
 
-def _settle_links(worker: ArcPointer[WorkerClient]):
+def _settle_links(calls: ArcPointer[LoopCalls]):
     """Sends what waits on shared connections, and watches for what comes next."""
-    ref self = worker[]
+    ref self = calls[]
     ref links = self.state[].links
     for index in range(len(links)):
-        _begin_link(worker, links[index])
+        _begin_link(calls, links[index])
     for index in range(len(self._links) - 1, -1, -1):
         var watched = self._links.at(index).copy()
         if self.state[].serve_link(watched[].link):
@@ -457,12 +452,12 @@ def _settle_links(worker: ArcPointer[WorkerClient]):
             _ = self._links.pop(index)
 
 
-def _begin_link(worker: ArcPointer[WorkerClient], link: ArcPointer[Http2Link]):
-    ref self = worker[]
+def _begin_link(calls: ArcPointer[LoopCalls], link: ArcPointer[Http2Link]):
+    ref self = calls[]
     for index in range(len(self._links)):
         if self._links.at(index)[].link is link:
             return
-    var watched = ArcPointer(_WatchedLink(worker, link))
+    var watched = ArcPointer(_WatchedLink(calls, link))
     watched[].token = self.loop[].add(watched)
     self._links.append(watched)
     try:

@@ -152,7 +152,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
 
     def close(self):
         """Closes idle connections; the client can still be used."""
-        self._shared[].parts.connections.clear()
+        self._shared[].parts.connections.hold()[].clear()
 
     def send(
         mut self, var request: ClientRequest
@@ -218,7 +218,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         var state = self._take_state()
         var results: List[SendResult]
         try:
-            results = run_tasks(state[], requests, shared.base, max_parallel)
+            results = run_tasks(state, requests, shared.base, max_parallel)
         except error:
             self._give_state(state^)
             raise error^

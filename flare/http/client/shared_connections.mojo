@@ -25,7 +25,7 @@ from flare.net.error import NetworkError, Timeout
 from flare.runtime.event import Waker
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import OsError
-from flare.sys.mutex import Mutex
+from flare.sys.mutex import Mutex, MutexGuard
 from flare.sys.poll import POLL_READ, PollEntry
 from flare.sys.signal import process_id
 from std.memory import ArcPointer, Layout, alloc
@@ -49,30 +49,20 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         pool.process = process_id()
         self._pool = Mutex(pool^)
 
+    def hold(self) -> PoolHold:
+        return PoolHold(self._pool)
+
     def figures(self) -> PoolFigures:
         """Tells what the connections do now."""
         return self._pool.lock()[].figures()
-
-    def clear(self):
-        var guard = self._pool.lock()
-        _leave_to_parent(guard[])
-        guard[].clear()
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
 
     def expire(self) -> Int:
         """Closes connections that have waited too long, and tells when it has
         something to do again, in milliseconds of the coarse clock, or before
         that; `Int.MAX` if none is idle."""
-        var guard = self._pool.lock()
-        _leave_to_parent(guard[])
-        guard[].expire(coarse_monotonic_ms())
-        var next_ms = guard[].first_end_ms()
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
-        return next_ms
+        var hold = self.hold()
+        hold[].expire(coarse_monotonic_ms())
+        return hold[].first_end_ms()
 
     def put(self, var idle: IdleConnection, server_ms: Int):
         """Takes back a connection, which has a slot and is ready for a request.
@@ -83,114 +73,55 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
             return
         var host = slot.value().host
         slot.take().keep()
-        var guard = self._pool.lock()
-        _leave_to_parent(guard[])
-        guard[].put(host, idle^, coarse_monotonic_ms(), server_ms)
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
+        self.hold()[].put(host, idle^, coarse_monotonic_ms(), server_ms)
 
     def release(self, host: Int):
         """Counts one connection less; its slot says so."""
-        var guard = self._pool.lock()
-        guard[].release(host)
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
+        self.hold()[].release(host)
 
     def take(
         self, endpoint: Endpoint, wants_new: Bool, joins: Bool
     ) -> Optional[Grant[IdleConnection]]:
         """Asks for a connection, as `SharedPool.take` does."""
-        var guard = self._pool.lock()
-        _leave_to_parent(guard[])
-        var grant = guard[].take(
+        return self.hold()[].take(
             endpoint, coarse_monotonic_ms(), wants_new=wants_new, joins=joins
         )
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
-        return grant^
 
-    def has_some(self, endpoint: Endpoint) -> Bool:
-        """Tells whether `take` would give something now."""
-        var guard = self._pool.lock()
-        _leave_to_parent(guard[])
-        return guard[].has_some(endpoint)
 
-    def wait(
-        self, endpoint: Endpoint, var waker: Waker, wants_new: Bool, joins: Bool
-    ) -> Int:
-        """Queues, as `SharedPool.wait` does."""
-        var guard = self._pool.lock()
-        var number = guard[].wait(endpoint, waker^, wants_new, joins)
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
-        return number
+struct PoolHold(Movable):
+    """The lock on the pool. Behind its end requests are woken that were given
+    something, and connections closed that were dropped: TLS and HTTP/2 say
+    goodbye."""
 
-    def collect(self, number: Int) -> Optional[Grant[IdleConnection]]:
-        """Takes what was given, as `SharedPool.collect` does."""
-        return self._pool.lock()[].collect(number)
+    var _pool: Mutex[_Pool]
+    var _guard: MutexGuard[_Pool, ImmUntrackedOrigin]
 
-    def leave(self, number: Int, is_late: Bool):
-        """Leaves the queue, as `SharedPool.leave` does."""
-        var guard = self._pool.lock()
-        guard[].leave(number, is_late=is_late, now_ms=coarse_monotonic_ms())
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
-
-    def note_stale(self):
-        """Counts anew, as `SharedPool.note_stale` does."""
-        self._pool.lock()[].note_stale()
-
-    def note_vain(self):
-        """Counts anew, as `SharedPool.note_vain` does."""
-        self._pool.lock()[].note_vain()
-
-    def hurry(self, number: Int):
-        """Waits for nobody else's, as `SharedPool.hurry` does."""
-        var guard = self._pool.lock()
-        guard[].hurry(number)
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
-
-    def lend(
-        self, host: Int, var connection: IdleConnection, has_dialed: Bool
-    ) -> Int:
-        """Lets others have a connection, too, as `SharedPool.lend` does."""
-        var guard = self._pool.lock()
-        var number = guard[].lend(host, connection^, has_dialed=has_dialed)
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
-        return number
-
-    def end_dial(self, host: Int, is_http1: Bool):
-        """Lets those go on who wait, as `SharedPool.end_dial` does."""
-        var guard = self._pool.lock()
-        guard[].end_dial(host, is_http1=is_http1)
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
-
-    def give_back(
-        self, host: Int, lent: Int, *, is_closing: Bool, seat_count: Int
-    ):
-        """Notes that a request is over, as `SharedPool.give_back` does."""
-        var guard = self._pool.lock()
-        guard[].give_back(
-            host,
-            lent,
-            coarse_monotonic_ms(),
-            is_closing=is_closing,
-            seat_count=seat_count,
+    def __init__(out self, pool: Mutex[_Pool]):
+        self._pool = pool
+        # SAFETY: the lock is that of `_pool`, too, which goes behind the guard.
+        self._guard = (
+            Pointer(to=pool).unsafe_origin_cast[ImmUntrackedOrigin]()[].lock()
         )
-        var news = _News(guard[])
-        deinit(guard^)
-        news^.tell()
+        _leave_to_parent(self._guard[])
+
+    def __deinit__(deinit self):
+        var dropped = List[IdleConnection]()
+        var woken = List[Waker]()
+        swap(dropped, self._guard[].dropped)
+        swap(woken, self._guard[].woken)
+        deinit(self._guard^)
+        for index in range(len(woken)):
+            woken.at(index).wake()
+        _ = dropped^
+        _ = self._pool^
+
+    def __getitem__[
+        o: ImmOrigin
+    ](ref[o] self) -> ref[o.unsafe_mut_cast[True]()] _Pool:
+        # SAFETY: nobody else reaches the pool while this holds the lock.
+        return Pointer(to=self._guard[]).unsafe_origin_cast[
+            o.unsafe_mut_cast[True]()
+        ]()[]
 
 
 def _leave_to_parent(mut pool: _Pool):
@@ -235,30 +166,13 @@ struct SharedPlace(Movable):
         self._lent = lent
 
     def __deinit__(deinit self):
-        self._connections.give_back(
+        self._connections.hold()[].give_back(
             self._host,
             self._lent,
+            coarse_monotonic_ms(),
             is_closing=self.is_closing,
             seat_count=self.seat_count,
         )
-
-
-struct _News(Movable):
-    """What is to be done without the lock."""
-
-    var dropped: List[IdleConnection]
-    var woken: List[Waker]
-
-    def __init__(out self, mut pool: _Pool):
-        self.dropped = []
-        self.woken = []
-        swap(self.dropped, pool.dropped)
-        swap(self.woken, pool.woken)
-
-    def tell(deinit self):
-        """Wakes requests, and closes connections: TLS and HTTP/2 say goodbye."""
-        for index in range(len(self.woken)):
-            self.woken.at(index).wake()
 
 
 def take_slot(mut idle: IdleConnection) -> Optional[ConnectionSlot]:
@@ -327,9 +241,19 @@ struct ConnectionClaim(Movable):
 
     def __deinit__(deinit self):
         if self._number != _NOWHERE:
-            self._connections.leave(self._number, is_late=False)
+            self._leave(is_late=False)
         if self._dials:
-            self._connections.end_dial(self._slot_host(), is_http1=False)
+            self._end_dial(is_http1=False)
+
+    def _leave(self, *, is_late: Bool):
+        self._connections.hold()[].leave(
+            self._number, is_late=is_late, now_ms=coarse_monotonic_ms()
+        )
+
+    def _end_dial(self, *, is_http1: Bool):
+        self._connections.hold()[].end_dial(
+            self._slot_host(), is_http1=is_http1
+        )
 
     def _slot_host(self) -> Int:
         return self.slot.value().host if self.slot else -1
@@ -380,7 +304,7 @@ struct ConnectionClaim(Movable):
         place.is_closing = link[].is_closing()
         deinit(hold^)
         if place.is_closing:
-            self._connections.note_vain()
+            self._connections.hold()[].note_vain()
             return None
         self.place = place^
         return idle^
@@ -393,8 +317,8 @@ struct ConnectionClaim(Movable):
         slot^.keep()
         var has_dialed = self._dials
         self._dials = False
-        var number = self._connections.lend(
-            host, IdleConnection(link^), has_dialed
+        var number = self._connections.hold()[].lend(
+            host, IdleConnection(link^), has_dialed=has_dialed
         )
         return SharedPlace(self._connections, host, number)
 
@@ -402,7 +326,7 @@ struct ConnectionClaim(Movable):
         """Takes the slot for a connection that nobody shares."""
         if self._dials:
             self._dials = False
-            self._connections.end_dial(self._slot_host(), is_http1)
+            self._end_dial(is_http1=is_http1)
         var slot = Optional[ConnectionSlot](None)
         swap(slot, self.slot)
         return slot^
@@ -417,7 +341,7 @@ struct ConnectionClaim(Movable):
             self.slot = slot^
             return None
         if not _is_good(idle.value()):
-            self._connections.note_stale()
+            self._connections.hold()[].note_stale()
             self.slot = slot^
             return None
         _give_slot(idle.value(), slot^)
@@ -433,15 +357,15 @@ struct ConnectionClaim(Movable):
             if grant:
                 return grant^
             self._queue(may_reuse)
-        var grant = self._connections.collect(self._number)
+        var grant = self._connections.hold()[].collect(self._number)
         if not grant and self._deadline.left_ms() == 0:
             # Others that open a connection may need longer than that.
-            self._connections.hurry(self._number)
-            grant = self._connections.collect(self._number)
+            self._connections.hold()[].hurry(self._number)
+            grant = self._connections.hold()[].collect(self._number)
         if grant:
             self._number = _NOWHERE
         elif self._deadline.left_ms() == 0:
-            self._connections.leave(self._number, is_late=True)
+            self._leave(is_late=True)
             self._number = _NOWHERE
             raise _late(self._deadline.timeout_ms)
         return grant^
@@ -451,7 +375,7 @@ struct ConnectionClaim(Movable):
             self._waker = Waker()
         except error:
             raise ClientError(materialize[Phase.QUEUE](), NetworkError(error))
-        self._number = self._connections.wait(
+        self._number = self._connections.hold()[].wait(
             self._endpoint,
             self._waker.value().copy(),
             not may_reuse,

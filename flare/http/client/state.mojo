@@ -321,7 +321,7 @@ struct ClientState(Movable):
         later (`PoolLimits.max_idle_per_host`), or as `ConnectionLimits`
         allow."""
         if self.shared:
-            return self.shared.value().connections.has_some(endpoint)
+            return self.shared.value().connections.hold()[].has_some(endpoint)
         var count = 0
         for index in range(len(self.links)):
             ref link = self.links.at(index)[]

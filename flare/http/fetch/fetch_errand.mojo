@@ -4,18 +4,18 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.bytes.text import Text
 from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.loop_calls import (
+    NO_CALL,
+    CallUser,
+    LoopCalls,
+    drop_call,
+    settle,
+    start_call,
+)
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import SendResult
 from flare.http.client.shared_client import SharedClient
 from flare.http.fetch.continuation import AnyContinuation
-from flare.http.client.loop_calls import (
-    FetchUser,
-    WorkerClient,
-    drop_call,
-    settle,
-    start_call,
-    worker_client,
-)
 from flare.http.handler.later import Completion, Errand
 from flare.runtime.worker_loop import WorkerLoop
 from std.memory import ArcPointer
@@ -25,7 +25,47 @@ comptime ROUND_COUNT_MAX = 100
 another one must not go on for ever."""
 
 
-struct FetchErrand(Errand, FetchUser):
+comptime _KEY = 2
+# Of what the loop keeps; no address is so low.
+
+
+struct _Clients(Defaultable, Movable):
+    """The clients of one worker, and its calls of each."""
+
+    var clients: List[SharedClient]
+    var calls: List[ArcPointer[LoopCalls]]
+
+    def drop_unused(mut self):
+        """Forgets clients of which there is no other copy left."""
+        for index in range(len(self.clients) - 1, -1, -1):
+            if (
+                self.calls.at(index)[].is_idle()
+                and self.clients.at(index).is_last()
+            ):
+                self.calls.pop(index)[].end()
+                _ = self.clients.pop(index)
+
+
+def _calls_of(
+    loop: ArcPointer[WorkerLoop], client: SharedClient
+) -> ArcPointer[LoopCalls]:
+    """Finds what a worker has of a client, or makes it; the same for all copies
+    of the client."""
+    var kept = loop[].unsafe_local[_Clients](_KEY)
+    if not kept:
+        kept = ArcPointer(_Clients())
+        loop[].keep_local(_KEY, kept.held())
+    ref known = kept.held()[]
+    for index in range(len(known.clients)):
+        if known.clients.at(index).is_same(client):
+            return known.calls.at(index).copy()
+    known.drop_unused()
+    known.clients.append(client)
+    known.calls.append(ArcPointer(LoopCalls(loop, client.new_state())))
+    return known.calls.at(len(known.calls) - 1).copy()
+
+
+struct FetchErrand(CallUser, Errand):
     """Sends requests, and makes a response of what becomes of them."""
 
     var _padding: Padding[200]
@@ -77,10 +117,10 @@ struct FetchErrand(Errand, FetchUser):
     @staticmethod
     def cancel(errand: ArcPointer[Self]):
         errand[]._completion = None
-        var worker = worker_client(errand[]._loop, errand[]._client)
+        var calls = _calls_of(errand[]._loop, errand[]._client)
         for token in errand[]._calls.copy():
-            drop_call(worker, token)
-        settle(worker)
+            drop_call(calls, token)
+        settle(calls)
 
     @staticmethod
     def on_result(user: ArcPointer[Self], index: Int, var result: SendResult):
@@ -96,14 +136,14 @@ struct FetchErrand(Errand, FetchUser):
 
 def _run(errand: ArcPointer[FetchErrand]):
     """Sends requests, round after round, until one has to be waited for."""
-    var worker = worker_client(errand[]._loop, errand[]._client)
+    var calls = _calls_of(errand[]._loop, errand[]._client)
     while True:
-        _send(errand, worker)
+        _send(errand, calls)
         if errand[]._waiting_count > 0 or _go_on(errand):
             return
 
 
-def _send(errand: ArcPointer[FetchErrand], worker: ArcPointer[WorkerClient]):
+def _send(errand: ArcPointer[FetchErrand], calls: ArcPointer[LoopCalls]):
     ref self = errand[]
     var requests = List[ClientRequest]()
     swap(requests, self._requests)
@@ -123,8 +163,14 @@ def _send(errand: ArcPointer[FetchErrand], worker: ArcPointer[WorkerClient]):
     self._calls.clear()
     requests.reverse()
     for index in range(count):
-        self._calls.append(start_call(worker, requests.pop(), errand, index))
-    settle(worker)
+        var token = NO_CALL
+        try:
+            var request = self._client.prepare(requests.pop())
+            token = start_call(calls, request^, errand, index)
+        except error:
+            FetchErrand.on_result(errand, index, SendResult(error^))
+        self._calls.append(token)
+    settle(calls)
     self._is_sending = False
 
 

@@ -10,7 +10,7 @@ which is taken out was open a moment ago.
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.batch import interest_of
+from flare.http.client.loop_calls import interest_of
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError, Phase

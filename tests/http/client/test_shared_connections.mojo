@@ -52,7 +52,7 @@ def test_a_process_closes_nothing_of_another_one() raises:
     assert_equal(connections.figures().idle, 0)
     connections = _with_an_idle_one()
     connections._pool.lock()[].process = 1
-    connections.clear()
+    connections.hold()[].clear()
     # What is forgotten leaves no slot to be given back.
     assert_equal(connections.figures().busy, 0)
     assert_equal(connections.figures().idle, 0)
