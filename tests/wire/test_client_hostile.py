@@ -69,15 +69,7 @@ BOMB = gzip.compress(bytes(100 << 20), 9)
 
 # (name, handler, configuration, phase, kind)
 ROWS = [
-    ("closed without a word", once(b""), {}, "read head", "NoResponse"),
     ("reset", resetting, {}, "read head", "ConnectionReset"),
-    (
-        "closed within the status line",
-        once(b"HTTP/1.1 20"),
-        {},
-        "read head",
-        "TruncatedResponse",
-    ),
     (
         "closed within the head",
         once(OK + b"A: b\r\n"),
@@ -86,46 +78,11 @@ ROWS = [
         "TruncatedResponse",
     ),
     (
-        "content too short",
-        once(OK + b"Content-Length: 10\r\n\r\n12345"),
-        {},
-        "read body",
-        "TruncatedResponse",
-    ),
-    (
-        "no last chunk",
-        once(CHUNKED + b"5\r\n12345\r\n"),
-        {},
-        "read body",
-        "TruncatedResponse",
-    ),
-    (
-        "within a chunk",
-        once(CHUNKED + b"5\r\n123"),
-        {},
-        "read body",
-        "TruncatedResponse",
-    ),
-    (
         "within the trailers",
         once(CHUNKED + b"0\r\nA: b\r\n"),
         {},
         "read body",
         "TruncatedResponse",
-    ),
-    (
-        "length and coding",
-        once(OK + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        {},
-        "read head",
-        "MalformedResponse",
-    ),
-    (
-        "two lengths",
-        once(OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
-        {},
-        "read head",
-        "MalformedResponse",
     ),
     (
         "negative length",
@@ -178,13 +135,6 @@ ROWS = [
         "MalformedResponse",
     ),
     (
-        "NUL in a field",
-        once(OK + b"A: b\0c\r\n\r\n"),
-        {},
-        "read head",
-        "MalformedResponse",
-    ),
-    (
         "a bare carriage return",
         once(b"HTTP/1.1 200 OK\nA: b\rc\n\n"),
         {},
@@ -213,13 +163,6 @@ ROWS = [
         endless(CHUNKED, b" " * 4096),
         {},
         "read body",
-        "MalformedResponse",
-    ),
-    (
-        "101 unasked",
-        once(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
-        {},
-        "read head",
         "MalformedResponse",
     ),
     (
@@ -327,13 +270,6 @@ ROWS = [
         "ResponseTooLarge",
     ),
     (
-        "broken gzip",
-        once(sized(b"this is not gzip", b"Content-Encoding: gzip\r\n")),
-        {},
-        "decode",
-        "BadContent",
-    ),
-    (
         "gzip cut short",
         once(sized(gzip.compress(b"abc" * 100)[:-6], b"Content-Encoding: gzip\r\n")),
         {},
@@ -353,13 +289,6 @@ ROWS = [
         {},
         "decode",
         "BadContent",
-    ),
-    (
-        "redirection to two places",
-        once(b"HTTP/1.1 302 Found\r\nLocation: /a\r\nLocation: /b\r\n\r\n"),
-        {},
-        "redirect",
-        "RedirectRefused",
     ),
     ("silence", silent, {"read_timeout_ms": 200}, "read head", "Timeout"),
     (
@@ -382,27 +311,6 @@ ROWS = [
         {"total_timeout_ms": 400},
         "total",
         "Timeout",
-    ),
-    (
-        "redirection to itself",
-        answering(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
-        {},
-        "redirect",
-        "TooManyRedirects",
-    ),
-    (
-        "redirection to a file",
-        once(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n"),
-        {},
-        "redirect",
-        "RedirectRefused",
-    ),
-    (
-        "redirection with credentials",
-        once(b"HTTP/1.1 302 Found\r\nLocation: http://u:p@127.0.0.1/\r\n\r\n"),
-        {},
-        "redirect",
-        "RedirectRefused",
     ),
     (
         "redirection to no URL",

@@ -142,24 +142,6 @@ def test_a_server_that_always_says_goaway(fetcher):
     assert server.connection_count == 3
 
 
-@pytest.mark.parametrize("way", ["send", "all"])
-def test_a_refused_stream_is_sent_again(fetcher, way):
-    """RFC 9113 section 8.7, whatever the method; on the same connection."""
-
-    def handle(peer: Http2Peer) -> None:
-        refused = peer.request()
-        peer.reset(refused, REFUSED_STREAM)
-        answering_all(peer)
-
-    server = meet(fetcher, handle)
-    if way == "send":
-        answers = [fetcher.get("/", **POST)]
-    else:
-        answers = send_all(fetcher, [{"url": "/", **POST}] * 5)
-    server.close()
-    assert {answer.get("status") for answer in answers} == {200}, answers
-
-
 def test_a_server_that_refuses_for_ever(fetcher):
     streams = []
 

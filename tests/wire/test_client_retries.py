@@ -229,30 +229,6 @@ def test_a_budget_ends_the_repetitions(asker, by):
     assert "RetryPolicy.budget" in answers[-1]["why"] + answers[-2]["why"]
 
 
-def test_streamed_content_is_not_sent_again(asker):
-    script = Script(503, 200)
-    server = script.serve(False)
-    meet(asker, policy={})
-    answer = asker.get(server.url, by="upload", method="PUT")
-    server.close()
-    assert (answer["status"], script.count) == (503, 1)
-    assert "streamed content" in answer["why"]
-
-
-def test_an_answer_that_is_cut_is_none_if_another_follows(asker):
-    cut = b"HTTP/1.1 503 X\r\nContent-Length: 9\r\nConnection: close\r\n\r\nxx"
-
-    def handle(connection: Connection) -> None:
-        connection.head()
-        connection.send(cut if connection.number == 1 else sized(b"whole"))
-
-    server = RawServer(handle)
-    meet(asker, policy={})
-    answer = asker.get(server.url)
-    server.close()
-    assert (answer["body"], answer["attempts"]) == ("whole", 2), answer
-
-
 def test_a_redirection_leads_to_a_refusal_that_is_repeated(asker):
     to = b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
     script = Script(to, 503, 200)
