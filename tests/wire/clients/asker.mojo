@@ -40,6 +40,7 @@ from flare.json import JsonValue, JsonWriter, parse
 from flare.net import SocketAddr
 from flare.sys.mutex import Mutex
 from flare.tls.config import TlsConfig
+from tests.wire.clients.orders import number_of, put, text_of
 from std.pathlib import Path
 from std.sys import argv
 
@@ -119,10 +120,6 @@ struct Source(Readable):
         return count
 
 
-def _text(command: JsonValue, name: String) raises -> String:
-    return _text_or(command, name, "")
-
-
 def _text_or(
     command: JsonValue, name: String, default: StaticString
 ) raises -> String:
@@ -131,24 +128,18 @@ def _text_or(
     return command[name].string_value()
 
 
-def _number(command: JsonValue, name: String, default: Int) raises -> Int:
-    if not command.contains(name):
-        return default
-    return command[name].int_value()
-
-
 def _policy(command: JsonValue) raises -> RetryPolicy:
     var policy = RetryPolicy(
-        _number(command, "max_attempts", 3),
+        number_of(command, "max_attempts", 3),
         budget=RetryBudget(
-            _number(command, "share_percent", 20),
-            _number(command, "reserve", 10),
+            number_of(command, "share_percent", 20),
+            number_of(command, "reserve", 10),
         ),
-        jitter=JitterSource(UInt64(_number(command, "seed", 1))),
+        jitter=JitterSource(UInt64(number_of(command, "seed", 1))),
     )
-    policy.base_pause_ms = _number(command, "base_pause_ms", 5)
-    policy.max_pause_ms = _number(command, "max_pause_ms", 5_000)
-    policy.max_retry_after_ms = _number(command, "max_retry_after_ms", 30_000)
+    policy.base_pause_ms = number_of(command, "base_pause_ms", 5)
+    policy.max_pause_ms = number_of(command, "max_pause_ms", 5_000)
+    policy.max_retry_after_ms = number_of(command, "max_retry_after_ms", 30_000)
     if command.contains("statuses"):
         policy.retried_statuses = []
         for index in range(len(command["statuses"])):
@@ -166,26 +157,26 @@ def _config(command: JsonValue, log: Log) raises -> ClientConfig:
     var config = ClientConfig()
     if command.contains("hook"):
         config.hooks.append(
-            Recorder(log, "Client", _number(command, "refused", 0))
+            Recorder(log, "Client", number_of(command, "refused", 0))
         )
         config.hooks.append(add_plain_field)
         config.hooks.append(see_nothing)
-    config.read_timeout_ms = _number(command, "read_timeout_ms", 10_000)
-    config.total_timeout_ms = _number(command, "total_timeout_ms", 20_000)
+    config.read_timeout_ms = number_of(command, "read_timeout_ms", 10_000)
+    config.total_timeout_ms = number_of(command, "total_timeout_ms", 20_000)
     config.http2_prior_knowledge = command.contains("h2c")
-    config.max_redirects = _number(command, "max_redirects", 10)
+    config.max_redirects = number_of(command, "max_redirects", 10)
     if command.contains("policy"):
-        config.retries = _policy(parse(_text(command, "policy")))
+        config.retries = _policy(parse(text_of(command, "policy")))
     if command.contains("ca_file"):
         config.tls = TlsConfig(ca_file=command["ca_file"].string_value())
     return config^
 
 
 def _request(command: JsonValue, log: Log) raises -> ClientRequest:
-    var method = _text(command, "method")
+    var method = text_of(command, "method")
     if method.byte_length() == 0:
         method = "GET"
-    var request = ClientRequest(method, _text(command, "url"))
+    var request = ClientRequest(method, text_of(command, "url"))
     if command.contains("octets"):
         var text = command["octets"].string_value()
         request.body = RequestBody(List[UInt8](text.as_bytes()))
@@ -193,17 +184,17 @@ def _request(command: JsonValue, log: Log) raises -> ClientRequest:
         for member in command["headers"].members():
             request.set_header(member.name, member.value.string_value())
     if command.contains("hook"):
-        request.add_hook(Recorder(log, "Own", _number(command, "refused", 0)))
+        request.add_hook(Recorder(log, "Own", number_of(command, "refused", 0)))
     request.is_repeatable = command.contains("repeatable")
     request.expects_continue = command.contains("expect")
     if command.contains("timeout_ms"):
-        request.total_timeout_ms = _number(command, "timeout_ms", 0)
+        request.total_timeout_ms = number_of(command, "timeout_ms", 0)
     if command.contains("basic"):
-        request.auth = BasicAuth("ann", _text(command, "basic"))
+        request.auth = BasicAuth("ann", text_of(command, "basic"))
     if command.contains("digest"):
-        request.auth = DigestAuth("ann", _text(command, "digest"))
+        request.auth = DigestAuth("ann", text_of(command, "digest"))
     if command.contains("policy"):
-        request.set_retries(_policy(parse(_text(command, "policy"))))
+        request.set_retries(_policy(parse(text_of(command, "policy"))))
     return request^
 
 
@@ -229,7 +220,7 @@ struct Clients(Movable):
         mut self, command: JsonValue, var request: ClientRequest
     ) raises ClientError -> ClientResponse:
         """Sends as `by` says: the kind of client, and behind it the call."""
-        var by = _text(command, "by")
+        var by = text_of(command, "by")
         if by == "" or by == "plain":
             return self.plain.send(request^)
         if by == "shared":
@@ -267,7 +258,7 @@ def _call[
             response.body = Body(text + response.text())
         return response^
     if call == "file":
-        var path = _text(command, "path")
+        var path = text_of(command, "path")
         var file = client.download_file(request^, path, max_attempts=1)
         var response = ClientResponse(file.url.copy())
         response.status = 200
@@ -314,7 +305,7 @@ def _converse[
         request.body = RequestBody(List[UInt8]())
     var call = client.open_request(request^)
     if writes:
-        _ = call.write(_text(command, "octets").as_bytes())
+        _ = call.write(text_of(command, "octets").as_bytes())
         call.finish()
     call.wait_for_head()
     var octets = List[UInt8]()
@@ -333,22 +324,20 @@ def _converse[
 
 
 def _write_exchange(mut out: JsonWriter, response: ClientResponse) raises:
-    out.key("head_ns")
-    out.value(response.exchange.head_ns)
-    out.key("reused")
-    out.value(response.exchange.was_reused)
+    put(out, "head_ns", response.exchange.head_ns)
+    put(out, "reused", response.exchange.was_reused)
     var connection = response.exchange.connection()
     if not connection:
         return
     ref info = connection.value()
-    out.key("remote")
-    out.value(String(info.remote.value()) if info.remote else "")
-    out.key("local")
-    out.value(String(info.local.value()) if info.local else "")
-    out.key("tls")
-    out.value(String(info.tls_version, " ", info.tls_cipher, " ", info.alpn))
-    out.key("resumed")
-    out.value(info.is_resumed)
+    put(out, "remote", String(info.remote.value()) if info.remote else "")
+    put(out, "local", String(info.local.value()) if info.local else "")
+    put(
+        out,
+        "tls",
+        String(info.tls_version, " ", info.tls_cipher, " ", info.alpn),
+    )
+    put(out, "resumed", info.is_resumed)
     out.key("times")
     out.begin_array()
     out.value(info.times.resolve_ns)
@@ -385,24 +374,18 @@ def _write_fields(
 def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
     _write_fields(out, "headers", response.headers)
     _write_fields(out, "trailers", response.trailers)
-    out.key("url")
-    out.value(String(response.url))
-    out.key("status")
-    out.value(response.status.code)
-    out.key("version")
-    out.value(String(response.version))
-    out.key("body")
-    out.value(String(from_utf8_lossy=response.body.as_bytes()))
+    put(out, "url", String(response.url))
+    put(out, "status", response.status.code)
+    put(out, "version", String(response.version))
+    put(out, "body", String(from_utf8_lossy=response.body.as_bytes()))
     _write_exchange(out, response)
     out.key("history")
     out.begin_array()
     for step in response.history():
         out.value(String(step.status, " ", step.method, " ", step.url))
     out.end_array()
-    out.key("attempts")
-    out.value(response.story().attempt_count)
-    out.key("why")
-    out.value(String(response.story().retry_end.reason()))
+    put(out, "attempts", response.story().attempt_count)
+    put(out, "why", String(response.story().retry_end.reason()))
     out.key("verdict")
     var verdict = String("ok")
     try:
@@ -423,19 +406,15 @@ def _write_log(mut out: JsonWriter, log: Log) raises:
 
 
 def _write_error(mut out: JsonWriter, error: ClientError) raises:
-    out.key("phase")
-    out.value(error.phase.name)
-    out.key("kind")
-    out.value(error.kind.name)
-    out.key("text")
-    out.value(String(error))
-    out.key("attempts")
-    out.value(error.attempt_count)
+    put(out, "phase", error.phase.name)
+    put(out, "kind", error.kind.name)
+    put(out, "text", String(error))
+    put(out, "attempts", error.attempt_count)
 
 
 def _answer(mut clients: Clients, log: Log, line: String) raises -> String:
     var command = parse(line)
-    if _text(command, "do") == "client":
+    if text_of(command, "do") == "client":
         clients = Clients(_config(command, log), command.contains("cookies"))
         return "{}"
     var out = JsonWriter()

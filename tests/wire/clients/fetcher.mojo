@@ -26,6 +26,7 @@ from tests.wire.clients.orders import (
     Obedient,
     number_of,
     obey_all,
+    put,
     text_of,
 )
 from std.time import sleep
@@ -215,29 +216,21 @@ def _write_headers(mut out: JsonWriter, headers: HeaderMap) raises:
 
 
 def _write_response(mut out: JsonWriter, response: ClientResponse) raises:
-    out.key("status")
-    out.value(response.status.code)
-    out.key("reason")
-    out.value(response.reason)
-    out.key("version")
-    out.value(String(response.version))
+    put(out, "status", response.status.code)
+    put(out, "reason", response.reason)
+    put(out, "version", String(response.version))
     out.key("headers")
     _write_headers(out, response.headers)
     out.key("trailers")
     _write_headers(out, response.trailers)
-    out.key("body_len")
-    out.value(len(response.body))
+    put(out, "body_len", len(response.body))
     out.key("body")
     var octets = response.body.as_bytes()
     out.value(String(from_utf8_lossy=octets[0 : min(len(octets), 10_000)]))
-    out.key("url")
-    out.value(String(response.url))
-    out.key("redirects")
-    out.value(response.redirect_count)
-    out.key("decoded")
-    out.value(_decoded(response))
-    out.key("verdict")
-    out.value(_verdict(response))
+    put(out, "url", String(response.url))
+    put(out, "redirects", response.redirect_count)
+    put(out, "decoded", _decoded(response))
+    put(out, "verdict", _verdict(response))
 
 
 def _decoded(response: ClientResponse) -> String:
@@ -258,17 +251,12 @@ def _verdict(response: ClientResponse) -> String:
 
 
 def _write_error(mut out: JsonWriter, error: ClientError) raises:
-    out.key("phase")
-    out.value(error.phase.name)
-    out.key("kind")
-    out.value(error.kind.name)
-    out.key("url")
-    out.value(error.url)
-    out.key("text")
-    out.value(String(error))
+    put(out, "phase", error.phase.name)
+    put(out, "kind", error.kind.name)
+    put(out, "url", error.url)
+    put(out, "text", String(error))
     if error.tls_kind:
-        out.key("tls")
-        out.value(error.tls_kind.value().name)
+        put(out, "tls", error.tls_kind.value().name)
 
 
 def _run(
@@ -295,10 +283,8 @@ def _run(
         _write_error(out, failure.value())
     else:
         _write_response(out, response.value())
-    out.key("sink_count")
-    out.value(sink.count)
-    out.key("idle")
-    out.value(client.idle_count())
+    put(out, "sink_count", sink.count)
+    put(out, "idle", client.idle_count())
 
 
 def _exchange(
@@ -337,8 +323,7 @@ def _run_all(
             _write_response(out, results[index].response.value())
         out.end_object()
     out.end_array()
-    out.key("idle")
-    out.value(client.idle_count())
+    put(out, "idle", client.idle_count())
 
 
 @fieldwise_init

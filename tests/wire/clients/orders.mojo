@@ -21,6 +21,17 @@ def number_of(order: JsonValue, name: String, default: Int) raises -> Int:
     return order[name].int_value() if order.contains(name) else default
 
 
+def put[T: AnyType](mut out: JsonWriter, name: StaticString, value: T) raises:
+    """Writes a member: a number, a truth, or what becomes a text."""
+    out.key(name)
+    comptime if T == Int:
+        out.value(rebind[Int](value))
+    elif T == Bool:
+        out.value(rebind[Bool](value))
+    elif conforms_to(T, Writable):
+        out.value(String(value))
+
+
 trait Obedient(Deinitable, Movable):
     """A program that is told what to do."""
 

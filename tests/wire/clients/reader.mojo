@@ -20,6 +20,7 @@ from tests.wire.clients.orders import (
     Obedient,
     number_of,
     obey_all,
+    put,
     text_of,
 )
 from std.sys import argv
@@ -108,7 +109,7 @@ struct Clients(Movable):
             reader.answer(self.cached, command, out)
         else:
             reader.answer(self.own, command, out)
-        _write(out, "idle", self._idle_count())
+        put(out, "idle", self._idle_count())
 
     def _idle_count(self) -> Int:
         if self.kind == "shared":
@@ -132,8 +133,8 @@ struct Reader(Defaultable, Movable):
         var what = text_of(command, "do")
         if what == "send":
             var response = client.send(_request(command))
-            _write(out, "status", response.status.code)
-            _write(out, "body", response.text())
+            put(out, "status", response.status.code)
+            put(out, "body", response.text())
         elif what == "transfer":
             _transfer(client, command, out)
         elif what == "open":
@@ -149,15 +150,15 @@ struct Reader(Defaultable, Movable):
                     max_attempts=number_of(command, "max_attempts", 3),
                 )
             )
-            _write(out, "id", len(self.sources) - 1)
+            put(out, "id", len(self.sources) - 1)
         elif what == "next" or what == "stop":
             ref source = self.sources[number_of(command, "id", 0)]
             if what == "stop":
                 source.stop()
             var event = source.next()
             _write_event(out, event)
-            _write(out, "last_id", source.last_id)
-            _write(out, "connects", source.connect_count)
+            put(out, "last_id", source.last_id)
+            put(out, "connects", source.connect_count)
         elif what == "download":
             _download(client, command, out)
         elif what == "begin":
@@ -169,7 +170,7 @@ struct Reader(Defaultable, Movable):
                     ),
                 )
             )
-            _write(out, "id", len(self.requests) - 1)
+            put(out, "id", len(self.requests) - 1)
         elif what == "drop":
             self.requests[number_of(command, "id", 0)] = None
         elif what == "converse":
@@ -214,12 +215,12 @@ struct Reader(Defaultable, Movable):
                 )
             )
         ref response = self.responses[len(self.responses) - 1].value()
-        _write(out, "id", len(self.responses) - 1)
-        _write(out, "status", response.status.code)
-        _write(out, "version", String(response.version))
-        _write(out, "url", String(response.url))
-        _write(out, "redirects", response.redirect_count)
-        _write(out, "content_len", response.content_len())
+        put(out, "id", len(self.responses) - 1)
+        put(out, "status", response.status.code)
+        put(out, "version", String(response.version))
+        put(out, "url", String(response.url))
+        put(out, "redirects", response.redirect_count)
+        put(out, "content_len", response.content_len())
         _write_headers(out, "headers", response.headers)
 
 
@@ -242,11 +243,11 @@ def _transfer[
         _ = client.download(_request(command), sink, bar)
     else:
         _ = client.send(_request(command), bar)
-    _write(out, "sent", bar.sent.done_len)
-    _write(out, "to_send", bar.sent.total_len)
-    _write(out, "done", bar.last.done_len)
-    _write(out, "total", bar.last.total_len)
-    _write(out, "calls", bar.count)
+    put(out, "sent", bar.sent.done_len)
+    put(out, "to_send", bar.sent.total_len)
+    put(out, "done", bar.last.done_len)
+    put(out, "total", bar.last.total_len)
+    put(out, "calls", bar.count)
 
 
 def _download[
@@ -262,13 +263,13 @@ def _download[
         syncs=number_of(command, "syncs", 0) != 0,
         max_attempts=number_of(command, "max_attempts", 5),
     )
-    _write(out, "path", file.path)
-    _write(out, "size", file.size)
-    _write(out, "resumed_from", file.resumed_from)
-    _write(out, "requests", file.request_count)
-    _write(out, "done", bar.last.done_len)
-    _write(out, "total", bar.last.total_len)
-    _write(out, "calls", bar.count)
+    put(out, "path", file.path)
+    put(out, "size", file.size)
+    put(out, "resumed_from", file.resumed_from)
+    put(out, "requests", file.request_count)
+    put(out, "done", bar.last.done_len)
+    put(out, "total", bar.last.total_len)
+    put(out, "calls", bar.count)
 
 
 def _converse(
@@ -280,7 +281,7 @@ def _converse(
         var octets = List[UInt8]()
         for _ in range(number_of(command, "times", 1)):
             octets.extend(text.as_bytes())
-        _write(
+        put(
             out,
             "wants_more",
             request.write(octets, ends=command.contains("last")),
@@ -294,7 +295,7 @@ def _converse(
     if command.contains("read"):
         var room = List[UInt8](length=command["read"].int_value(), fill=0)
         var count = request.read(room)
-        _write(out, "text", String(from_utf8_lossy=room[0:count]))
+        put(out, "text", String(from_utf8_lossy=room[0:count]))
     if command.contains("count"):
         var room = List[UInt8](length=65_536, fill=0)
         var total = 0
@@ -303,10 +304,10 @@ def _converse(
             if count == 0:
                 break
             total += count
-        _write(out, "count", total)
-    _write(out, "has_head", request.has_head)
-    _write(out, "status", request.status.code)
-    _write(out, "is_complete", request.is_complete())
+        put(out, "count", total)
+    put(out, "has_head", request.has_head)
+    put(out, "status", request.status.code)
+    put(out, "is_complete", request.is_complete())
     _write_headers(out, "trailers", request.trailers)
 
 
@@ -321,8 +322,8 @@ def _on(
     if what == "read":
         var room = List[UInt8](length=limit, fill=0)
         var count = response.read(room)
-        _write(out, "count", count)
-        _write(out, "text", String(from_utf8_lossy=room[0:count]))
+        put(out, "count", count)
+        put(out, "text", String(from_utf8_lossy=room[0:count]))
     elif what == "count":
         # Reads so much, a piece at a time, and keeps nothing.
         var room = List[UInt8](
@@ -334,56 +335,44 @@ def _on(
             if count == 0:
                 break
             total += count
-        _write(out, "count", total)
+        put(out, "count", total)
     elif what == "all":
         var octets = response.read_all(limit)
-        _write(out, "count", len(octets))
-        _write(out, "text", String(from_utf8_lossy=octets))
+        put(out, "count", len(octets))
+        put(out, "text", String(from_utf8_lossy=octets))
     elif what == "line":
         var line = response.next_line(limit)
-        _write(out, "is_end", not line)
-        _write(out, "text", line.or_else(""))
+        put(out, "is_end", not line)
+        put(out, "text", line.or_else(""))
     elif what == "json":
         var value = response.next_json(limit)
-        _write(out, "is_end", not value)
+        put(out, "is_end", not value)
     elif what == "point":
         var point = response.next_json[Point](limit)
-        _write(out, "is_end", not point)
+        put(out, "is_end", not point)
         if point:
-            _write(out, "x", point.value().x)
-            _write(out, "name", point.value().name)
+            put(out, "x", point.value().x)
+            put(out, "name", point.value().name)
     elif what == "event":
         var event = response.next_event(limit)
         _write_event(out, event)
-        _write(out, "last_id", response.last_event_id())
-        _write(out, "retry_ms", response.retry_ms())
+        put(out, "last_id", response.last_event_id())
+        put(out, "retry_ms", response.retry_ms())
     elif what == "close":
         response.close()
     elif what == "raise":
         response.raise_for_status()
-    _write(out, "received", response.received_len())
-    _write(out, "is_complete", response.is_complete())
+    put(out, "received", response.received_len())
+    put(out, "is_complete", response.is_complete())
     _write_headers(out, "trailers", response.trailers)
 
 
 def _write_event(mut out: JsonWriter, event: Optional[ServerSentEvent]) raises:
-    _write(out, "is_end", not event)
+    put(out, "is_end", not event)
     if event:
-        _write(out, "data", event.value().data)
-        _write(out, "name", event.value().name)
-        _write(out, "event_id", event.value().id)
-
-
-def _write[
-    T: AnyType
-](mut out: JsonWriter, name: StaticString, value: T) raises:
-    out.key(name)
-    comptime if T == Int:
-        out.value(rebind[Int](value))
-    elif T == Bool:
-        out.value(rebind[Bool](value))
-    else:
-        out.value(rebind[String](value))
+        put(out, "data", event.value().data)
+        put(out, "name", event.value().name)
+        put(out, "event_id", event.value().id)
 
 
 def _write_headers(

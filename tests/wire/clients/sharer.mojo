@@ -21,7 +21,7 @@ from flare.json import JsonValue, JsonWriter, parse
 from flare.sys.mutex import Condvar, Mutex
 from flare.sys.thread import Task, Thread
 from flare.tls.config import TlsConfig
-from tests.wire.clients.orders import next_line, number_of, text_of
+from tests.wire.clients.orders import next_line, number_of, put, text_of
 
 comptime Output = Mutex[Int]
 """The lock on standard output, with the number of lines so far."""
@@ -164,12 +164,9 @@ struct Mover(Task):
             text = String(error)
         var out = JsonWriter()
         out.begin_object()
-        out.key("id")
-        out.value(self.id)
-        out.key("length")
-        out.value(got)
-        out.key("text")
-        out.value(text)
+        put(out, "id", self.id)
+        put(out, "length", got)
+        put(out, "text", text)
         out.end_object()
         _tell(self.output, out^.finish())
 
@@ -212,8 +209,7 @@ struct Sender(Task):
     def run(mut self) raises:
         var out = JsonWriter()
         out.begin_object()
-        out.key("id")
-        out.value(self.id)
+        put(out, "id", self.id)
         var ok_count = 0
         var body = String()
         var failure = Optional[ClientError]()
@@ -235,17 +231,12 @@ struct Sender(Task):
                 ok_count += Int(response.ok() and is_right)
             except error:
                 failure = error^
-        out.key("ok")
-        out.value(ok_count)
-        out.key("body")
-        out.value(body)
+        put(out, "ok", ok_count)
+        put(out, "body", body)
         if failure:
-            out.key("phase")
-            out.value(failure.value().phase.name)
-            out.key("kind")
-            out.value(failure.value().kind.name)
-            out.key("text")
-            out.value(String(failure.value()))
+            put(out, "phase", failure.value().phase.name)
+            put(out, "kind", failure.value().kind.name)
+            put(out, "text", String(failure.value()))
         out.end_object()
         _tell(self.output, out^.finish())
 
