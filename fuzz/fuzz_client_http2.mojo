@@ -6,8 +6,7 @@ from flare.http.client.attempt import Attempt, Step
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError
 from flare.http.client.http2_exchange import Http2Exchange
-from flare.http.client.http2_limits import CONNECTION_WINDOW_LEN
-from flare.http.client.http2_link import Http2Link
+from flare.http.client.http2_link import CONNECTION_WINDOW_LEN, Http2Link
 from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.prepared_request import PreparedRequest, Upload
 from flare.http.client.request import ClientRequest, parse_request_url

@@ -28,7 +28,7 @@ from flare.sys.errno import (
 
 
 @fieldwise_init
-struct NetworkErrorKind(Equatable, ImplicitlyCopyable, Writable):
+struct NetworkErrorKind(Equatable, TrivialRegisterPassable, Writable):
     """What went wrong, for programs: `if error.kind == AddressInUse`."""
 
     var name: StaticString

@@ -4,18 +4,11 @@ from flare.bytes.checked import *
 from flare.dns.resolve import numeric_address
 from flare.http.client.error import BadRequest, BadUrl, ClientError, Phase
 from flare.http.client.proxy import names_port
+from flare.http.message.body import Erased, destroy, erase
 from flare.net.error import NameLookupFailed, NetworkError
 from flare.net.ip import IpAddr
 from flare.url.url import Url
-from std.memory import (
-    Allocation,
-    ArcPointer,
-    Layout,
-    alloc,
-    dealloc,
-)
-
-comptime _Box = OpaquePointer[MutUntrackedOrigin]
+from std.memory import ArcPointer
 
 
 trait NameResolver(Deinitable, Movable):
@@ -106,8 +99,8 @@ struct HostAddresses(Copyable, Defaultable, Movable):
                 parsed.append(IpAddr.parse(address))
             except error:
                 raise ClientError(
-                    materialize[Phase.REQUEST](),
-                    materialize[BadRequest](),
+                    Phase.REQUEST,
+                    BadRequest,
                     String("ClientConfig.addresses, ", host, ": ", error),
                 )
         if len(parsed) == 0:
@@ -163,9 +156,7 @@ struct HostAddresses(Copyable, Defaultable, Movable):
         try:
             return self._resolver.value()[].resolve(name)
         except error:
-            raise NetworkError.of_name(
-                materialize[NameLookupFailed](), name, String(error)
-            )
+            raise NetworkError.of_name(NameLookupFailed, name, String(error))
 
     def is_empty(self) -> Bool:
         """Tells whether all is left to the system.
@@ -184,8 +175,8 @@ def _name(host: StringSpan) -> String:
 
 def _bad_host(host: StringSpan, reason: StringSpan) -> ClientError:
     return ClientError(
-        materialize[Phase.REQUEST](),
-        materialize[BadUrl](),
+        Phase.REQUEST,
+        BadUrl,
         String("ClientConfig.addresses, '", host, "': ", reason),
     )
 
@@ -194,34 +185,24 @@ struct _AnyResolver(Movable):
     """A resolver whose type is forgotten."""
 
     # SAFETY: this struct owns what it points to, and `_drop` gives it back.
-    var _box: _Box
-    var _resolve: def(_Box, String) raises thin -> List[IpAddr]
-    var _drop: def(_Box) thin -> None
+    var _resolver: Erased
+    var _resolve: def(Erased, String) raises thin -> List[IpAddr]
+    var _drop: def(Erased) thin -> None
 
     def __init__[R: NameResolver](out self, var resolver: R):
-        # SAFETY: this struct owns the memory, and `_drop` gives it back once.
-        var at = alloc(Layout[R](count=1)).unsafe_leak()
-        at.unsafe_write(resolver^)
-        self._box = at.unsafe_bitcast[NoneType]()
+        self._resolver = erase(resolver^)
         self._resolve = _resolve_by[R]
-        self._drop = _drop[R]
+        self._drop = destroy[R]
 
     def __deinit__(deinit self):
-        self._drop(self._box)
+        self._drop(self._resolver)
 
     def resolve(self, host: String) raises -> List[IpAddr]:
-        return self._resolve(self._box, host)
+        return self._resolve(self._resolver, host)
 
 
 def _resolve_by[
     R: NameResolver
-](box: _Box, host: String) raises -> List[IpAddr]:
-    # SAFETY: the box holds an R, for it was made with this function.
-    return box.unsafe_bitcast[R]()[].resolve(host)
-
-
-def _drop[R: NameResolver](box: _Box):
-    # SAFETY: the box holds an R, and nobody uses it any more.
-    var at = box.unsafe_bitcast[R]()
-    at.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=at, layout=Layout[R](count=1)))
+](resolver: Erased, host: String) raises -> List[IpAddr]:
+    # SAFETY: it holds an R, for it was made with this function.
+    return resolver.unsafe_bitcast[R]()[].resolve(host)

@@ -5,7 +5,6 @@ with many) calls `step` and does what it says.
 """
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.delivery import Delivery
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.connection import ClientConnection
 from flare.http.exchange.http1_request import fill
@@ -24,6 +23,7 @@ from flare.http.message.method import Method
 from flare.sys.errno import EAGAIN, ECONNRESET, EPIPE
 from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry
 from flare.tls.error import ClosedEarly
+from flare.sys.clock import coarse_monotonic_ms
 from std.memory import OwnedPointer
 
 comptime PIECE_LEN = 65_536
@@ -45,7 +45,6 @@ struct Step(Equatable, TrivialRegisterPassable):
     comptime CONTENT = Step(3)
     """A piece of content is in `Attempt.parser`."""
     comptime END = Step(4)
-    """The response is complete."""
 
 
 @fieldwise_init
@@ -71,11 +70,9 @@ struct Feeding(Equatable, TrivialRegisterPassable):
         self = Self.ASKED if wants_more else Self.NONE
 
     def hold(mut self):
-        """The caller has nothing now."""
         self = Self.HELD
 
     def feed(mut self):
-        """The caller gives more."""
         if self == Self.HELD:
             self = Self.ASKED
 
@@ -85,15 +82,12 @@ struct Attempt(Movable):
 
     var parser: ResponseParser
     var outgoing: OutgoingRequest
-    """What is still to be sent."""
     var waits_for: RequestPhase
     """What the exchange waits for, once it has a connection or a stream."""
     var delivery: Delivery
-    """What is on its way to the server."""
     var content_len: Int
     """How much of the request's content was put into `outgoing`, in bytes."""
     var feeding: Feeding
-    """How the caller stands to what is to be sent."""
     var sends_first: Bool
     """True while content of a response over HTTP/2 is left alone as long as
     more of the request may go."""
@@ -104,7 +98,6 @@ struct Attempt(Movable):
     var _write_failure: Optional[ClientError]
 
     def __init__(out self):
-        """Makes an attempt without a request."""
         self.parser = ResponseParser(PIECE_LEN)
         self.outgoing = OutgoingRequest(Buffer(4_096))
         self.waits_for = RequestPhase.SENDING
@@ -133,14 +126,13 @@ struct Attempt(Movable):
         try:
             self.parser.begin(Method(method), is_strict=is_strict)
         except error:
-            raise ClientError(materialize[Phase.WRITE](), error)
+            raise ClientError(Phase.WRITE, error)
 
     def forget(mut self):
         """Drops the last request, while the next one waits for its turn."""
         self._drop(RequestFraming.none())
 
     def _drop(mut self, framing: RequestFraming):
-        """Drops the last request; the next one is framed so."""
         self.parser.reset()
         self.outgoing.begin(framing)
         self.content_len = 0
@@ -152,7 +144,6 @@ struct Attempt(Movable):
         return self.outgoing.sent_count > 0
 
     def has_head(self) -> Bool:
-        """Tells whether the final response's head is complete."""
         return self.waits_for.has_head()
 
     def has_response(self) -> Bool:
@@ -167,21 +158,18 @@ struct Attempt(Movable):
         return self.takes_content() and self.feeding != Feeding.HELD
 
     def takes_content(self) -> Bool:
-        """Tells whether more of the request may go."""
         return (
             self.waits_for.is_sending()
             or self.waits_for == RequestPhase.BOTH_WAYS
         )
 
     def watch(self, connection: ClientConnection) -> PollEntry:
-        """Tells what to wait for."""
         var wanted = POLL_READ
         if self.wants_write() or connection.transport.wants_write():
             wanted |= POLL_WRITE
         return PollEntry(connection.transport.fd(), wanted, 0)
 
     def moved_len(self) -> Int:
-        """Counts the content that went either way."""
         return self.content_len + self.parser.body.taken_len
 
     def is_asking(self) -> Bool:
@@ -197,7 +185,6 @@ struct Attempt(Movable):
             self.outgoing.drop_unsent()
 
     def note_head(mut self, status: Int):
-        """Takes note of the head of the final response."""
         # A server that refuses need not be sent the rest.
         if status >= 300:
             self.note(RequestEvent.REFUSAL)
@@ -207,7 +194,7 @@ struct Attempt(Movable):
     def phase(self) -> Phase:
         """Names what is going on, for errors."""
         if not self.has_head() and self.wants_write():
-            return materialize[Phase.WRITE]()
+            return Phase.WRITE
         return self._read_phase()
 
     def step(
@@ -276,7 +263,7 @@ struct Attempt(Movable):
         """Looks for a response before giving up (RFC 9112 section 9.5)."""
         var number = self.outgoing.error_number
         var failure = connection[].transport.failure(
-            materialize[Phase.WRITE](),
+            Phase.WRITE,
             number,
             "write",
             connection[].endpoint.host,
@@ -316,8 +303,8 @@ struct Attempt(Movable):
 
     def _read_phase(self) -> Phase:
         if self.has_head():
-            return materialize[Phase.READ_BODY]()
-        return materialize[Phase.READ_HEAD]()
+            return Phase.READ_BODY
+        return Phase.READ_HEAD
 
     def _failure(self, var error: ClientError) -> ClientError:
         """What went wrong first is the better explanation, unless the server
@@ -332,3 +319,58 @@ struct Attempt(Movable):
         ):
             return self._write_failure.value().copy()
         return error^
+
+
+struct Delivery(TrivialRegisterPassable):
+    """How much was on its way when it was last looked at, and since when the server
+    has taken nothing of it."""
+
+    var _left_len: Int
+    var _moved_ms: Int
+
+    def __init__(out self):
+        self._left_len = 0
+        self._moved_ms = 0
+
+    def is_going_on(self) -> Bool:
+        """Tells whether octets are on their way to the server, for all that is
+        known. If so, look again before all of the time is over: what the server
+        takes now is seen only then."""
+        return self._left_len > 0
+
+    def look(mut self, connection: ClientConnection) -> Bool:
+        """Tells whether the server has taken octets, so that less is on its
+        way, since this was asked last, or since the connection took no more."""
+        var left_len = connection.transport.undelivered_len()
+        var is_progress = left_len < self._left_len
+        self._left_len = left_len
+        if is_progress:
+            self._moved_ms = coarse_monotonic_ms()
+        return is_progress
+
+    def note(mut self, connection: ClientConnection, has_sent: Bool = False):
+        """Notes how much is on its way, for `look`, when the connection takes
+        no more; `has_sent` if it has just taken some."""
+        var was_idle = not self.is_going_on()
+        if not self.look(connection) and (has_sent or was_idle):
+            self._moved_ms = coarse_monotonic_ms()
+
+    def note_answer(mut self):
+        """Notes that the server has answered while octets are on their way: whoever
+        answers is there, and from now on its silence counts."""
+        if self.is_going_on():
+            self._moved_ms = coarse_monotonic_ms()
+
+    def stalled_ms(self) -> Int:
+        """Tells for how many milliseconds the server has taken nothing of what
+        is on its way, as far as was looked."""
+        return coarse_monotonic_ms() - self._moved_ms
+
+    def look_again_ms(self, timeout_ms: Int) -> Int:
+        """Tells in how many milliseconds to look what the server has taken: an
+        eighth of the time that it may take nothing, or what is left of it. That
+        is in milliseconds, too; negative for ever."""
+        if timeout_ms < 0:
+            return timeout_ms
+        var left_ms = max(timeout_ms - self.stalled_ms(), 0)
+        return min(left_ms, max(timeout_ms // 8, 1))

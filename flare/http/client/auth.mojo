@@ -121,8 +121,8 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
         """
         if self._kind == _HAS_COLON:
             raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
+                Phase.REQUEST,
+                BadRequest,
                 (
                     "BasicAuth: a colon in the user name would end it, and the"
                     " rest be a part of the password; use a name without one"

@@ -1,19 +1,14 @@
 """Who waits for many requests at once: a loop of their own."""
 
 from flare.bytes.checked import *
-from flare.http.client.client_base import ClientBase
-from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.client.loop_calls import (
-    CallUser,
-    LoopCalls,
-    settle,
-    start_call,
-)
 from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
     PreparedRequest,
     Upload,
-    prepare_request,
 )
+from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.loop_calls import CallUser, LoopCalls, settle, start_call
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import SendResult
 from flare.http.client.state import ClientState
@@ -73,9 +68,7 @@ def run_tasks(
     var waiting = List[_WaitingRequest]()
     for index in range(len(requests)):
         # Replaced by what becomes of the request.
-        var failure = ClientError(
-            materialize[Phase.REQUEST](), materialize[BadRequest](), ""
-        )
+        var failure = ClientError(Phase.REQUEST, BadRequest, "")
         try:
             var request = requests.at(index).copy()
             var prepared = prepare_request(
@@ -91,9 +84,7 @@ def run_tasks(
         if len(waiting) > 0:
             _run(state, waiting, max_parallel, batch)
     except error:
-        var failure = ClientError(
-            materialize[Phase.CONNECT](), NetworkError(error)
-        )
+        var failure = ClientError(Phase.CONNECT, NetworkError(error))
         state[].give_up_links(failure)
         raise failure^
     var all = List[SendResult]()

@@ -157,8 +157,8 @@ struct CachedClient(TransferMethods):
                 return kept^
         if asked.only_if_cached:
             var error = ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
+                Phase.REQUEST,
+                BadRequest,
                 "only-if-cached: nothing is kept of this",
             )
             prepared.tell_failure(error)

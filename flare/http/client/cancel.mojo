@@ -95,9 +95,7 @@ struct CancelToken(CancelWatcher):
             The error.
         """
         return ClientError(
-            phase,
-            materialize[Cancelled](),
-            "the program has cancelled the request",
+            phase, Cancelled, "the program has cancelled the request"
         )
 
 
@@ -111,7 +109,7 @@ def pause_unless_cancelled(
         return
     _ = wait_for(token.value().fd(), POLL_READ, Deadline(time_ms))
     if token.value().is_cancelled():
-        raise token.value().error(materialize[Phase.CONNECT]())
+        raise token.value().error(Phase.CONNECT)
 
 
 struct _CancelState(Movable):

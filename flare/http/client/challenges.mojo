@@ -74,8 +74,8 @@ struct Challenges(Defaultable, ImplicitlyCopyable):
             return guard[].answer(space, login, method, target, is_asked=True)
         except error:
             raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
+                Phase.REQUEST,
+                BadRequest,
                 String("a challenge cannot be answered: ", error),
             )
 
@@ -172,7 +172,7 @@ def _set_answer(mut headers: HeaderMap, field: String) raises ClientError:
     except:
         # The error would show the credentials.
         raise ClientError(
-            materialize[Phase.REQUEST](),
-            materialize[BadRequest](),
+            Phase.REQUEST,
+            BadRequest,
             "credentials hold a control octet, such as a line end",
         )

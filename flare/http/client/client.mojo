@@ -8,24 +8,19 @@ from flare.http.client.arguments import (
     RequestHeaders,
 )
 from flare.http.client.auth import Credentials
-from flare.http.client.client_base import ClientBase
+from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
+    Upload,
+)
 from flare.http.client.config import ClientConfig
 from flare.http.client.batch import run_tasks
 from flare.http.client.driver import NoStream, run_task
 from flare.http.client.error import ClientError, check_problem
 from flare.http.client.open_response import ResponseOpener
-from flare.http.client.prepared_request import Upload, prepare_request
 from flare.http.client.progress import NoProgress, TransferProgress
-from flare.http.client.request import (
-    CLIENTS_OWN,
-    ClientRequest,
-    RequestBody,
-)
-from flare.http.client.response import (
-    ClientResponse,
-    ContentUse,
-    SendResult,
-)
+from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
+from flare.http.client.response import ClientResponse, ContentUse, SendResult
 from flare.http.client.state import ClientState
 from flare.http.client.transfers import TransferMethods
 from flare.http.cookie.jar import CookieJar
@@ -220,8 +215,7 @@ def _single[
         params: Appended to the URL's query, such as `{"page": 2}`.
         timeout_ms: Time for all of it in milliseconds.
         auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-        trace: The span that the request is a part of, such as
-            `current_span(req)`; see `ClientRequest.set_trace`.
+        trace: The span that the request is a part of.
 
     Raises:
         ClientError: If there is none.
@@ -256,19 +250,15 @@ def _single_with_content[
     """Sends one request over a connection of its own.
 
     Args:
-        body: The content, in place of `json`, `form` and `data`: text is sent
-            as JSON, octets as octets, a form as a form.
+        body: The content, as for `HttpClient.request`.
         headers: Header fields, such as `{"Accept": "text/html"}`.
         params: Appended to the URL's query, such as `{"page": 2}`.
-        json: The content as JSON: text that is JSON, a `JsonValue`, a
-            plain struct, or a dictionary.
-        form: The content as a form: a dictionary, a `FormData`, or a
-            `MultipartForm`.
+        json: The content as JSON, as for `HttpClient.request`.
+        form: The content as a form, as for `HttpClient.request`.
         data: The content as it is: text or octets.
         timeout_ms: Time for all of it in milliseconds.
         auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-        trace: The span that the request is a part of, such as
-            `current_span(req)`; see `ClientRequest.set_trace`.
+        trace: The span that the request is a part of.
 
     Raises:
         ClientError: If there is none, or content is given twice.

@@ -257,23 +257,17 @@ struct ClientConfig(Copyable, Movable):
 
     def _times_problem(self) -> String:
         """Looks for times, and counts of the pool, that cannot work."""
-        var problem = time_problem(
-            "connect_timeout_ms", self.connect_timeout_ms
-        )
-        if problem.byte_length() == 0:
-            problem = time_problem("read_timeout_ms", self.read_timeout_ms)
-        if problem.byte_length() == 0:
-            problem = time_problem("write_timeout_ms", self.write_timeout_ms)
-        if problem.byte_length() == 0:
-            problem = total_problem("total_timeout_ms", self.total_timeout_ms)
-        if problem.byte_length() == 0:
-            problem = time_problem(
-                "pool.idle_timeout_ms", self.pool.idle_timeout_ms
-            )
-        if problem.byte_length() == 0:
-            problem = time_problem(
-                "http2_ping_after_ms", self.http2_ping_after_ms
-            )
+        for time in [
+            (StaticString("connect_timeout_ms"), self.connect_timeout_ms),
+            (StaticString("read_timeout_ms"), self.read_timeout_ms),
+            (StaticString("write_timeout_ms"), self.write_timeout_ms),
+            (StaticString("pool.idle_timeout_ms"), self.pool.idle_timeout_ms),
+            (StaticString("http2_ping_after_ms"), self.http2_ping_after_ms),
+        ]:
+            var problem = time_problem(time[0], time[1])
+            if problem.byte_length() > 0:
+                return problem^
+        var problem = total_problem("total_timeout_ms", self.total_timeout_ms)
         if problem.byte_length() > 0:
             return problem^
         if self.pool.max_idle < 0 or self.pool.max_idle_per_host < 0:

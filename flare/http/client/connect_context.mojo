@@ -4,7 +4,6 @@ where hosts are, and challenges."""
 from flare.bytes.checked import *
 from flare.http.client.addresses import HostAddresses
 from flare.http.client.challenges import Challenges
-from flare.http.client.common_tls import CommonTls
 from flare.http.client.error import ClientError, Phase
 from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.proxy import Proxy
@@ -13,10 +12,11 @@ from flare.tls.config import TlsConfig
 from flare.tls.context import TlsClientContext
 from flare.tls.error import TlsError
 from flare.tls.session import TlsSession
+from flare.sys.errno import OsError
+from flare.sys.mutex import Mutex
 
 
 struct ConnectContext(Movable):
-    """What the connections of one client share."""
 
     var tls_config: TlsConfig
     """Whom to trust, and what to show and offer to servers."""
@@ -27,7 +27,6 @@ struct ConnectContext(Movable):
     var addresses: HostAddresses
     """Where hosts are to be found, if the system is not asked."""
     var challenges: Challenges
-    """What was answered to servers and proxies."""
     # Made for the first connection with TLS; the second one offers HTTP/2.
     var _tls: Optional[TlsClientContext]
     var _tls_http2: Optional[TlsClientContext]
@@ -47,7 +46,6 @@ struct ConnectContext(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
@@ -68,7 +66,7 @@ struct ConnectContext(Movable):
             self._proxies.append(_ProxyTls(name^, proxy.tls.copy(), made))
             return session^
         except error:
-            raise ClientError(materialize[Phase.PROXY](), error)
+            raise ClientError(Phase.PROXY, error)
 
     def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
         """Begins a TLS session, resuming an earlier one if there is a ticket;
@@ -84,7 +82,7 @@ struct ConnectContext(Movable):
             _ = session.resume(Span(ticket))
             return session^
         except error:
-            raise ClientError(materialize[Phase.TLS](), error)
+            raise ClientError(Phase.TLS, error)
 
     def _make_context(
         self, offers_http2: Bool
@@ -128,3 +126,38 @@ def offered_protocols(
     if len(configured) == 0 or len(offered) == 0:
         offered.append("http/1.1")
     return offered^
+
+
+struct CommonTls(ImplicitlyCopyable):
+    """Contexts that are made once, whoever asks first; copies are the same.
+
+    A context reads the files of its configuration, and holds the tickets that
+    sessions go on from.
+    """
+
+    # Without and with HTTP/2.
+    var _made: Mutex[_Contexts]
+
+    def __init__(out self) raises OsError:
+        """Makes none yet. Raises if the system has no more locks."""
+        self._made = Mutex(_Contexts())
+
+    def context(
+        self, config: TlsConfig, offers_http2: Bool
+    ) raises TlsError -> TlsClientContext:
+        """Lends one of the two contexts; others wait while the first one is
+        made. All who ask have the same configuration; raises if none can be
+        made from it."""
+        var guard = self._made.lock()
+        if offers_http2:
+            if not guard[].http2:
+                guard[].http2 = TlsClientContext(config)
+            return guard[].http2.value()
+        if not guard[].http1:
+            guard[].http1 = TlsClientContext(config)
+        return guard[].http1.value()
+
+
+struct _Contexts(Defaultable, Movable):
+    var http1: Optional[TlsClientContext]
+    var http2: Optional[TlsClientContext]

@@ -8,6 +8,7 @@ from flare.url.percent import percent_decode_lenient
 from flare.url.url import Url
 from flare.sys.errno import EAGAIN
 from flare.sys.signal import process_id
+from flare.bytes.checked import *
 from std.memory import ArcPointer
 
 
@@ -20,18 +21,14 @@ struct ClientConnection(Movable):
     var transport: Transport
     var endpoint: Endpoint
     var request_count: Int
-    """How many requests it has carried."""
     var is_http2: Bool
-    """True if HTTP/2 is spoken on it."""
     var slot: Optional[ConnectionSlot]
     """Tells a pool that threads share when it is closed."""
     var info: Optional[ArcPointer[ConnectionInfo]]
     """What responses tell of it."""
     var process: Int
-    """The process that has opened it."""
 
     def __init__(out self, var transport: Transport, var endpoint: Endpoint):
-        """Takes an open connection."""
         self.transport = transport^
         self.endpoint = endpoint^
         self.request_count = 0
@@ -42,7 +39,6 @@ struct ClientConnection(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def is_own(self) -> Bool:
@@ -77,9 +73,7 @@ struct Endpoint(Copyable, Equatable, Movable):
     var port: UInt16
     """The port; 0 for a Unix socket."""
     var is_tls: Bool
-    """True if TLS is spoken with the host."""
     var is_unix: Bool
-    """True if `host` is a path."""
     var offers_http2: Bool
     """True to offer HTTP/2 over TLS, and to speak nothing else without TLS."""
     var proxy: String
@@ -142,6 +136,35 @@ struct Endpoint(Copyable, Equatable, Movable):
 
 
 def _bad(reason: StaticString) -> ClientError:
-    return ClientError(
-        materialize[Phase.REQUEST](), materialize[BadUrl](), String(reason)
-    )
+    return ClientError(Phase.REQUEST, BadUrl, String(reason))
+
+
+comptime HTTP1_COUNT_MAX = 64
+"""Most endpoints of which is remembered that they chose HTTP/1.1."""
+
+
+struct Http1Endpoints(Defaultable, Movable):
+    """Endpoints that were offered HTTP/2 and chose HTTP/1.1 (RFC 7301), so that
+    nobody waits for a connection of others to them."""
+
+    # The oldest first.
+    var _endpoints: List[Endpoint]
+
+    def __contains__(self, endpoint: Endpoint) -> Bool:
+        return endpoint in self._endpoints
+
+    def add(mut self, endpoint: Endpoint):
+        """Notes that one has chosen HTTP/1.1; the oldest goes if there are too
+        many."""
+        if endpoint in self._endpoints:
+            return
+        if len(self._endpoints) >= HTTP1_COUNT_MAX:
+            _ = self._endpoints.pop(0)
+        self._endpoints.append(endpoint.copy())
+
+    def remove(mut self, endpoint: Endpoint):
+        """Notes that one has chosen HTTP/2, as a server that was renewed."""
+        for index in range(len(self._endpoints)):
+            if self._endpoints.at(index) == endpoint:
+                _ = self._endpoints.pop(index)
+                return

@@ -66,7 +66,6 @@ comptime _REFUSAL = UInt8(9)
 
 
 struct Connector(Movable):
-    """A connection that is being opened."""
 
     var _endpoint: Endpoint
     var _proxy: Optional[ArcPointer[Proxy]]
@@ -132,7 +131,6 @@ struct Connector(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def advance(
@@ -200,19 +198,18 @@ struct Connector(Movable):
         return self._ask_socks()
 
     def phase(self) -> Phase:
-        """Names what is going on, for errors."""
         if self._stage == _RESOLVING or self._stage == _TARGET:
-            return materialize[Phase.RESOLVE]()
+            return Phase.RESOLVE
         if (
             self._stage == _TUNNEL
             or self._stage == _REFUSAL
             or self._stage == _SOCKS
             or self._stage == _PROXY_HANDSHAKE
         ):
-            return materialize[Phase.PROXY]()
+            return Phase.PROXY
         if self._stage == _HANDSHAKE:
-            return materialize[Phase.TLS]()
-        return materialize[Phase.CONNECT]()
+            return Phase.TLS
+        return Phase.CONNECT
 
     def _name(self) -> String:
         if self._proxy:
@@ -254,7 +251,7 @@ struct Connector(Movable):
                 return []
             return self._resolving.take().take()
         except error:
-            raise ClientError(materialize[Phase.RESOLVE](), error)
+            raise ClientError(Phase.RESOLVE, error)
 
     def _resolve_target(
         mut self, context: ConnectContext
@@ -284,7 +281,7 @@ struct Connector(Movable):
                 ClientConnection(Transport(socket^), self._endpoint.copy())
             )
         except error:
-            raise ClientError(materialize[Phase.CONNECT](), error)
+            raise ClientError(Phase.CONNECT, error)
         self._begin_session(context)
         return True
 
@@ -300,7 +297,7 @@ struct Connector(Movable):
         except error:
             if error.kind == ConnectionTimeout:
                 return False
-            raise ClientError(materialize[Phase.CONNECT](), error)
+            raise ClientError(Phase.CONNECT, error)
         self._begin_session(context)
         return True
 
@@ -414,7 +411,7 @@ struct Connector(Movable):
                 raise socks.end_input()
             if count < 0:
                 raise transport.failure(
-                    materialize[Phase.PROXY](), count, "SOCKS5", self._name()
+                    Phase.PROXY, count, "SOCKS5", self._name()
                 )
             if is_sending:
                 socks.output.consume(count)
@@ -488,7 +485,6 @@ struct Connector(Movable):
         return True
 
     def _start_over(mut self):
-        """Opens another connection to the proxy."""
         self._connection = None
         self._session = None
         self._socks = None

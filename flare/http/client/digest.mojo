@@ -85,6 +85,8 @@ struct DigestChallenge(Copyable, Movable):
     """True to send the hash of the user name (RFC 7616 section 3.4.4)."""
     var is_utf8: Bool
     """True if the server says that names are UTF-8 (`charset`)."""
+    var next_nonce: String
+    """Of what is no challenge, but an Authentication-Info field."""
     # What makes it useless: a parameter twice, or a qop that is not known.
     var _is_broken: Bool
     var _has_opaque: Bool
@@ -104,6 +106,7 @@ struct DigestChallenge(Copyable, Movable):
         self.is_stale = False
         self.hashes_user = False
         self.is_utf8 = False
+        self.next_nonce = String()
         self._is_broken = False
         self._has_opaque = False
         self._has_nonce = False
@@ -133,6 +136,8 @@ struct DigestChallenge(Copyable, Movable):
             self.opaque = value^
         elif equals_ignore_case(name, "domain".as_bytes()):
             self.domain = value^
+        elif equals_ignore_case(name, "nextnonce".as_bytes()):
+            self.next_nonce = value^
         elif equals_ignore_case(name, "stale".as_bytes()):
             self.is_stale = _is_true(value)
         elif equals_ignore_case(name, "userhash".as_bytes()):
@@ -555,27 +560,8 @@ struct DigestStore(Defaultable, Movable):
 
 def next_nonce(info: StringSpan) -> String:
     """Reads the next nonce of an Authentication-Info field (RFC 7616 section
-    3.5); empty if there is none."""
-    var octets = info.as_bytes()
-    var at = 0
-    while at < len(octets):
-        if _is_separator(octets.at(at)):
-            at += 1
-            continue
-        var start = at
-        while at < len(octets) and TCHAR.contains(octets.at(at)):
-            at += 1
-        var end = at
-        while at < len(octets) and octets.at(at) != 61 and octets.at(at) != 44:
-            at += 1
-        if at == len(octets) or octets.at(at) == 44:
-            continue
-        at += 1
-        at = skip_whitespace(octets, at)
-        var text = String()
-        at = _parse_value(octets, at, text)
-        if equals_ignore_case(
-            octets.between(start, end), "nextnonce".as_bytes()
-        ):
-            return text^
+    3.5), which has parameters as a challenge has; empty if there is none."""
+    var text = String("Digest ", info)
+    for ref found in parse_challenges(text.as_bytes().as_imm()):
+        return found.next_nonce.copy()
     return String()

@@ -8,7 +8,7 @@ from flare.http.client.progress import NoProgress, Transfer, TransferProgress
 from flare.http.client.response import ClientResponse
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
-from flare.http.client.task_event import TaskEvent, TaskProgress
+from flare.http.client.task_phase import TaskEvent, TaskProgress
 from flare.io.stream import Readable, Writable
 from flare.net.error import NetworkError
 from flare.sys.errno import EINTR, OsError
@@ -56,7 +56,6 @@ def end_task[
 
 
 struct TransferMeter(Defaultable, TrivialRegisterPassable):
-    """What was told of a transfer."""
 
     var sent_len: Int
     """How much of the request's content has gone, in bytes."""
@@ -86,9 +85,7 @@ def _tell[
                 Transfer(True, sent_len, _upload_len(task.request))
             )
     except error:
-        raise ClientError(
-            task.phase(), materialize[SourceFailed](), String(error)
-        )
+        raise ClientError(task.phase(), SourceFailed, String(error))
     try:
         if received_len != meter.received_len:
             meter.received_len = received_len
@@ -96,9 +93,7 @@ def _tell[
                 Transfer(False, received_len, task.content_len())
             )
     except error:
-        raise ClientError(
-            task.phase(), materialize[SinkFailed](), String(error)
-        )
+        raise ClientError(task.phase(), SinkFailed, String(error))
 
 
 def go_on[
@@ -153,7 +148,6 @@ def check_cancelled(
 def _wait_or_end(
     mut task: RequestTask, wait_ms: Int
 ) raises ClientError -> TaskEvent:
-    """Waits for a task and for its token."""
     var entries: List[PollEntry]
     if task.is_streaming():
         entries = [task.watch()]
@@ -208,19 +202,16 @@ def wait_for(mut task: RequestTask) raises ClientError -> TaskEvent:
 
 
 def _feed[R: Readable](mut task: RequestTask, mut source: R) raises ClientError:
-    """Takes the next piece of streamed content."""
     var piece = List[UInt8](length=PIECE_LEN, fill=0)
     var count: Int
     try:
         count = source.read(Span(piece))
     except error:
-        raise ClientError(
-            task.phase(), materialize[SourceFailed](), String(error)
-        )
+        raise ClientError(task.phase(), SourceFailed, String(error))
     if count < 0 or count > PIECE_LEN:
         raise ClientError(
             task.phase(),
-            materialize[SourceFailed](),
+            SourceFailed,
             String("the source claims to have read ", count, " bytes"),
         )
     task.feed(piece[0:count])
@@ -229,7 +220,6 @@ def _feed[R: Readable](mut task: RequestTask, mut source: R) raises ClientError:
 def _pass_on[
     W: Writable
 ](mut task: RequestTask, mut sink: W) raises ClientError:
-    """Writes decoded content to the caller's sink."""
     ref content = task.content()
     var start = 0
     var length = len(content)
@@ -238,15 +228,11 @@ def _pass_on[
         try:
             count = sink.write(content[start:])
         except error:
-            raise ClientError(
-                materialize[Phase.READ_BODY](),
-                materialize[SinkFailed](),
-                String(error),
-            )
+            raise ClientError(Phase.READ_BODY, SinkFailed, String(error))
         if count < 1 or count > length - start:
             raise ClientError(
-                materialize[Phase.READ_BODY](),
-                materialize[SinkFailed](),
+                Phase.READ_BODY,
+                SinkFailed,
                 String("the sink claims to have taken ", count, " bytes"),
             )
         start += count
@@ -260,7 +246,6 @@ struct NoStream(Readable, Writable):
         pass
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
-        """Has nothing to read: 0, for the end."""
         return 0
 
     def write(mut self, octets: Span[UInt8, _]) raises -> Int:

@@ -53,7 +53,7 @@ comptime SourceFailed = NetworkErrorKind("SourceFailed")
 
 
 @fieldwise_init
-struct Phase(Equatable, ImplicitlyCopyable, Writable):
+struct Phase(Equatable, TrivialRegisterPassable, Writable):
     """The part of a request's life in which it failed."""
 
     var name: StaticString
@@ -201,9 +201,9 @@ struct ClientError(Copyable, Movable, Writable):
             error.rule == Http2Rule.SECTION_LEN
             or error.rule == Http2Rule.FIELD_BLOCK_LEN
         )
-        var kind = materialize[MalformedResponse]()
+        var kind = MalformedResponse
         if is_limit:
-            kind = materialize[ResponseTooLarge]()
+            kind = ResponseTooLarge
         self = Self(phase, kind, String(error))
         if is_limit and has_all_fields:
             self.name_setting("head_limits.max_fields")
@@ -233,7 +233,7 @@ struct ClientError(Copyable, Movable, Writable):
         if error.network:
             self = Self(phase, error.network.value())
         else:
-            self = Self(phase, materialize[TlsFailed](), String(error))
+            self = Self(phase, TlsFailed, String(error))
             self.tls_kind = error.kind
 
     @implicit
@@ -243,11 +243,7 @@ struct ClientError(Copyable, Movable, Writable):
         Args:
             error: What was refused.
         """
-        self = Self(
-            materialize[Phase.REQUEST](),
-            materialize[BadRequest](),
-            String(error),
-        )
+        self = Self(Phase.REQUEST, BadRequest, String(error))
 
     @implicit
     def __init__(out self, error: JsonError):
@@ -256,11 +252,7 @@ struct ClientError(Copyable, Movable, Writable):
         Args:
             error: What is wrong.
         """
-        self = Self(
-            materialize[Phase.RESPONSE](),
-            materialize[BadContent](),
-            String(error),
-        )
+        self = Self(Phase.RESPONSE, BadContent, String(error))
 
     @implicit
     def __init__(out self, error: Error):
@@ -269,11 +261,7 @@ struct ClientError(Copyable, Movable, Writable):
         Args:
             error: What failed.
         """
-        self = Self(
-            materialize[Phase.RESPONSE](),
-            materialize[OtherError](),
-            String(error),
-        )
+        self = Self(Phase.RESPONSE, OtherError, String(error))
 
     @staticmethod
     def timeout(
@@ -296,9 +284,7 @@ struct ClientError(Copyable, Movable, Writable):
         elif phase == Phase.READ_HEAD or phase == Phase.READ_BODY:
             setting = "read_timeout_ms"
         var error = Self(
-            phase,
-            materialize[Timeout](),
-            String("nothing within ", timeout_ms, " ms"),
+            phase, Timeout, String("nothing within ", timeout_ms, " ms")
         )
         if phase == Phase.READ_BODY and idle_ms >= 0:
             error.reason.write("; idle_timeout_ms allows more")
@@ -330,16 +316,14 @@ def check_problem(var problem: String) raises ClientError:
     """Raises what is wrong with what a request or a client was given, if
     anything is."""
     if problem.byte_length() > 0:
-        raise ClientError(
-            materialize[Phase.REQUEST](), materialize[BadRequest](), problem^
-        )
+        raise ClientError(Phase.REQUEST, BadRequest, problem^)
 
 
 def _kind_of(rule: Rule) -> NetworkErrorKind:
     if rule == Rule.NO_RESPONSE:
-        return materialize[NoResponse]()
+        return NoResponse
     if rule == Rule.TRUNCATED_HEAD or rule == Rule.TRUNCATED_CONTENT:
-        return materialize[TruncatedResponse]()
+        return TruncatedResponse
     var is_limit = (
         rule == Rule.BODY_LEN
         or rule == Rule.HEADER_LEN
@@ -348,5 +332,5 @@ def _kind_of(rule: Rule) -> NetworkErrorKind:
         or rule == Rule.INTERIM_COUNT
     )
     if is_limit:
-        return materialize[ResponseTooLarge]()
-    return materialize[MalformedResponse]()
+        return ResponseTooLarge
+    return MalformedResponse

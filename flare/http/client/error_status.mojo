@@ -40,9 +40,7 @@ def status_error(
     var said = what_is_said(headers, content)
     if said.byte_length() > 0:
         text.write("; it says: ", said)
-    var error = ClientError(
-        materialize[Phase.RESPONSE](), materialize[ErrorStatus](), text^
-    )
+    var error = ClientError(Phase.RESPONSE, ErrorStatus, text^)
     error.status = status
     error.url = url^
     return error^

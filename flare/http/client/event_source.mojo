@@ -22,7 +22,7 @@ from flare.http.client.open_response import (
     ResponseOpener,
 )
 from flare.http.client.request import CLIENTS_OWN, ClientRequest
-from flare.http.client.response import ContentUse, url_without_credentials
+from flare.http.client.response import url_without_credentials
 from flare.http.message.header_map import check_field
 from flare.http.sse.event_hub import ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
@@ -221,16 +221,11 @@ struct EventSource(Movable):
                 request.headers.set("Last-Event-ID", self.last_id)
         except error:
             self.stop()
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
-                String(error),
-            )
+            raise ClientError(Phase.REQUEST, BadRequest, String(error))
         var response: OpenResponse
         try:
             response = self._opener.open(
                 request^,
-                ContentUse.LEND,
                 OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, False),
             )
         except error:
@@ -282,11 +277,7 @@ struct EventSource(Movable):
         self._part()
 
     def _error(self, var reason: String) -> ClientError:
-        var error = ClientError(
-            materialize[Phase.READ_HEAD](),
-            materialize[UnexpectedResponse](),
-            reason^,
-        )
+        var error = ClientError(Phase.READ_HEAD, UnexpectedResponse, reason^)
         error.url = self._url
         return error^
 

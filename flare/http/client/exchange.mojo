@@ -5,7 +5,7 @@ from flare.http.client.attempt import PIECE_LEN, Attempt, Step
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, SourceFailed
 from flare.http.client.connection import ClientConnection
-from flare.http.client.http1_head import write_head
+from flare.http.client.sent_fields import write_head
 from flare.http.client.prepared_request import PreparedRequest, UNKNOWN_LEN
 from flare.http.client.response import (
     ContentUse,
@@ -183,7 +183,7 @@ def append_content(
         ):
             raise ClientError(
                 attempt.phase(),
-                materialize[SourceFailed](),
+                SourceFailed,
                 String(
                     "the source has given ",
                     attempt.content_len,

@@ -9,7 +9,6 @@ the file's name.
 
 from flare.bytes.checked import *
 from flare.http.client.cancel import pause_unless_cancelled
-from flare.http.client.download_path import check_part, check_path, file_error
 from flare.http.client.error import (
     BadRequest,
     Cancelled,
@@ -27,8 +26,7 @@ from flare.http.client.open_response import (
 )
 from flare.http.client.progress import Transfer, TransferProgress
 from flare.http.client.request import CLIENTS_OWN, ClientRequest
-from flare.http.client.response import ContentUse
-from flare.http.client.retry import is_transient
+from flare.http.client.repetition import is_transient
 from flare.http.conditional.conditional import EntityTag
 from flare.http.conditional.range import ContentRange
 from flare.http.message.date import parse_http_date
@@ -36,7 +34,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.sys.backoff import Backoff
 from flare.sys.clock import unix_seconds
 from flare.sys.errno import EAGAIN, EEXIST, OsError
-from flare.sys.file import File, NewFile, PathKind, folder_of, give_name
+from flare.sys.file import File, folder_of, give_name, NewFile, PathKind
 from flare.sys.random import random_word
 from flare.url.url import Url
 from std.os import remove
@@ -104,7 +102,6 @@ comptime _ASK_AGAIN = UInt8(2)
 
 
 struct FileDownload(Movable):
-    """A download under way."""
 
     var _opener: ResponseOpener
     var _request: ClientRequest
@@ -136,8 +133,8 @@ struct FileDownload(Movable):
         request for the content has a Range of its own."""
         if "range" in request.headers or request.method != "GET":
             raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
+                Phase.REQUEST,
+                BadRequest,
                 (
                     "download_file needs a GET without Range, which it sets;"
                     " download takes other requests"
@@ -145,8 +142,8 @@ struct FileDownload(Movable):
             )
         if options.max_attempts < 1:
             raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
+                Phase.REQUEST,
+                BadRequest,
                 String(
                     "max_attempts: ",
                     options.max_attempts,
@@ -246,7 +243,6 @@ struct FileDownload(Movable):
         self._request_count += 1
         var response = self._opener.open(
             self._next_request(),
-            ContentUse.LEND,
             OpenTimes(CLIENTS_OWN, CLIENTS_OWN, True),
         )
         var verdict = self._judge(response)
@@ -360,8 +356,8 @@ struct FileDownload(Movable):
         if length <= self._len_max:
             return
         var error = ClientError(
-            materialize[Phase.READ_BODY](),
-            materialize[ResponseTooLarge](),
+            Phase.READ_BODY,
+            ResponseTooLarge,
             String("the content is longer than ", self._len_max, " bytes"),
         )
         error.name_setting("max_download_size")
@@ -428,7 +424,6 @@ struct FileDownload(Movable):
         return self._options.resumes and self._validator.byte_length() > 0
 
     def _start_over(mut self) raises ClientError:
-        """Forgets what is there."""
         try:
             if self._kept_len > 0:
                 self._file.truncate(0)
@@ -447,7 +442,6 @@ struct FileDownload(Movable):
             _remove(self._info_path)
 
     def _finish(mut self) raises ClientError:
-        """Gives the file its name."""
         # Meanwhile something else may have taken it.
         check_path(self._path, self._options.replaces)
         try:
@@ -510,12 +504,10 @@ struct FileDownload(Movable):
     def _unexpected(
         self, var reason: String, may_pass: Bool = False
     ) -> ClientError:
-        var phase = materialize[Phase.READ_BODY]()
+        var phase = Phase.READ_BODY
         if may_pass:
-            phase = materialize[Phase.READ_HEAD]()
-        var error = ClientError(
-            phase, materialize[UnexpectedResponse](), reason^
-        )
+            phase = Phase.READ_HEAD
+        var error = ClientError(phase, UnexpectedResponse, reason^)
         error.url = self._url_text()
         return error^
 
@@ -599,3 +591,66 @@ def _remove(path: String):
     except:
         # It is not there.
         pass
+
+
+def file_error(var reason: String) -> ClientError:
+    """Makes the error for a file that cannot be written."""
+    return ClientError(Phase.READ_BODY, SinkFailed, reason^)
+
+
+def check_path(path: StringSpan, replaces: Bool) raises ClientError:
+    """Refuses a name that is not free, and holds no file that gives way: what
+    else stands there is never replaced. A symbolic link to a file, or to
+    nothing, gives way itself."""
+    var found: PathKind
+    var end = PathKind.NOTHING
+    try:
+        found = PathKind.of(path, follows_links=False)
+        if found == PathKind.LINK:
+            end = PathKind.of(path, follows_links=True)
+    except error:
+        raise file_error(String(path, ": ", error))
+    var is_replaceable = found == PathKind.FILE or (
+        found == PathKind.LINK
+        and (end == PathKind.FILE or end == PathKind.NOTHING)
+    )
+    var is_name = path.byte_length() > 0 and not path.endswith("/")
+    if found == PathKind.NOTHING and is_name:
+        return
+    if is_replaceable and replaces:
+        return
+    if is_replaceable:
+        raise file_error(
+            String(path, " is there already; let it be replaced, or remove it")
+        )
+    if found == PathKind.NOTHING:
+        raise file_error(
+            String("'", path, "' names no file; name one in a folder")
+        )
+    var text = String(path, " is ", found)
+    if found == PathKind.LINK:
+        text.write(" to ", end)
+    text.write(", and only a file is replaced; ")
+    if found == PathKind.FOLDER or end == PathKind.FOLDER:
+        text.write("name a file in it")
+    else:
+        text.write("choose another name, or `download` to write to it")
+    raise file_error(text^)
+
+
+def check_part(path: StringSpan) raises ClientError:
+    """Refuses to write to what is no file, or not the part itself."""
+    var found: PathKind
+    try:
+        found = PathKind.of(path, follows_links=False)
+    except error:
+        raise file_error(String(path, ": ", error))
+    if found != PathKind.NOTHING and found != PathKind.FILE:
+        raise file_error(
+            String(
+                path,
+                ", which what comes is written to, is ",
+                found,
+                "; remove it, or choose another name",
+            )
+        )

@@ -273,7 +273,6 @@ struct HookRun(Defaultable, Movable):
         return self._is_open
 
     def end(mut self, outcome: AttemptOutcome):
-        """Tells all hooks what came of the attempt."""
         self._is_open = False
         for hook in self.hooks:
             hook.after_attempt(outcome)

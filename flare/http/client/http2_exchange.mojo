@@ -23,13 +23,12 @@ from flare.http.client.http2_flight import (
     StreamFate,
     StreamUse,
 )
-from flare.http.client.http2_link import Http2Link
-from flare.http.client.link_hold import LinkHold
+from flare.http.client.http2_link import Http2Link, LinkHold
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import ContentUse, ResponseBuilder
 from flare.http.client.shared_connections import SharedPlace
 from flare.http.client.state import ClientState
-from flare.http.client.task_event import TaskEvent
+from flare.http.client.task_phase import TaskEvent
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.request_stream import RequestStream
 from flare.http.h1.error import NOWHERE, RemoteProtocolError, Rule
@@ -53,7 +52,6 @@ struct Http2Exchange(Movable):
     var flight: Optional[ArcPointer[Http2Flight]]
     """The stream; none while the request waits for one."""
     var owner: Int
-    """Whom the connection wakes; negative for nobody."""
     # If the connection may be other threads', too.
     var _place: Optional[OwnedPointer[SharedPlace]]
     # What ends the waits of such a request.
@@ -182,8 +180,8 @@ struct Http2Exchange(Movable):
         if link.is_lent() or time.left_ms() != 0:
             return
         raise ClientError(
-            materialize[Phase.QUEUE](),
-            materialize[Timeout](),
+            Phase.QUEUE,
+            Timeout,
             String(
                 "no stream within ",
                 time.timeout_ms,
@@ -229,7 +227,6 @@ struct Http2Exchange(Movable):
         return Step.WAIT
 
     def _send(mut self, mut attempt: Attempt) -> Step:
-        """Sends content as far as windows and connection take it."""
         var stream = _LentStream(self.link, self.flight.held())
         var event = attempt.outgoing.push_content(stream, Trailers())
         if event == RequestEvent.BLOCKED and self.link[].is_congested():
@@ -316,7 +313,7 @@ struct Http2Exchange(Movable):
         if length <= self._length_max or builder.use == ContentUse.DISCARD:
             return
         var error = ClientError(
-            materialize[Phase.READ_BODY](),
+            Phase.READ_BODY,
             RemoteProtocolError(materialize[Rule.BODY_LEN](), NOWHERE),
         )
         error.name_setting(attempt.size_setting)
@@ -498,11 +495,9 @@ struct Http2Exchange(Movable):
         return link.is_closing()
 
     def info(self) -> Optional[ArcPointer[ConnectionInfo]]:
-        """Lends what is known of the connection."""
         return self.link[].connection[].info
 
     def watch(self) -> PollEntry:
-        """Tells what to wait for."""
         ref link = self.link[]
         var wanted = POLL_READ
         if link.wants_write():
@@ -554,9 +549,7 @@ struct Http2Exchange(Movable):
         self.link[].check_time()
         if not self.flight:
             if timeouts.total.left_ms() == 0:
-                var error = total_error(
-                    timeouts.total, materialize[Phase.QUEUE]()
-                )
+                var error = total_error(timeouts.total, Phase.QUEUE)
                 error.reason.write("; ", self.link[].stall_reason())
                 raise error^
             return
@@ -620,7 +613,7 @@ def _closing_error(link: Http2Link) -> ClientError:
     if link.failure:
         return link.failure.value().copy()
     return ClientError(
-        materialize[Phase.WRITE](),
-        materialize[NoResponse](),
+        Phase.WRITE,
+        NoResponse,
         "the server takes no more requests on this connection",
     )

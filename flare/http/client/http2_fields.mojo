@@ -1,7 +1,11 @@
 """The header section of a request as HTTP/2 carries it (RFC 9113 section 8.3.1).
 """
 
-from flare.bytes.ascii import ascii_lower, equals_ignore_case
+from flare.bytes.ascii import (
+    ascii_lower,
+    equals_ignore_case,
+    trim_whitespace,
+)
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.config import ClientConfig
@@ -45,7 +49,6 @@ struct Http2RequestFields(Movable):
     var _lines: List[FieldLine]
 
     def __init__(out self):
-        """Makes an empty collection."""
         self.size = 0
         self._octets = Buffer(0)
         self._lines = []
@@ -55,8 +58,10 @@ struct Http2RequestFields(Movable):
     ) raises ClientError:
         """Collects the fields of a request. Raises if a part of it must not be
         sent, or the fields are too long for any server."""
-        self._clear()
-        self._collect_start(request)
+        var target = String(request.url.request_target())
+        var host = sent_host(request)
+        var start = RequestStart(StringSpan(request.method), target, host, 1)
+        self._begin(request.method, start, request.endpoint.is_tls)
         ref own = request.headers
         for index in range(len(config.headers)):
             var name = config.headers.name(index)
@@ -66,11 +71,7 @@ struct Http2RequestFields(Movable):
             self._add_field(own.name(index), own.value(index))
         if request.cookie.byte_length() > 0 and "cookie" not in own:
             self._add_field("cookie", request.cookie)
-        var framing = request.framing()
-        if framing.expects_continue:
-            self._add_field("expect", "100-continue")
-        if framing.content_len >= 0:
-            self._add("content-length", String(framing.content_len))
+        self._add_framing(request.framing())
 
     def collect_tunnel(
         mut self, url: Url, headers: HeaderMap
@@ -100,12 +101,7 @@ struct Http2RequestFields(Movable):
         (section 5). Raises if a part of the request must not be sent, or the
         fields are too long for any server.
         """
-        self._clear()
-        check_request_start(start, RequestFraming.none())
-        self._add(":method", "CONNECT")
-        self._add(":scheme", "https" if is_tls else "http")
-        self._add(":authority", start.host)
-        self._add(":path", start.target)
+        self._begin("CONNECT", start, is_tls)
         self._add(":protocol", "websocket")
         for index in range(len(headers)):
             var name = headers.name(index)
@@ -126,33 +122,30 @@ struct Http2RequestFields(Movable):
         Fields of an HTTP/1.1 connection are not sent. Raises if a part of the
         request must not be sent, or the fields are too long for any server.
         """
-        self._clear()
+        self._begin(start.method, start, is_tls)
+        for index in range(len(headers)):
+            self._add_field(headers.name(index), headers.value(index))
+        self._add_framing(framing)
+
+    @always_inline
+    def _begin(
+        mut self, method: StringSpan, start: RequestStart, is_tls: Bool
+    ) raises ClientError:
+        self.size = 0
+        self._octets.clear()
+        self._lines.clear()
         check_request_start(start, RequestFraming.none())
-        self._add(":method", start.method)
+        self._add(":method", method)
         self._add(":scheme", "https" if is_tls else "http")
         self._add(":authority", start.host)
         self._add(":path", start.target)
-        for index in range(len(headers)):
-            self._add_field(headers.name(index), headers.value(index))
+
+    @always_inline
+    def _add_framing(mut self, framing: RequestFraming) raises ClientError:
         if framing.expects_continue:
             self._add_field("expect", "100-continue")
         if framing.content_len >= 0:
             self._add("content-length", String(framing.content_len))
-
-    def _clear(mut self):
-        self.size = 0
-        self._octets.clear()
-        self._lines.clear()
-
-    def _collect_start(mut self, request: PreparedRequest) raises ClientError:
-        var target = String(request.url.request_target())
-        var host = sent_host(request)
-        var start = RequestStart(StringSpan(request.method), target, host, 1)
-        check_request_start(start, RequestFraming.none())
-        self._add(":method", request.method)
-        self._add(":scheme", "https" if request.endpoint.is_tls else "http")
-        self._add(":authority", host)
-        self._add(":path", target)
 
     def _add_field(
         mut self, name: StringSpan, value: StringSpan
@@ -171,7 +164,8 @@ struct Http2RequestFields(Movable):
         self._add(name, value)
 
     def _add(mut self, name: StringSpan, value: StringSpan) raises ClientError:
-        var octets = _trimmed(value.as_bytes().as_imm())
+        # No whitespace stands around a value (section 8.2.1).
+        var octets = trim_whitespace(value.as_bytes().as_imm())
         var start = len(self._octets)
         var length = name.byte_length() + len(octets)
         if start + length > FIELDS_LEN_MAX:
@@ -243,21 +237,10 @@ def _is_not_sent(name: StringSpan) -> Bool:
     return False
 
 
-def _trimmed[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:
-    """Drops space around a value, which HTTP/2 does not allow (section 8.2.1)."""
-    var start = 0
-    var end = len(octets)
-    while start < end and (octets.at(start) == 32 or octets.at(start) == 9):
-        start += 1
-    while end > start and (octets.at(end - 1) == 32 or octets.at(end - 1) == 9):
-        end -= 1
-    return octets.between(start, end)
-
-
 def _too_large(size: Int, size_max: Int) -> ClientError:
     return ClientError(
-        materialize[Phase.REQUEST](),
-        materialize[BadRequest](),
+        Phase.REQUEST,
+        BadRequest,
         String(
             "the fields of the request have ",
             size,

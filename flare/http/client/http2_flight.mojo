@@ -1,6 +1,6 @@
 """One request on one stream of HTTP/2, as its connection sees it."""
 
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.http.client.error import (
     ClientError,
     NoResponse,
@@ -8,15 +8,15 @@ from flare.http.client.error import (
     StreamReset,
     TruncatedResponse,
 )
-from flare.http.client.kept_fields import InterimResponse, KeptFields
 from flare.http.h1.framing import CONTINUE
 from flare.http.h2.error import ErrorCode
 from flare.http.message.header_map import HeaderMap
+from flare.bytes.checked import *
+from flare.http.message.fields import FieldLine, Fields
 
 
 @fieldwise_init
 struct StreamFate(Equatable, TrivialRegisterPassable):
-    """What the end of a stream says of its request."""
 
     var number: UInt8
 
@@ -46,7 +46,6 @@ struct StreamFate(Equatable, TrivialRegisterPassable):
 
 @fieldwise_init
 struct StreamAnswer(Equatable, TrivialRegisterPassable):
-    """How much of a response has come on a stream."""
 
     var number: UInt8
 
@@ -57,7 +56,6 @@ struct StreamAnswer(Equatable, TrivialRegisterPassable):
     comptime CONTINUE = StreamAnswer(2)
     """The same, and 100 (Continue): the content of the request is wanted."""
     comptime HEAD = StreamAnswer(3)
-    """The final head."""
     comptime WHOLE = StreamAnswer(4)
     """All of it."""
 
@@ -73,7 +71,6 @@ struct StreamAnswer(Equatable, TrivialRegisterPassable):
             self = Self.INTERIM
 
     def note_head(mut self):
-        """The final head has come."""
         if self.number < Self.HEAD.number:
             self = Self.HEAD
 
@@ -84,7 +81,6 @@ struct StreamAnswer(Equatable, TrivialRegisterPassable):
 
 @fieldwise_init
 struct StreamUse(Equatable, TrivialRegisterPassable):
-    """What becomes of a response that comes on a stream."""
 
     var number: UInt8
 
@@ -111,9 +107,7 @@ struct Http2Flight(Movable):
     var status: Int
     """The final response's status; 0 until it has come."""
     var headers: HeaderMap
-    """The response's header fields."""
     var use: StreamUse
-    """What becomes of the response."""
     var kept: KeptFields
     """The header fields of a response that is passed on, in place of
     `headers`."""
@@ -126,9 +120,7 @@ struct Http2Flight(Movable):
     var content_length: Int
     """How much was announced, in bytes; -1 if that is not known."""
     var interim_count: Int
-    """How many interim responses have come."""
     var answer: StreamAnswer
-    """How much of the response has come."""
     var has_sent_end: Bool
     """True once all of the request is sent, or not wanted any more."""
     var has_news: Bool
@@ -138,7 +130,6 @@ struct Http2Flight(Movable):
     var fate: StreamFate
     """What is known of the request if it has failed."""
     var failure: Optional[ClientError]
-    """Why there will be no response."""
 
     def __init__(out self, stream_id: Int, owner: Int, now_ms: Int):
         """Makes the state of a stream that begins, and that wakes the owner
@@ -163,11 +154,9 @@ struct Http2Flight(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def note_interim(mut self, status: Int, var fields: KeptFields):
-        """Takes note of an interim response."""
         self.interim_count += 1
         self.answer.note_interim(status)
         if self.use == StreamUse.PASSED_ON:
@@ -179,7 +168,6 @@ struct Http2Flight(Movable):
         return self.answer != StreamAnswer.NONE
 
     def has_ended(self) -> Bool:
-        """Tells whether the response is complete."""
         return self.answer == StreamAnswer.WHOLE
 
     def announced_len(self) -> Optional[Int]:
@@ -196,11 +184,11 @@ struct Http2Flight(Movable):
             return
         # What has begun to answer has not left the request untouched.
         self.fate = StreamFate.BEGUN if self.has_answer() else fate
-        error.phase = materialize[Phase.READ_HEAD]()
+        error.phase = Phase.READ_HEAD
         if self.status > 0:
-            error.phase = materialize[Phase.READ_BODY]()
+            error.phase = Phase.READ_BODY
             if error.kind == NoResponse:
-                error.kind = materialize[TruncatedResponse]()
+                error.kind = TruncatedResponse
                 error.detail = error.kind
         self.failure = error^
 
@@ -208,9 +196,60 @@ struct Http2Flight(Movable):
 def reset_error(code: ErrorCode) -> ClientError:
     """Makes the error for a stream that the server has reset."""
     var error = ClientError(
-        materialize[Phase.READ_HEAD](),
-        materialize[StreamReset](),
+        Phase.READ_HEAD,
+        StreamReset,
         String("the server has ended the request: ", code),
     )
     error.http2_code = Int(code.number)
     return error^
+
+
+@fieldwise_init
+struct InterimResponse(Movable):
+    """A response that others follow, for who passes it on (RFC 9110 section
+    15.2)."""
+
+    var status: Int
+    """100 to 199."""
+    var kept: KeptFields
+
+
+struct KeptFields(Movable):
+    """A copy of a field section, for who passes it on."""
+
+    var _octets: List[UInt8]
+    var _lines: List[FieldLine]
+
+    def __init__(out self):
+        self._octets = []
+        self._lines = []
+
+    def __init__(out self, fields: Fields):
+        """Copies a section, whose names and values have at most 65,535 octets
+        together, as those of a parser or decoder have."""
+        var count = len(fields)
+        var length = 0
+        for index in range(count):
+            length += fields.name(index).byte_length()
+            length += len(fields.value_bytes(index))
+        self._octets = List[UInt8](capacity=length)
+        self._lines = List[FieldLine](capacity=count)
+        for index in range(count):
+            var name = fields.name(index).as_bytes()
+            var value = fields.value_bytes(index)
+            var start = len(self._octets)
+            self._octets.extend(name)
+            self._octets.extend(value)
+            self._lines.append(
+                FieldLine(start, len(name), start + len(name), len(value))
+            )
+
+    def fields(self) -> Fields[ImmOrigin(origin_of(self))]:
+        """Lends the section, until this goes."""
+        # SAFETY: octets and lines belong to this, which is the origin.
+        comptime o = ImmOrigin(origin_of(self))
+        return Fields[o](
+            unsafe_lend[o](self._octets.unsafe_ptr(), len(self._octets)),
+            unsafe_lend[o](self._lines.unsafe_ptr(), len(self._lines)),
+            False,
+        )

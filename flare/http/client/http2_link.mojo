@@ -18,22 +18,21 @@ from flare.http.client.error import (
     ResponseTooLarge,
 )
 from flare.http.client.http2_fields import Http2RequestFields
-from flare.http.client.kept_fields import KeptFields
-from flare.http.client.link_crowd import Crowd
-from flare.http.client.link_end import LinkEnd
 from flare.http.client.http2_flight import (
     Http2Flight,
+    KeptFields,
+    reset_error,
     StreamFate,
     StreamUse,
-    reset_error,
 )
-from flare.http.client.http2_limits import client_limits
+from flare.http.client.link_crowd import Crowd
 from flare.http.client.connection import ClientConnection
 from flare.http.client.response import copy_fields
 from flare.http.h1.response_parser import INTERIM_COUNT_MAX
 from flare.http.h2.connection_state import (
     EventKind,
     Http2Event,
+    Http2Limits,
     Http2Role,
 )
 from flare.http.h2.error import ErrorCode, Http2Error
@@ -44,7 +43,10 @@ from flare.http.h2.stream import StreamContent
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN
-from flare.sys.mutex import Mutex
+from flare.sys.mutex import Mutex, MutexGuard
+from flare.http.h2.field_section import SectionLimits
+from flare.http.h2.hpack_table import ENTRY_OVERHEAD
+from flare.http.h2.priority import AbuseLimits
 from std.memory import ArcPointer, OwnedPointer
 
 comptime STREAM_WINDOW_LEN = 1 << 20
@@ -76,12 +78,10 @@ struct Http2Link(Movable):
     """A connection, what both ends know of it, and its requests."""
 
     var connection: OwnedPointer[ClientConnection]
-    """The octets, and where they lead."""
     var session: Http2Session
     var fields: Http2RequestFields
     """The fields of the request that is about to be opened."""
     var end: LinkEnd
-    """Whether it takes no more requests, and those under way go on."""
     var user_count: Int
     """How many requests have a part in it."""
     var has_served: Bool
@@ -95,7 +95,6 @@ struct Http2Link(Movable):
     var woken: List[Int]
     """The owners of requests that have news; the driver empties it."""
     var failure: Optional[ClientError]
-    """Why it has failed, if it has."""
     var crowd: Optional[Mutex[Crowd]]
     """The lock on all this while threads share it, set before they do. None if
     they never will."""
@@ -157,7 +156,6 @@ struct Http2Link(Movable):
             _ = self.connection[].transport.flush()
 
     def fd(self) -> Int32:
-        """Lends the descriptor, to wait for it."""
         return self.connection[].transport.fd()
 
     def is_closing(self) -> Bool:
@@ -248,7 +246,6 @@ struct Http2Link(Movable):
             self._waiting.append(owner)
 
     def leave(mut self, owner: Int):
-        """Leaves the queue."""
         for index in range(len(self._waiting)):
             if self._waiting.at(index) == owner:
                 _ = self._waiting.pop(index)
@@ -338,7 +335,6 @@ struct Http2Link(Movable):
             state.consume(self._output, flight.stream_id, count)
 
     def release(mut self, mut flight: Http2Flight):
-        """Ends a request, complete or not."""
         for index in range(len(self._flights)):
             if self._flights.at(index)[].stream_id == flight.stream_id:
                 _ = self._flights.pop(index)
@@ -422,8 +418,8 @@ struct Http2Link(Movable):
             return
         self.fail(
             ClientError(
-                materialize[Phase.READ_HEAD](),
-                materialize[NoResponse](),
+                Phase.READ_HEAD,
+                NoResponse,
                 String(
                     "the server has not answered PING within ",
                     self._ping_timeout_ms,
@@ -466,14 +462,13 @@ struct Http2Link(Movable):
     def _failure_of(self, number: Int, operation: StaticString) -> ClientError:
         ref connection = self.connection[]
         return connection.transport.failure(
-            materialize[Phase.READ_HEAD](),
+            Phase.READ_HEAD,
             number,
             operation,
             connection.endpoint.host,
         )
 
     def pump(mut self):
-        """Takes what has arrived."""
         self._read(self.reads_to_end)
 
     def _read(mut self, reads_to_end: Bool):
@@ -508,17 +503,10 @@ struct Http2Link(Movable):
         return self.connection[].transport.has_buffered()
 
     def _end(mut self):
-        """Notes that the server has closed the connection."""
         var reason = String("the connection was closed before the response")
         if self._goaway_code:
             reason.write(" (GOAWAY: ", self._goaway_code.value(), ")")
-        self.fail(
-            ClientError(
-                materialize[Phase.READ_HEAD](),
-                materialize[NoResponse](),
-                reason^,
-            )
-        )
+        self.fail(ClientError(Phase.READ_HEAD, NoResponse, reason^))
 
     def fail(mut self, error: ClientError, *, is_silent: Bool = False):
         """Ends the connection, and all its requests that are not complete."""
@@ -547,7 +535,7 @@ struct Http2Link(Movable):
 
     def _break_off(mut self, error: Http2Error):
         """Ends the connection because the server broke a rule."""
-        var failure = ClientError(materialize[Phase.READ_HEAD](), error)
+        var failure = ClientError(Phase.READ_HEAD, error)
         if not self.session.state.has_settings and (
             not self.connection[].endpoint.is_tls
         ):
@@ -574,7 +562,6 @@ struct Http2Link(Movable):
             self._take_of_stream(event)
 
     def _take_of_stream(mut self, event: Http2Event):
-        """Takes what belongs to one request."""
         for index in range(len(self._flights)):
             var flight = self._flights.at(index)
             if flight[].stream_id == event.stream_id:
@@ -632,8 +619,8 @@ struct Http2Link(Movable):
         if flight.interim_count > INTERIM_COUNT_MAX:
             flight.fail(
                 ClientError(
-                    materialize[Phase.READ_HEAD](),
-                    materialize[ResponseTooLarge](),
+                    Phase.READ_HEAD,
+                    ResponseTooLarge,
                     "too many interim responses before the final one",
                 ),
                 StreamFate.RESET,
@@ -651,7 +638,7 @@ struct Http2Link(Movable):
             ref limits = self.session.state.limits.section
             flight.fail(
                 ClientError(
-                    materialize[Phase.READ_HEAD](),
+                    Phase.READ_HEAD,
                     Http2Error(rule, flight.stream_id),
                     # A section that is cut has kept all that it may have.
                     has_all_fields=self.session.section[].__len__()
@@ -702,3 +689,118 @@ struct Http2Link(Movable):
             count = min(count, self.room())
         for _ in range(count):
             self.woken.append(self._waiting.pop(0))
+
+
+comptime CONNECTION_WINDOW_LEN = 4 << 20
+"""How much content of all responses of a connection together may wait here, in
+bytes: one that nobody takes does not stop the others."""
+
+comptime ABUSE_COUNT_MAX = 10_000
+"""Frames of no use that a server may send at once. Those of a few octets are no
+attack on a client, but what a program behind a server has written so."""
+
+comptime ABUSE_PER_SECOND = 1_000
+"""How many more it may send each second."""
+
+
+def client_limits(config: ClientConfig) -> Http2Limits:
+    """Makes the limits of a client's end of a connection; those of a stream's
+    window are the caller's."""
+    ref head = config.head_limits
+    var limits = Http2Limits()
+    # As many fields, and as long ones, as over HTTP/1.1.
+    limits.section = SectionLimits(
+        head.max_header_size + ENTRY_OVERHEAD * head.max_fields,
+        head.max_fields,
+        head.max_target_size,
+    )
+    # Nothing is pushed.
+    limits.stream_count_max = 0
+    limits.abuse = AbuseLimits(ABUSE_COUNT_MAX, ABUSE_PER_SECOND)
+    limits.connection_window = CONNECTION_WINDOW_LEN
+    return limits
+
+
+struct LinkHold(Movable):
+    """The lock on a connection that threads share; nothing on one of a single
+    thread. At its end those are woken for whom there is news.
+
+    It is held for what never waits, and while no code of the program runs.
+    """
+
+    var _link: Optional[ArcPointer[Http2Link]]
+    var _guard: Optional[MutexGuard[Crowd, ImmUntrackedOrigin]]
+
+    @always_inline
+    def __init__(out self, link: ArcPointer[Http2Link], is_shared: Bool):
+        """Waits for the lock if the connection `is_shared`; else this does
+        nothing."""
+        self._link = None
+        self._guard = None
+        if is_shared:
+            self._begin(link)
+
+    @always_inline
+    def __deinit__(deinit self):
+        if self._guard:
+            self._end()
+
+    @no_inline
+    def _begin(mut self, link: ArcPointer[Http2Link]):
+        self._link = link
+        # SAFETY: the lock is the link's, which `_link` keeps.
+        self._guard = (
+            Pointer(to=link[].crowd.value())
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin]()[]
+            .lock()
+        )
+
+    @no_inline
+    def _end(mut self):
+        var link = self._link.take()
+        var guard = self._guard.take()
+        guard[].tell(link[].woken)
+        link[].woken.clear()
+        if link[].wants_write():
+            guard[].watch_writing()
+        if link[].has_more:
+            guard[].ring_leader()
+        deinit(guard^)
+        _ = link^
+
+    def settle(mut self):
+        ref link = self._link.value()[]
+        self._guard.value()[].tell(link.woken)
+        link.woken.clear()
+
+    def crowd(mut self) -> ref[self._guard.value()[]] Crowd:
+        return self._guard.value()[]
+
+
+@fieldwise_init
+struct LinkEnd(Equatable, TrivialRegisterPassable):
+    """Whether and why a connection takes no more requests; it never does again."""
+
+    var _number: UInt8
+
+    comptime OPEN = LinkEnd(0)
+    comptime CLOSING = LinkEnd(1)
+    """Those under way may go on."""
+    comptime FAILED = LinkEnd(2)
+    """None goes on."""
+    comptime SILENT = LinkEnd(3)
+    """The same, since the server has not answered PING in time."""
+
+    comptime COUNT = 4
+
+    def close(mut self):
+        if self == Self.OPEN:
+            self = Self.CLOSING
+
+    def fail(mut self, is_silent: Bool):
+        if self._number < Self.FAILED._number:
+            self = Self.SILENT if is_silent else Self.FAILED
+
+    def has_failed(self) -> Bool:
+        return self._number >= Self.FAILED._number

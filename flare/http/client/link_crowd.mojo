@@ -13,7 +13,6 @@ comptime NOBODY = -1
 
 
 struct _Member(Movable):
-    """A request with a part in the connection."""
 
     var number: Int
     var bell: Waker
@@ -47,7 +46,6 @@ struct Crowd(Movable):
     var _next_number: Int
 
     def __init__(out self):
-        """Makes one without members."""
         self.leader = NOBODY
         self._leader_writes = False
         self._members = []
@@ -61,7 +59,6 @@ struct Crowd(Movable):
         return self._next_number
 
     def leave(mut self, number: Int):
-        """Lets a request go."""
         var index = self._find(number)
         if index >= 0:
             _ = self._members.pop(index)

@@ -18,19 +18,19 @@ from flare.http.client.response import SendResult
 from flare.http.client.shared_connections import SharedConnections
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
-from flare.http.client.task_event import TaskEvent, TaskProgress
-from flare.http.client.watched_cancels import unwatch_cancel, watch_cancel
+from flare.http.client.task_phase import TaskEvent, TaskProgress
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import (
-    NO_DEADLINE_MS,
     LoopTask,
-    WorkerLoop,
+    NO_DEADLINE_MS,
     run_event,
+    WorkerLoop,
 )
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import OsError
 from flare.sys.poll import POLL_WRITE, PollEntry
+from flare.http.client.cancel import CancelToken
 from std.memory import ArcPointer
 
 comptime NO_CALL = UInt64(0)
@@ -76,7 +76,6 @@ struct LoopCalls(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def is_idle(self) -> Bool:
@@ -203,7 +202,6 @@ def _begin_sweep(calls: ArcPointer[LoopCalls]):
 
 
 struct _Call[U: CallUser](LoopTask):
-    """A request under way."""
 
     var _padding: Padding[200]
     var calls: ArcPointer[LoopCalls]
@@ -376,9 +374,7 @@ def _drop[U: CallUser](call: ArcPointer[_Call[U]]):
     _ = self.task.held().named(
         self.calls[].state[],
         ClientError(
-            materialize[Phase.READ_HEAD](),
-            materialize[Cancelled](),
-            "nobody waits for the response",
+            Phase.READ_HEAD, Cancelled, "nobody waits for the response"
         ),
     )
     _forget(call)
@@ -433,7 +429,7 @@ struct _WatchedLink(LoopTask):
 
 
 def _unwatchable(error: OsError) -> ClientError:
-    return ClientError(materialize[Phase.CONNECT](), NetworkError(error))
+    return ClientError(Phase.CONNECT, NetworkError(error))
 
 
 def _settle_links(calls: ArcPointer[LoopCalls]):
@@ -464,3 +460,78 @@ def _begin_link(calls: ArcPointer[LoopCalls], link: ArcPointer[Http2Link]):
         self.loop[].watch(link[].fd(), watched[].token, Interest.READ)
     except error:
         link[].fail(_unwatchable(error))
+
+
+comptime _KEY = 1
+# Of what the loop keeps; no address is so low.
+
+
+struct _WatchedCancel(LoopTask):
+    """A token, and the calls that it ends."""
+
+    var loop: ArcPointer[WorkerLoop]
+    var cancel: CancelToken
+    var token: UInt64
+    var calls: List[UInt64]
+
+    def __init__(out self, loop: ArcPointer[WorkerLoop], cancel: CancelToken):
+        self.loop = loop.copy()
+        self.cancel = cancel
+        self.token = 0
+        self.calls = []
+
+    @staticmethod
+    def on_event(task: ArcPointer[Self], event: Event):
+        # It can be read from now on, and each call looks for itself.
+        task[].loop[].unwatch(task[].cancel.fd())
+        for token in task[].calls.copy():
+            run_event(task[].loop, Event(token, False, False, False))
+
+    @staticmethod
+    def on_deadline(task: ArcPointer[Self]):
+        return
+
+
+struct _Cancels(Defaultable, Movable):
+    var watched: List[ArcPointer[_WatchedCancel]]
+
+
+def watch_cancel(
+    loop: ArcPointer[WorkerLoop], cancel: CancelToken, call: UInt64
+) raises OsError:
+    var kept = loop[].unsafe_local[_Cancels](_KEY)
+    if not kept:
+        kept = ArcPointer(_Cancels())
+        loop[].keep_local(_KEY, kept.held())
+    ref all = kept.held()[].watched
+    for index in range(len(all)):
+        if all.at(index)[].cancel.fd() == cancel.fd():
+            all.at(index)[].calls.append(call)
+            return
+    var made = ArcPointer(_WatchedCancel(loop, cancel))
+    made[].token = loop[].add(made)
+    made[].calls.append(call)
+    try:
+        loop[].watch(cancel.fd(), made[].token, Interest.READ)
+    except error:
+        loop[].remove(made[].token)
+        raise error^
+    all.append(made^)
+
+
+def unwatch_cancel(loop: ArcPointer[WorkerLoop], call: UInt64):
+    """Forgets a call that is over; it need not be watched."""
+    var kept = loop[].unsafe_local[_Cancels](_KEY)
+    if not kept:
+        return
+    ref all = kept.held()[].watched
+    for index in range(len(all) - 1, -1, -1):
+        ref calls = all.at(index)[].calls
+        for place in range(len(calls)):
+            if calls.at(place) == call:
+                _ = calls.pop(place)
+                break
+        if len(calls) == 0:
+            var over = all.pop(index)
+            loop[].unwatch(over[].cancel.fd())
+            loop[].remove(over[].token)

@@ -255,8 +255,8 @@ def _length_of(path: StringSpan) raises ClientError -> Int:
     except error:
         raise _unreadable(path, error)
     raise ClientError(
-        materialize[Phase.REQUEST](),
-        materialize[SourceFailed](),
+        Phase.REQUEST,
+        SourceFailed,
         String(path, ": no file that holds octets; add what is read from it"),
     )
 
@@ -265,12 +265,8 @@ def _unreadable(path: StringSpan, error: OsError) -> ClientError:
     var reason = String(path, ": ", error)
     if error.number == ENODATA:
         reason = String(path, ": the file is shorter than when it was added")
-    return ClientError(
-        materialize[Phase.WRITE](), materialize[SourceFailed](), reason^
-    )
+    return ClientError(Phase.WRITE, SourceFailed, reason^)
 
 
 def _refused(var reason: String) -> ClientError:
-    return ClientError(
-        materialize[Phase.REQUEST](), materialize[BadRequest](), reason^
-    )
+    return ClientError(Phase.REQUEST, BadRequest, reason^)

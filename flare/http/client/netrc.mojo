@@ -182,8 +182,8 @@ struct _Words(Movable):
     def error(self, reason: StringSpan) -> ClientError:
         """Makes the error about the word that was read last."""
         return ClientError(
-            materialize[Phase.REQUEST](),
-            materialize[BadRequest](),
+            Phase.REQUEST,
+            BadRequest,
             String("netrc ", self._name, ", line ", self._line, ": ", reason),
         )
 
@@ -327,7 +327,5 @@ def _problem(status: FileStatus) -> StaticString:
 
 def _bad_file(path: StringSpan, reason: StringSpan) -> ClientError:
     return ClientError(
-        materialize[Phase.REQUEST](),
-        materialize[BadRequest](),
-        String("netrc ", path, " ", reason),
+        Phase.REQUEST, BadRequest, String("netrc ", path, " ", reason)
     )

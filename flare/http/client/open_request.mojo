@@ -10,16 +10,16 @@ from flare.http.client.error import (
     ResponseTooLarge,
 )
 from flare.http.client.exchange_facts import ExchangeFacts
-from flare.http.client.piece_reader import PieceReader
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.response import url_without_credentials
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
-from flare.http.client.task_event import TaskEvent, TaskProgress
+from flare.http.client.task_phase import TaskEvent, TaskProgress
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
 from flare.http.message.status import Status
 from flare.io.stream import Readable
+from flare.bytes.buffer import Buffer
 from std.memory import ArcPointer, OwnedPointer
 
 comptime UNREAD_LEN_MAX = 1 << 20
@@ -121,9 +121,7 @@ struct OpenRequest(Readable):
         self._failure = self._own_error("the request was closed by its caller")
 
     def _own_error(self, var reason: String) -> ClientError:
-        var error = ClientError(
-            materialize[Phase.READ_BODY](), materialize[BadRequest](), reason^
-        )
+        var error = ClientError(Phase.READ_BODY, BadRequest, reason^)
         error.url = self._url
         return error^
 
@@ -242,8 +240,8 @@ struct OpenRequest(Readable):
         if len(self._pieces.ahead) <= UNREAD_LEN_MAX:
             return
         var error = ClientError(
-            materialize[Phase.WRITE](),
-            materialize[ResponseTooLarge](),
+            Phase.WRITE,
+            ResponseTooLarge,
             String(
                 "more than ",
                 UNREAD_LEN_MAX,
@@ -289,7 +287,7 @@ struct OpenRequest(Readable):
         if self._failure:
             raise self._failure.value().copy()
         while self._task:
-            if self._pieces.has_more_of(self._task.value()[].piece()):
+            if self._pieces.has_more_of(self._task.value()[].content()):
                 return True
             if self._go_on() == TaskProgress.HAS_CONTENT:
                 return True
@@ -358,3 +356,55 @@ struct OpenRequest(Readable):
         self._task = None
         self._failure = error.copy()
         return error^
+
+
+struct PieceReader(Movable):
+    """Reads what was taken out of the pieces first, and then the piece that is
+    there.
+
+    Who asks for the next piece when this one is read lends it to each call, and
+    has it back empty.
+    """
+
+    var ahead: Buffer
+    """Content that was taken out of pieces and is not read yet."""
+    # How much of the piece was read, in bytes.
+    var _offset: Int
+
+    def __init__(out self):
+        self.ahead = Buffer(0)
+        self._offset = 0
+
+    def has_more_of(self, piece: List[UInt8]) -> Bool:
+        """Tells whether something of the piece is not read."""
+        return self._offset < len(piece)
+
+    def read_ahead(mut self, room: MutSpan[UInt8, _]) -> Int:
+        """Reads what was taken out before; tells how many octets."""
+        var count = min(len(room), len(self.ahead))
+        room.before(count).copy_from(self.ahead.span().before(count))
+        self.ahead.consume(count)
+        return count
+
+    def read(mut self, mut piece: List[UInt8], room: MutSpan[UInt8, _]) -> Int:
+        var count = min(len(room), len(piece) - self._offset)
+        room.before(count).copy_from(piece[self._offset : self._offset + count])
+        self._offset += count
+        if self._offset == len(piece):
+            self._drop(piece)
+        return count
+
+    def take_ahead(mut self, mut piece: List[UInt8]):
+        """Takes all that is left of the piece out of it."""
+        self.ahead.append(piece[self._offset :])
+        self._drop(piece)
+
+    def move_all(mut self, mut piece: List[UInt8], mut octets: List[UInt8]):
+        """Appends all that is left of the piece, behind which nothing was taken
+        out, to some octets."""
+        octets.extend(piece[self._offset :])
+        self._drop(piece)
+
+    def _drop(mut self, mut piece: List[UInt8]):
+        piece.clear()
+        self._offset = 0

@@ -2,7 +2,12 @@
 
 from flare.bytes.checked import *
 from flare.bytes.scan import find_octet_within
-from flare.http.client.client_base import ClientBase
+from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
+    PreparedRequest,
+    Upload,
+)
 from flare.http.client.config import ClientConfig
 from flare.http.client.driver import NoStream, TransferMeter, go_on
 from flare.http.client.error import (
@@ -14,13 +19,7 @@ from flare.http.client.error import (
     check_problem,
 )
 from flare.http.client.error_status import status_error
-from flare.http.client.open_request import OpenRequest
-from flare.http.client.piece_reader import PieceReader
-from flare.http.client.prepared_request import (
-    PreparedRequest,
-    Upload,
-    prepare_request,
-)
+from flare.http.client.open_request import OpenRequest, PieceReader
 from flare.http.client.progress import NoProgress
 from flare.http.client.request import (
     ClientRequest,
@@ -36,9 +35,8 @@ from flare.http.client.exchange_facts import ExchangeFacts
 from flare.http.client.response_story import RedirectStep, ResponseStory
 from flare.http.client.state import ClientState
 from flare.http.client.task import RequestTask
-from flare.http.client.task_event import TaskProgress
-from flare.http.client.upload_source import UploadSource
-from flare.http.message.body import Body
+from flare.http.client.task_phase import TaskProgress
+from flare.http.message.body import Body, destroy, erase, Erased
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
 from flare.http.message.status import Status
@@ -174,8 +172,8 @@ struct OpenResponse(Readable):
         self._task.take().into_inner().abandon(self._state[])
         self._pieces.ahead.clear()
         var error = ClientError(
-            materialize[Phase.READ_BODY](),
-            materialize[BadRequest](),
+            Phase.READ_BODY,
+            BadRequest,
             "the response was closed; read it before, or open another",
         )
         error.url = url_without_credentials(self.url)
@@ -290,7 +288,7 @@ struct OpenResponse(Readable):
 
     def _has_piece(self) -> Bool:
         return Bool(self._task) and (
-            self._pieces.has_more_of(self._task.value()[].piece())
+            self._pieces.has_more_of(self._task.value()[].content())
         )
 
     def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
@@ -543,8 +541,8 @@ struct OpenResponse(Readable):
 
     def _too_long(self, what: StaticString, limit: Int) -> ClientError:
         var error = ClientError(
-            materialize[Phase.READ_BODY](),
-            materialize[ResponseTooLarge](),
+            Phase.READ_BODY,
+            ResponseTooLarge,
             String(
                 "the ",
                 what,
@@ -557,9 +555,7 @@ struct OpenResponse(Readable):
         return error^
 
     def _bad_content(self, var reason: String) -> ClientError:
-        var error = ClientError(
-            materialize[Phase.DECODE](), materialize[BadContent](), reason^
-        )
+        var error = ClientError(Phase.DECODE, BadContent, reason^)
         error.url = url_without_credentials(self.url)
         return error^
 
@@ -570,21 +566,11 @@ struct OpenTimes(TrivialRegisterPassable):
     of the client."""
 
     var head_ms: Int
-    """Until the head is there."""
     var idle_ms: Int
     """Longest silence behind it."""
     var needs_progress: Bool
     """True to end what makes no progress behind the head, too, if that is the
     total time (`WHILE_PROGRESSING`)."""
-
-
-def check_times(times: OpenTimes) raises ClientError:
-    """Raises if a time of an open response cannot work; the error says what
-    would be right."""
-    var problem = own_time_problem("head_timeout_ms", times.head_ms)
-    if problem.byte_length() == 0:
-        problem = own_time_problem("idle_timeout_ms", times.idle_ms)
-    check_problem(problem^)
 
 
 @fieldwise_init
@@ -600,53 +586,54 @@ struct ResponseOpener(Movable):
         return url_without_credentials(request_url(self._base.url, request))
 
     def config(ref self) -> ClientConfig:
-        """Copies the client's configuration."""
         return self._state[].config.copy()
 
     def open(
         self,
         var request: ClientRequest,
-        use: ContentUse,
         times: OpenTimes,
         upload: Upload = Upload(),
         var source: UploadSource = UploadSource(NoStream()),
+        *,
+        raw: Bool = False,
     ) raises ClientError -> OpenResponse:
         """Sends a request with content from `upload`, or streamed from the
-        source, and waits for the head of its response, which is used as `LEND`
-        or `LEND_RAW`. Raises if there is none."""
+        source, and waits for the head of its response, which is read, decoded
+        unless it is to be `raw`. Raises if there is none."""
         return OpenResponse(
-            self._state, self._prepare(request^, use, times, upload), source^
+            self._state, self._prepare(request^, times, upload, raw), source^
         )
 
     def begin(
         self,
         var request: ClientRequest,
-        use: ContentUse,
         times: OpenTimes,
         upload: Upload,
+        *,
+        raw: Bool,
     ) raises ClientError -> OpenRequest:
         """Begins a request that its caller writes, if the upload is streamed,
-        and whose response it reads, used as `LEND` or `LEND_RAW`. Raises if it
-        cannot be sent."""
+        and whose response it reads. Raises if it cannot be sent."""
         return OpenRequest(
-            self._state, self._prepare(request^, use, times, upload)
+            self._state, self._prepare(request^, times, upload, raw)
         )
 
     def _prepare(
         self,
         var request: ClientRequest,
-        use: ContentUse,
         times: OpenTimes,
         upload: Upload,
+        raw: Bool,
     ) raises ClientError -> PreparedRequest:
-        check_times(times)
+        check_problem(own_time_problem("head_timeout_ms", times.head_ms))
+        check_problem(own_time_problem("idle_timeout_ms", times.idle_ms))
         var prepared = prepare_request(
             request^,
             upload,
             self._base,
             Pointer(to=self._state[].config),
         )
-        prepared.content_use = use
+        prepared.content_use = ContentUse.LEND_RAW if raw else ContentUse.LEND
         prepared.timeouts.limit_phases(times.head_ms, times.idle_ms)
         if times.needs_progress:
             prepared.timeouts.keep_progress()
@@ -658,3 +645,47 @@ def _is_blank(line: StringSpan) -> Bool:
         if octet != 32 and octet != 9 and octet != _CR:
             return False
     return True
+
+
+comptime _Read = def(Erased, Span[UInt8, MutUntrackedOrigin]) raises thin -> Int
+
+
+def _read[
+    R: Readable
+](source: Erased, room: Span[UInt8, MutUntrackedOrigin]) raises -> Int:
+    # SAFETY: made from an `R` that lives until `destroy[R]`; the room is the
+    # caller's of `UploadSource.read`, for the time of that call.
+    ref reader = source.unsafe_bitcast[R]()[]
+    try:
+        return reader.read(room)
+    except error:
+        raise Error(String(error))
+
+
+struct UploadSource(Readable):
+    """A source whose type its users do not see; it owns the source."""
+
+    # SAFETY: `_source` is owned by this value, which ends it with `_drop`.
+    var _source: Erased
+    var _read: _Read
+    var _drop: def(Erased) thin -> None
+
+    def __init__[R: Readable](out self, var source: R):
+        self._source = erase(source^)
+        self._read = _read[R]
+        self._drop = destroy[R]
+
+    def __deinit__(deinit self):
+        self._drop(self._source)
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        """Reads the next piece. Returns how many octets, 0 at the end; raises
+        if the source fails."""
+        # SAFETY: the room outlives the call, and is not kept.
+        var lent = Span[UInt8, MutUntrackedOrigin](
+            unsafe_ptr=room.unsafe_ptr().unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+            length=len(room),
+        )
+        return self._read(self._source, lent)

@@ -1,6 +1,5 @@
 """A request on its way through redirections and repetitions."""
 
-from flare.http.client.client_base import ClientBase
 from flare.http.client.attempt import Attempt
 from flare.http.client.timeout_policy import TimeoutPolicy
 from flare.http.client.auth import Credentials
@@ -16,12 +15,7 @@ from flare.http.client.error import (
 )
 from flare.http.client.hooks import OutgoingAttempt
 from flare.http.client.connection import Endpoint
-from flare.http.client.proxy import (
-    Proxy,
-    choose_proxy,
-    credentials_of,
-    user_of,
-)
+from flare.http.client.proxy import choose_proxy, credentials_of, Proxy, user_of
 from flare.http.client.redirect import (
     RequestOrigin,
     drop_cache_conditions,
@@ -34,18 +28,22 @@ from flare.http.client.redirect import (
     redirected_method,
 )
 from flare.http.client.request import (
-    CLIENTS_OWN,
     ClientRequest,
-    RequestBody,
+    CLIENTS_OWN,
+    parse_request_url,
     request_url,
+    RequestBody,
 )
 from flare.http.client.response import (
     ClientResponse,
     ContentUse,
     url_without_credentials,
 )
-from flare.http.client.request_trace import describe_request
-from flare.http.client.request_extras import RequestExtras, extras_of
+from flare.http.client.request_extras import (
+    describe_request,
+    extras_of,
+    RequestExtras,
+)
 from flare.http.client.response_story import (
     HISTORY_COUNT_MAX,
     RedirectStep,
@@ -62,6 +60,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.trace.core.propagation import set_trace_fields
 from flare.trace.core.span_data import SpanKind
 from flare.url.url import Url
+from flare.bytes.checked import *
 from std.memory import ArcPointer, OwnedPointer
 
 comptime UNKNOWN_LEN = -1
@@ -77,7 +76,6 @@ struct Upload(ImplicitlyCopyable):
     """Its length in bytes if it is streamed, or `UNKNOWN_LEN`."""
 
     def __init__(out self):
-        """Takes content from memory."""
         self.is_streamed = False
         self.content_len = 0
 
@@ -92,21 +90,15 @@ struct PreparedRequest(Movable):
     """What is to be sent next for one request of the caller."""
 
     var method: String
-    """The method of the next attempt."""
     var url: Url
-    """The URL of the next attempt."""
     var headers: HeaderMap
     """The request's own fields; credentials go when the origin changes."""
     var body: RequestBody
     var upload: Upload
-    """Where the content comes from."""
     var endpoint: Endpoint
-    """Where the next attempt leads."""
     var proxy: Optional[ArcPointer[Proxy]]
     var redirect_count: Int
-    """How many redirections were followed."""
     var retry_count: Int
-    """How often the request was repeated after a failure."""
     var refusal_count: Int
     """How often it was repeated because a server has not begun with it, and no
     policy was asked."""
@@ -115,19 +107,13 @@ struct PreparedRequest(Movable):
     var was_refused: Bool
     """True once a server has not begun with it for another reason."""
     var expects_continue: Bool
-    """True to ask whether the content is wanted."""
     var minor_version: UInt8
-    """Of the protocol version to speak."""
     var cookie: String
     """The Cookie field's value for the next attempt; empty for none."""
     var timeouts: TimeoutPolicy
-    """The times that it has."""
     var content_use: ContentUse
-    """What becomes of the final response's content."""
     var cancel: Optional[CancelToken]
-    """Ends it from outside."""
     var origin: RequestOrigin
-    """Where redirections have led it."""
     var _max_redirects: Int
     var is_repeatable: Bool
     """True if it may be repeated whatever its method."""
@@ -135,7 +121,6 @@ struct PreparedRequest(Movable):
     """True if a cache has added conditions: they are about the URL alone of
     which it has a response."""
     var extras: Optional[OwnedPointer[RequestExtras]]
-    """What few requests have."""
 
     def __init__(
         out self,
@@ -186,7 +171,6 @@ struct PreparedRequest(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def _choose_way(mut self, config: ClientConfig):
@@ -259,17 +243,15 @@ struct PreparedRequest(Movable):
         except:
             # The error would show the credentials.
             raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
+                Phase.REQUEST,
+                BadRequest,
                 "credentials hold a control octet, such as a line end",
             )
 
     def is_cancelled(self) -> Bool:
-        """Tells whether it was ended from outside."""
         return Bool(self.cancel) and self.cancel.value().is_cancelled()
 
     def begin_trace(mut self):
-        """Begins the span of a request that is a part of a trace."""
         if not self.extras:
             return
         ref extras = self.extras.held()[]
@@ -287,12 +269,10 @@ struct PreparedRequest(Movable):
         extras.trace = ArcPointer(span^)
 
     def end_trace(self, status: Int):
-        """Ends the span with a response."""
         if self.extras:
             self.extras.held()[].end_trace(status, self._resend_count())
 
     def fail_trace(self, error: ClientError):
-        """Ends the span without a response."""
         if self.extras:
             self.extras.held()[].fail_trace(error, self._resend_count())
 
@@ -318,11 +298,7 @@ struct PreparedRequest(Movable):
             run.begin(attempt)
         except error:
             swap(attempt.content, self.body.content)
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[HookFailed](),
-                String(error),
-            )
+            raise ClientError(Phase.REQUEST, HookFailed, String(error))
         swap(attempt.content, self.body.content)
         swap(self.headers, attempt.headers)
 
@@ -366,14 +342,9 @@ struct PreparedRequest(Movable):
         try:
             self.headers.set("Content-Type", content_type)
         except error:
-            raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
-                String(error),
-            )
+            raise ClientError(Phase.REQUEST, BadRequest, String(error))
 
     def framing(self) -> RequestFraming:
-        """Decides how the content is framed."""
         var asks = self.expects_continue
         if self.upload.is_streamed:
             if self.upload.content_len == UNKNOWN_LEN:
@@ -390,7 +361,6 @@ struct PreparedRequest(Movable):
         return RequestFraming.empty(self.method)
 
     def has_content(self) -> Bool:
-        """Tells whether content goes with the request."""
         return self.upload.is_streamed or self.body.content_len() > 0
 
     def will_follow(self, response: ClientResponse) -> Bool:
@@ -444,8 +414,8 @@ struct PreparedRequest(Movable):
         came from a source: they are not there any more."""
         if self.redirect_count >= self._max_redirects:
             raise ClientError(
-                materialize[Phase.REDIRECT](),
-                materialize[TooManyRedirects](),
+                Phase.REDIRECT,
+                TooManyRedirects,
                 String(
                     "more than ",
                     self._max_redirects,
@@ -468,8 +438,8 @@ struct PreparedRequest(Movable):
             drop_content_fields(self.headers)
         elif self.has_lost_content(sent_len):
             raise ClientError(
-                materialize[Phase.REDIRECT](),
-                materialize[BadRequest](),
+                Phase.REDIRECT,
+                BadRequest,
                 "streamed content cannot be sent again; send it to the new URL",
             )
         if self.has_turn():
@@ -496,7 +466,6 @@ struct PreparedRequest(Movable):
             self.set_credentials(login)
 
     def _remember(mut self, response: ClientResponse):
-        """Notes a redirection for the final response."""
         if not self.extras:
             self.extras = OwnedPointer(RequestExtras())
         ref history = self.extras.held()[].history
@@ -512,7 +481,6 @@ struct PreparedRequest(Movable):
     def describe(
         self, attempt: Attempt, end: AttemptEnd, was_reused: Bool
     ) -> EndedAttempt:
-        """Gathers what decides on a repetition."""
         var count = self.retry_count + 1
         if end.is_untouched():
             count = self.refusal_count + 1
@@ -537,11 +505,9 @@ struct PreparedRequest(Movable):
         return policy.knows_repetition(self.headers)
 
     def has_policy(self) -> Bool:
-        """Tells whether a policy decides on repetitions."""
         return Bool(self.extras) and Bool(self.extras.held()[].retry)
 
     def is_retry_planned(self) -> Bool:
-        """Tells whether its policy has planned another attempt."""
         return self.has_policy() and (
             self.extras.held()[].retry.held().is_planned()
         )
@@ -549,15 +515,11 @@ struct PreparedRequest(Movable):
     def plan_after_failure(
         mut self, attempt: EndedAttempt, *, at_once: Bool
     ) -> Bool:
-        """Has the policy decide on a request that has failed."""
         var left_ms = self.timeouts.total.left_ms()
         ref plan = self.extras.held()[].retry.held()
         return plan.after_failure(attempt, left_ms, at_once=at_once)
 
     def plans_retry(mut self, response: ClientResponse, sent_len: Int) -> Bool:
-        """Has the policy, if there is one, decide on a request that was
-        answered.
-        """
         if not self.has_policy():
             return False
         var left_ms = self.timeouts.total.left_ms()
@@ -576,7 +538,6 @@ struct PreparedRequest(Movable):
         )
 
     def begin_retry(mut self) -> Int:
-        """Counts the attempt that was planned."""
         self.retry_count += 1
         return self.extras.held()[].retry.held().begin_pause()
 
@@ -627,8 +588,8 @@ def prepare_request(
     """
     if request.method == "CONNECT":
         raise ClientError(
-            materialize[Phase.REQUEST](),
-            materialize[BadRequest](),
+            Phase.REQUEST,
+            BadRequest,
             (
                 "CONNECT makes a connection a tunnel, which is no response; set"
                 " ClientConfig.proxy, and https requests go through one"
@@ -648,3 +609,41 @@ def prepare_request(
     except error:
         error.url = url_without_credentials(call.url)
         raise error^
+
+
+struct ClientBase(Copyable, Movable):
+
+    var url: Optional[Url]
+    """What URLs without a scheme are appended to. Default nothing."""
+    var auth: Credentials
+    """Who logs in: with a base URL at its origin alone. Default nobody."""
+
+    def __init__(out self):
+        self.url = None
+        self.auth = Credentials()
+
+    def __init__(
+        out self, url: StringSpan, auth: Credentials
+    ) raises ClientError:
+        """Takes a base URL, if it is not empty, and who logs in, or else whom
+        the URL names. Raises if the URL is none, or the credentials cannot
+        work."""
+        auth.check()
+        self.url = None
+        self.auth = auth.copy()
+        if url.byte_length() == 0:
+            return
+        var base = parse_request_url(url)
+        if not auth:
+            self.auth = credentials_of(base)
+        self.url = base^
+
+    @no_inline
+    def __deinit__(deinit self):
+        return
+
+    def auth_at(self, url: Url) -> Credentials:
+        """Tells who logs in at a URL."""
+        if self.url and not self.url.held().has_same_origin(url):
+            return Credentials()
+        return self.auth.copy()

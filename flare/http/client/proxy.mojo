@@ -143,8 +143,8 @@ struct Proxy(Copyable, Movable):
         if self.credentials.is_digest():
             # RFC 1929 would send the password as it is.
             raise ClientError(
-                materialize[Phase.PROXY](),
-                materialize[BadRequest](),
+                Phase.PROXY,
+                BadRequest,
                 (
                     "DigestAuth: SOCKS5 knows no challenge, only a password"
                     " that is sent; use BasicAuth to send it"
@@ -298,11 +298,7 @@ def _parse(text: StringSpan) raises ClientError -> Url:
 
 
 def _bad(reason: StaticString) -> ClientError:
-    return ClientError(
-        materialize[Phase.PROXY](),
-        materialize[BadUrl](),
-        String("the proxy's URL: ", reason),
-    )
+    return ClientError(Phase.PROXY, BadUrl, String("the proxy's URL: ", reason))
 
 
 @fieldwise_init

@@ -142,8 +142,8 @@ def location_of(headers: HeaderMap) raises ClientError -> String:
             return String(first)
         if headers.value(index) != first:
             raise ClientError(
-                materialize[Phase.REDIRECT](),
-                materialize[RedirectRefused](),
+                Phase.REDIRECT,
+                RedirectRefused,
                 (
                     "there are two Location fields that differ; set"
                     " max_redirects to 0 to see the response"
@@ -163,9 +163,7 @@ def _refused(location: StringSpan, reason: StaticString) -> ClientError:
         text.write("...@")
     write_escaped(octets.after(start), text)
     text.write("': ", reason, "; set max_redirects to 0 to see the response")
-    return ClientError(
-        materialize[Phase.REDIRECT](), materialize[RedirectRefused](), text^
-    )
+    return ClientError(Phase.REDIRECT, RedirectRefused, text^)
 
 
 def _scheme_len(location: Span[UInt8, _]) -> Int:

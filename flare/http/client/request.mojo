@@ -449,9 +449,7 @@ def parse_request_url(text: StringSpan) raises ClientError -> Url:
         var reason = String(error.reason, " (byte ", error.offset, ")")
         if "@" not in text or error.reason == URL_TOO_LONG:
             reason = String(error)
-        raise ClientError(
-            materialize[Phase.REQUEST](), materialize[BadUrl](), reason^
-        )
+        raise ClientError(Phase.REQUEST, BadUrl, reason^)
 
 
 def _has_scheme(text: StringSpan) -> Bool:

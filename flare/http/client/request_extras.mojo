@@ -8,20 +8,18 @@ from flare.http.client.request import ClientRequest
 from flare.http.client.response_story import RedirectStep
 from flare.http.client.retry_policy import RetryPlan
 from flare.trace.core.span import TraceSpan
+from flare.url.url import Url
 from std.memory import ArcPointer, OwnedPointer
 
 
 struct RequestExtras(Movable):
-    """What few requests have on their way."""
 
     var trace: Optional[ArcPointer[TraceSpan]]
     """The caller's span, and then the request's own."""
     var retry: Optional[RetryPlan]
     """When it is repeated, if a policy says so."""
     var history: List[RedirectStep]
-    """The redirections so far."""
     var hooks: HookRun
-    """What sees its attempts."""
     var digest: Optional[OwnedPointer[DigestTurn]]
     """What answers challenges, if anything does."""
 
@@ -35,7 +33,6 @@ struct RequestExtras(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def end_trace(self, status: Int, resend_count: Int):
@@ -84,3 +81,30 @@ def extras_of(
     if config.retries and not extras.retry:
         extras.retry = RetryPlan(config.retries.held().copy())
     return OwnedPointer(extras^)
+
+
+def describe_request(span: TraceSpan, method: StringSpan, url: Url):
+    """Tells of a request what OpenTelemetry's conventions for HTTP ask for;
+    credentials and values of the URL's query are left out."""
+    span.set("http.request.method", method)
+    span.set("url.full", _without_secrets(url))
+    span.set("server.address", url.hostname())
+    span.set("server.port", Int(url.port_number()))
+
+
+def _without_secrets(url: Url) -> String:
+    """Writes a URL without credentials, fragment and the values of its query."""
+    var text = String(url.protocol(), "//", url.host(), url.pathname())
+    var query = url.query()
+    if query.byte_length() == 0:
+        return text^
+    var separator = "?"
+    for pair in query.split("&"):
+        var equals = pair.find("=")
+        text += separator
+        if equals < 0:
+            text += "REDACTED"
+        else:
+            text.write(pair[byte=0:equals], "=REDACTED")
+        separator = "&"
+    return text^

@@ -176,9 +176,7 @@ struct ClientResponse(Movable):
             raise self._bad_content(String(error))
 
     def _bad_content(self, var reason: String) -> ClientError:
-        var error = ClientError(
-            materialize[Phase.RESPONSE](), materialize[BadContent](), reason^
-        )
+        var error = ClientError(Phase.RESPONSE, BadContent, reason^)
         error.url = self.url_text()
         return error^
 
@@ -329,11 +327,9 @@ struct ResponseBuilder(Movable):
     """Takes a response from a parser."""
 
     var response: ClientResponse
-    """What is known of the response."""
     var content: List[UInt8]
     """Decoded content; of a sink, what it has not taken yet."""
     var use: ContentUse
-    """What becomes of the content."""
     var is_told: Bool
     """True once the caller knows the head: it is this response or none."""
     var _decoder: Optional[ContentDecoder]
@@ -505,11 +501,7 @@ def content_decoder(
         except error:
             if error.name.byte_length() > 0:
                 return None
-            raise ClientError(
-                materialize[Phase.DECODE](),
-                materialize[BadContent](),
-                String(error),
-            )
+            raise ClientError(Phase.DECODE, BadContent, String(error))
         index = headers.find("content-encoding", index + 1)
     if len(codings) == 0:
         return None
@@ -524,10 +516,10 @@ def decode_error(
 ) -> ClientError:
     """Takes over a failure of a decoder, into the phase `DECODE`. The setting
     named is the one that limits what comes out."""
-    var kind = materialize[BadContent]()
+    var kind = BadContent
     if error.kind == CompressErrorKind.OUTPUT_LIMIT:
-        kind = materialize[ResponseTooLarge]()
-    var failure = ClientError(materialize[Phase.DECODE](), kind, String(error))
+        kind = ResponseTooLarge
+    var failure = ClientError(Phase.DECODE, kind, String(error))
     if kind == ResponseTooLarge:
         failure.name_setting(size_setting)
     return failure^

@@ -293,7 +293,6 @@ struct RetryPlan(Movable):
         self.pause_ms = NOT_PLANNED
 
     def rules(self) -> RetryRules:
-        """Tells what the policy has chosen."""
         return RetryRules(
             self.policy.max_attempts,
             self.policy.retries_connects,
@@ -304,7 +303,6 @@ struct RetryPlan(Movable):
     def after_failure(
         mut self, attempt: EndedAttempt, left_ms: Int, *, at_once: Bool = False
     ) -> Bool:
-        """Decides whether a request that has failed is sent again."""
         return self._plan(attempt, 0, left_ms, at_once)
 
     def after_response(

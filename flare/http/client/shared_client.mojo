@@ -1,25 +1,21 @@
 """A client that threads share."""
 
 from flare.http.client.auth import Credentials
-from flare.http.client.client_base import ClientBase
+from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
+    PreparedRequest,
+    Upload,
+)
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.batch import run_tasks
 from flare.http.client.driver import NoStream, run_task
 from flare.http.client.error import ClientError, Phase, check_problem
-from flare.http.client.prepared_request import (
-    PreparedRequest,
-    Upload,
-    prepare_request,
-)
 from flare.http.client.progress import NoProgress, TransferProgress
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import ResponseOpener
 from flare.http.client.request import ClientRequest
-from flare.http.client.response import (
-    ClientResponse,
-    ContentUse,
-    SendResult,
-)
+from flare.http.client.response import ClientResponse, ContentUse, SendResult
 from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
 from flare.http.client.state import ClientState, SharedParts
 from flare.http.client.transfers import TransferMethods
@@ -109,7 +105,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         try:
             self._shared = ArcPointer(_Shared(config^, base^, limits))
         except error:
-            raise ClientError(materialize[Phase.REQUEST](), NetworkError(error))
+            raise ClientError(Phase.REQUEST, NetworkError(error))
 
     def with_cookies(
         var self, var jar: CookieJar = CookieJar()
@@ -130,7 +126,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         try:
             self._shared[].parts.jar = Mutex(jar^)
         except error:
-            raise ClientError(materialize[Phase.REQUEST](), NetworkError(error))
+            raise ClientError(Phase.REQUEST, NetworkError(error))
         return self^
 
     def cookies(self) -> CookieJar:

@@ -8,14 +8,13 @@ Those of HTTP/2 that several threads have at once are lent: each request has a
 from flare.bytes.checked import *
 from flare.http.client.timeout_policy import shorter
 from flare.http.client.error import ClientError, Phase, PoolExhausted
-from flare.http.client.http2_link import Http2Link
-from flare.http.client.idle_connection import IdleConnection
+from flare.http.client.http2_link import Http2Link, LinkHold
 from flare.http.client.link_crowd import NOBODY
-from flare.http.client.link_hold import LinkHold
-from flare.http.client.connection import Endpoint
+from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.shared_pool import (
     ConnectionLimits,
     Grant,
+    Lendable,
     PoolFigures,
     SharedPool,
 )
@@ -28,7 +27,7 @@ from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex, MutexGuard
 from flare.sys.poll import POLL_READ, PollEntry
 from flare.sys.signal import process_id
-from std.memory import ArcPointer, Layout, alloc
+from std.memory import alloc, ArcPointer, Layout, OwnedPointer
 
 comptime _Pool = SharedPool[IdleConnection, Waker]
 comptime _NOWHERE = -1
@@ -53,7 +52,6 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
         return PoolHold(self._pool)
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do now."""
         return self._pool.lock()[].figures()
 
     def expire(self) -> Int:
@@ -144,7 +142,6 @@ struct SharedPlace(Movable):
     it: until this is dropped."""
 
     var is_closing: Bool
-    """True if the connection takes no more requests."""
     var seat_count: Int
     """How many requests it takes at once; 0 if that is not known."""
     var was_used: Bool
@@ -374,7 +371,7 @@ struct ConnectionClaim(Movable):
         try:
             self._waker = Waker()
         except error:
-            raise ClientError(materialize[Phase.QUEUE](), NetworkError(error))
+            raise ClientError(Phase.QUEUE, NetworkError(error))
         self._number = self._connections.hold()[].wait(
             self._endpoint,
             self._waker.value().copy(),
@@ -383,8 +380,8 @@ struct ConnectionClaim(Movable):
         )
         if self._number == _NOWHERE:
             raise ClientError(
-                materialize[Phase.QUEUE](),
-                materialize[PoolExhausted](),
+                Phase.QUEUE,
+                PoolExhausted,
                 (
                     "all connections are in use, and as many requests wait as"
                     " may; ConnectionLimits.max_waiting, max_per_host and"
@@ -406,8 +403,8 @@ struct ConnectionClaim(Movable):
 
 def _late(timeout_ms: Int) -> ClientError:
     return ClientError(
-        materialize[Phase.QUEUE](),
-        materialize[Timeout](),
+        Phase.QUEUE,
+        Timeout,
         String(
             "no connection came free within ",
             timeout_ms,
@@ -415,3 +412,38 @@ def _late(timeout_ms: Int) -> ClientError:
             " max_per_host or max_connections more connections",
         ),
     )
+
+
+struct IdleConnection(Lendable):
+    """What waits in the pool: a connection of either version."""
+
+    var connection: Optional[OwnedPointer[ClientConnection]]
+    var link: Optional[ArcPointer[Http2Link]]
+
+    def __init__(out self, var connection: OwnedPointer[ClientConnection]):
+        self.connection = connection^
+        self.link = None
+
+    def __init__(out self, var link: ArcPointer[Http2Link]):
+        self.connection = None
+        self.link = link^
+
+    @no_inline
+    def __deinit__(deinit self):
+        return
+
+    def another(self) -> Optional[Self]:
+        """Makes another handle of a connection whose requests may be those of
+        several threads; nothing for HTTP/1.1, and for a connection without a
+        lock."""
+        if not self.link or not self.link.value()[].crowd:
+            return None
+        return Self(self.link.value())
+
+    def was_used(self) -> Bool:
+        """Tells whether it had been used before a request got it: it was idle,
+        or has carried a request."""
+        if not self.link:
+            return True
+        ref link = self.link.value()[]
+        return not link.is_in_use() or link.connection[].request_count > 0

@@ -2,8 +2,7 @@
 bookkeeping, with no socket, no clock and no lock."""
 
 from flare.bytes.checked import *
-from flare.http.client.connection import Endpoint
-from flare.http.client.http1_endpoints import Http1Endpoints
+from flare.http.client.connection import Endpoint, Http1Endpoints
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 
 comptime SEAT_COUNT_MAX = 1 << 20
@@ -253,9 +252,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     """
 
     var limits: ConnectionLimits
-    """The limits of all connections."""
     var idle_limits: PoolLimits
-    """The limits of those that are idle."""
     var dropped: List[Self.C]
     var woken: List[Self.W]
     """Wakers of requests that `collect` what they were given."""
@@ -284,7 +281,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._figures = PoolFigures(0, 0, 0, 0, 0, 0, 0, 0)
 
     def figures(self) -> PoolFigures:
-        """Tells what the connections do."""
         var figures = self._figures
         figures.busy = self._open_count - figures.idle
         return figures
@@ -364,7 +360,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return number
 
     def collect(mut self, number: Int) -> Optional[Grant[Self.C]]:
-        """Takes what a request in the queue was given."""
         for index in range(len(self._granted)):
             if self._granted.at(index).number == number:
                 return self._granted.pop(index).take()
@@ -512,7 +507,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._figures.opened += 1
 
     def release(mut self, host: Int):
-        """Notes that a connection is no more."""
         var index = self._index_of(host)
         if index < 0:
             return
@@ -546,7 +540,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         self._sweep()
 
     def expire(mut self, now_ms: Int):
-        """Drops connections that have waited too long."""
         var dropped_count = len(self.dropped)
         for index in range(len(self._hosts)):
             ref idle = self._hosts.at(index).idle
@@ -566,7 +559,6 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return end_ms
 
     def clear(mut self):
-        """Drops all idle connections."""
         for index in range(len(self._hosts)):
             ref idle = self._hosts.at(index).idle
             var count = len(idle)

@@ -1,9 +1,6 @@
 """The right to have one more connection open, wherever the connection goes."""
 
-from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
-
-# SAFETY: a box that the slot made and alone frees.
-comptime _Keeper = OpaquePointer[MutUntrackedOrigin]
+from flare.http.message.body import Erased, destroy, erase
 
 comptime _KEPT = -1
 
@@ -17,13 +14,11 @@ trait SlotKeeper(Deinitable, Movable):
         ...
 
 
-def _end[K: SlotKeeper](keeper: _Keeper, host: Int):
+def _end[K: SlotKeeper](keeper: Erased, host: Int):
     # SAFETY: made by `ConnectionSlot` of this very type, and ended once.
-    var at = keeper.unsafe_bitcast[K]()
     if host != _KEPT:
-        at[].release(host)
-    at.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=at, layout=Layout[K](count=1)))
+        keeper.unsafe_bitcast[K]()[].release(host)
+    destroy[K](keeper)
 
 
 struct ConnectionSlot(Movable):
@@ -36,18 +31,15 @@ struct ConnectionSlot(Movable):
 
     var host: Int
     """The pool's number for where the connection leads."""
-    # SAFETY: its own box, until one of its two ends.
-    var _keeper: _Keeper
-    var _end: def(_Keeper, Int) thin -> None
+    # SAFETY: its own, until one of its two ends.
+    var _keeper: Erased
+    var _end: def(Erased, Int) thin -> None
 
     def __init__[K: SlotKeeper](out self, var keeper: K, host: Int):
         """Takes a connection that the pool has counted, by its number for where
         that leads."""
-        # SAFETY: the box is this slot's own, until one of its two ends.
-        var at = alloc(Layout[K](count=1)).unsafe_leak()
-        at.unsafe_write(keeper^)
         self.host = host
-        self._keeper = at.unsafe_bitcast[NoneType]()
+        self._keeper = erase(keeper^)
         self._end = _end[K]
 
     def __deinit__(deinit self):

@@ -120,7 +120,7 @@ struct SocksHandshake(Movable):
             reason += "when it was told user name and password"
         else:
             reason += "before it said whether it reaches the host"
-        return _error(materialize[MalformedResponse](), reason^)
+        return _error(MalformedResponse, reason^)
 
     def _take_step(mut self) raises ClientError:
         var input = List[UInt8]()
@@ -150,7 +150,7 @@ struct SocksHandshake(Movable):
             self._go(_LOGIN_STAGE, 2)
         elif input.at(1) == _NOTHING_ACCEPTED:
             raise _error(
-                materialize[ProxyRefused](),
+                ProxyRefused,
                 (
                     "the proxy accepts neither our user name and password nor"
                     " a client without any" if len(self._login)
@@ -160,7 +160,7 @@ struct SocksHandshake(Movable):
             )
         else:
             raise _error(
-                materialize[MalformedResponse](),
+                MalformedResponse,
                 String(
                     "the proxy chose method ",
                     input.at(1),
@@ -172,7 +172,7 @@ struct SocksHandshake(Movable):
         """RFC 1929 section 2."""
         if input.at(0) != _LOGIN_VERSION:
             raise _error(
-                materialize[MalformedResponse](),
+                MalformedResponse,
                 String(
                     "the proxy answered the login with version ",
                     input.at(0),
@@ -181,7 +181,7 @@ struct SocksHandshake(Movable):
             )
         if input.at(1) != 0:
             raise _error(
-                materialize[ProxyRefused](),
+                ProxyRefused,
                 String(
                     "the proxy refused user name and password (status ",
                     input.at(1),
@@ -204,7 +204,7 @@ struct SocksHandshake(Movable):
         if input.at(1) != 0:
             self.refused_with = input.at(1)
             raise _error(
-                materialize[ProxyRefused](),
+                ProxyRefused,
                 String(
                     "the proxy did not connect: ",
                     socks_reply(input.at(1)),
@@ -221,7 +221,7 @@ struct SocksHandshake(Movable):
             self._go(_NAME_LEN_STAGE, 1)
         else:
             raise _error(
-                materialize[MalformedResponse](),
+                MalformedResponse,
                 String(
                     "the proxy's reply has an address of type ",
                     input.at(3),
@@ -240,7 +240,7 @@ def _check_version(octet: UInt8) raises ClientError:
         reason += ": it speaks HTTP; write http:// in its URL"
     elif octet == 21 or octet == 22:
         reason += ": it speaks TLS; write https:// in its URL"
-    raise _error(materialize[MalformedResponse](), reason^)
+    raise _error(MalformedResponse, reason^)
 
 
 def socks_reply(code: UInt8) -> StaticString:
@@ -287,8 +287,8 @@ def socks_destination(
     var length = host.byte_length()
     if length < 1 or length > NAME_LEN_MAX:
         raise ClientError(
-            materialize[Phase.PROXY](),
-            materialize[BadRequest](),
+            Phase.PROXY,
+            BadRequest,
             String(
                 "a SOCKS5 proxy takes host names of 1 to 255 bytes, and this"
                 " one has ",
@@ -332,8 +332,8 @@ def socks_login(
         password.byte_length() > NAME_LEN_MAX
     ):
         raise ClientError(
-            materialize[Phase.PROXY](),
-            materialize[BadRequest](),
+            Phase.PROXY,
+            BadRequest,
             (
                 "a SOCKS5 proxy takes a user name and a password of at most"
                 " 255 bytes each"
@@ -349,4 +349,4 @@ def socks_login(
 
 
 def _error(kind: NetworkErrorKind, var reason: String) -> ClientError:
-    return ClientError(materialize[Phase.PROXY](), kind, reason^)
+    return ClientError(Phase.PROXY, kind, reason^)

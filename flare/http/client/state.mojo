@@ -4,22 +4,24 @@ cookies, and buffers."""
 from flare.bytes.checked import *
 from flare.http.client.attempt import Attempt
 from flare.http.client.challenges import Challenges
-from flare.http.client.common_tls import CommonTls
+from flare.http.client.connect_context import CommonTls, ConnectContext
 from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.connect_context import ConnectContext
 from flare.http.client.error import ClientError, Phase
-from flare.http.client.http1_endpoints import Http1Endpoints
+from flare.http.client.connection import (
+    ClientConnection,
+    Endpoint,
+    Http1Endpoints,
+)
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.idle_connection import IdleConnection
-from flare.http.client.link_crowd import Crowd
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.client.shared_connections import (
     ConnectionClaim,
+    IdleConnection,
     SharedConnections,
     SharedPlace,
 )
+from flare.http.client.link_crowd import Crowd
+from flare.http.client.prepared_request import PreparedRequest
+from flare.http.client.response import ClientResponse, ResponseBuilder
 from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.cookie.jar import CookieJar
 from flare.http.exchange.idle_pool import IdlePool, PoolLimits, keep_alive_ms
@@ -36,7 +38,6 @@ comptime SPARE_COUNT_MAX = 4
 
 
 struct ClientState(Movable):
-    """Configuration, idle connections and the buffers of the next exchange."""
 
     var config: ClientConfig
     var pool: IdlePool[Endpoint, IdleConnection]
@@ -47,7 +48,6 @@ struct ClientState(Movable):
     that another one has opened; the driver empties it."""
     var context: ConnectContext
     var jar: Optional[CookieJar]
-    """Cookies, if they are kept."""
     var shared: Optional[SharedParts]
     """What it has in common with the states of other threads, in place of
     `pool` and `jar`."""
@@ -89,7 +89,6 @@ struct ClientState(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def share(mut self, var parts: SharedParts):
@@ -118,7 +117,6 @@ struct ClientState(Movable):
         return OwnedPointer(Attempt())
 
     def give_attempt(mut self, var attempt: OwnedPointer[Attempt]):
-        """Keeps the buffers of a request that is over."""
         if len(self._spare) < SPARE_COUNT_MAX:
             self._spare.append(attempt^)
 
@@ -240,7 +238,7 @@ struct ClientState(Movable):
             self._bell = Waker()
             self._bell_process = process_id()
         except error:
-            raise ClientError(materialize[Phase.QUEUE](), NetworkError(error))
+            raise ClientError(Phase.QUEUE, NetworkError(error))
 
     def bell(self) -> Optional[Waker]:
         """Lends what wakes the one request that shares a connection with other
@@ -346,8 +344,6 @@ struct ClientState(Movable):
     def add_link(
         mut self, var connection: OwnedPointer[ClientConnection]
     ) -> ArcPointer[Http2Link]:
-        """Begins to speak HTTP/2 on a new connection, which then is for many
-        requests."""
         self._http1.remove(connection[].endpoint)
         var link = self._new_link(connection^)
         self.links.append(link)
@@ -438,7 +434,6 @@ struct ClientState(Movable):
         self.settle_link(link)
 
     def count_request(self, mut connection: ClientConnection):
-        """Notes that a connection has carried a request."""
         connection.request_count += 1
         if connection.endpoint.is_tls and connection.request_count == 1:
             # By now a server of TLS 1.3 has sent its ticket.
@@ -486,7 +481,6 @@ struct ClientState(Movable):
         self._put(endpoint^, IdleConnection(connection^), server_ms)
 
     def add_cookies(mut self, mut request: PreparedRequest):
-        """Gives a request the cookies that go to its URL."""
         if self.shared and self.shared.value().jar:
             var guard = self.shared.value().jar.value().lock()
             request.cookie = guard[].header_for(request.url, unix_seconds())
@@ -519,7 +513,6 @@ struct ClientState(Movable):
         )
 
     def keep_cookies(mut self, response: ClientResponse):
-        """Stores the cookies that a response sets."""
         if self.shared and self.shared.value().jar:
             var guard = self.shared.value().jar.value().lock()
             _keep_cookies(guard[], response)
@@ -541,11 +534,8 @@ struct SharedParts(Copyable, Movable):
 
     var connections: SharedConnections
     var contexts: CommonTls
-    """The contexts of TLS, with their tickets."""
     var challenges: Challenges
-    """What was answered to servers and proxies."""
     var jar: Optional[Mutex[CookieJar]]
-    """Cookies, if they are kept."""
     var queue_timeout_ms: Int
     """Longest wait of a request for a connection; -1 for ever."""
 

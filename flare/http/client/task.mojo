@@ -15,7 +15,11 @@ from flare.http.client.exchange import (
 from flare.http.client.http2_exchange import Http2Exchange
 from flare.http.client.http2_flight import StreamFate
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.idle_connection import IdleConnection
+from flare.http.client.shared_connections import (
+    ConnectionClaim,
+    IdleConnection,
+    SharedPlace,
+)
 from flare.http.client.connection import ClientConnection
 from flare.http.client.prepared_request import PreparedRequest
 from flare.http.client.repetition import plan_repetition
@@ -25,10 +29,13 @@ from flare.http.client.response import (
     ResponseBuilder,
     url_without_credentials,
 )
-from flare.http.client.shared_connections import ConnectionClaim, SharedPlace
 from flare.http.client.state import ClientState
-from flare.http.client.task_event import TaskEvent, TaskProgress
-from flare.http.client.task_phase import TaskPhase, TurnEnd
+from flare.http.client.task_phase import (
+    TaskEvent,
+    TaskPhase,
+    TaskProgress,
+    TurnEnd,
+)
 from flare.sys.clock import Deadline
 from flare.sys.poll import PollEntry
 from std.memory import ArcPointer, Layout, OwnedPointer, alloc
@@ -39,7 +46,6 @@ not keep them waiting."""
 
 
 struct RequestTask(Movable):
-    """A request that is under way, whoever drives it."""
 
     var request: PreparedRequest
     """What is sent; at the end, as it was sent last."""
@@ -89,7 +95,6 @@ struct RequestTask(Movable):
 
     @no_inline
     def __deinit__(deinit self):
-        """Drops all of it, out of line."""
         return
 
     def advance(
@@ -217,13 +222,11 @@ struct RequestTask(Movable):
         self._dial(state)
 
     def _dial(mut self, state: ClientState):
-        """Begins to open a connection."""
         var connector = connector_for(self.request, state.config)
         self._connector = OwnedPointer(connector^)
         self._phase = TaskPhase.CONNECTING
 
     def _find_shared(mut self, mut state: ClientState) raises ClientError:
-        """Joins a connection that speaks HTTP/2, if there is one."""
         var found = state.find_shared(
             self._claim,
             self.request.endpoint,
@@ -234,7 +237,6 @@ struct RequestTask(Movable):
             self._use(state, found.value())
 
     def _take_idle(mut self, mut state: ClientState) raises ClientError:
-        """Takes a connection of the pool, if there is one."""
         var idle = state.take_any(
             self._claim,
             self.request.endpoint,
@@ -275,7 +277,6 @@ struct RequestTask(Movable):
         return True
 
     def _join(mut self, mut state: ClientState, link: ArcPointer[Http2Link]):
-        """Shares a connection that speaks HTTP/2."""
         self._attempt[].forget()
         self.request.timeouts.begin_stream_wait()
         self._claim = None
@@ -290,7 +291,6 @@ struct RequestTask(Movable):
         self._phase = TaskPhase.OPENING
 
     def _take_connection(mut self, mut state: ClientState):
-        """Goes on with the connection that was opened."""
         var connection = self._connector.value()[].take()
         self._connector = None
         ref endpoint = self.request.endpoint
@@ -356,7 +356,6 @@ struct RequestTask(Movable):
     def _exchange(
         mut self, mut state: ClientState, may_read: Bool
     ) raises ClientError -> TaskProgress:
-        """Sends and receives."""
         if self._phase == TaskPhase.STREAMING:
             return self._exchange_stream(state)
         return self._exchange_alone(state, may_read)
@@ -364,7 +363,6 @@ struct RequestTask(Movable):
     def _exchange_stream(
         mut self, mut state: ClientState
     ) raises ClientError -> TaskProgress:
-        """Sends and receives on the stream."""
         ref exchange = self._stream.value()[]
         ref attempt = self._attempt[]
         if self._turn_end == TurnEnd.PIECE:
@@ -393,7 +391,6 @@ struct RequestTask(Movable):
     def _exchange_alone(
         mut self, mut state: ClientState, may_read: Bool
     ) raises ClientError -> TaskProgress:
-        """Sends and receives on the connection."""
         ref connection = self._connection.value()
         ref attempt = self._attempt[]
         if may_read:
@@ -506,23 +503,18 @@ struct RequestTask(Movable):
         if self._stream:
             self._stream.value()[].note_progress()
 
-    def content(mut self) -> ref[self._builder.content] List[UInt8]:
+    def content(ref self) -> ref[self._builder.content] List[UInt8]:
         """Lends the content for the caller's sink, which empties it."""
         return self._builder.content
 
-    def piece(ref self) -> ref[self._builder.content] List[UInt8]:
-        """Lends the same, to be looked at."""
-        return self._builder.content
-
     def phase(self) -> Phase:
-        """Names what is going on, for errors."""
         if self._connector:
             return self._connector.value()[].phase()
         if self._phase.has_begun():
             return self._attempt[].phase()
         if self._phase.begins() or self._phase == TaskPhase.PAUSING:
-            return materialize[Phase.CONNECT]()
-        return materialize[Phase.QUEUE]()
+            return Phase.CONNECT
+        return Phase.QUEUE
 
     def _end_exchange(mut self, mut state: ClientState):
         if not self._builder.is_told:

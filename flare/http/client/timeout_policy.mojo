@@ -100,7 +100,6 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         self._is_for_head = False
 
     def restart(mut self):
-        """Starts the total time anew."""
         self.total = Deadline(self.total.timeout_ms)
 
     def begin(mut self):
@@ -163,7 +162,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     def check_queue(self) raises ClientError:
         """Raises if a request without a connection may wait no longer."""
         if self.total.left_ms() == 0:
-            raise total_error(self.total, materialize[Phase.QUEUE]())
+            raise total_error(self.total, Phase.QUEUE)
 
     def makes_progress(mut self, moved_len: Int) -> Bool:
         """Starts the total time anew if enough content went since its start:
@@ -182,8 +181,8 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         had come."""
         if self._is_for_head:
             return ClientError(
-                materialize[Phase.READ_HEAD](),
-                materialize[Timeout](),
+                Phase.READ_HEAD,
+                Timeout,
                 String(
                     "no head of a response within ",
                     self.total.timeout_ms,
@@ -207,8 +206,8 @@ struct TimeoutPolicy(ImplicitlyCopyable):
 def total_error(total: Deadline, phase: Phase) -> ClientError:
     """Makes the error for a request that took too long as a whole."""
     return ClientError(
-        materialize[Phase.TOTAL](),
-        materialize[Timeout](),
+        Phase.TOTAL,
+        Timeout,
         String(
             "not complete within ",
             total.timeout_ms,

@@ -26,16 +26,12 @@ from flare.http.client.open_response import (
     OpenResponse,
     OpenTimes,
     ResponseOpener,
+    UploadSource,
 )
 from flare.http.client.prepared_request import UNKNOWN_LEN, Upload
 from flare.http.client.progress import NoProgress, TransferProgress
 from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
-from flare.http.client.response import (
-    ClientResponse,
-    ContentUse,
-    SendResult,
-)
-from flare.http.client.upload_source import UploadSource
+from flare.http.client.response import ClientResponse, ContentUse, SendResult
 from flare.http.client.verbs import RequestMethods, make_request
 from flare.io.stream import Readable, Writable
 from flare.trace.core.span import TraceSpan
@@ -100,8 +96,8 @@ trait TransferMethods(RequestMethods):
         """
         if max_parallel < 1:
             raise ClientError(
-                materialize[Phase.REQUEST](),
-                materialize[BadRequest](),
+                Phase.REQUEST,
+                BadRequest,
                 "send_all: max_parallel must be 1 or more",
             )
         return self._run_all(requests, max_parallel)
@@ -303,8 +299,8 @@ trait TransferMethods(RequestMethods):
         var key = self._changed_key(request)
         var response = self._opener().open(
             request^,
-            ContentUse.LEND_RAW if raw else ContentUse.LEND,
             OpenTimes(head_timeout_ms, idle_timeout_ms, False),
+            raw=raw,
         )
         self._note_change(key, response)
         return response^
@@ -348,10 +344,10 @@ trait TransferMethods(RequestMethods):
         var key = self._changed_key(request)
         var response = self._opener().open(
             request^,
-            ContentUse.LEND_RAW if raw else ContentUse.LEND,
             OpenTimes(head_timeout_ms, idle_timeout_ms, False),
             Upload(content_len),
             UploadSource(source^),
+            raw=raw,
         )
         self._note_change(key, response)
         return response^
@@ -389,9 +385,9 @@ trait TransferMethods(RequestMethods):
         var upload = Upload() if request.body.is_given else Upload(UNKNOWN_LEN)
         return self._opener().begin(
             request^,
-            ContentUse.LEND_RAW if raw else ContentUse.LEND,
             OpenTimes(head_timeout_ms, idle_timeout_ms, False),
             upload,
+            raw=raw,
         )
 
     def open(
@@ -420,19 +416,15 @@ trait TransferMethods(RequestMethods):
         Args:
             method: The method, such as `GET`.
             url: The URL.
-            body: The content, in place of `json`, `form` and `data`: text is sent
-                as JSON, octets as octets, a form as a form.
+            body: The content, as for `request`.
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON: text that is JSON, a `JsonValue`, a
-                plain struct, or a dictionary.
-            form: The content as a form: a dictionary, a `FormData`, or a
-                `MultipartForm`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it, reading included, in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
             raw: True to read the content as it is transferred, not decoded.
             head_timeout_ms: Time until the head is there.
             idle_timeout_ms: Longest silence while the caller reads.
@@ -454,8 +446,8 @@ trait TransferMethods(RequestMethods):
             data=data^,
             timeout_ms=timeout_ms,
             auth=auth,
+            trace=trace,
         )
-        request.set_trace(trace)
         return self.open(
             request^,
             raw=raw,
@@ -555,11 +547,6 @@ trait TransferMethods(RequestMethods):
         max_attempts: Int = DOWNLOAD_ATTEMPT_COUNT,
     ) raises ClientError -> DownloadedFile:
         """Brings content into a file, and tells how far it is.
-
-        What comes is written to `path` with `.part` behind it, and takes the
-        file's name when it is complete. If the connection breaks, the rest is
-        asked for by Range, on the condition that the content is still the same
-        (If-Range); so it is in the next call if this one fails.
 
         Parameters:
             P: The type of who is told.

@@ -21,7 +21,6 @@ struct Transport(Movable, OctetStream):
     var _tls: Optional[OwnedPointer[TlsLayer]]
 
     def __init__(out self, var socket: RawSocket):
-        """Takes a connected socket."""
         self._socket = socket^
         self._tls = None
 
@@ -83,7 +82,6 @@ struct Transport(Movable, OctetStream):
 
     @always_inline
     def fd(self) -> Int32:
-        """Lends the descriptor, to wait for it."""
         return self._socket.fd()
 
     @always_inline
@@ -181,7 +179,6 @@ struct TlsLayer(Movable):
     var _process: Int
 
     def __init__(out self, var session: TlsSession):
-        """Takes a session, before its handshake."""
         self.channel = TlsChannel(session^)
         self._outer = None
         self._process = process_id()
@@ -191,7 +188,6 @@ struct TlsLayer(Movable):
         pass
 
     def wants_write(self) -> Bool:
-        """Tells whether records wait to leave."""
         if len(self.channel.output) > 0:
             return True
         return Bool(self._outer) and self._outer.value()[].wants_write()

@@ -33,7 +33,6 @@ struct Tunnel(Movable):
     """
 
     var attempt: Attempt
-    """The request and its response."""
 
     def __init__(
         out self, endpoint: Endpoint, proxy: Proxy, answer: String
@@ -64,7 +63,7 @@ struct Tunnel(Movable):
         try:
             return self._advance(connection, limits)
         except error:
-            error.phase = materialize[Phase.PROXY]()
+            error.phase = Phase.PROXY
             raise error^
 
     def _advance(
@@ -84,8 +83,8 @@ struct Tunnel(Movable):
         if self.attempt.parser.leftover_len() > 0:
             # The host at the other end waits for our first octet.
             raise ClientError(
-                materialize[Phase.PROXY](),
-                materialize[MalformedResponse](),
+                Phase.PROXY,
+                MalformedResponse,
                 "the proxy sent octets of its own into the tunnel",
             )
         return True
@@ -130,8 +129,8 @@ def _write_head(
             headers.set("Proxy-Authorization", proxy.credentials.field_value())
     except:
         raise ClientError(
-            materialize[Phase.PROXY](),
-            materialize[BadRequest](),
+            Phase.PROXY,
+            BadRequest,
             "the proxy's credentials hold a control octet",
         )
     write_request_head(
@@ -151,8 +150,6 @@ def _refusal(attempt: Attempt) -> ClientError:
     var challenge = fields.get("proxy-authenticate")
     if challenge:
         reason.write("; it accepts ", challenge_schemes(challenge.value()))
-    var error = ClientError(
-        materialize[Phase.PROXY](), materialize[ProxyRefused](), reason^
-    )
+    var error = ClientError(Phase.PROXY, ProxyRefused, reason^)
     error.status = Int(attempt.parser.head.status)
     return error^

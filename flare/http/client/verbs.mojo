@@ -94,8 +94,8 @@ trait RequestMethods(Deinitable, Movable):
             data=data^,
             timeout_ms=timeout_ms,
             auth=auth,
+            trace=trace,
         )
-        request.set_trace(trace)
         return self.send(request^)
 
     def get(
@@ -116,8 +116,7 @@ trait RequestMethods(Deinitable, Movable):
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
 
         Returns:
             The response.
@@ -125,11 +124,9 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none.
         """
-        var request = bare_request(
-            "GET", url, headers^, params^, timeout_ms, auth
+        return self.send(
+            bare_request("GET", url, headers^, params^, timeout_ms, auth, trace)
         )
-        request.set_trace(trace)
-        return self.send(request^)
 
     def head(
         mut self,
@@ -149,8 +146,7 @@ trait RequestMethods(Deinitable, Movable):
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
 
         Returns:
             The response.
@@ -158,11 +154,11 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none.
         """
-        var request = bare_request(
-            "HEAD", url, headers^, params^, timeout_ms, auth
+        return self.send(
+            bare_request(
+                "HEAD", url, headers^, params^, timeout_ms, auth, trace
+            )
         )
-        request.set_trace(trace)
-        return self.send(request^)
 
     def options(
         mut self,
@@ -182,8 +178,7 @@ trait RequestMethods(Deinitable, Movable):
             params: Appended to the URL's query, such as `{"page": 2}`.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
 
         Returns:
             The response.
@@ -191,11 +186,11 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none.
         """
-        var request = bare_request(
-            "OPTIONS", url, headers^, params^, timeout_ms, auth
+        return self.send(
+            bare_request(
+                "OPTIONS", url, headers^, params^, timeout_ms, auth, trace
+            )
         )
-        request.set_trace(trace)
-        return self.send(request^)
 
     def delete(
         mut self,
@@ -215,19 +210,15 @@ trait RequestMethods(Deinitable, Movable):
 
         Args:
             url: The URL.
-            body: The content, in place of `json`, `form` and `data`: text is sent
-                as JSON, octets as octets, a form as a form.
+            body: The content, as for `request`.
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON: text that is JSON, a `JsonValue`, a
-                plain struct, or a dictionary.
-            form: The content as a form: a dictionary, a `FormData`, or a
-                `MultipartForm`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
 
         Returns:
             The response.
@@ -267,19 +258,15 @@ trait RequestMethods(Deinitable, Movable):
 
         Args:
             url: The URL.
-            body: The content, in place of `json`, `form` and `data`: text is sent
-                as JSON, octets as octets, a form as a form.
+            body: The content, as for `request`.
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON: text that is JSON, a `JsonValue`, a
-                plain struct, or a dictionary.
-            form: The content as a form: a dictionary, a `FormData`, or a
-                `MultipartForm`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
 
         Returns:
             The response.
@@ -319,19 +306,15 @@ trait RequestMethods(Deinitable, Movable):
 
         Args:
             url: The URL.
-            body: The content, in place of `json`, `form` and `data`: text is sent
-                as JSON, octets as octets, a form as a form.
+            body: The content, as for `request`.
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON: text that is JSON, a `JsonValue`, a
-                plain struct, or a dictionary.
-            form: The content as a form: a dictionary, a `FormData`, or a
-                `MultipartForm`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
 
         Returns:
             The response.
@@ -371,19 +354,15 @@ trait RequestMethods(Deinitable, Movable):
 
         Args:
             url: The URL.
-            body: The content, in place of `json`, `form` and `data`: text is sent
-                as JSON, octets as octets, a form as a form.
+            body: The content, as for `request`.
             headers: Header fields, such as `{"Accept": "text/html"}`.
             params: Appended to the URL's query, such as `{"page": 2}`.
-            json: The content as JSON: text that is JSON, a `JsonValue`, a
-                plain struct, or a dictionary.
-            form: The content as a form: a dictionary, a `FormData`, or a
-                `MultipartForm`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
             data: The content as it is: text or octets.
             timeout_ms: Time for all of it in milliseconds.
             auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
-            trace: The span that the request is a part of, such as
-                `current_span(req)`; see `ClientRequest.set_trace`.
+            trace: The span that the request is a part of.
 
         Returns:
             The response.
@@ -413,6 +392,7 @@ def bare_request(
     var params: QueryParams,
     timeout_ms: Int,
     auth: Credentials,
+    trace: TraceSpan,
 ) -> ClientRequest:
     """Makes a request without content; see `make_request`."""
     var request = ClientRequest(String(method), String(url))
@@ -421,6 +401,7 @@ def bare_request(
     request.total_timeout_ms = timeout_ms
     request.auth = auth.copy()
     request.problem = headers.problem
+    request.set_trace(trace)
     return request^
 
 
@@ -436,11 +417,14 @@ def make_request(
     var data: DataContent,
     timeout_ms: Int,
     auth: Credentials,
+    trace: TraceSpan,
 ) -> ClientRequest:
     """Makes a request of the arguments of a call; what is wrong with them is
     noted in it, for whoever sends it to raise. The body is the content, unless
     that is given by name; the time is for all of it, in milliseconds."""
-    var request = bare_request(method, url, headers^, params^, timeout_ms, auth)
+    var request = bare_request(
+        method, url, headers^, params^, timeout_ms, auth, trace
+    )
     swap(request.body, body)
     if json.problem.byte_length() > 0:
         request.problem = json.problem

@@ -152,11 +152,7 @@ def _send(errand: ArcPointer[FetchErrand], calls: ArcPointer[LoopCalls]):
     for _ in range(count):
         # Replaced by what becomes of the request.
         self._results.append(
-            SendResult(
-                ClientError(
-                    materialize[Phase.REQUEST](), materialize[BadRequest](), ""
-                )
-            )
+            SendResult(ClientError(Phase.REQUEST, BadRequest, ""))
         )
     self._waiting_count = count
     self._is_sending = True

@@ -16,8 +16,7 @@ from flare.http.client.config import ClientConfig
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
 from flare.http.client.error import ClientError
-from flare.http.client.http2_link import Http2Link, STREAM_COUNT_MAX
-from flare.http.client.link_end import LinkEnd
+from flare.http.client.http2_link import Http2Link, LinkEnd, STREAM_COUNT_MAX
 from flare.http.proxy.upstream_link import (
     AnyLinkUser,
     LinkUser,

@@ -6,7 +6,7 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.connect_context import ConnectContext
 from flare.http.client.connector import Connector
-from flare.http.client.kept_fields import InterimResponse
+from flare.http.client.http2_flight import InterimResponse
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.fields import Fields

@@ -2,13 +2,13 @@
 
 from flare.http.client.auth import Credentials, DigestAuth
 from flare.http.client.challenges import Challenges
-from flare.http.client.client_base import ClientBase
-from flare.http.client.config import ClientConfig
 from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
     PreparedRequest,
     Upload,
-    prepare_request,
 )
+from flare.http.client.config import ClientConfig
 from flare.http.client.proxy import Proxy
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ClientResponse

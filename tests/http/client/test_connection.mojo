@@ -1,9 +1,13 @@
 """Where connections of a client lead."""
 
 from flare.http.client.config import ClientConfig
-from flare.http.client.connection import Endpoint
+from flare.http.client.connection import (
+    Endpoint,
+    HTTP1_COUNT_MAX,
+    Http1Endpoints,
+)
 from flare.http.exchange.idle_pool import IdlePool, PoolLimits
-from tests.support.assertions import assert_equal
+from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _Pool = IdlePool[Endpoint, Int]
 
@@ -40,3 +44,31 @@ def test_a_wide_batch_fits_the_default() raises:
     for number in range(100):
         pool.put(_to("a"), number, 0)
     assert_equal(len(pool), 100)
+
+
+def _numbered(number: Int) -> Endpoint:
+    return Endpoint(String("a", number, ".test"), 443)
+
+
+def test_the_last_choice_counts() raises:
+    var known = Http1Endpoints()
+    assert_false(_numbered(1) in known)
+    known.add(_numbered(1))
+    known.add(_numbered(1))
+    assert_true(_numbered(1) in known)
+    var other = _numbered(1)
+    other.proxy = "proxy:3128"
+    assert_false(other in known)
+    # RFC 7301 section 3.2: the server chooses for each connection.
+    known.remove(_numbered(1))
+    assert_false(_numbered(1) in known)
+    known.remove(_numbered(1))
+
+
+def test_only_so_many_are_remembered() raises:
+    var known = Http1Endpoints()
+    for number in range(HTTP1_COUNT_MAX + 1):
+        known.add(_numbered(number))
+    assert_false(_numbered(0) in known)
+    for number in range(1, HTTP1_COUNT_MAX + 1):
+        assert_true(_numbered(number) in known, String(number))

@@ -1,6 +1,11 @@
 """Hooks of a request: what they change, and what they are told."""
 
-from flare.http.client.client_base import ClientBase
+from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
+    PreparedRequest,
+    Upload,
+)
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import ClientError, HookFailed, NoResponse, Phase
 from flare.http.client.hooks import (
@@ -8,11 +13,6 @@ from flare.http.client.hooks import (
     AttemptOutcome,
     ClientHook,
     OutgoingAttempt,
-)
-from flare.http.client.prepared_request import (
-    PreparedRequest,
-    Upload,
-    prepare_request,
 )
 from flare.http.client.request import ClientRequest, RequestBody
 from flare.http.client.response import ClientResponse

@@ -1,14 +1,17 @@
 """What a request does with what has come on its stream, without sockets."""
 
 from flare.http.client.attempt import Attempt, Step
-from flare.http.client.client_base import ClientBase
+from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
+    Upload,
+)
 from flare.http.client.config import ClientConfig
 from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.error import ResponseTooLarge
 from flare.http.client.http2_exchange import Http2Exchange
 from flare.http.client.http2_flight import Http2Flight
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.prepared_request import Upload, prepare_request
 from flare.http.client.request import ClientRequest
 from flare.http.client.response import ResponseBuilder
 from flare.http.client.transport import Transport

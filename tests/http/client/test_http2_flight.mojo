@@ -3,11 +3,11 @@
 from flare.http.client.error import ClientError, NoResponse, Phase
 from flare.http.client.http2_flight import (
     Http2Flight,
+    KeptFields,
     StreamAnswer,
     StreamFate,
     StreamUse,
 )
-from flare.http.client.kept_fields import KeptFields
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 

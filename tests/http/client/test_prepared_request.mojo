@@ -3,11 +3,12 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt
 from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
-from flare.http.client.http1_head import write_head
+from flare.http.client.sent_fields import write_head
 from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
     PreparedRequest,
     Upload,
-    prepare_request,
 )
 from flare.http.client.request import (
     ClientRequest,
@@ -17,7 +18,6 @@ from flare.http.client.request import (
 )
 from flare.http.client.response import ClientResponse
 from flare.http.client.client import HttpClient
-from flare.http.client.client_base import ClientBase
 from flare.http.client.config import ClientConfig, accept_codings
 from flare.http.client.connection import Endpoint
 from flare.http.client.error import (

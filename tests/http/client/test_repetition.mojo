@@ -4,27 +4,20 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.attempt import Attempt
 from flare.http.client.auth import DigestAuth
-from flare.http.client.client_base import ClientBase
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import BadRequest, ClientError, Phase, StreamReset
-from flare.http.client.http1_head import write_head
-from flare.http.client.http2_flight import StreamFate
 from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
     PreparedRequest,
     Upload,
-    prepare_request,
 )
+from flare.http.client.config import ClientConfig
+from flare.http.client.error import BadRequest, ClientError, Phase, StreamReset
+from flare.http.client.sent_fields import write_head
+from flare.http.client.http2_flight import StreamFate
 from flare.http.client.proxy import Proxy
-from flare.http.client.repetition import (
-    REFUSAL_COUNT_MAX,
-    plan_repetition,
-)
+from flare.http.client.repetition import REFUSAL_COUNT_MAX, plan_repetition
 from flare.http.client.request import ClientRequest
-from flare.http.client.retry_policy import (
-    JitterSource,
-    RetryEnd,
-    RetryPolicy,
-)
+from flare.http.client.retry_policy import JitterSource, RetryEnd, RetryPolicy
 from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import Timeout

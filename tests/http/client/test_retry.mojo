@@ -10,7 +10,7 @@ from flare.http.client.error import (
     TlsFailed,
 )
 from flare.http.client.http2_flight import StreamFate
-from flare.http.client.retry import end_of, is_transient
+from flare.http.client.repetition import end_of, is_transient
 from flare.http.exchange.retry_rules import AttemptEnd
 from flare.net.error import (
     NameLookupFailed,

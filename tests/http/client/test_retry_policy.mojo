@@ -1,7 +1,12 @@
 """How often a request is sent again, and when (RFC 9110 sections 9.2.2, 10.2.3).
 """
 
-from flare.http.client.client_base import ClientBase
+from flare.http.client.prepared_request import (
+    ClientBase,
+    prepare_request,
+    PreparedRequest,
+    Upload,
+)
 from flare.http.client.config import ClientConfig
 from flare.http.client.error import (
     BadRequest,
@@ -11,14 +16,9 @@ from flare.http.client.error import (
     SourceFailed,
     TlsFailed,
 )
-from flare.http.client.prepared_request import (
-    PreparedRequest,
-    Upload,
-    prepare_request,
-)
 from flare.http.client.request import ClientRequest
 from flare.http.client.http2_flight import StreamFate
-from flare.http.client.retry import end_of
+from flare.http.client.repetition import end_of
 from flare.http.client.retry_policy import (
     JitterSource,
     RetryEnd,

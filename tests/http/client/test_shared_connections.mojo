@@ -1,8 +1,10 @@
 """The pool that threads share, behind a fork; without connections."""
 
 from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.idle_connection import IdleConnection
-from flare.http.client.shared_connections import SharedConnections
+from flare.http.client.shared_connections import (
+    IdleConnection,
+    SharedConnections,
+)
 from flare.http.client.shared_pool import ConnectionLimits
 from flare.http.client.slot import ConnectionSlot
 from flare.http.client.transport import Transport

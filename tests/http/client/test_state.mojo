@@ -4,8 +4,7 @@ from flare.http.client.config import ClientConfig
 from flare.http.client.connection import ClientConnection, Endpoint
 from flare.http.client.state import ClientState
 from flare.http.client.http2_link import Http2Link
-from flare.http.client.idle_connection import IdleConnection
-from flare.http.client.shared_connections import ConnectionClaim
+from flare.http.client.shared_connections import ConnectionClaim, IdleConnection
 from flare.http.client.transport import Transport
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
