@@ -2,7 +2,12 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
-from flare.http.h2.connection_state import EventKind, Http2Limits, Http2Role
+from flare.http.h2.connection_state import (
+    EventKind,
+    Http2Event,
+    Http2Limits,
+    Http2Role,
+)
 from flare.http.h2.frame import (
     FRAME_HEADER_LEN,
     FrameType,
@@ -69,22 +74,39 @@ struct Http2Log(Movable):
                 )
                 if event.kind == EventKind.NEEDS_OCTETS:
                     return
-                self._note(event.kind, event.stream_id, event.code)
-                if event.kind == EventKind.DATA:
-                    var content = self.session.data(self._input)
-                    # Content may come in any pieces: only octets are logged.
-                    for index in range(len(content)):
-                        write_escaped(content[index : index + 1], self.text)
-                    if self.gives_back:
-                        self.session.state.consume(
-                            self.out, event.stream_id, len(content)
-                        )
-                if event.ends:
-                    self.text.write(".")
+                self._take(event)
+                # Where all content is here, it may be taken with its head, and
+                # that is to make no difference.
+                if event.kind == EventKind.HEADERS:
+                    self._take_content(event.stream_id, now_ms)
         except error:
             self.text.write("<", error.rule.number, ">")
             self.error = error.copy()
             self._is_over = True
+
+    def _take(mut self, event: Http2Event):
+        self._note(event.kind, event.stream_id, event.code)
+        if event.kind == EventKind.DATA:
+            var content = self.session.data(self._input)
+            # Content may come in any pieces: only octets are logged.
+            for index in range(len(content)):
+                write_escaped(content[index : index + 1], self.text)
+            if self.gives_back:
+                self.session.state.consume(
+                    self.out, event.stream_id, len(content)
+                )
+        if event.ends:
+            self.text.write(".")
+
+    def _take_content(mut self, id: Int, now_ms: Int) raises Http2Error:
+        if self.session.next_content_len(self._input, id) < 0:
+            return
+        if self.session.take_content(self._input, self.out, now_ms):
+            self._take(Http2Event(EventKind.DATA, id, True))
+            return
+        var event = Http2Event(EventKind.RESET, id)
+        event.code = self.session.broken_rule.value().code
+        self._take(event)
 
     def open(mut self, ends: Bool = True) raises -> Int:
         """Opens a stream of a client with a request.

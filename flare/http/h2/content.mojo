@@ -43,6 +43,7 @@ struct ContentReceiver(Movable):
         on, until content and padding have come."""
         return self._left + self._padding_left > 0
 
+    @always_inline
     def begin(
         mut self,
         header: FrameHeader,

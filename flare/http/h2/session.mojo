@@ -254,6 +254,60 @@ struct Http2Session(Movable):
             input.unsafe_base(), self.content.told_len
         )
 
+    def next_content_len(self, input: Buffer, stream_id: Int) -> Int:
+        """Tells, behind HEADERS, whether the next frame is here and has all the
+        content of their stream.
+
+        Args:
+            input: The buffer that `next_event` was given.
+            stream_id: The stream.
+
+        Returns:
+            Bytes of the content, for `take_content`; -1 if more has to come.
+        """
+        if len(input) < FRAME_HEADER_LEN:
+            return -1
+        var header = parse_frame_header(input.span())
+        var is_all = (
+            header.stream_id == stream_id
+            and header.type == FrameType.DATA
+            and header.flags == Flags.END_STREAM
+            and len(input) >= FRAME_HEADER_LEN + header.payload_len
+        )
+        return header.payload_len if is_all else -1
+
+    @no_inline
+    def take_content(
+        mut self, mut input: Buffer, mut out: Buffer, now_ms: Int
+    ) raises Http2Error -> Bool:
+        """Takes the frame that `next_content_len` has told of; see
+        `next_event`.
+
+        Args:
+            input: The buffer that `next_event` was given.
+            out: Gets what the peer has to be told.
+            now_ms: The time now.
+
+        Returns:
+            True if `data` lends the content. False if the frame broke a rule of
+            its stream, which is over.
+
+        Raises:
+            Http2Error: If it broke one that ends the connection.
+        """
+        var header = parse_frame_header(input.span())
+        self._check_order(header)
+        var event: Http2Event
+        try:
+            _ = self.content.begin(header, input, out, self.state, now_ms)
+            event = self.content.take(input, out, self.state)
+        except error:
+            if not error.rule.is_of_stream:
+                raise error^
+            event = self._end_stream_for(error, out, now_ms)
+        self.frame_count += 1
+        return event.kind == EventKind.DATA
+
     def is_in_block(self) -> Bool:
         """Tells whether a part of a field block is kept here.
 
@@ -274,6 +328,7 @@ struct Http2Session(Movable):
         self._has_preface = True
         return True
 
+    @always_inline
     def _check_order(self, header: FrameHeader) raises Http2Error:
         """Checks what holds for all frames."""
         if unlikely(header.payload_len > self.state.local.max_frame_size):

@@ -43,7 +43,7 @@ from flare.http.handler.handler import (
     TIMEOUT_MS_MAX,
 )
 from flare.http.handler.later import DeferredCall
-from flare.http.handler.route_memo import erase_memo
+from flare.http.handler.route_memo import RouteMemo, erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
 from flare.http.server.connection.connection import Connection
@@ -54,9 +54,9 @@ from flare.http.server.connection.transport import (
     deliver,
     flush_with_body,
 )
-from flare.http.server.connection.request_call import RequestCall
 from flare.http.server.connection.write import feed_upgraded, start_stream
 from flare.http.server.worker_state import WorkerState
+from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -78,7 +78,7 @@ def ask_policy(
     The connection keeps the answer, with the server's own limits in place of
     defaults."""
     state.params[].clear()
-    begin_memo(connection.request.call, state)
+    begin_memo(connection.request.call.memo, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = _lend(parser, connection, state)
@@ -138,7 +138,7 @@ def answer(
     """
     state.params[].clear()
     if unlikely(connection.request.call.memo.__bool__()):
-        lend_memo(connection.request.call, state)
+        lend_memo(connection.request.call.memo, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = parser.unsafe_request[ImmUntrackedOrigin](
@@ -154,27 +154,33 @@ def answer(
     return action
 
 
-def begin_memo(mut call: RequestCall, mut state: WorkerState):
+def begin_memo(
+    mut memo: Optional[OwnedPointer[RouteMemo]], mut state: WorkerState
+):
     """Has the router keep the route of a request that it is about to be asked
     about."""
-    if not call.memo:
-        call.memo = state.take_memo()
-    call.memo.held()[].forget()
-    lend_memo(call, state)
+    if not memo:
+        memo = state.take_memo()
+    memo.held()[].forget()
+    lend_memo(memo, state)
 
 
-def lend_memo(mut call: RequestCall, mut state: WorkerState):
+def lend_memo(
+    mut memo: Optional[OwnedPointer[RouteMemo]], mut state: WorkerState
+):
     """Lets the router keep the route of the request at hand, or find it again;
     there must be a memo."""
     # SAFETY: the box outlives the call of the handler, behind which the storage
     # forgets it.
-    state.params[].route_memo = erase_memo(call.memo.held()[])
+    state.params[].route_memo = erase_memo(memo.held()[])
 
 
-def give_memo(mut call: RequestCall, mut state: WorkerState):
+def give_memo(
+    mut memo: Optional[OwnedPointer[RouteMemo]], mut state: WorkerState
+):
     """Gives the room of a route back, if there is one."""
-    if call.memo:
-        state.give_memo(call.memo.take())
+    if memo:
+        state.give_memo(memo.take())
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
@@ -201,7 +207,7 @@ def answer_by_head(
         parser.end_connection()
     state.params[].clear()
     if connection.request.call.memo:
-        lend_memo(connection.request.call, state)
+        lend_memo(connection.request.call.memo, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = _lend(parser, connection, state)
@@ -243,7 +249,7 @@ def queue_response[
     connection.request_count += 1
     state.request_count += 1
     if unlikely(connection.request.call.memo.__bool__()):
-        give_memo(connection.request.call, state)
+        give_memo(connection.request.call.memo, state)
     var request_max = state.config.max_keepalive_requests
     if unlikely(
         request_max > 0 and connection.request_count >= UInt64(request_max)

@@ -10,7 +10,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
-from flare.http.h2.connection_state import EventKind, Http2Event
+from flare.http.h2.connection_state import EventKind
 from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
 from flare.http.h2.frame import CLIENT_PREFACE, write_ping
 from flare.http.server.connection.connection import Connection
@@ -267,27 +267,28 @@ def _take_events(
     """Takes all whole frames; SHUTDOWN if the connection is over, YIELD if its
     turn is."""
     while True:
-        var event: Http2Event
         try:
-            event = link.session.next_event(input, state.out, state.now_ms)
+            var event = link.session.next_event(input, state.out, state.now_ms)
+            var kind = event.kind
+            if kind == EventKind.NEEDS_OCTETS:
+                return NextAction.WAIT
+            if likely(kind == EventKind.HEADERS):
+                answer_request(connection, link, event, input, state)
+            elif kind == EventKind.DATA:
+                on_content(connection, link, event, input, state)
+            elif kind == EventKind.TRAILERS:
+                on_request_end(connection, link, event.stream_id, True, state)
+            elif kind == EventKind.RESET:
+                on_reset(link, event.stream_id, state)
+            elif kind == EventKind.GOAWAY:
+                # The client opens no more; what is under way goes on.
+                link.shutdown.end()
+            elif (
+                kind == EventKind.PONG and link.times.goaway_end_ms != NEVER_MS
+            ):
+                _end_taking(link, state)
         except error:
             return _fail(connection, link, state, error)
-        var kind = event.kind
-        if kind == EventKind.NEEDS_OCTETS:
-            return NextAction.WAIT
-        if likely(kind == EventKind.HEADERS):
-            answer_request(connection, link, event, state)
-        elif kind == EventKind.DATA:
-            on_content(connection, link, event, input, state)
-        elif kind == EventKind.TRAILERS:
-            on_request_end(connection, link, event.stream_id, True, state)
-        elif kind == EventKind.RESET:
-            on_reset(link, event.stream_id, state)
-        elif kind == EventKind.GOAWAY:
-            # The client opens no more; what is under way goes on.
-            link.shutdown.end()
-        elif kind == EventKind.PONG and link.times.goaway_end_ms != NEVER_MS:
-            _end_taking(link, state)
         if unlikely(len(state.out) > FLUSH_LEN):
             if not deliver(connection, state):
                 return NextAction.CLOSE

@@ -6,7 +6,7 @@ from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
 from flare.http.h1.error import Rule
 from flare.http.h2.connection_state import Http2Event
-from flare.http.h2.error import ErrorCode
+from flare.http.h2.error import ErrorCode, Http2Error
 from flare.http.h2.field_section import WANTS_UPGRADE, Http2FieldSection
 from flare.http.h2.session import Http2Session
 from flare.http.message.body_reader import owned_fields
@@ -21,6 +21,7 @@ from flare.http.handler.handler import (
     HeadOnly,
     RequestPolicy,
 )
+from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     BUSY,
@@ -39,11 +40,7 @@ from flare.http.server.connection.http2_response import (
     refusal_of_task,
 )
 from flare.http.server.connection.phase import NEVER_MS
-from flare.http.server.connection.request_call import (
-    BROKEN_OFF,
-    Intake,
-    RequestCall,
-)
+from flare.http.server.connection.request_call import BROKEN_OFF, Intake
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
     StreamPhase,
@@ -55,48 +52,70 @@ from std.memory import OwnedPointer
 from std.sys.intrinsics import unlikely
 
 
+comptime _o = ImmUntrackedOrigin
+
+
 def answer_request(
     mut connection: Connection,
     mut link: Http2Link,
     event: Http2Event,
+    mut input: Buffer,
     mut state: WorkerState,
-):
-    """Takes a request whose header section has come."""
-    ref section = link.session.section[]
+) raises Http2Error:
+    """Takes a request whose header section has come, and its content if all of
+    that stands next in the input. Raises as `Http2Session.next_event` does."""
     var id = event.stream_id
-    if unlikely(section.status == WANTS_UPGRADE):
-        _answer_later(connection, link, event, state)
-        return
-    if unlikely(section.status != 0):
-        var is_head = section.method == Method.HEAD
-        _refuse(connection, link, id, section.status, is_head, state)
+    var status = link.session.section[].status
+    if unlikely(status != 0 and status != WANTS_UPGRADE):
+        var is_head = link.session.section[].method == Method.HEAD
+        _refuse(connection, link, id, status, is_head, state)
         return
     if unlikely(
         not event.ends
+        or status == WANTS_UPGRADE
         or state.asks_policies
         or (len(link.tasks) > 0 and has_to_wait(link, id, state))
     ):
-        _answer_later(connection, link, event, state)
+        _answer_by_policy(connection, link, event, input, state)
         return
     state.params[].clear()
+    _answer_now(connection, link, id, _no_content(link), state)
+
+
+@always_inline
+def _answer_now(
+    mut connection: Connection,
+    mut link: Http2Link,
+    id: Int,
+    content: Span[UInt8, ImmUntrackedOrigin],
+    mut state: WorkerState,
+):
+    """Lets the handler answer the request of the session's section."""
+    var response = _call(_lend(connection, link, content, state), state)
+    var is_head = link.session.section[].method == Method.HEAD
+    begin_response(connection, link, id, response^, is_head, state)
+
+
+@always_inline
+def _lend(
+    connection: Connection,
+    link: Http2Link,
+    content: Span[UInt8, ImmUntrackedOrigin],
+    mut state: WorkerState,
+) -> Request[ImmUntrackedOrigin]:
+    """Lends the request of the session's section."""
     ref asked = link.session.section[]
     # SAFETY: the loan ends with the call of the handler, and nothing is decoded
     # meanwhile.
-    comptime o = ImmUntrackedOrigin
-    var response = _call(
-        Request[o](
-            asked.unsafe_request_line[o](),
-            asked.unsafe_fields[o](),
-            asked.unsafe_nothing[o](),
-            Fields(asked.unsafe_nothing[o](), Span[FieldLine, o](), True),
-            peer=connection.peer,
-            params=state.params_pointer(),
-            tls=connection.tls_peer,
-        ),
-        state,
+    return Request[_o](
+        asked.unsafe_request_line[_o](),
+        asked.unsafe_fields[_o](),
+        content,
+        Fields(asked.unsafe_nothing[_o](), Span[FieldLine, _o](), True),
+        peer=connection.peer,
+        params=state.params_pointer(),
+        tls=connection.tls_peer,
     )
-    var is_head = asked.method == Method.HEAD
-    begin_response(connection, link, id, response^, is_head, state)
 
 
 @no_inline
@@ -144,22 +163,117 @@ def _reason_of(status: Int) -> StaticString:
 
 
 @no_inline
-def _answer_later(
+def _answer_by_policy(
     mut connection: Connection,
     mut link: Http2Link,
     event: Http2Event,
+    mut input: Buffer,
+    mut state: WorkerState,
+) raises Http2Error:
+    """Asks the handler how a request with content, or with handler threads each,
+    is to be treated, and does that: it is answered at once, by its head or with
+    all its content if that is here; it is refused; or it waits for content, a
+    thread or an errand."""
+    var id = event.stream_id
+    var is_tunnel = link.session.section[].status == WANTS_UPGRADE
+    var is_whole = event.ends or is_tunnel
+    state.params[].clear()
+    var memo = Optional[OwnedPointer[RouteMemo]](None)
+    begin_memo(memo, state)
+    var policy = _ask_policy(connection, link, is_whole, state)
+    var fits = link.session.section[].content_length <= policy.max_body_size
+    var is_by_head = fits and not is_whole and not policy.needs_content
+    var content_len = 0
+    if not is_whole and not is_by_head:
+        content_len = link.session.next_content_len(input, id)
+    var is_at_once = is_by_head or (
+        fits
+        and content_len >= 0
+        and content_len <= policy.max_body_size
+        and not is_tunnel
+        and not policy.runs_elsewhere()
+        and (len(link.tasks) == 0 or not has_to_wait(link, id, state))
+    )
+    if not is_at_once:
+        _begin_task(connection, link, event, policy, memo, state)
+        return
+    state.params[].clear()
+    var content = _no_content(link)
+    if not is_whole and not is_by_head:
+        if not link.session.take_content(input, state.out, state.now_ms):
+            give_memo(memo, state)
+            return
+        content = _lent_content(link, input)
+        link.session.state.owe(len(content), state.out)
+    lend_memo(memo, state)
+    if is_by_head:
+        var request = _lend(connection, link, content, state)
+        var note = HeadOnly()
+        var scope = ExtensionScope(request.extensions(), note)
+        var response = _call(request, state)
+        scope^.end()
+        var is_head = request.method == Method.HEAD
+        begin_response(connection, link, id, response^, is_head, state)
+    else:
+        _answer_now(connection, link, id, content, state)
+    give_memo(memo, state)
+
+
+def _ask_policy(
+    connection: Connection,
+    link: Http2Link,
+    is_whole: Bool,
+    mut state: WorkerState,
+) -> RequestPolicy:
+    """Asks the handler about the request of the session's section."""
+    var request = _lend(connection, link, _no_content(link), state)
+    var policy: RequestPolicy
+    if is_whole or (
+        request.method != Method.GET and request.method != Method.HEAD
+    ):
+        policy = state.handler[].policy_for(request)
+    else:
+        var note = ContentToCome()
+        var scope = ExtensionScope(request.extensions(), note)
+        policy = state.handler[].policy_for(request)
+        scope^.end()
+    complete_policy(policy, state)
+    return policy
+
+
+def _no_content(link: Http2Link) -> Span[UInt8, ImmUntrackedOrigin]:
+    return link.session.section[].unsafe_nothing[_o]()
+
+
+def _lent_content(
+    link: Http2Link, input: Buffer
+) -> Span[UInt8, ImmUntrackedOrigin]:
+    """Lends the content that DATA has told of."""
+    # SAFETY: the loan ends with the call of the handler, and the input does not
+    # change meanwhile.
+    var content = link.session.data(input)
+    return unsafe_lend[_o](content.unsafe_ptr(), len(content))
+
+
+@no_inline
+def _begin_task(
+    mut connection: Connection,
+    mut link: Http2Link,
+    event: Http2Event,
+    policy: RequestPolicy,
+    mut memo: Optional[OwnedPointer[RouteMemo]],
     mut state: WorkerState,
 ):
-    """Asks the handler how a request with content, or with handler threads each,
-    is to be treated, and does that: it is answered or refused by its head, or
-    waits for content, a thread or an errand."""
+    """Has a request wait that is not answered at once, or refuses it."""
     var task = state.streams.take(event.stream_id)
     if not task[].request:
         task[].request = OwnedPointer(ReceivedRequest())
     ref request = task[].request.held()[]
     swap(request.section, link.session.section)
+    swap(task[].call.memo, memo)
     ref head = request.section[]
     task[].call.is_head = head.method == Method.HEAD
+    task[].call.policy = policy
     var is_tunnel = head.status == WANTS_UPGRADE
     var is_whole = event.ends or is_tunnel
     task[].is_tunnel = is_tunnel
@@ -168,30 +282,11 @@ def _answer_later(
             Intake.HELD_BACK if head.expects_continue
             and not is_tunnel else Intake.ARRIVING
         )
-    state.params[].clear()
-    begin_memo(task[].call, state)
-    # SAFETY: the loan ends with the call.
-    var lent = request.unsafe_request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer(), tls=connection.tls_peer
-    )
-    var policy: RequestPolicy
-    if is_whole or (lent.method != Method.GET and lent.method != Method.HEAD):
-        policy = state.handler[].policy_for(lent)
-    else:
-        var note = ContentToCome()
-        var scope = ExtensionScope(lent.extensions(), note)
-        policy = state.handler[].policy_for(lent)
-        scope^.end()
-    complete_policy(policy, state)
-    task[].call.policy = policy
     var length = head.content_length
     var index = link.add(task^)
     ref added = link.tasks.at(index)[]
     if length > policy.max_body_size:
         refuse_task(connection, link, index, 413, state)
-        return
-    if not is_whole and not policy.needs_content:
-        _answer_task(connection, link, index, state, by_head=True)
         return
     if policy.runs_elsewhere():
         added.expected_len = _expected_len(policy, state)
@@ -246,11 +341,6 @@ def _send_continue(
     session.end_block(state.out, task.id, False)
 
 
-def _end_memo(mut call: RequestCall, mut state: WorkerState):
-    state.params[].route_memo = None
-    give_memo(call, state)
-
-
 def refuse_task(
     mut connection: Connection,
     mut link: Http2Link,
@@ -263,7 +353,7 @@ def refuse_task(
     """
     var task = link.drop(index, state.out)
     task[].call.cancel(status, _reason_of(status))
-    _end_memo(task[].call, state)
+    give_memo(task[].call.memo, state)
     var response = refusal_of_task(
         task[], connection, state, status, _reason_of(status)
     )
@@ -278,14 +368,13 @@ def _answer_task(
     index: Int,
     mut state: WorkerState,
     *,
-    by_head: Bool = False,
     content: Optional[Span[UInt8, ImmUntrackedOrigin]] = None,
 ):
-    """Lets the handler answer a request that is complete, or whose content it
-    does not need, with the content that was kept, or what is lent."""
+    """Lets the handler answer a request that is complete, with the content that
+    was kept, or what is lent."""
     var task = link.tasks.pop(index)
     state.params[].clear()
-    lend_memo(task[].call, state)
+    lend_memo(task[].call.memo, state)
     # SAFETY: the request belongs to the task, which outlives the call.
     var request = (
         task[]
@@ -296,15 +385,8 @@ def _answer_task(
     )
     if content:
         request.body = content.held()
-    var response: Response
-    if by_head:
-        var note = HeadOnly()
-        var scope = ExtensionScope(request.extensions(), note)
-        response = _call(request, state)
-        scope^.end()
-    else:
-        response = _call(request, state)
-    _end_memo(task[].call, state)
+    var response = _call(request, state)
+    give_memo(task[].call.memo, state)
     begin_task_response(connection, link, task[], response^, state)
     state.streams.give(task^)
 
@@ -395,11 +477,7 @@ def on_content(
     ):
         # Its handler is called now: nothing is kept.
         link.session.state.owe(len(content), state.out)
-        # SAFETY: the loan ends with the call of the handler, and the input does
-        # not change meanwhile.
-        var lent = unsafe_lend[ImmUntrackedOrigin](
-            content.unsafe_ptr(), len(content)
-        )
+        var lent = _lent_content(link, input)
         _answer_task(connection, link, index, state, content=lent)
         return
     _keep_content(connection, link, event, index, content, state)
