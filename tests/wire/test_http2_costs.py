@@ -38,7 +38,8 @@ class H2Client:
     """A client that asks one thing after the other. From its second request on
     the table of the connection has what stays the same."""
 
-    def __init__(self, server) -> None:
+    def __init__(self, server, fields=()) -> None:
+        self.fields = [*FIELDS, *fields]
         self.socket = server.connect()
         self.octets = b""
         self.stream = -1
@@ -55,9 +56,10 @@ class H2Client:
         self.stream += 2
         if self.stream == 1:
             # To be kept (RFC 7541 section 6.2.1).
-            same = b"".join(b"\x40" + block(pair)[1:] for pair in FIELDS)
+            same = b"".join(b"\x40" + block(pair)[1:] for pair in self.fields)
         else:
-            same = bytes(0x80 | 61 + len(FIELDS) - at for at in range(len(FIELDS)))
+            last = 61 + len(self.fields)
+            same = bytes(0x80 | last - at for at in range(len(self.fields)))
         method = ("POST" if content else "GET", path)
         fields = block((":method", method[0]), (":path", path)) + same
         fields += block(("x-number", str(self.stream)))
@@ -117,6 +119,26 @@ def test_no_allocation_per_request(start, path, content, batch):
     print(f"\n{path}: {count} allocations in {REQUEST_COUNT} requests")
     # The Date is another each second, and is kept by the table.
     assert count <= 2
+
+
+@pytest.mark.parametrize("batch", [1, 16], ids=["one stream", "16 streams"])
+def test_a_call_of_grpc_allocates_its_messages_alone(start, batch):
+    """The octets of the request as its method has them, and those of its reply."""
+    server = start("counting_server")
+    message = b"\x0a\x64" + b"x" * 100
+    content = struct.pack(">BI", 0, len(message)) + message
+    fields = [("content-type", "application/grpc"), ("te", "trailers")]
+    path = "/count.Count/Echo"
+    with H2Client(server, fields) as client, H2Client(server) as other:
+        for _ in range(20):
+            assert client.ask(path, batch, content) == content
+        other.ask("/allocations")
+        own = int(other.ask("/allocations"))
+        for _ in range(REQUEST_COUNT // batch):
+            client.ask(path, batch, content)
+        count = int(other.ask("/allocations")) - own
+    print(f"\n{count} allocations in {REQUEST_COUNT} calls")
+    assert count <= 2 * REQUEST_COUNT + 2
 
 
 def private_len(pid: int) -> int:

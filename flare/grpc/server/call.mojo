@@ -20,9 +20,6 @@ from flare.protobuf.message import Message
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer
 
-comptime _REPLY_LEN = 128
-# Bytes of replies for which there is room at first.
-
 comptime NO_DEADLINE_NS = Int.MAX
 """Stands for a caller that has named no deadline."""
 
@@ -111,7 +108,7 @@ struct GrpcCall(Movable):
         self._protocol = protocol
         self._json = None
         self._sends_headers = False
-        self.out = Buffer(_REPLY_LEN)
+        self.out = Buffer(0)
         self.reply_count = 0
         self.status = None
 

@@ -1,7 +1,7 @@
 """Responses of calls: a status alone, one message with a status behind it, and what
 every head has, as each protocol writes them."""
 
-from flare.bytes.buffer import Buffer, unsafe_lend
+from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.bytes.text import Text
@@ -19,7 +19,7 @@ from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus, append_status
 from flare.grpc.core.web import append_text, write_trailers
 from flare.grpc.server.call import GrpcCall
-from flare.http.message.body import Body, BodySource, Poll
+from flare.http.message.body import Body, SpareContent
 from flare.http.message.header_map import HeaderError, HeaderMap, add_vary
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
@@ -43,9 +43,8 @@ def status_alone(
     var response = Response(200, Body(), content_type=protocol.content_type())
     _add_metadata(response.headers, headers)
     if protocol.has_trailers():
-        response.body = Body(
-            UnaryReply(Buffer(), trailers_of(status, trailers))
-        )
+        var spare = SpareContent()
+        response.body = spare.body(Buffer(), trailers_of(status, trailers))
     else:
         var end = Buffer()
         append_end(protocol, status, trailers, end)
@@ -190,7 +189,10 @@ def log_status(path: String, status: GrpcStatus):
 
 
 def unary_response(
-    call: GrpcCall, var message: Buffer, ok: Trailers
+    call: GrpcCall,
+    var message: Buffer,
+    ok: Trailers,
+    mut spare: SpareContent,
 ) raises HeaderError -> Response:
     """Answers with one reply, which has its prefix, and the status OK; `ok` are
     the trailers that say so and no more."""
@@ -201,7 +203,7 @@ def unary_response(
             trailers = trailers_of(GrpcStatus(), call.trailers)
         var response = Response(
             200,
-            Body(UnaryReply(message^, trailers^)),
+            spare.body(message^, trailers^),
             content_type=protocol.content_type(),
         )
         add_head(response.headers, call, call.coding())
@@ -242,29 +244,3 @@ def add_head(
     if coding == MessageCoding.GZIP:
         fields.append(call.protocol().encoding_field(), "gzip")
     call.headers.append_to(fields)
-
-
-@fieldwise_init
-struct UnaryReply(BodySource):
-    """One message, and the status behind it."""
-
-    var _message: Buffer
-    var _trailers: Trailers
-
-    def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Lends all there is."""
-        # SAFETY: the message belongs to this.
-        return unsafe_lend[ImmUntrackedOrigin](
-            self._message.unsafe_base(), len(self._message)
-        )
-
-    def fill(mut self, mut out: Buffer) raises -> Poll:
-        """Gives all there is."""
-        out.append(self._message.span())
-        return Poll.DONE
-
-    def trailers(mut self) raises -> Trailers:
-        """Gives the status."""
-        var trailers = Trailers()
-        swap(trailers, self._trailers)
-        return trailers^

@@ -72,6 +72,7 @@ from flare.http.handler.later import (
     deferred_call,
     later,
 )
+from flare.http.message.body import SpareContent
 from flare.http.message.method import Method as HttpMethod
 from flare.http.message.request import Request
 from flare.http.message.response import Response, not_found
@@ -387,6 +388,7 @@ struct GrpcServices(Handler, HoldsHandler):
             send_len_max=self.config.send_len_max,
             protocol=protocol,
         )
+        call.out = req.route_params()[].spare.take_room()
         if protocol.codec() == MessageCodec.JSON:
             call._json = self._json.copy()
         var coding: MessageCoding
@@ -509,7 +511,9 @@ struct GrpcServices(Handler, HoldsHandler):
             raise late()
         var message = Buffer(0)
         swap(message, call.out)
-        var response = _unary_response(call, message^, self._ok)
+        var response = _unary_response(
+            call, message^, self._ok, req.route_params()[].spare
+        )
         self._interceptors.after(call, GrpcStatus())
         return response^
 
@@ -840,10 +844,13 @@ def _with_codings(protocol: CallProtocol, status: GrpcStatus) -> Response:
 
 
 def _unary_response(
-    call: GrpcCall, var message: Buffer, ok: Trailers
+    call: GrpcCall,
+    var message: Buffer,
+    ok: Trailers,
+    mut spare: SpareContent,
 ) raises GrpcStatus -> Response:
     try:
-        return unary_response(call, message^, ok)
+        return unary_response(call, message^, ok, spare)
     except:
         raise head_too_long()
 

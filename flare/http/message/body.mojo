@@ -18,6 +18,8 @@ from std.sys import size_of
 
 comptime _PIECE_LEN = 16_384
 comptime _KEPT_LEN_MAX = 1_024
+comptime _SPARE_LEN_MAX = 4_096
+# Of longer content no memory is kept.
 
 
 struct Body(Copyable, Defaultable, Movable, Sized, Writable):
@@ -235,6 +237,71 @@ struct _Kept(BodySource):
         out.append(rest.before(count))
         self._offset += count
         return Poll.DONE if count == len(rest) else Poll.READY
+
+
+@fieldwise_init
+struct _Whole(BodySource):
+    """Content in memory that goes out at once, and what follows it."""
+
+    var content: Buffer
+    var fields: Trailers
+
+    def unsafe_whole(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        # SAFETY: the content belongs to this.
+        return unsafe_lend[ImmUntrackedOrigin](
+            self.content.unsafe_base(), len(self.content)
+        )
+
+    def fill(mut self, mut out: Buffer) raises -> Poll:
+        out.append(self.content.span())
+        return Poll.DONE
+
+    def trailers(mut self) raises -> Trailers:
+        var fields = Trailers()
+        swap(fields, self.fields)
+        return fields^
+
+
+struct SpareContent(Movable):
+    """The memory of one content that goes out with trailers behind it, for the
+    next one when nobody has it any more: a content of each request takes none.
+    """
+
+    var _stream: Optional[ArcPointer[BodyStream]]
+
+    def __init__(out self):
+        self._stream = None
+
+    def _is_free(self) -> Bool:
+        return Bool(self._stream) and self._stream.held().count() == 1
+
+    def _whole(mut self) -> ref[MutUntrackedOrigin] _Whole:
+        # SAFETY: `body` makes all of them of this type, and they are kept here.
+        return self._stream.held()[]._source.unsafe_bitcast[_Whole]()[]
+
+    def take_room(mut self) -> Buffer:
+        """Takes an empty buffer, with room if there is some."""
+        var room = Buffer(0)
+        if self._is_free():
+            swap(room, self._whole().content)
+            room.clear()
+        return room^
+
+    def body(mut self, var content: Buffer, var trailers: Trailers) -> Body:
+        """Makes a body of content in memory; its length is not announced."""
+        var body = Body()
+        var is_kept = content.capacity() <= _SPARE_LEN_MAX
+        if is_kept and self._is_free():
+            ref whole = self._whole()
+            swap(whole.content, content)
+            whole.fields = trailers^
+            self._stream.held()[].renew()
+            body._stream = self._stream.held()
+            return body^
+        body._stream = ArcPointer(BodyStream(_Whole(content^, trailers^), None))
+        if is_kept:
+            self._stream = body._stream.held()
+        return body^
 
 
 @fieldwise_init
@@ -637,6 +704,12 @@ struct BodyStream(Movable):
 
     def __deinit__(deinit self):
         self._drop(self._source)
+
+    def renew(mut self):
+        """Forgets what others have said of it than its source."""
+        self.length = None
+        self.own_trailers = Trailers()
+        self._add_all = None
 
     def begin(self, var waker: StreamWaker):
         self._begin(self._source, waker^)

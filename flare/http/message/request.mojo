@@ -3,7 +3,7 @@
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
 from flare.bytes.padding import Padding
-from flare.http.message.body import Erased, destroy, erase
+from flare.http.message.body import Erased, SpareContent, destroy, erase
 from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cookie import (
     Cookie,
@@ -632,6 +632,8 @@ struct PathParams(Movable, Sized):
     var route_memo: OptionalPointer[NoneType, MutUntrackedOrigin]
     """Where a router keeps the route it found when it was asked about the
     request; nothing if nobody asked."""
+    var spare: SpareContent
+    """Memory for the content of the response, from request to request."""
     var _params: List[PathParam]
     var _decoded: List[String]
     # Whether there is anything to forget.
@@ -645,6 +647,7 @@ struct PathParams(Movable, Sized):
         self.early_hints = EarlyHints()
         self.failure_fields = None
         self.route_memo = None
+        self.spare = SpareContent()
         self._params = []
         self._decoded = []
         self._is_used = False

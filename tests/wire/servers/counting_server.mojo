@@ -5,10 +5,12 @@ allocation of it comes by here: each puts one octet into a pipe, which
 `GET /allocations` empties and counts.
 """
 
+from flare.grpc import GrpcCall, GrpcServices, GrpcStatus
 from flare.http import FnHandler, HttpServer, Request, Response, Router, ok
 from flare.http.cache import CacheStore
 from flare.http.middleware import Cache
 from flare.net import SocketAddr
+from flare.protobuf import BytesValue
 from flare.sys.descriptor import Pipe
 from flare.trace import Sampler, SpanCollector, Tracer, Tracing
 from std.ffi import external_call
@@ -49,6 +51,12 @@ def kept(req: Request) raises -> Response:
     return ok("Hello, World!").with_header("Cache-Control", "max-age=3600")
 
 
+def echo(
+    request: BytesValue, mut call: GrpcCall
+) raises GrpcStatus -> BytesValue:
+    return request.copy()
+
+
 def allocations(req: Request) raises -> Response:
     var room = Array[UInt8, 64](fill=0)
     var count = 0
@@ -76,8 +84,10 @@ def main() raises:
     )
     router.get("/traced", Tracing(FnHandler(root), unsampled))
     router.get("/cached", Cache(FnHandler(kept), CacheStore()))
+    var services = GrpcServices(beside=router^)
+    services.unary[echo]("/count.Count/Echo")
     var server = HttpServer.bind(SocketAddr.localhost(0))
     print("listening on", server.local_addr(), flush=True)
-    server.serve(router^)
+    server.serve(services^)
     print("stopped", flush=True)
     _ = pipe^
