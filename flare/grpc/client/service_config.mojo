@@ -1,5 +1,6 @@
 """The service config: what a service says of how its methods are called."""
 
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.grpc.client.retries import GrpcRetryPolicy
 from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
@@ -241,8 +242,10 @@ def _read_code(view: JsonView) raises -> GrpcCode:
         raise Error("there is no status code ", number, " for a failure")
     var name = view.string_value()
     for number in range(1, CODE_MAX + 1):
-        if GrpcCode.from_number(number).name() == name:
-            return GrpcCode.from_number(number)
+        var code = GrpcCode.from_number(number)
+        # A6: names may be in any case.
+        if equals_ignore_case(code.name().as_bytes(), name.as_bytes()):
+            return code
     raise Error("there is no status code '", name, "' for a failure")
 
 

@@ -1,6 +1,6 @@
 """How messages are compressed."""
 
-from flare.bytes.ascii import trim_whitespace
+from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
 
 comptime ENCODING_FIELD = StaticString("grpc-encoding")
@@ -33,14 +33,20 @@ struct MessageCoding(Equatable, TrivialRegisterPassable, Writable):
 
 
 def parse_coding(name: Span[UInt8, _]) -> Optional[MessageCoding]:
-    """Reads `grpc-encoding`, and what Connect has in its place. Gives the
-    coding; nothing if it is not known here."""
-    var text = StringSpan(unsafe_from_utf8=name)
-    if text == "identity":
+    """Reads `grpc-encoding`, and what Connect has in its place, in any case
+    (RFC 9110 section 8.4.1). Gives the coding; nothing if it is not known
+    here."""
+    if equals_ignore_case(name, "identity".as_bytes()):
         return MessageCoding.IDENTITY
-    if text == "gzip":
-        return MessageCoding.GZIP
-    return None
+    return MessageCoding.GZIP if _is_gzip(name) else None
+
+
+def _is_gzip(name: Span[UInt8, _]) -> Bool:
+    """Tells whether a coding is gzip, by its old name, too (RFC 9110 section
+    8.4.1.3)."""
+    return equals_ignore_case(name, "gzip".as_bytes()) or (
+        equals_ignore_case(name, "x-gzip".as_bytes())
+    )
 
 
 def accepts_gzip(list: Span[UInt8, _]) -> Bool:
@@ -56,7 +62,7 @@ def accepts_gzip(list: Span[UInt8, _]) -> Bool:
         while end < len(element) and element.at(end) != 59:
             end += 1
         var name = trim_whitespace(element.before(end))
-        if StringSpan(unsafe_from_utf8=name) == "gzip":
+        if _is_gzip(name):
             return not _is_none(element.after(end))
         start = index + 1
     return False

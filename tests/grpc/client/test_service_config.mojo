@@ -13,7 +13,7 @@ comptime _WHOLE = """{
      "maxRequestMessageBytes": 10, "maxResponseMessageBytes": "20",
      "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.0001s",
        "maxBackoff": "2s", "backoffMultiplier": 1.5,
-       "retryableStatusCodes": ["UNAVAILABLE", 10]}},
+       "retryableStatusCodes": ["UNAVAILABLE", 10, "data_loss"]}},
     {"name": [{}], "timeout": "0s"}
   ],
   "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
@@ -41,6 +41,7 @@ def test_a_whole_config() raises:
     assert_equal(policy.backoff_multiplier, 1.5)
     assert_true(policy.retries(GrpcCode.UNAVAILABLE), "a name")
     assert_true(policy.retries(GrpcCode.ABORTED), "a number")
+    assert_true(policy.retries(GrpcCode.DATA_LOSS), "A6: in any case")
     assert_false(policy.retries(GrpcCode.INTERNAL), "not named")
 
 

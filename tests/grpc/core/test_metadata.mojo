@@ -152,14 +152,22 @@ def test_base64_with_and_without_padding() raises:
 
 
 def test_codings() raises:
-    assert_true(parse_coding("gzip".as_bytes()).value() == MessageCoding.GZIP)
-    assert_true(
-        parse_coding("identity".as_bytes()).value() == MessageCoding.IDENTITY
-    )
-    var unknown: List[String] = ["", "GZIP", "deflate", "gzip,identity", "br"]
+    # RFC 9110 sections 8.4.1 and 8.4.1.3: in any case, and by an old name.
+    for name in ["gzip", "GZIP", "x-gzip"]:
+        var found = parse_coding(name.as_bytes())
+        assert_true(found and found.value() == MessageCoding.GZIP, name)
+    for name in ["identity", "Identity"]:
+        var found = parse_coding(name.as_bytes())
+        assert_true(found and found.value() == MessageCoding.IDENTITY, name)
+    var unknown: List[String] = ["", "deflate", "gzip,identity", "br"]
     for name in unknown:
         assert_false(parse_coding(name.as_bytes()), name)
-    var lists: List[String] = ["gzip", "identity,deflate, gzip", "\tgzip ,x"]
+    var lists: List[String] = [
+        "gzip",
+        "identity,deflate, gzip",
+        "\tgzip ,x",
+        "br, GZip",
+    ]
     for list in lists:
         var guarded = GuardedBytes(list.as_bytes())
         assert_true(accepts_gzip(guarded.span()), list)
