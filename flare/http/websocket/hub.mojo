@@ -118,7 +118,8 @@ struct WsHub(Copyable, HasBackplane):
         return
 
     def join(self, sender: WsSender, room: StringSpan = ""):
-        """Lets a client into a room; it is in it once.
+        """Lets a client into a room; it is in it once. One whose connection is
+        closed stays outside: it would never leave.
 
         Args:
             sender: Sends to the client.
@@ -183,8 +184,8 @@ struct WsHub(Copyable, HasBackplane):
         return self._rooms.lock()[].count(String(room))
 
     def set_user(self, sender: WsSender, user: StringSpan):
-        """Says whose a connection is; a second call says it anew. A user may
-        have any number of connections, in any processes.
+        """Says whose a connection is, as long as it is open; a second call says
+        it anew. A user may have any number of connections, in any processes.
 
         Args:
             sender: Sends to the client.

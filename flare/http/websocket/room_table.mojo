@@ -41,6 +41,10 @@ struct RoomTable(BackplaneListener):
         self._kept_count = 0
 
     def join(mut self, room: StringSpan, sender: WsSender):
+        """Adds a member, unless it is closed: it would never leave."""
+        # Who is closed behind this leaves behind it, under the same lock.
+        if not sender.is_open():
+            return
         self.rooms.setdefault(String(room), {})[sender.id()] = sender.copy()
 
     def leave(mut self, room: String, id: UInt64):
@@ -51,7 +55,7 @@ struct RoomTable(BackplaneListener):
         """Notes whose a connection is; nobody's if empty."""
         var id = sender.id()
         self.unset_user(id)
-        if user.byte_length() == 0:
+        if user.byte_length() == 0 or not sender.is_open():
             return
         self._user_of[id] = String(user)
         self.users.setdefault(String(user), {})[id] = sender.copy()

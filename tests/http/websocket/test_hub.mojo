@@ -1,9 +1,16 @@
 """Rooms of WebSocket clients."""
 
 from flare.http.websocket.hub import WsHub
-from flare.http.websocket.outbox import WsSender
+from flare.http.websocket.outbox import WsSender, end
+from flare.http.websocket.room_history import HistoryBounds
+from flare.http.websocket.room_table import RoomTable
 from flare.ws.core.error import CloseCode
-from tests.support.assertions import assert_equal, assert_raises, assert_true
+from tests.support.assertions import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 from tests.support.ws_box import open_box, taken
 
 
@@ -60,6 +67,23 @@ def test_who_is_closed_or_behind_does_not_count() raises:
     assert_equal(taken(bob), "\\x81\\x02ok")
     assert_equal(hub.send_text("ok"), 1)
     assert_equal(hub.count(), 3, "they leave in on_close")
+
+
+def test_who_has_ended_does_not_come_in() raises:
+    """Its `on_close` has been called, in which it would leave: another thread that
+    lets it in then would leave it there for ever."""
+    var gone = open_box(1)
+    var hub = WsHub(history=5)
+    assert_equal(hub.send_text("said", "room", id="1"), 0)
+    end(gone)
+    hub.join(WsSender(gone), "room")
+    assert_equal(hub.count("room"), 0)
+    var resumed = hub.resume(WsSender(gone), "room", "")
+    assert_equal(resumed.sent_count, 0)
+    assert_equal(hub.count("room"), 0)
+    var table = RoomTable(HistoryBounds(0, 1, 1))
+    table.set_user(WsSender(gone), "ann")
+    assert_false("ann" in table.users)
 
 
 def test_many_come_and_go() raises:
