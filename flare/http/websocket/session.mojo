@@ -266,7 +266,6 @@ struct WsSession(UpgradedProtocol):
             try:
                 progress = advance(session._box, input_at[])
             except error:
-                session._close_code = error.close_code()
                 return error^
             if progress == WsProgress.NEEDS_OCTETS:
                 return None

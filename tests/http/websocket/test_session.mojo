@@ -360,7 +360,7 @@ def test_a_broken_rule_ends_it() raises:
     var answer = scene.hear([0x81, 0x01, 0x61])
     assert_true(answer.startswith("\\x88"), answer)
     assert_true(answer.endswith("|"), answer)
-    assert_equal(scene^.ended(), "1002 ;")
+    assert_equal(scene^.ended(), "1006 ;", "6455-7.1.5")
 
 
 def test_a_flood_of_pings_is_answered_in_part() raises:
