@@ -1,7 +1,7 @@
 """Fuzzes the cookie jar: whatever hosts set, no cookie reaches a host or a plain
-connection that must not have it."""
+connection that must not have it, and a plain one comes back."""
 
-from flare.http.cookie.jar import CookieJar
+from flare.http.cookie.jar import CookieJar, DOMAIN_COOKIE_COUNT_MAX
 from flare.http.cookie.set_cookie import parse_set_cookie_header
 from flare.url.url import Url
 from fuzz.engine import Target, fuzz_main
@@ -10,7 +10,7 @@ from fuzz.engine import Target, fuzz_main
 comptime SITES = StaticString(
     "a http://a.example.com/x/y a https://a.example.com/x/"
     " a https://example.com/ b http://10.0.0.1/x c http://localhost/"
-    " d https://other.net/x/y/z e http://1.net/"
+    " d https://other.net/x/y/z e http://1.net/ f http://badexample.com/"
 )
 
 
@@ -53,9 +53,22 @@ struct CookieJarTarget(Target):
             var name = String("k", now_s % 5, "=")
             var kind = "+" if _is_secure(name + rest) else "-"
             var value = String(name, self.sites[host], kind, rest)
-            _ = jar.store(self.urls[host], value, now_s)
+            if jar.store(self.urls[host], value, now_s):
+                self.check_kept(jar, host, value, now_s)
             for index in range(len(self.urls)):
                 self.check(jar, index, now_s)
+
+    def check_kept(
+        self, mut jar: CookieJar, host: Int, value: String, now_s: Int
+    ) raises:
+        """A cookie without attributes goes back to where it came from (RFC 6265
+        section 5.4), unless there were too many."""
+        if ";" in value or len(jar) >= DOMAIN_COOKIE_COUNT_MAX:
+            return
+        var cookie = String(parse_set_cookie_header(value))
+        var header = jar.header_for(self.urls[host], now_s)
+        if String("; ", header, "; ").find(String("; ", cookie, "; ")) < 0:
+            raise Error("lost: ", cookie, "; sent: ", header)
 
     def check(self, mut jar: CookieJar, index: Int, now_s: Int) raises:
         """Checks the field of one request."""

@@ -6,7 +6,8 @@ from fuzz.engine import Target, fuzz_main
 
 @fieldwise_init
 struct RangeTarget(Target):
-    """Bounds, and that coalescing loses and repeats nothing."""
+    """Bounds, the same ranges as a plain reader, and that coalescing loses and
+    repeats nothing."""
 
     def seeds(self) -> List[String]:
         """Lists fields."""
@@ -25,6 +26,8 @@ struct RangeTarget(Target):
                 raise Error("verdict and ranges differ")
             if len(set.ranges) > RANGE_COUNT_MAX:
                 raise Error("too many ranges")
+            if is_cut or set.verdict == RangeVerdict.UNSATISFIABLE:
+                _check_plain(String(from_utf8_lossy=input), set, size)
             var covered = _covered(set, size)
             set.coalesce()
             var joined = _covered(set, size)
@@ -37,6 +40,40 @@ struct RangeTarget(Target):
                     raise Error("octet ", index, " is lost")
             if total != 0:
                 raise Error("octets are sent twice")
+
+
+def _check_plain(text: String, set: RangeSet, size: Int) raises:
+    """Compares with what each range says by itself (RFC 9110 section 14.1.2)."""
+    var wanted = String()
+    for part in text[byte = text.find("=") + 1 :].split(","):
+        var ends = part.split("-")
+        if len(ends) < 2:
+            continue
+        var first = _position(ends[0])
+        var last = _position(ends[1])
+        if first < 0:
+            # The last octets: so many, or all there are.
+            first = max(size - last, 0) if last > 0 else size
+            last = size - 1
+        if last < 0 or last >= size:
+            last = size - 1
+        if first <= last:
+            wanted.write(first, "-", last, " ")
+    var found = String()
+    for index in range(len(set.ranges)):
+        found.write(set.ranges[index], " ")
+    if found != wanted:
+        raise Error("of ", size, ": ", found, "not ", wanted)
+
+
+def _position(text: StringSpan) raises -> Int:
+    """Reads digits, however many; -1 for none."""
+    var digits = text.strip(" \t").lstrip("0")
+    if digits.byte_length() > 15:
+        return 10**15
+    if digits.byte_length() > 0:
+        return Int(digits)
+    return 0 if "0" in text else -1
 
 
 def _covered(set: RangeSet, size: Int) raises -> List[Bool]:

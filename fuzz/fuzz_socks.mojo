@@ -15,7 +15,7 @@ comptime HANDSHAKE_LEN_MAX = 2 + 2 + 4 + 1 + 255 + 2
 
 @fieldwise_init
 struct SocksTarget(Target):
-    """Split invariance, and a bound for what is taken."""
+    """Split invariance, and as much is taken as a plain look says."""
 
     def seeds(self) -> List[String]:
         """Lists what proxies send."""
@@ -49,6 +49,39 @@ struct SocksTarget(Target):
             var pieces = _outcome(input, cuts, has_login)
             if pieces != whole:
                 raise Error("whole: ", whole, " in pieces: ", pieces)
+            var plain = _plain_len(input, has_login)
+            if whole.endswith("True") != (plain > 0):
+                raise Error("by a plain look ", plain, ", and ", whole)
+            if plain > 0 and not whole.startswith(String(plain, " ")):
+                raise Error("not ", plain, " bytes: ", whole)
+
+
+def _plain_len(input: Span[UInt8, _], has_login: Bool) -> Int:
+    """Tells how many octets a proxy says yes with; 0 if it does not (RFC 1928
+    sections 3 and 6, RFC 1929 section 2)."""
+    var octets = List[UInt8](input)
+    # What is missing is no part of any answer.
+    var length = len(octets)
+    octets.resize(HANDSHAKE_LEN_MAX + 1, 0xEE)
+    var start = 2
+    if octets[1] == 2 and has_login:
+        if octets[2] != 1 or octets[3] != 0:
+            return 0
+        start = 4
+    elif octets[1] != 0:
+        return 0
+    if octets[0] != 5 or octets[start] != 5 or octets[start + 1] != 0:
+        return 0
+    var end = start + 4 + 2
+    if octets[start + 3] == 1:
+        end += 4
+    elif octets[start + 3] == 4:
+        end += 16
+    elif octets[start + 3] == 3:
+        end += 1 + Int(octets[start + 4])
+    else:
+        return 0
+    return end if end <= length else 0
 
 
 def _outcome(

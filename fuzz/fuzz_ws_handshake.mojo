@@ -1,10 +1,12 @@
 """Fuzzes the opening handshake: nothing is agreed on that was not offered, and
 what a server answers, the client takes."""
 
+from flare.bytes.base64 import base64_decode, base64_encode
 from flare.bytes.buffer import Buffer
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_head import RequestHead
 from flare.http.h1.response_head import ResponseHead
+from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
 from flare.ws.core.deflate import (
     DeflateAgreement,
@@ -23,32 +25,50 @@ from fuzz.engine import Target, fuzz_main
 comptime LIMITS = HeadLimits(4_096, 8_192, 50)
 
 
-def _accept(mut input: Buffer) raises -> WsAcceptance:
-    var head = RequestHead()
+def _accept(mut head: RequestHead, mut input: Buffer) raises -> WsAcceptance:
     if not head.parse(input.terminate(), materialize[LIMITS]()):
         raise Error("incomplete")
     var server = ServerHandshake(
         ["chat"], DeflateAgreement(False, True, 12, 11)
     )
-    var acceptance = server.accept(
+    return server.accept(
         head.method, head.minor_version, head.section.fields(input.span())
     )
-    _ = head^
-    return acceptance^
 
 
-def _check(mut input: Buffer) raises -> WsAgreement:
+def _check(client: ClientHandshake, mut input: Buffer) raises -> WsAgreement:
     var head = ResponseHead()
     if not head.parse(input.terminate(), materialize[LIMITS]()):
         raise Error("incomplete")
-    var client = ClientHandshake("the sample nonce".as_bytes())
-    client.subprotocols = ["chat"]
-    client.deflate = DeflateAgreement(False, False, 13, 14)
     var agreement = client.check(
         head.status, head.minor_version, head.section.fields(input.span())
     )
     _ = head^
     return agreement^
+
+
+def _is_offered(fields: Fields, name: StringSpan, what: StringSpan) -> Bool:
+    """Looks for an element of a list, whatever its parameters are."""
+    for value in fields.get_all(name):
+        for element in value.split(","):
+            if element.split(";")[0].strip(" \t") == what:
+                return True
+    return False
+
+
+def _client_of(fields: Fields) raises -> Optional[ClientHandshake]:
+    """Makes the client that has sent a request; none if it is none of ours, which
+    writes its key in one way."""
+    var key = fields["sec-websocket-key"]
+    var nonce = base64_decode(key.as_bytes()).value().copy()
+    if base64_encode(nonce) != key:
+        return None
+    var client = ClientHandshake(nonce)
+    if _is_offered(fields, "sec-websocket-protocol", "chat"):
+        client.subprotocols = ["chat"]
+    if _is_offered(fields, "sec-websocket-extensions", "permessage-deflate"):
+        client.deflate = DeflateAgreement.widest()
+    return client^
 
 
 @fieldwise_init
@@ -99,9 +119,12 @@ struct WsHandshakeTarget(Target):
                 raise Error("too many extensions")
         var octets = Buffer()
         octets.append(input)
+        var client = ClientHandshake("the sample nonce".as_bytes())
+        client.subprotocols = ["chat"]
+        client.deflate = DeflateAgreement(False, False, 13, 14)
         var agreement: WsAgreement
         try:
-            agreement = _check(octets)
+            agreement = _check(client, octets)
         except:
             return self._run_server(input)
         var has_other = agreement.subprotocol != ""
@@ -114,20 +137,29 @@ struct WsHandshakeTarget(Target):
             raise Error("a window that was not offered")
 
     def _run_server(self, input: Span[UInt8, _]) raises:
+        """The client that has sent the request takes the answer: its key is
+        proved, and nothing is agreed on that it has not offered."""
         var octets = Buffer()
         octets.append(input)
+        var head = RequestHead()
         var acceptance: WsAcceptance
         try:
-            acceptance = _accept(octets)
+            acceptance = _accept(head, octets)
         except:
+            return
+        var client = _client_of(head.section.fields(octets.span()))
+        # The head is parsed from its octets, which have to live as long.
+        _ = head^
+        _ = octets^
+        if not client:
             return
         var out = Buffer()
         acceptance.write_to(out, HeaderMap())
-        var head = ResponseHead()
-        if not head.parse(out.terminate(), materialize[LIMITS]()):
-            raise Error("the answer is no response")
-        # The head is parsed from its octets, which have to live as long.
-        _ = out^
+        var agreement = _check(client.value(), out)
+        if agreement.subprotocol != acceptance.agreement.subprotocol:
+            raise Error("the client speaks ", agreement.subprotocol)
+        if Bool(agreement.deflate) != Bool(acceptance.agreement.deflate):
+            raise Error("one side alone compresses")
 
 
 def main() raises:
