@@ -163,7 +163,8 @@ def test_a_line_that_another_process_has_left_torn_does_not_go_on() raises:
     captured^.end()
     var lines = text.split("\n")
     var count = len(lines)
-    assert_true(count > 13)
+    # Some whole ones, by how the pipe fills its pages.
+    assert_true(count > 5, String(count))
     assert_true(lines.at(count - 4).byte_length() < 5_000, "one was cut off")
     assert_equal(String(lines.at(count - 3)), "next")
     assert_true(lines.at(count - 2).startswith("flare: "))
