@@ -11,10 +11,15 @@ from flare.tls.session import TlsSession
 from fuzz.engine import Target, fuzz_main, length_of, octets_from_hex
 from tests.support.certificates import certificate
 from tests.support.client_wire import ClientWire
-from tests.support.served_connection import ServedConnection, answer
+from tests.support.served_connection import Ends, ServedConnection, answer
+from tests.support.tls_pair import ReturningClient
 
 comptime _OPERATION_COUNT_MAX = 60
 comptime _WAIT_MS = 2_000
+comptime _LENGTH_MAX = 63_488
+# The longest content.
+comptime _SHIFT = 101
+# How far the content of a request begins behind that of the one before.
 
 
 struct _Client(Movable):
@@ -28,26 +33,25 @@ struct _Client(Movable):
         self.wire = wire^
         self.expected = []
 
-    def ask(mut self, kind: Int, size: Int):
+    def ask(mut self, kind: Int, content: Span[UInt8, _]):
         """Writes a request: GET, POST, or POST in chunks."""
+        var size = len(content)
         if kind == 0:
             self.wire.out.write("GET /", size, " HTTP/1.1\r\nHost: h\r\n\r\n")
             self.expected.append(List[UInt8](length=size, fill=120))
             return
-        var body = String()
-        while body.byte_length() < size:
-            body.write(len(self.expected), ".", body.byte_length(), ";")
         self.wire.out.write("POST / HTTP/1.1\r\nHost: h\r\n")
         if kind == 1:
-            self.wire.out.write("Content-Length: ", body.byte_length())
-            self.wire.out.write("\r\n\r\n", body)
+            self.wire.out.write("Content-Length: ", size, "\r\n\r\n")
+            self.wire.out.append(content)
         else:
             self.wire.out.write("Transfer-Encoding: chunked\r\n\r\n")
             if size > 0:
-                var digits = hex(body.byte_length(), prefix="")
-                self.wire.out.write(digits, "\r\n", body, "\r\n")
+                self.wire.out.write(hex(size, prefix=""), "\r\n")
+                self.wire.out.append(content)
+                self.wire.out.write("\r\n")
             self.wire.out.write("0\r\n\r\n")
-        self.expected.append(List(body.as_bytes()))
+        self.expected.append(List[UInt8](content))
 
     def finish(mut self) raises:
         """Sends all that is left, reads all that comes, and compares."""
@@ -109,33 +113,42 @@ struct ConnectionTarget(Target):
 
     var listener: RawSocket
     """Where clients connect."""
-    var trust: TlsClientContext
-    """Makes clients."""
     var context: TlsServerContext
     """Makes servers."""
+    var returning: ReturningClient
+    """Makes clients."""
+    var text: List[UInt8]
+    """What contents are parts of, no two of them the same."""
 
     def __init__(out self) raises:
         """Listens and reads certificates."""
         self.listener = RawSocket.listen_tcp(SocketAddr.localhost(0))
-        self.trust = TlsClientContext(
-            TlsConfig(ca_file=certificate("root.pem"))
-        )
         self.context = TlsServerContext(
             TlsServerConfig(
                 certificate("good_chain.pem"), certificate("good.key")
             )
         )
+        var trust = TlsConfig(ca_file=certificate("root.pem"))
+        self.returning = ReturningClient(
+            TlsClientContext(trust), self.context.copy()
+        )
+        var text = String()
+        while text.byte_length() < _LENGTH_MAX + _SHIFT * _OPERATION_COUNT_MAX:
+            text.write(text.byte_length(), ";")
+        self.text = List[UInt8](text.as_bytes())
 
     def seeds(self) -> List[String]:
-        """Lists scripts: a first octet says plain or TLS and how large the
-        kernel's buffers are; then pairs of an operation and its argument."""
+        """Lists scripts: a first octet says plain or TLS, how large the kernel's
+        buffers are, whether TCP is between, and how hands are shaken; then pairs
+        of an operation and its argument."""
         return [
             octets_from_hex("00 0001 10ff 20ff"),
-            octets_from_hex("01 00ff 01ff 02ff 10ff 2005 2020 20ff 30ff"),
+            octets_from_hex("09 00ff 01ff 02ff 10ff 2005 2020 20ff 30ff"),
             octets_from_hex("02 00ff 00ff 00ff 00ff 10ff 20ff 3001 3010"),
             octets_from_hex("03 01f0 1001 2001 1002 2010 10ff 20ff 3080"),
-            octets_from_hex("03 20ff 30ff 20ff 00ff 00ff 00ff 10ff 20ff 3040"),
+            octets_from_hex("0b 20ff 30ff 20ff 00ff 00ff 00ff 10ff 20ff 3040"),
             octets_from_hex("01 0280 1008 2001 2001 2001 0001 10ff 2080 30ff"),
+            octets_from_hex("f7 02ff 10ff 2005 00ff 3020 10ff 20ff 3001 3010"),
         ]
 
     def run(mut self, input: Span[UInt8, _]) raises:
@@ -146,15 +159,19 @@ struct ConnectionTarget(Target):
         var session: Optional[TlsSession] = None
         if input[0] & 1 == 1:
             tls = self.context.copy()
-            session = self.trust.session("localhost")
+            session = self.returning.session(
+                is_new=input[0] >= 0xF0, is_older=input[0] & 8 == 8
+            )
         var buffer_len = 4_096 if input[0] & 2 == 2 else 0
+        var ends = Ends(buffer_len)
+        if input[0] & 4 == 4:
+            ends = Ends(self.listener, buffer_len)
         var client = _Client(
             ClientWire(
                 ServedConnection(
-                    self.listener,
+                    ends^,
                     FnHandler(answer),
                     tls,
-                    buffer_len,
                     # A route that was slow once would go to threads, which
                     # nobody runs here: on a machine with other work, any may be.
                     ServerConfig(handler_threads=0),
@@ -167,7 +184,10 @@ struct ConnectionTarget(Target):
             var size = length_of(input[index + 1])
             var operation = (input[index] >> 4) & 3
             if operation == 0:
-                client.ask(Int(input[index]) % 3, size)
+                var start = len(client.expected) * _SHIFT
+                client.ask(
+                    Int(input[index]) % 3, Span(self.text)[start : start + size]
+                )
             elif operation == 1:
                 client.wire.seal(size)
             elif operation == 2:

@@ -12,8 +12,9 @@ from fuzz.engine import Target, fuzz_main, octets_from_hex
 from tests.support.certificates import certificate
 from tests.support.client_wire import ClientWire
 from tests.support.scripted_streams import ScriptedStreams
-from tests.support.served_connection import ServedConnection
+from tests.support.served_connection import Ends, ServedConnection
 from tests.support.stream_service import StreamService
+from tests.support.tls_pair import ReturningClient
 
 comptime _OPERATION_COUNT_MAX = 60
 comptime _STREAM_COUNT_MAX = 8
@@ -56,17 +57,14 @@ struct StreamsTarget(Target):
 
     var listener: RawSocket
     """Where clients connect."""
-    var trust: TlsClientContext
-    """Makes clients."""
     var context: TlsServerContext
     """Makes servers."""
+    var returning: ReturningClient
+    """Makes clients."""
 
     def __init__(out self) raises:
         """Listens and reads certificates."""
         self.listener = RawSocket.listen_tcp(SocketAddr.localhost(0))
-        self.trust = TlsClientContext(
-            TlsConfig(ca_file=certificate("root.pem"), alpn=["h2"])
-        )
         self.context = TlsServerContext(
             TlsServerConfig(
                 certificate("good_chain.pem"),
@@ -74,12 +72,16 @@ struct StreamsTarget(Target):
                 alpn=["h2"],
             )
         )
+        var trust = TlsConfig(ca_file=certificate("root.pem"), alpn=["h2"])
+        self.returning = ReturningClient(
+            TlsClientContext(trust), self.context.copy()
+        )
 
     def seeds(self) -> List[String]:
         """Lists scripts: a first octet says plain or TLS, the kernel's buffers,
-        the window, the handler threads, and whether requests wait for responses;
-        then pairs of an operation and its
-        argument, all of which `follow` knows."""
+        the window, the handler threads, whether requests wait for responses,
+        whether TCP is between, and how hands are shaken; then pairs of an
+        operation and its argument, all of which `follow` knows."""
         return [
             octets_from_hex("00 02ff 03ff 04ff 0010 0c20 0104 02ff 03ff 04ff"),
             octets_from_hex("14 02ff 03ff 04ff 1820 0110 0500 2420 2408 01ff"),
@@ -93,6 +95,7 @@ struct StreamsTarget(Target):
             octets_from_hex("00 02ff 03ff 04ff 4810 0720 f100 0600 02ff 03ff"),
             octets_from_hex("1c 02ff 03ff 04ff 0080 1860 0080 1670 02ff 03ff"),
             octets_from_hex("00 02ff 03ff 04ff 4810 02ff 03ff 0740 f100 f100"),
+            octets_from_hex("e3 02ff 03ff 04ff 02ff 03ff 04ff 0010 30ff 4805"),
         ]
 
     def run(mut self, input: Span[UInt8, _]) raises:
@@ -118,7 +121,7 @@ struct StreamsTarget(Target):
         var session: Optional[TlsSession] = None
         if options & 1 == 1:
             tls = self.context.copy()
-            session = self.trust.session("localhost")
+            session = self.returning.session(is_new=options >= 0xC0)
         var config = ServerConfig(handler_threads=(options >> 3) & 1)
         config.logs_errors = False
         config.http2_limits.max_streams = _STREAM_COUNT_MAX
@@ -128,11 +131,12 @@ struct StreamsTarget(Target):
             config.http2_limits.max_pending_response_size = 5_000
         var buffer_len = 4_096 if options & 2 == 2 else 0
         var window = 300 if options & 4 == 4 else 65_535
+        var ends = Ends(buffer_len)
+        if options & 32 == 32:
+            ends = Ends(self.listener, buffer_len)
         return _Client(
             ClientWire(
-                ServedConnection(
-                    self.listener, StreamService(), tls, buffer_len, config^
-                ),
+                ServedConnection(ends^, StreamService(), tls, config^),
                 session^,
             ),
             window,

@@ -8,26 +8,45 @@ from flare.tls.error import TlsError
 from flare.tls.session import TlsSession
 from fuzz.engine import Target, cut_points, fuzz_main, octets_from_hex
 from tests.support.certificates import certificate
-from tests.support.tls_pair import TlsPair, kind_name
+from tests.support.tls_pair import ReturningClient, TlsPair, kind_name
 
 comptime HELLO = "1603010117010001130303fd0105523ee81569b50ada4cfcb5aa11c30a375d5873accb4ce6e974372f937c205045037c48e135d8f6a744191b5f82e9533dbc84a468c0f86c574449883bed860014130113021303c02bc02fc02cc030cca9cca800ff010000b60000000e000c0000096c6f63616c686f7374000b000403000102000a00160014001d0017001e0019001801000101010201030104002300000010000b000908687474702f312e310016000000170000000d002a0028040305030603080708080809080a080b080408050806040105010601030303010302040205020602002b00050403040303002d00020101003300260024001d0020e3bae64b671a31662276aad74bd03443e85fc3ebd36958b537d16e2ed80e1b39"
 """What a client of flare sends first."""
 
-# The first octet of an input says whom the rest is for; anything else patches
+# The lowest bits of an input's first octet say whom the rest is for; or it patches
 # the records of a sound session, in pairs of a place and what is xor-ed there.
+comptime _KIND = UInt8(3)
 comptime _SERVER = UInt8(0)
 comptime _CLIENT = UInt8(1)
 comptime _ESTABLISHED = UInt8(2)
+# The others say how a session was established: by TLS 1.2, by a whole handshake.
+comptime _IS_OLDER = UInt8(8)
+comptime _NEW_MIN = UInt8(0xF0)
 
 
-@fieldwise_init
 struct TlsTarget(Target):
-    """No crash, a lasting failure, split invariance."""
+    """No crash, a lasting failure, split invariance; what is read was written."""
 
     var client: TlsClientContext
     """Makes clients."""
     var server: TlsServerContext
     """Makes servers."""
+    var returning: ReturningClient
+    """Makes clients that were there before."""
+
+    def __init__(out self) raises:
+        """Reads certificates."""
+        self.client = TlsClientContext(
+            TlsConfig(ca_file=certificate("root.pem"), alpn=["http/1.1"])
+        )
+        self.server = TlsServerContext(
+            TlsServerConfig(
+                certificate("good_chain.pem"),
+                certificate("good.key"),
+                alpn=["http/1.1"],
+            )
+        )
+        self.returning = ReturningClient(self.client, self.server.copy())
 
     def seeds(self) -> List[String]:
         """Lists what peers may send."""
@@ -43,6 +62,9 @@ struct TlsTarget(Target):
             octets_from_hex("02 15 0303 0002 0100 17 0303 0001 00"),
             octets_from_hex("03"),
             octets_from_hex("03 0301 0a80"),
+            octets_from_hex("f3 1c01 2080"),
+            octets_from_hex("0a 15 0303 0002 0100 17 0303 0001 00"),
+            octets_from_hex("0b 2301 4080"),
         ]
 
     def run(mut self, input: Span[UInt8, _]) raises:
@@ -57,16 +79,23 @@ struct TlsTarget(Target):
     def _outcome(
         mut self, input: Span[UInt8, _], cuts: List[Int]
     ) raises -> String:
-        if input[0] == _SERVER:
+        var kind = input[0] & _KIND
+        if kind == _SERVER:
             return _feed(self.server.session(), input[1:], cuts)
-        if input[0] == _CLIENT:
+        if kind == _CLIENT:
             return _feed(self.client.session("localhost"), input[1:], cuts)
+        var is_new = input[0] >= _NEW_MIN
         var pair = TlsPair(
-            self.client.session("localhost"), self.server.session()
+            self.returning.session(
+                is_new=is_new, is_older=input[0] & _IS_OLDER != 0
+            ),
+            self.server.session(),
         )
         if pair.shake_hands() != "ok":
             raise Error("no handshake")
-        if input[0] == _ESTABLISHED:
+        if pair.server.is_resumed() == is_new:
+            raise Error("resumed, or not, otherwise than was asked for")
+        if kind == _ESTABLISHED:
             return _feed(pair^.take_server(), input[1:], cuts)
         pair.client.write("first".as_bytes(), pair.to_server)
         pair.client.write("second".as_bytes(), pair.to_server)
@@ -74,7 +103,26 @@ struct TlsTarget(Target):
         var octets = List(pair.to_server.span())
         for index in range(1, len(input) - 1, 2):
             octets[Int(input[index]) % len(octets)] ^= input[index + 1]
-        return _feed(pair^.take_server(), Span(octets), cuts)
+        var is_sound = Span(octets) == pair.to_server.span()
+        var outcome = _feed(pair^.take_server(), Span(octets), cuts)
+        _check_read(outcome, is_sound)
+        return outcome^
+
+
+def _check_read(outcome: String, is_sound: Bool) raises:
+    """Nothing is read but what was written, and a session that is whole is read to
+    its end (RFC 8446 sections 5.2 and 6.1)."""
+    if is_sound and outcome != "firstsecond|-|TrueTrue":
+        raise Error("a sound session ends as ", outcome)
+    var text = String(outcome.split("|")[0])
+    if text != "" and text != "first" and text != "firstsecond":
+        raise Error("nobody wrote: ", text)
+    if (
+        not is_sound
+        and outcome.endswith("TrueTrue")
+        and (text != "firstsecond")
+    ):
+        raise Error("the end came too early: ", outcome)
 
 
 def _feed(
@@ -127,18 +175,4 @@ def _receive(
 
 def main() raises:
     """Runs the target."""
-    fuzz_main(
-        "tls",
-        TlsTarget(
-            TlsClientContext(
-                TlsConfig(ca_file=certificate("root.pem"), alpn=["http/1.1"])
-            ),
-            TlsServerContext(
-                TlsServerConfig(
-                    certificate("good_chain.pem"),
-                    certificate("good.key"),
-                    alpn=["http/1.1"],
-                )
-            ),
-        ),
-    )
+    fuzz_main("tls", TlsTarget())

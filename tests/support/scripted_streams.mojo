@@ -73,6 +73,18 @@ struct Stream(Copyable, Movable):
         return self.was_reset or (self.has_ended and self.has_sent_end)
 
 
+def content_of(id: Int, length: Int) -> List[UInt8]:
+    """Makes the content of a request, by the number of its stream: each octet is
+    seven more than the one before, so the 256 first ones come again."""
+    var content = List[UInt8](capacity=length)
+    for index in range(min(length, 256)):
+        content.append(UInt8((index * 7 + id) & 255))
+    while len(content) < length:
+        var count = min(len(content), length - len(content))
+        content.extend(List[UInt8](Span(content)[:count]))
+    return content^
+
+
 struct ScriptedStreams(Movable):
     """A client's side of a served connection."""
 
@@ -135,8 +147,7 @@ struct ScriptedStreams(Movable):
             ref table = self.session.state.table
             table.at(table.find(id)).expects = StreamContent.TUNNEL
         elif method == "POST":
-            for index in range(size):
-                stream.upload.append(UInt8((index * 7 + id) & 255))
+            stream.upload = content_of(id, size)
         if method == "POST" and not path.startswith("/early"):
             stream.expected = stream.upload.copy()
         elif not (method == "CONNECT"):

@@ -1,10 +1,15 @@
 """A TLS client and a TLS server that talk in memory."""
 
 from flare.bytes.buffer import Buffer
+from flare.sys.openssl.context import TLS_1_2_NUMBER
+from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
 from flare.tls.session import TlsSession
 
 comptime _ROUND_COUNT_MAX = 12
+comptime _TICKET_USE_COUNT_MAX = 50_000
+# A ticket is good for two hours (RFC 8446 section 4.6.1 allows a week).
+comptime _CTRL_MAX_PROTO_VERSION = Int32(124)
 
 
 struct TlsPair(Movable):
@@ -87,6 +92,84 @@ struct TlsPair(Movable):
             _ = receive(self.server, self.to_server, self.to_client)
         except error:
             self.server_error = error^
+
+
+struct ReturningClient(Movable):
+    """Begins sessions that go on from an earlier one: without signatures and
+    certificates a handshake costs a fraction."""
+
+    var _client: TlsClientContext
+    var _server: TlsServerContext
+    # An `SSL_SESSION` for TLS 1.3 and for 1.2. To read one from a ticket each time
+    # would cost more than all else: it has the server's certificate in it.
+    var _earlier: Array[Int, 2]
+    var _use_count: Int
+
+    def __init__(
+        out self, var client: TlsClientContext, var server: TlsServerContext
+    ):
+        """Makes one that has not been there yet.
+
+        Args:
+            client: Makes its sessions.
+            server: Where it goes, as `localhost`.
+        """
+        self._client = client^
+        self._server = server^
+        self._earlier = Array[Int, 2](fill=0)
+        self._use_count = 0
+
+    def session(
+        mut self, *, is_new: Bool, is_older: Bool = False
+    ) raises -> TlsSession:
+        """Begins a session.
+
+        Args:
+            is_new: True for a whole handshake.
+            is_older: True for TLS 1.2.
+
+        Returns:
+            The session.
+
+        Raises:
+            Error: If the server gives no ticket.
+        """
+        var session = self._begin(is_older)
+        if is_new:
+            return session^
+        self._use_count += 1
+        if self._use_count % _TICKET_USE_COUNT_MAX == 1:
+            for index in range(2):
+                self._renew(index)
+        var library = session._ssl.library()
+        _ = library[].session.set_session(
+            session._ssl.handle(), self._earlier[Int(is_older)]
+        )
+        return session^
+
+    def _begin(self, is_older: Bool) raises -> TlsSession:
+        var session = self._client.session("localhost")
+        if is_older:
+            _ = session._ssl.library()[].session.ctrl(
+                session._ssl.handle(),
+                _CTRL_MAX_PROTO_VERSION,
+                TLS_1_2_NUMBER,
+                0,
+            )
+        return session^
+
+    def _renew(mut self, index: Int) raises:
+        var pair = TlsPair(self._begin(index == 1), self._server.session())
+        var outcome = pair.shake_hands()
+        if len(pair.client.ticket()) == 0:
+            raise Error("no ticket: ", outcome)
+        var library = pair.client._ssl.library()
+        library[].session.session_free(self._earlier[index])
+        self._earlier[index] = library[].session.get1_session(
+            pair.client._ssl.handle()
+        )
+        # The number of a session does not keep it.
+        _ = pair^
 
 
 def kind_name(error: Optional[TlsError]) -> String:
