@@ -96,9 +96,8 @@ struct _StreamEnd(LinkUser, TunnelSide):
     def set_waker(mut self, var waker: StreamWaker):
         self.waker = waker^
 
-    def send(mut self, mut unsent: Buffer, ends: Bool) raises:
-        """Sends what windows and connection take. What goes wrong is said when
-        the stream is read."""
+    def send(mut self, mut unsent: Buffer, ends: Bool):
+        """Sends what windows and connection take."""
         ref stream = self.stream.held()
         while not stream.has_sent_end():
             var count = send_piece(stream, unsent.span(), ends=ends)
@@ -115,6 +114,10 @@ struct _StreamEnd(LinkUser, TunnelSide):
         var poll = stream.take(out, PIECE_LEN)
         settle(stream.upstream)
         return poll
+
+    def holds_octets(self) -> Bool:
+        # They are the connection's, which goes on.
+        return False
 
     def may_end(self) -> Bool:
         return True

@@ -59,13 +59,17 @@ trait TunnelSide(Deinitable, Movable):
         """Hears how to say that there is something."""
         ...
 
-    def send(mut self, mut unsent: Buffer, ends: Bool) raises:
+    def send(mut self, mut unsent: Buffer, ends: Bool):
         """Sends what the upstream takes, and takes it out of `unsent`; nothing
-        follows if `ends`. Raises if the upstream has gone."""
+        follows if `ends`. What goes wrong is said when the upstream is read."""
         ...
 
     def take(mut self, mut out: Buffer) raises -> Poll:
         """Appends what the upstream has sent. Raises if it has gone."""
+        ...
+
+    def holds_octets(self) -> Bool:
+        """Tells whether octets that `send` has taken have not left."""
         ...
 
     def may_end(self) -> Bool:
@@ -107,7 +111,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         self._send()
         return Poll.PENDING
 
-    def _send(mut self) raises:
+    def _send(mut self):
         var had_len = len(self._unsent)
         self._side[].send(self._unsent, self._ends)
         if len(self._unsent) < had_len:
@@ -121,17 +125,13 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         if not self._side[].may_end():
             return False
         self._ends = True
-        try:
-            # Nothing else may move for long.
-            self._send()
-        except:
-            # What goes wrong is said when the upstream is read.
-            pass
+        # Nothing else may move for long.
+        self._send()
         return True
 
     def is_full(self) -> Bool:
         """Tells whether the upstream has to take something first."""
-        return len(self._unsent) > 0
+        return len(self._unsent) > 0 or self._side[].holds_octets()
 
     def fill(mut self, mut out: Buffer) raises -> Poll:
         """Takes what the upstream has sent, and sends it what waits. Raises if
@@ -161,6 +161,8 @@ struct _LinkEnd(LinkUser, TunnelSide):
     var first: List[UInt8]
     # True while it takes no more.
     var is_blocked: Bool
+    # True if it never will.
+    var is_broken: Bool
 
     def __init__(
         out self,
@@ -174,18 +176,24 @@ struct _LinkEnd(LinkUser, TunnelSide):
         self.waker = None
         self.first = first^
         self.is_blocked = False
+        self.is_broken = False
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
         var may_send = user[].is_blocked or user[].link[].wants_write()
-        if user[].waker and (event.is_readable or may_send):
-            user[].loop[].woken.append(user[].waker.held().place())
+        if event.is_readable or may_send:
+            user[].wake()
 
     def set_waker(mut self, var waker: StreamWaker):
         self.waker = waker^
 
-    def send(mut self, mut unsent: Buffer, ends: Bool) raises:
-        if not self.link[].is_open():
+    def wake(mut self):
+        if self.waker:
+            self.loop[].woken.append(self.waker.held().place())
+
+    def send(mut self, mut unsent: Buffer, ends: Bool):
+        if self.is_broken or not self.link[].is_open():
+            unsent.clear()
             return
         var count = 0
         while len(unsent) > 0 and count >= 0:
@@ -196,11 +204,15 @@ struct _LinkEnd(LinkUser, TunnelSide):
             count = self.link[].flush()
         self.is_blocked = count == -EAGAIN
         if count < 0 and not self.is_blocked:
-            raise Error("the upstream takes no more")
+            # What it has said before that is still to be read.
+            self.is_broken = True
+            self.link[].look_again()
+            self.wake()
 
     def take(mut self, mut out: Buffer) raises -> Poll:
         if not self.link[].is_open():
             return Poll.DONE
+        var start = len(out)
         if len(self.first) > 0:
             out.append(self.first)
             self.first = []
@@ -208,14 +220,20 @@ struct _LinkEnd(LinkUser, TunnelSide):
             if len(out.spare()) < _ROOM_LEN_MIN:
                 out.reserve(_PIECE_LEN)
             var count = self.link[].receive(out.spare())
-            if count == -EAGAIN:
+            if count == -EAGAIN and not self.is_broken:
                 return Poll.PENDING
+            if count < 0 and len(out) > start:
+                # What has come goes to the client first.
+                return Poll.READY
             if count < 0:
                 raise Error("the upstream has broken the connection off")
             if count == 0:
                 return Poll.DONE
             out.commit(count)
         return Poll.READY
+
+    def holds_octets(self) -> Bool:
+        return self.link[].is_open() and self.link[].wants_write()
 
     def may_end(self) -> Bool:
         return False
