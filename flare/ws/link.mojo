@@ -3,6 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.copy import list_of
+from flare.net.error import Timeout
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
 from flare.sys.random import fill_random
@@ -189,6 +190,9 @@ struct WsLink(Movable):
         try:
             count = self._wire.value().receive(self._input, deadline)
         except error:
+            if error.kind != Timeout:
+                # Nothing more comes, and nothing that is sent is heard.
+                self._wire = None
             raise self.named(error^)
         if count == 0:
             self._wire = None

@@ -180,7 +180,7 @@ def _take_stream(
     var agreement: WsAgreement
     try:
         agreement = handshake.check_stream(
-            stream.status(), headers.lines_fields(), stream.has_ended()
+            stream.status(), headers.lines_fields(), stream.is_bare()
         )
     except error:
         var failure = WsError(error)

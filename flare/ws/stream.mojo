@@ -60,10 +60,11 @@ struct StreamWire(Movable):
     def status(self) -> Int:
         return self._flight[].status
 
-    def has_ended(self) -> Bool:
-        """Tells whether the server has ended its direction, so that nothing
-        more comes than what is here."""
-        return self._flight[].has_ended() and len(self._flight[].content) == 0
+    def is_bare(self) -> Bool:
+        """Tells whether the server has ended the stream with its answer, so that
+        there never was one for a WebSocket. An end behind it is that of a
+        connection, however soon it comes."""
+        return self._flight[].is_bare
 
     def take_headers(mut self) -> HeaderMap:
         var headers = HeaderMap()

@@ -121,6 +121,8 @@ struct Http2Flight(Movable):
     """How much was announced, in bytes; -1 if that is not known."""
     var interim_count: Int
     var answer: StreamAnswer
+    var is_bare: Bool
+    """True if the stream has ended with the final head itself."""
     var has_sent_end: Bool
     """True once all of the request is sent, or not wanted any more."""
     var has_news: Bool
@@ -146,6 +148,7 @@ struct Http2Flight(Movable):
         self.content_length = -1
         self.interim_count = 0
         self.answer = StreamAnswer.NONE
+        self.is_bare = False
         self.has_sent_end = False
         self.has_news = False
         self.progress_ms = now_ms

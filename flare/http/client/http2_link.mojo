@@ -588,6 +588,7 @@ struct Http2Link(Movable):
             self._copy_fields(flight.trailers)
         else:
             self._note_head(flight)
+            flight.is_bare = event.ends
         if event.ends:
             flight.answer.end()
 
