@@ -1,6 +1,6 @@
 """Server-sent events that go on when their connection breaks."""
 
-from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.ascii import equals_ignore_case, find_octet, trim_whitespace
 from flare.bytes.checked import *
 from flare.http.client.cancel import pause_unless_cancelled
 from flare.http.client.error import (
@@ -24,7 +24,7 @@ from flare.http.client.open_response import (
 from flare.http.client.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.response import url_without_credentials
 from flare.http.message.header_map import check_field
-from flare.http.sse.event_hub import ServerSentEvent
+from flare.http.sse.event_hub import TEXT_EVENT_STREAM, ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
 from flare.sys.backoff import Backoff
 from flare.sys.random import random_word
@@ -51,8 +51,7 @@ comptime EVENT_ASKED_MAX_MS = 600_000
 comptime _DOUBLING_COUNT_MAX = 8
 # So that one who asks for short waits is not made to wait for long.
 
-comptime EVENT_STREAM = StaticString("text/event-stream")
-"""Media type of server-sent events."""
+comptime _SEMICOLON = UInt8(0x3B)
 
 
 struct EventSource(Movable):
@@ -215,7 +214,7 @@ struct EventSource(Movable):
         var request = self._request.copy()
         try:
             if "accept" not in request.headers:
-                request.headers.set("Accept", EVENT_STREAM)
+                request.headers.set("Accept", TEXT_EVENT_STREAM)
             request.headers.set("Cache-Control", "no-store")
             if self._may_say_last_id():
                 request.headers.set("Last-Event-ID", self.last_id)
@@ -267,7 +266,7 @@ struct EventSource(Movable):
                 " with the type '",
                 response.headers.content_type(),
                 "'; a stream of events is 200 with ",
-                EVENT_STREAM,
+                TEXT_EVENT_STREAM,
             )
         )
         if not is_busy(response.status.code):
@@ -314,7 +313,5 @@ def _is_stream(response: OpenResponse) -> Bool:
     if index < 0:
         return False
     var octets = response.headers.value(index).as_bytes()
-    var end = 0
-    while end < len(octets) and octets.at(end) != 59 and octets.at(end) != 32:
-        end += 1
-    return equals_ignore_case(octets.before(end), EVENT_STREAM.as_bytes())
+    var name = trim_whitespace(octets.before(find_octet(octets, _SEMICOLON)))
+    return equals_ignore_case(name, TEXT_EVENT_STREAM.as_bytes())
