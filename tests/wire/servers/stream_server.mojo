@@ -2,7 +2,8 @@
 
     stream_server PORT workers=N buffer_max=N heartbeat_ms=N ...
 
-Further arguments are those of `tls_options`.
+Further arguments are those of `tls_options`. `/events` is the same behind a cache
+as `/cached/events`, and behind `Compress` as `/compressed/events`.
 """
 
 from flare.bytes.buffer import Buffer
@@ -21,6 +22,8 @@ from flare.http import (
     ok,
     ok_stream,
 )
+from flare.http.cache import CacheStore
+from flare.http.middleware import Cache, Compress
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from std.sys import argv
@@ -134,7 +137,23 @@ struct Echo(UpgradedProtocol):
 
 
 @fieldwise_init
-struct Streams(Handler):
+struct Layered(Handler):
+    """Has a layer around the streams, if the path says so."""
+
+    var streams: Streams
+    var cached: Cache[Streams]
+    var compressed: Compress[Streams]
+
+    def serve(self, req: Request) raises -> Response:
+        if req.path == "/cached/events":
+            return self.cached.serve(req)
+        if req.path == "/compressed/events":
+            return self.compressed.serve(req)
+        return self.streams.serve(req)
+
+
+@fieldwise_init
+struct Streams(Copyable, Handler):
     """Makes streams of every kind."""
 
     var hub: EventHub
@@ -153,7 +172,7 @@ struct Streams(Handler):
             response.headers.set("Upgrade", "echo")
             response.headers.set("Connection", "upgrade")
             return response^
-        if req.path == "/events":
+        if req.path.endswith("/events"):
             return self.hub.subscribe(req)
         if req.path == "/publish":
             for number in range(Int(req.query_param("count"))):
@@ -228,4 +247,7 @@ def main() raises:
     var port = UInt16(Int(String(argv()[1])))
     var server = tls.bind(port, config^)
     print("listening on", server.local_addr(), flush=True)
-    server.serve(Streams(hub^, ArcPointer(Counts())), num_workers=workers)
+    var streams = Streams(hub^, ArcPointer(Counts()))
+    var cached = Cache(streams.copy(), CacheStore())
+    var compressed = Compress(streams.copy())
+    server.serve(Layered(streams^, cached^, compressed^), num_workers=workers)
