@@ -492,14 +492,9 @@ struct _Writer(Task):
         """Sends until the end."""
         var client = RedisClient(self._way.config.copy())
         var failures = 0
-        while True:
-            var pipe = Pipeline()
-            var count = self._next_batch(pipe)
-            if count < 0:
-                return
-            if count == 0:
-                continue
-            if self._sends(client, pipe, failures == 0):
+        while self._has_messages():
+            var count = self._sends(client, failures == 0)
+            if count > 0:
                 self._outbox.lock()[].sent(count)
                 failures = 0
                 continue
@@ -520,14 +515,22 @@ struct _Writer(Task):
             _ = self._changed.wait_for(guard, deadline.left_ms())
         return False
 
-    def _next_batch(self, mut pipe: Pipeline) -> Int:
-        """Waits for messages; gives their number, or -1 at the end."""
+    def _has_messages(self) -> Bool:
+        """Waits for messages; False at the end."""
         var guard = self._outbox.lock()
-        if len(guard[]) == 0 and guard[].sender == SenderPhase.SENDING:
+        while len(guard[]) == 0:
+            if guard[].sender != SenderPhase.SENDING:
+                return False
             _ = self._changed.wait_for(guard, _PAUSE_MAX_MS)
-        if len(guard[]) == 0 and guard[].sender != SenderPhase.SENDING:
-            return -1
+        return True
+
+    def _batch(self, mut pipe: Pipeline) -> Int:
+        """Takes the next messages; tells how many."""
+        var guard = self._outbox.lock()
         var count = min(len(guard[]), _BATCH_COUNT)
+        if self._way.is_asking and not self._has_transactions:
+            # ASKING is for one command alone, or for a transaction.
+            count = 1
         for index in range(count):
             ref octets = guard[].waiting_at(index)
             if self._history > 0:
@@ -547,15 +550,16 @@ struct _Writer(Task):
             guard[].expect_echo(coarse_monotonic_ms())
         return count
 
-    def _sends(
-        mut self, mut client: RedisClient, pipe: Pipeline, is_first: Bool
-    ) -> Bool:
-        """Sends a batch. One whose answer is lost goes once more: receivers
-        know by its numbers what they have had."""
+    def _sends(mut self, mut client: RedisClient, is_first: Bool) -> Int:
+        """Sends a batch; tells how many messages that were, 0 if it fails. One
+        whose answer is lost goes once more: receivers know by its numbers what
+        they have had."""
         for _ in range(TURN_MAX):
+            var pipe = Pipeline()
+            var count = self._batch(pipe)
             try:
                 self._send(client, pipe)
-                return True
+                return count
             except error:
                 client.close()
                 if self._turns(client, error):
@@ -566,8 +570,8 @@ struct _Writer(Task):
                     self._has_transactions = False
                 if is_first:
                     _tell(error)
-                return False
-        return False
+                return 0
+        return 0
 
     def _send(self, mut client: RedisClient, pipe: Pipeline) raises RedisError:
         self._way.announce(client)

@@ -70,3 +70,32 @@ def test_a_cluster(start, cluster):
     assert near.hear_all(COUNT) == texts
     assert far.hear_all(COUNT) == texts
     assert int(target.ask("XLEN", "flare:room")[1:]) == COUNT
+
+
+@pytest.mark.parametrize("rule", ["+multi", "-multi"])
+def test_a_batch_for_a_stream_that_is_on_its_way(start, cluster, rule):
+    """Redis Cluster specification, ASK redirection: ASKING holds for the next command,
+    and for all of a transaction. Each message is in the stream once."""
+    for node in cluster:
+        words = ("ACL", "SETUSER", "hub", "on", ">word", "~*", "&*", "+@all", rule)
+        assert node.ask(*words) == b"+OK\r\n"
+    slot = cluster[0].ask("CLUSTER", "KEYSLOT", "flare:room")[1:].split(b"\r")[0].decode()
+    at = int(slot) * 3 // 16384
+    source, target = cluster[at], cluster[(at + 1) % 3]
+    ids = [node.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode() for node in (source, target)]
+    url = f"redis://hub:word@{source.address}"
+    _, (near, far) = two_machines(start, redis=url, history=HISTORY)
+    for sender in (near, far):
+        connected(sender, [near, far])
+    assert target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0]) == b"+OK\r\n"
+    assert source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1]) == b"+OK\r\n"
+    # What is not there any more is asked of the other node.
+    source.ask("DEL", "flare:room")
+    source.pause()
+    texts = say(near, COUNT)
+    assert near.hear_all(COUNT) == texts
+    source.go_on()
+    assert far.hear_all(COUNT) == texts
+    for node in (target, source):
+        assert node.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[1]) == b"+OK\r\n"
+    assert int(target.ask("XLEN", "flare:room")[1:]) == COUNT
