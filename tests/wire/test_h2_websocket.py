@@ -77,6 +77,9 @@ class Socket:
         while sent < len(octets) or (ends and not octets):
             room = min(self.client.room, self.client.room_of(self.stream), 16_384)
             if room <= 0:
+                if self.answer.is_over:
+                    # Nobody opens a window any more for what nobody hears.
+                    return
                 self.client.take_frame()
                 continue
             piece = octets[sent : sent + room]
