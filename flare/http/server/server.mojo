@@ -4,15 +4,14 @@ from flare.bytes.checked import *
 from flare.http.handler.ready_switch import ReadySwitch
 from flare.http.handler.metric_source import MetricSource
 from flare.http.handler.any_handler import (
+    AnyHandler,
     NoHandler,
     SharedHandler,
     share_handler,
 )
 from flare.http.handler.handler import (
     FixedHandler,
-    FnHandler,
     Handler,
-    HandlerFunction,
     can_be_fixed,
 )
 from flare.http.server.config import (
@@ -122,11 +121,7 @@ struct StatsHandle(Copyable, MetricSource):
         return self._board[].worker(index)
 
     def write_metrics(self, mut text: String):
-        """Writes the sums for Prometheus.
-
-        Args:
-            text: Where to.
-        """
+        """Writes the sums for Prometheus."""
         var total = self.total()
         text.write("# HELP http_connections_total Connections accepted.\n")
         text.write("# TYPE http_connections_total counter\n")
@@ -326,27 +321,29 @@ struct HttpServer(Movable):
         """
         return StatsHandle(self._board.copy())
 
-    def serve[H: Handler](self, var handler: H) raises:
+    def serve(self, var handler: AnyHandler) raises:
         """Answers requests on the calling thread until the server is stopped.
 
         Handlers that hold its loop are moved to threads beside it, so they are
         called from several at once (`ServerConfig.handler_threads`).
 
-        Parameters:
-            H: The handler's type.
-
         Args:
-            handler: Answers requests: a `Router` or any other `Handler`.
+            handler: Answers requests: a `Router`, any other `Handler`, or a
+                plain function.
 
         Raises:
             Error: If the server was served before, the handler streams and
                 `handler_threads` is 0, or the system refuses what it needs.
         """
-        self._serve_alone(share_handler(handler^))
+        self._serve_alone(SharedHandler(handler^))
 
-    def serve[
-        H: Handler
-    ](self, var handler: H, *, num_workers: Int, pin_cores: Bool = True) raises:
+    def serve(
+        self,
+        var handler: AnyHandler,
+        *,
+        num_workers: Int,
+        pin_cores: Bool = True,
+    ) raises:
         """Answers requests with several workers until the server is stopped.
 
         They run on threads of their own, each with its own listener, event loop
@@ -354,55 +351,17 @@ struct HttpServer(Movable):
         threads at once: what it changes must be atomic or locked. One worker
         runs on the calling thread.
 
-        Parameters:
-            H: The handler's type.
-
         Args:
-            handler: Answers requests: a `Router` or any other `Handler`.
+            handler: Answers requests, as for the other form.
             num_workers: 1 to 256; `default_worker_count()` suits the machine.
             pin_cores: True to keep each of several workers on a CPU, unless
                 there are more workers than CPUs. Linux alone.
 
         Raises:
-            Error: If the count is out of range, the server was served before,
-                the handler streams and `handler_threads` is 0, or the system
-                refuses what it needs.
+            Error: If the count is out of range, or as the other form does.
         """
         self._serve_on_threads(
-            share_handler(handler^), ThreadPlan(num_workers, pin_cores)
-        )
-
-    def serve(self, function: HandlerFunction) raises:
-        """Answers requests with a plain function, on the calling thread.
-
-        Args:
-            function: `def f(req: Request) raises -> Response`.
-
-        Raises:
-            Error: As the other form does.
-        """
-        self._serve_alone(share_handler(FnHandler(function)))
-
-    def serve(
-        self,
-        function: HandlerFunction,
-        *,
-        num_workers: Int,
-        pin_cores: Bool = True,
-    ) raises:
-        """Answers requests with a plain function and several workers.
-
-        Args:
-            function: `def f(req: Request) raises -> Response`.
-            num_workers: As for the other form.
-            pin_cores: As for the other form.
-
-        Raises:
-            Error: As the other form does.
-        """
-        self._serve_on_threads(
-            share_handler(FnHandler(function)),
-            ThreadPlan(num_workers, pin_cores),
+            SharedHandler(handler^), ThreadPlan(num_workers, pin_cores)
         )
 
     def serve(self, value: NoHandler, *rest: NoHandler):
@@ -448,8 +407,13 @@ struct HttpServer(Movable):
             self._serve_on_threads(share_handler(materialize[HANDLER]()), plan)
 
     def serve_prefork[
-        H: Handler, K: PreforkHooks
-    ](self, var handler: H, var prefork: PreforkConfig, var hooks: K) raises:
+        K: PreforkHooks
+    ](
+        self,
+        var handler: AnyHandler,
+        var prefork: PreforkConfig,
+        var hooks: K,
+    ) raises:
         """Answers requests in several worker processes under a supervisor.
 
         The calling process becomes the supervisor; see `Prefork` for what it
@@ -457,11 +421,10 @@ struct HttpServer(Movable):
         worker the call does not return.
 
         Parameters:
-            H: The handler's type.
             K: The hooks' type.
 
         Args:
-            handler: Answers requests; each process has a copy.
+            handler: Answers requests, as for `serve`; each process has a copy.
             prefork: How many workers, and how they are treated.
             hooks: Told of what happens.
 
@@ -471,42 +434,16 @@ struct HttpServer(Movable):
                 one, and of what.
         """
         self._serve_prefork(
-            share_handler(handler^), prefork^, AnyPreforkHooks(hooks^)
+            SharedHandler(handler^), prefork^, AnyPreforkHooks(hooks^)
         )
 
-    def serve_prefork[
-        K: PreforkHooks
-    ](
-        self,
-        function: HandlerFunction,
-        var prefork: PreforkConfig,
-        var hooks: K,
+    def serve_prefork(
+        self, var handler: AnyHandler, var prefork: PreforkConfig
     ) raises:
-        """Answers requests with a plain function, in worker processes.
-
-        Parameters:
-            K: The hooks' type.
-
-        Args:
-            function: `def f(req: Request) raises -> Response`.
-            prefork: How many workers, and how they are treated.
-            hooks: Told of what happens.
-
-        Raises:
-            Error: As the other form does.
-        """
-        self.serve_prefork(FnHandler(function), prefork^, hooks^)
-
-    def serve_prefork[
-        H: Handler
-    ](self, var handler: H, var prefork: PreforkConfig) raises:
         """Answers requests in several worker processes under a supervisor.
 
-        Parameters:
-            H: The handler's type.
-
         Args:
-            handler: Answers requests; each process has a copy.
+            handler: Answers requests, as for `serve`; each process has a copy.
             prefork: How many workers, and how they are treated.
 
         Raises:
@@ -515,52 +452,18 @@ struct HttpServer(Movable):
         self.serve_prefork(handler^, prefork^, NoHooks())
 
     def serve_prefork(
-        self, function: HandlerFunction, var prefork: PreforkConfig
+        self, var handler: AnyHandler, *, workers: Optional[Int] = None
     ) raises:
-        """Answers requests with a plain function, in worker processes.
+        """Answers requests in several worker processes under a supervisor.
 
         Args:
-            function: `def f(req: Request) raises -> Response`.
-            prefork: How many workers, and how they are treated.
+            handler: Answers requests, as for `serve`; each process has a copy.
+            workers: 1 to 256; by default one for each usable CPU.
 
         Raises:
             Error: As the form with hooks does.
         """
-        self.serve_prefork(FnHandler(function), prefork^, NoHooks())
-
-    def serve_prefork[
-        H: Handler
-    ](self, var handler: H, *, workers: Optional[Int] = None) raises:
-        """Answers requests in several worker processes under a supervisor.
-
-        Parameters:
-            H: The handler's type.
-
-        Args:
-            handler: Answers requests; each process has a copy.
-            workers: 1 to 256; by default one for each usable CPU.
-
-        Raises:
-            Error: As the other form does.
-        """
         self.serve_prefork(handler^, PreforkConfig(workers=workers))
-
-    def serve_prefork(
-        self,
-        function: HandlerFunction,
-        *,
-        workers: Optional[Int] = None,
-    ) raises:
-        """Answers requests with a plain function, in worker processes.
-
-        Args:
-            function: `def f(req: Request) raises -> Response`.
-            workers: 1 to 256; by default one for each usable CPU.
-
-        Raises:
-            Error: As the other forms do.
-        """
-        self.serve_prefork(FnHandler(function), workers=workers)
 
     # What follows knows neither the handler's type nor that of the hooks: it is
     # the same in every program.
