@@ -100,9 +100,9 @@ struct ReturningClient(Movable):
 
     var _client: TlsClientContext
     var _server: TlsServerContext
-    # An `SSL_SESSION` for TLS 1.3 and for 1.2. To read one from a ticket each time
-    # would cost more than all else: it has the server's certificate in it.
-    var _earlier: Array[Int, 2]
+    # For TLS 1.3 and for 1.2. Read anew each time, though that costs: OpenSSL goes
+    # on from no `SSL_SESSION` whose connection was dropped without a notice.
+    var _tickets: List[List[UInt8]]
     var _use_count: Int
 
     def __init__(
@@ -116,7 +116,7 @@ struct ReturningClient(Movable):
         """
         self._client = client^
         self._server = server^
-        self._earlier = Array[Int, 2](fill=0)
+        self._tickets = []
         self._use_count = 0
 
     def session(
@@ -139,12 +139,8 @@ struct ReturningClient(Movable):
             return session^
         self._use_count += 1
         if self._use_count % _TICKET_USE_COUNT_MAX == 1:
-            for index in range(2):
-                self._renew(index)
-        var library = session._ssl.library()
-        _ = library[].session.set_session(
-            session._ssl.handle(), self._earlier[Int(is_older)]
-        )
+            self._tickets = [self._ticket(False), self._ticket(True)]
+        _ = session.resume(Span(self._tickets[Int(is_older)]))
         return session^
 
     def _begin(self, is_older: Bool) raises -> TlsSession:
@@ -158,18 +154,13 @@ struct ReturningClient(Movable):
             )
         return session^
 
-    def _renew(mut self, index: Int) raises:
-        var pair = TlsPair(self._begin(index == 1), self._server.session())
+    def _ticket(self, is_older: Bool) raises -> List[UInt8]:
+        var pair = TlsPair(self._begin(is_older), self._server.session())
         var outcome = pair.shake_hands()
-        if len(pair.client.ticket()) == 0:
+        var ticket = pair.client.ticket()
+        if len(ticket) == 0:
             raise Error("no ticket: ", outcome)
-        var library = pair.client._ssl.library()
-        library[].session.session_free(self._earlier[index])
-        self._earlier[index] = library[].session.get1_session(
-            pair.client._ssl.handle()
-        )
-        # The number of a session does not keep it.
-        _ = pair^
+        return ticket^
 
 
 def kind_name(error: Optional[TlsError]) -> String:
