@@ -295,8 +295,8 @@ PARTS = {
 
 
 SELDOM = ("nightly", "asan", "changed")
-# What is compiled and computed takes two cores, one for the unit tests, which are one
-# program, and one for the rest in this order, with what others need first.
+# What is built and run beside the unit tests, one program that takes longest to build,
+# in this order, with what others need first.
 BUILT = (
     "wire-programs", "check", "refusals", "size", "fuzz", "vectors", "differential",
     "examples", "cross", "simulate", "cli",
@@ -326,22 +326,15 @@ def run_path(report: Report, path: str) -> None:
 
 
 def run_all(report: Report) -> None:
-    """Runs all parts, on a few lanes at once. Builds stand back for servers, which
-    begin as soon as their programs are there."""
+    """Runs all parts, on three lanes at once: what takes longest, what stands back
+    for the others, and tests with servers, as soon as their programs are there."""
     can_serve = threading.Event()
 
-    def stand_back() -> None:
+    def build_others(report: Report) -> None:
         # Of a thread, and what it starts: Linux alone has that.
         if sys.platform == "linux":
             thread = threading.get_native_id()
             os.setpriority(os.PRIO_PROCESS, thread, BUILD_NICENESS)
-
-    def compile_unit(report: Report) -> None:
-        stand_back()
-        PARTS["unit"](report)
-
-    def compile_others(report: Report) -> None:
-        stand_back()
         try:
             for name in BUILT:
                 PARTS[name](report)
@@ -355,7 +348,7 @@ def run_all(report: Report) -> None:
         for name in SERVED:
             PARTS[name](report)
 
-    report.beside(compile_unit, compile_others, serve)
+    report.beside(PARTS["unit"], build_others, serve)
 
 
 def main() -> int:
