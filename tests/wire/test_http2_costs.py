@@ -3,6 +3,7 @@ steady state, and who waits takes little."""
 
 import re
 import struct
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -113,12 +114,14 @@ def test_no_allocation_per_request(start, path, content, batch):
             client.ask(path, batch, content)
         client.ask("/allocations")
         own = int(client.ask("/allocations"))
+        began = time.monotonic()
         for _ in range(REQUEST_COUNT // batch):
             client.ask(path, batch, content)
         count = int(client.ask("/allocations")) - own
+        seconds = time.monotonic() - began
     print(f"\n{path}: {count} allocations in {REQUEST_COUNT} requests")
     # The Date is another each second, and is kept by the table.
-    assert count <= 2
+    assert count <= 2 + seconds
 
 
 @pytest.mark.parametrize("batch", [1, 16], ids=["one stream", "16 streams"])
@@ -134,11 +137,13 @@ def test_a_call_of_grpc_allocates_its_messages_alone(start, batch):
             assert client.ask(path, batch, content) == content
         other.ask("/allocations")
         own = int(other.ask("/allocations"))
+        began = time.monotonic()
         for _ in range(REQUEST_COUNT // batch):
             client.ask(path, batch, content)
         count = int(other.ask("/allocations")) - own
+        seconds = time.monotonic() - began
     print(f"\n{count} allocations in {REQUEST_COUNT} calls")
-    assert count <= 2 * REQUEST_COUNT + 2
+    assert count <= 2 * REQUEST_COUNT + 2 + seconds
 
 
 def private_len(pid: int) -> int:

@@ -854,11 +854,12 @@ def test_stop_waits_for_requests_and_then_ends(prefork):
 def test_nobody_waits_in_vain_for_a_server_that_stops(prefork):
     server = prefork(workers=2, handler_threads=1, linger_timeout_ms=100)
     with Client(server) as client:
-        client.send(GET % b"/slow/600")
+        client.send(GET % b"/slow/2500")
         time.sleep(0.05)
         server.process.send_signal(signal.SIGTERM)
-        assert wait_until(lambda: listener_count(server.port) == 0, 0.4)
-        assert client.response().body == b"slept 600 "
+        # While the handler still sleeps.
+        assert wait_until(lambda: listener_count(server.port) == 0, 2)
+        assert client.response().body == b"slept 2500 "
     assert server.process.wait(10) == 0
 
 
