@@ -163,6 +163,10 @@ struct SharedPlace(Movable):
         self._lent = lent
 
     def __deinit__(deinit self):
+        self._give_back()
+
+    def _give_back(self):
+        # Not in `__deinit__`, which each program has for itself.
         self._connections.hold()[].give_back(
             self._host,
             self._lent,
