@@ -46,6 +46,7 @@ struct ConnectContext(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:

@@ -39,6 +39,7 @@ struct ClientConnection(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def is_own(self) -> Bool:

@@ -131,6 +131,7 @@ struct Connector(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def advance(

@@ -157,6 +157,7 @@ struct Http2Flight(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def note_interim(mut self, status: Int, var fields: KeptFields):

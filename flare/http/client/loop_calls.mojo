@@ -76,6 +76,7 @@ struct LoopCalls(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def is_idle(self) -> Bool:

@@ -171,6 +171,7 @@ struct PreparedRequest(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def _choose_way(mut self, config: ClientConfig):
@@ -640,6 +641,7 @@ struct ClientBase(Copyable, Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def auth_at(self, url: Url) -> Credentials:

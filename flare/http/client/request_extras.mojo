@@ -33,6 +33,7 @@ struct RequestExtras(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def end_trace(self, status: Int, resend_count: Int):

@@ -434,6 +434,7 @@ struct IdleConnection(Lendable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def another(self) -> Optional[Self]:

@@ -89,6 +89,7 @@ struct ClientState(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def share(mut self, var parts: SharedParts):

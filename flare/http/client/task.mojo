@@ -95,6 +95,7 @@ struct RequestTask(Movable):
 
     @no_inline
     def __deinit__(deinit self):
+        """Drops all of it, out of line."""
         return
 
     def advance(
