@@ -296,7 +296,7 @@ PARTS = {
 
 SELDOM = ("nightly", "asan", "changed")
 # What is built and run beside the unit tests, one program that takes longest to build,
-# in this order, with what others need first.
+# and behind them: begun in this order, with what others need first.
 BUILT = (
     "wire-programs", "check", "refusals", "size", "fuzz", "vectors", "differential",
     "examples", "cross", "simulate", "cli",
@@ -326,29 +326,35 @@ def run_path(report: Report, path: str) -> None:
 
 
 def run_all(report: Report) -> None:
-    """Runs all parts, on three lanes at once: what takes longest, what stands back
-    for the others, and tests with servers, as soon as their programs are there."""
+    """Runs all parts, on three lanes at once: what takes longest; what stands back
+    for the others, with which the first lane helps when it is done; and tests with
+    servers, as soon as their programs are there."""
     can_serve = threading.Event()
+    # Each part is taken by one of the two lanes.
+    waiting = iter(BUILT)
 
     def build_others(report: Report) -> None:
         # Of a thread, and what it starts: Linux alone has that.
         if sys.platform == "linux":
             thread = threading.get_native_id()
             os.setpriority(os.PRIO_PROCESS, thread, BUILD_NICENESS)
-        try:
-            for name in BUILT:
+        for name in waiting:
+            try:
                 PARTS[name](report)
+            finally:
                 if name == "wire-programs":
                     can_serve.set()
-        finally:
-            can_serve.set()
+
+    def build_unit(report: Report) -> None:
+        PARTS["unit"](report)
+        build_others(report)
 
     def serve(report: Report) -> None:
         can_serve.wait()
         for name in SERVED:
             PARTS[name](report)
 
-    report.beside(PARTS["unit"], build_others, serve)
+    report.beside(build_unit, build_others, serve)
 
 
 def main() -> int:
