@@ -334,10 +334,9 @@ def run_all(report: Report) -> None:
     waiting = iter(BUILT)
 
     def build_others(report: Report) -> None:
-        # Of a thread, and what it starts: Linux alone has that.
+        # On Linux it is this thread's, and that of what it starts.
         if sys.platform == "linux":
-            thread = threading.get_native_id()
-            os.setpriority(os.PRIO_PROCESS, thread, BUILD_NICENESS)
+            os.nice(BUILD_NICENESS)
         for name in waiting:
             try:
                 PARTS[name](report)
