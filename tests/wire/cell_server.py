@@ -106,13 +106,42 @@ class Cell:
         return self.answers[min(len(self.asked), len(self.answers)) - 1]
 
 
-class CellServer:
+class VersionsServer:
+    """Serves HTTP/1.1 and HTTP/2 on one port, with TLS if it is given what that needs;
+    what is said is `_http1`'s and `_http2`'s of who inherits from it."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self.context = context
+        self.server = RawServer(self._serve)
+
+    def _serve(self, connection: Connection) -> None:
+        if not self.context:
+            return self._speak(connection)
+        with self.context.wrap_socket(connection.sock, server_side=True) as stream:
+            connection.sock = stream
+            self._speak(connection)
+            if stream.fileno() >= 0:
+                # RFC 9112 section 9.8: only so is it known that this is the end.
+                connection.sock = stream.unwrap()
+
+    def _speak(self, connection: Connection) -> None:
+        while len(connection.buffer) < 4:
+            piece = connection.sock.recv(65536)
+            if not piece:
+                return
+            connection.buffer += piece
+        if connection.buffer.startswith(b"PRI "):
+            self._http2(CellPeer(connection))
+        else:
+            self._http1(connection)
+
+
+class CellServer(VersionsServer):
     """Serves all cells; a function in place of an answer does what it likes."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.cells: dict[str, Cell] = {}
-        self.context = context
-        self.server = RawServer(self._serve)
+        super().__init__(context)
         self.url = self.server.url
         if context:
             self.url = f"https://localhost:{self.server.port}"
@@ -132,31 +161,6 @@ class CellServer:
         name = target.split("/")[1]
         with self._lock:
             return self.cells[name].next(asked)
-
-    def _serve(self, connection: Connection) -> None:
-        if not self.context:
-            return self._speak(connection)
-        with self.context.wrap_socket(connection.sock, server_side=True) as stream:
-            connection.sock = stream
-            self._speak(connection)
-            if stream.fileno() >= 0:
-                # RFC 9112 section 9.8: only so is it known that this is the end.
-                connection.sock = stream.unwrap()
-
-    def _speak(self, connection: Connection) -> None:
-        while len(connection.buffer) < 4:
-            piece = connection.sock.recv(65536)
-            if not piece:
-                return
-            connection.buffer += piece
-        if connection.buffer.startswith(b"PRI "):
-            peer = CellPeer(connection)
-            peer.begin((INITIAL_WINDOW, WINDOW_LEN))
-            more = struct.pack(">I", WINDOW_LEN)
-            peer.send(frame(WINDOW_UPDATE, 0, 0, more))
-            self._http2(peer)
-        else:
-            self._http1(connection)
 
     def _http1(self, connection: Connection) -> None:
         count = 0
@@ -206,6 +210,8 @@ class CellServer:
                 return
 
     def _http2(self, peer: "CellPeer") -> None:
+        peer.begin((INITIAL_WINDOW, WINDOW_LEN))
+        peer.send(frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", WINDOW_LEN)))
         while True:
             stream, asked, has_ended = peer.asked()
             answer = self._next(asked)

@@ -8,6 +8,16 @@ def frame(octets: bytes, flag: int = 0, length: int | None = None) -> bytes:
     return struct.pack(">BI", flag, len(octets) if length is None else length) + octets
 
 
+def varint(number: int) -> bytes:
+    """A number of Protocol Buffers (encoding document); 64 bits of it."""
+    number &= 2**64 - 1
+    octets = bytearray()
+    while number > 127:
+        octets.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*octets, number])
+
+
 class Caller:
     """The client under test, a program that is told what to do."""
 

@@ -8,7 +8,7 @@ import struct
 import urllib.parse
 from dataclasses import dataclass, field
 
-from grpc_support import frame
+from grpc_support import frame, varint
 from h2_client import Closed, H2Client
 
 WAIT_S = 10
@@ -23,15 +23,6 @@ CODES = (
 ).split()
 
 Fields = list[tuple[str, str]]
-
-
-def varint(number: int) -> bytes:
-    number &= 2**64 - 1
-    octets = bytearray()
-    while number > 127:
-        octets.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*octets, number])
 
 
 def held(number: int, octets: bytes) -> bytes:

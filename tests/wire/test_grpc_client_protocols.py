@@ -8,7 +8,7 @@ import time
 
 import pytest
 from conftest import running_client, shown
-from grpc_support import Caller, frame
+from grpc_support import Caller, frame, varint
 from raw_server import RawServer, answering, once
 
 GUIDE = "/routeguide.RouteGuide/"
@@ -72,15 +72,6 @@ class ProtocolCaller(Caller):
 
     def unary(self, path: str, message: dict, **more) -> dict:
         return self.ask(do="unary", path=path, **message, **more)
-
-
-def varint(number: int) -> bytes:
-    number &= 2**64 - 1
-    octets = bytearray()
-    while number > 127:
-        octets.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*octets, number])
 
 
 @pytest.fixture

@@ -115,6 +115,14 @@ def faults_of(row: Row, line, way: Way) -> list[str]:
     return faults
 
 
+def told_of(row: Row, line, way: Way) -> list[str]:
+    """The same with the rule before each, and for a line that breaks."""
+    try:
+        return [f"{row.rule}: {one}" for one in faults_of(row, line, way)]
+    except (AssertionError, OSError, EOFError, Closed) as error:
+        return [f"{row.rule}: {error!r}"]
+
+
 def shortened(frames: list) -> list:
     return [(hex(first), payload[:20], len(payload)) for first, payload in frames[:6]]
 
@@ -136,10 +144,7 @@ def test_each_row_of_a_client(ways, way):
                     getattr(line, row.then)()
             for row, line in opened:
                 if row.then != "reset":
-                    try:
-                        faults += [f"{row.rule}: {one}" for one in faults_of(row, line, way)]
-                    except (AssertionError, OSError, EOFError, Closed) as error:
-                        faults.append(f"{row.rule}: {error!r}")
+                    faults += told_of(row, line, way)
                 if not lines.client:
                     line.close()
             heard = Counter(lines.heard())
@@ -165,10 +170,7 @@ def test_octet_by_octet(ways, way):
                             # The server has told it what is wrong, and closed.
                             pass
             for row, line in opened:
-                try:
-                    faults += [f"{row.rule}: {one}" for one in faults_of(row, line, way)]
-                except (AssertionError, OSError, EOFError, Closed) as error:
-                    faults.append(f"{row.rule}: {error!r}")
+                faults += told_of(row, line, way)
                 if not lines.client:
                     line.close()
     assert not faults, "\n".join(faults)

@@ -6,10 +6,10 @@ import struct
 import threading
 from dataclasses import dataclass, field
 
-from cell_server import CellPeer
+from cell_server import CellPeer, VersionsServer
 from h2_frames import *
 from raw_http2 import Tunnel
-from raw_server import Connection, RawServer
+from raw_server import Connection
 from test_ws_client import accept, read_frame
 
 CLOSE, TEXT, BINARY, FIN, RSV1, PING, PONG = 0x88, 1, 2, 0x80, 0x40, 0x89, 0x8A
@@ -90,37 +90,19 @@ class FarEnd(Tunnel):
         return data
 
 
-class Far:
+class Far(VersionsServer):
     """The server; `meet` adds a row."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        self.context = context
         self.meetings: list[_Meeting] = []
-        self.server = RawServer(self._serve)
+        super().__init__(context)
         self.url, self.port = self.server.url, self.server.port
 
     def meet(self, row: FarRow) -> tuple[str, _Meeting]:
         self.meetings.append(_Meeting(row))
         return f"/{len(self.meetings) - 1}", self.meetings[-1]
 
-    def _serve(self, connection: Connection) -> None:
-        if not self.context:
-            return self._speak(connection)
-        with self.context.wrap_socket(connection.sock, server_side=True) as stream:
-            connection.sock = stream
-            self._speak(connection)
-            if stream.fileno() >= 0:
-                connection.sock = stream.unwrap()
-
-    def _speak(self, connection: Connection) -> None:
-        while len(connection.buffer) < 4:
-            piece = connection.sock.recv(65536)
-            if not piece:
-                return
-            connection.buffer += piece
-        if not connection.buffer.startswith(b"PRI "):
-            return self._http1(connection)
-        peer = CellPeer(connection)
+    def _http2(self, peer: CellPeer) -> None:
         peer.begin((ENABLE_CONNECT, 1), (INITIAL_WINDOW, 1 << 20))
         while True:
             stream, asked, _ = peer.asked()
