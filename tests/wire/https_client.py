@@ -103,11 +103,15 @@ class Sealer:
         return self._outgoing.read()
 
     def goodbye(self) -> bytes:
-        """Gives the close_notify."""
+        """Gives the close_notify. RFC 8446 section 6.1: the other direction goes on,
+        so what has come in it and was not read is no fault."""
         try:
             self.tls.unwrap()
         except ssl.SSLWantReadError:
             pass
+        except ssl.SSLError as error:
+            if error.reason != "APPLICATION_DATA_AFTER_CLOSE_NOTIFY":
+                raise
         return self._outgoing.read()
 
     def read(self, count: int) -> bytes:
