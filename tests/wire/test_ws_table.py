@@ -28,8 +28,10 @@ from ws_ways import WAYS, Http1Line, Http2Line, Way, Ways, frames_of
 
 # As many as a connection of HTTP/2 has at once here.
 BATCH = 50
+# The rows of all ways through a gateway share its connections to the server, and most
+# end a stream by a reset: more than a client that is not trusted may (`max_glitches`).
 OPTIONS = ("close_timeout_ms=2000", "compression=1", "max_message_size=1000000",
-           "max_queue_size=2000000")  # fmt: skip
+           "max_queue_size=2000000", "max_glitches=1000000")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -123,6 +123,8 @@ def main() raises:
             server_config.write_timeout_ms = value
         elif name == "min_send_rate":
             server_config.min_send_rate = value
+        elif name == "max_glitches":
+            server_config.http2_limits.max_glitches = value
         elif name == "compression":
             config.compression = DeflateAgreement.widest()
         elif name == "max_message_size":
