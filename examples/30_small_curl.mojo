@@ -30,7 +30,7 @@ from flare.http import BasicAuth, ClientConfig, ClientRequest, ClientResponse
 from flare.http import CookieJar, Handler, HttpClient, HttpServer, Request
 from flare.http import Response, ShutdownHandle, not_found, ok, redirect
 from flare.http.client import Credentials, RequestBody, proxy_from_env
-from flare.http.client.redirect import (
+from flare.http.client.message.redirect import (
     drop_credentials,
     is_redirect,
     redirect_url,

@@ -1,7 +1,7 @@
 """The networking library for Mojo: the everyday names in one place."""
 
 from flare.dns.resolve import resolve
-from flare.http.client.auth import BasicAuth, BearerAuth
+from flare.http.client.connect.auth import BasicAuth, BearerAuth
 from flare.http.client.client import (
     HttpClient,
     delete,
@@ -12,10 +12,10 @@ from flare.http.client.client import (
     post,
     put,
 )
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import ClientError
 from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import (

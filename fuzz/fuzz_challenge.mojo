@@ -1,7 +1,7 @@
 """Fuzzes challenges for Digest: an answer to one is a field that can be sent."""
 
-from flare.http.client.auth import BasicAuth
-from flare.http.client.digest import (
+from flare.http.client.connect.auth import BasicAuth
+from flare.http.client.connect.digest import (
     DigestSession,
     next_nonce,
     parse_challenges,

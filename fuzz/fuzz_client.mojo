@@ -1,15 +1,15 @@
 """Fuzzes a client's exchange with a server: head, content, decoding and
 redirection end the same way however the octets are cut, and none of it hangs."""
 
-from flare.http.client.attempt import Attempt, Step
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
-from flare.http.client.exchange import apply_step, begin_attempt
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.prepared_request import PreparedRequest, Upload
-from flare.http.client.request import ClientRequest, parse_request_url
-from flare.http.client.response import ResponseBuilder
-from flare.http.client.transport import Transport
+from flare.http.client.exchange.attempt import Attempt, Step
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import ClientError
+from flare.http.client.exchange.exchange import apply_step, begin_attempt
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.exchange.prepared_request import PreparedRequest, Upload
+from flare.http.client.message.request import ClientRequest, parse_request_url
+from flare.http.client.message.response import ResponseBuilder
+from flare.http.client.connect.transport import Transport
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import monotonic_ns
 from flare.unix.stream import UnixListener, UnixStream

@@ -2,16 +2,19 @@
 however they are cut, it ends the same way, does not hang, and gives back all
 the room that content has taken."""
 
-from flare.http.client.attempt import Attempt, Step
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
-from flare.http.client.http2_exchange import Http2Exchange
-from flare.http.client.http2_link import CONNECTION_WINDOW_LEN, Http2Link
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.prepared_request import PreparedRequest, Upload
-from flare.http.client.request import ClientRequest, parse_request_url
-from flare.http.client.response import ResponseBuilder
-from flare.http.client.transport import Transport
+from flare.http.client.exchange.attempt import Attempt, Step
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import ClientError
+from flare.http.client.exchange.http2_exchange import Http2Exchange
+from flare.http.client.exchange.http2_link import (
+    CONNECTION_WINDOW_LEN,
+    Http2Link,
+)
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.exchange.prepared_request import PreparedRequest, Upload
+from flare.http.client.message.request import ClientRequest, parse_request_url
+from flare.http.client.message.response import ResponseBuilder
+from flare.http.client.connect.transport import Transport
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import monotonic_ns
 from flare.unix.stream import UnixListener, UnixStream

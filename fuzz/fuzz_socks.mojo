@@ -1,8 +1,8 @@
 """Fuzzes what a SOCKS5 proxy sends: the same end however it is cut, and never
 an octet taken that belongs to the host behind it."""
 
-from flare.http.client.error import Phase
-from flare.http.client.socks import (
+from flare.http.client.connect.error import Phase
+from flare.http.client.connect.socks import (
     SocksHandshake,
     socks_destination,
     socks_login,

@@ -30,12 +30,12 @@ DATA_LICENSES = {"IANA": "CC0-1.0", "Unicode": "Unicode-3.0", "publicsuffixlist"
 # What a program loads from the system when it is first needed, by the file of the
 # library that does so.
 LOADED = {
-    "flare/sys/brotli.mojo": ("brotli", "MIT", ("libbrotlidec", "libbrotlienc"), ".so.1"),
+    "flare/sys/codecs/brotli.mojo": ("brotli", "MIT", ("libbrotlidec", "libbrotlienc"), ".so.1"),
     "flare/sys/openssl/library.mojo": (
         "openssl", "Apache-2.0", ("libcrypto", "libssl"), ".so.3"
     ),
-    "flare/sys/zlib.mojo": ("zlib", "Zlib", ("libz",), ".so.1"),
-    "flare/sys/zstd.mojo": ("zstd", "BSD-3-Clause", ("libzstd",), ".so.1"),
+    "flare/sys/codecs/zlib.mojo": ("zlib", "Zlib", ("libz",), ".so.1"),
+    "flare/sys/codecs/zstd.mojo": ("zstd", "BSD-3-Clause", ("libzstd",), ".so.1"),
 }
 
 

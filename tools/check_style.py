@@ -63,7 +63,7 @@ SYMBOL = re.compile(r"\bexternal_call\[\s*\"(\w+)\"")
 # A program that wants the environment's proxies calls the first by name, and
 # the second is such a program; nothing else may read the environment (S14).
 GETENV_ALLOWED = (
-    Path("flare/http/client/proxy.mojo"),
+    Path("flare/http/client/connect/proxy.mojo"),
     Path("examples/30_small_curl.mojo"),
 )
 # Where structs wait for somebody; beside a state few of them have flags (S17).

@@ -3,7 +3,7 @@
 from flare.net import RawSocket, SocketAddr
 from flare.runtime import Interest, Reactor
 from flare.sys.clock import monotonic_ns
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.socket_option import SocketOption
 
 comptime CONNECT_MAX_NS = 5_000_000_000
 """Longest wait for the connections."""

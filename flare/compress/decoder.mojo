@@ -4,15 +4,15 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.compress.error import CompressError, CompressErrorKind, Format
-from flare.sys.brotli import BrotliDecoder
-from flare.sys.zlib import (
+from flare.sys.codecs.brotli import BrotliDecoder
+from flare.sys.codecs.zlib import (
     CodecStatus,
     CodecStep,
     GZIP_WRAPPED,
     InflateStream,
     RAW_DEFLATE,
 )
-from flare.sys.zstd import ZstdDecoder
+from flare.sys.codecs.zstd import ZstdDecoder
 
 comptime OUTPUT_LEN_MAX = 64 * 1024 * 1024
 """Most decompressed octets, unless the caller says otherwise, in bytes.

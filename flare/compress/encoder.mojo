@@ -5,13 +5,13 @@ from flare.bytes.checked import *
 from flare.bytes.copy import list_of
 from flare.compress.decoder import PIECE_LEN
 from flare.compress.error import CompressError, CompressErrorKind, Format
-from flare.sys.brotli import (
+from flare.sys.codecs.brotli import (
     BrotliEncoder,
     FINISH as BROTLI_FINISH,
     FLUSH as BROTLI_FLUSH,
     PROCESS as BROTLI_PROCESS,
 )
-from flare.sys.zlib import (
+from flare.sys.codecs.zlib import (
     CodecStatus,
     CodecStep,
     DeflateStream,
@@ -19,7 +19,7 @@ from flare.sys.zlib import (
     NO_FLUSH,
     SYNC_FLUSH,
 )
-from flare.sys.zstd import (
+from flare.sys.codecs.zstd import (
     CONTINUE as ZSTD_CONTINUE,
     END as ZSTD_END,
     FLUSH as ZSTD_FLUSH,

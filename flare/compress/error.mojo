@@ -1,7 +1,7 @@
 """Formats of compressed octets, and what may be wrong with them."""
 
 from flare.bytes.text import Text
-from flare.sys.zlib import GZIP_WRAPPED, RAW_DEFLATE, ZLIB_WRAPPED
+from flare.sys.codecs.zlib import GZIP_WRAPPED, RAW_DEFLATE, ZLIB_WRAPPED
 
 
 @fieldwise_init
@@ -140,7 +140,7 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
         """Gives what zlib knows the format by.
 
         Returns:
-            A number of `flare/sys/zlib.mojo`; for brotli and zstd it means
+            A number of `flare/sys/codecs/zlib.mojo`; for brotli and zstd it means
             nothing.
         """
         if self == Self.GZIP:

@@ -8,7 +8,7 @@ unless the stream is restarted between messages.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.compress.error import CompressError, CompressErrorKind, Format
-from flare.sys.zlib import (
+from flare.sys.codecs.zlib import (
     CodecStatus,
     DeflateStream,
     InflateStream,

@@ -14,14 +14,14 @@ from flare.net.error import (
 from flare.net.ip import IpAddr
 from flare.net.raw_socket import from_kernel
 from flare.sys.clock import Deadline
-from flare.sys.name_lookup import (
+from flare.sys.sockets.name_lookup import (
     Lookup,
     LookupStatus,
     PendingLookup,
     look_up,
     look_up_until,
 )
-from flare.sys.sock_addr import AF_INET, AF_INET6
+from flare.sys.sockets.sock_addr import AF_INET, AF_INET6
 
 comptime _LOCALHOST = StaticString("localhost")
 

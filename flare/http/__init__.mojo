@@ -90,7 +90,7 @@ from flare.http.middleware.sessions import Sessions
 from flare.http.middleware.timing import Timeout
 
 # Client.
-from flare.http.client.auth import BasicAuth, BearerAuth
+from flare.http.client.connect.auth import BasicAuth, BearerAuth
 from flare.http.client.client import (
     delete,
     get,
@@ -101,19 +101,19 @@ from flare.http.client.client import (
     post,
     put,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
-from flare.http.client.multipart import MultipartForm
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import ClientError
+from flare.http.client.message.multipart import MultipartForm
 from flare.http.client.open_response import OpenResponse
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 
 # Here until 0.2; docs/api-changes.md says which package has each.
 from flare.bytes.buffer import Buffer
 from flare.bytes.from_text import FromText, TextError
-from flare.http.client.auth import Credentials
-from flare.http.client.config import WHILE_PROGRESSING
-from flare.http.client.error import (
+from flare.http.client.connect.auth import Credentials
+from flare.http.client.message.config import WHILE_PROGRESSING
+from flare.http.client.connect.error import (
     BadContent,
     BadRequest,
     BadUrl,
@@ -129,14 +129,14 @@ from flare.http.client.error import (
     TooManyRedirects,
     TruncatedResponse,
 )
-from flare.http.client.proxy import (
+from flare.http.client.connect.proxy import (
     NoProxy,
     Proxy,
     proxy_from_env,
     ProxySettings,
 )
-from flare.http.client.request import RequestBody
-from flare.http.client.response import SendResult, StatusError
+from flare.http.client.message.request import RequestBody
+from flare.http.client.message.response import SendResult, StatusError
 from flare.http.conditional.conditional import (
     EntityTag,
     evaluate_preconditions,

@@ -5,10 +5,10 @@ from flare.net.error import NetworkError, Timeout, send_failure, truncation
 from flare.net.raw_socket import Accepted, RawSocket, Shutdown
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, ECONNABORTED, EINTR, ENOTCONN, OsError
-from flare.sys.message import receive_from
+from flare.sys.sockets.message import receive_from
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
-from flare.sys.sock_addr import SockAddr
-from flare.sys.socket import shutdown_socket
+from flare.sys.sockets.sock_addr import SockAddr
+from flare.sys.sockets.socket import shutdown_socket
 
 comptime READ_TIMEOUT_MS = 30_000
 """How long a read waits unless told otherwise, in milliseconds.

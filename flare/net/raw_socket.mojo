@@ -6,8 +6,8 @@ from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import Descriptor, duplicate_from
 from flare.sys.errno import EINPROGRESS, EMFILE, OsError
 from flare.sys.file import send_file
-from flare.sys.sock_addr import AF_INET, AF_INET6, SockAddr
-from flare.sys.socket import (
+from flare.sys.sockets.sock_addr import AF_INET, AF_INET6, SockAddr
+from flare.sys.sockets.socket import (
     SHUT_BOTH,
     SHUT_READ,
     SHUT_WRITE,
@@ -26,7 +26,7 @@ from flare.sys.socket import (
     send_two,
     shutdown_socket,
 )
-from flare.sys.socket_option import (
+from flare.sys.sockets.socket_option import (
     SocketOption,
     get_option,
     set_option,

@@ -14,7 +14,7 @@ from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import EAGAIN, EINTR, OsError
 from flare.sys.poll import POLL_READ, POLL_WRITE, wait_for
 from flare.sys.signal import process_id
-from flare.sys.socket import (
+from flare.sys.sockets.socket import (
     let_receives_wait,
     peek_now,
     receive_waiting,

@@ -12,13 +12,18 @@ from flare.sys.descriptor import (
     is_kept_on_exec,
     make_nonblocking,
 )
-from flare.sys.descriptor_passing import send_with_descriptor
+from flare.sys.sockets.descriptor_passing import send_with_descriptor
 from flare.sys.environment import environment_value
 from flare.sys.errno import errno_text
 from flare.sys.signal import process_id
-from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
-from flare.sys.socket import SOCK_DGRAM, connect_socket, open_socket, send
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
+from flare.sys.sockets.socket import (
+    SOCK_DGRAM,
+    connect_socket,
+    open_socket,
+    send,
+)
+from flare.sys.sockets.socket_option import SocketOption
 
 comptime FIRST_INHERITED = 3
 """The first descriptor that is handed over (SD_LISTEN_FDS_START)."""

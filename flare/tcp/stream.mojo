@@ -8,7 +8,7 @@ from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.socket_option import SocketOption
 from flare.tcp.connecting import connect_first
 
 comptime CONNECT_TIMEOUT_MS = 30_000

@@ -3,9 +3,9 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.copy import list_of
-from flare.http.client.request import ClientRequest, request_url
-from flare.http.client.response import ClientResponse
-from flare.http.client.verbs import RequestMethods
+from flare.http.client.message.request import ClientRequest, request_url
+from flare.http.client.message.response import ClientResponse
+from flare.http.client.message.verbs import RequestMethods
 from flare.http.cookie.jar import CookieJar
 from flare.http.h1.error import Rule
 from flare.http.message.body import Body, Poll, StreamWaker, WakeTarget

@@ -7,7 +7,7 @@ from flare.net.error import NetworkError, Timeout
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN
-from flare.sys.socket import peek_now, send
+from flare.sys.sockets.socket import peek_now, send
 from flare.tcp.stream import CONNECT_TIMEOUT_MS, TcpStream
 from flare.tls.config import TlsConfig
 from flare.tls.context import TlsClientContext, TlsServerContext

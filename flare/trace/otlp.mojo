@@ -3,23 +3,23 @@
 from flare.bytes.utf8 import is_valid_utf8
 from flare.compress.error import Format
 from flare.compress.encoder import compress
-from flare.http.client.arguments import RequestHeaders
+from flare.http.client.message.arguments import RequestHeaders
 from flare.http.client.client import HttpClient
-from flare.http.client.config import ClientConfig
-from flare.http.client.request import (
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.request import (
     ClientRequest,
     RequestBody,
     parse_request_url,
 )
-from flare.http.client.response import ClientResponse
-from flare.http.client.retry_policy import retry_after_ms
+from flare.http.client.message.response import ClientResponse
+from flare.http.client.message.retry_policy import retry_after_ms
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import APPLICATION_JSON
 from flare.json.error import JsonError, JsonKind
 from flare.json.writer import JsonWriter
 from flare.sys.clock import unix_seconds
-from flare.sys.name_lookup import host_name
+from flare.sys.sockets.name_lookup import host_name
 from flare.sys.signal import process_id
 from flare.trace.core.context import write_id
 from flare.trace.core.pipeline import ExportResult, SpanExporter

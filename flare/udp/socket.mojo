@@ -12,10 +12,14 @@ from flare.net.raw_socket import RawSocket, from_kernel, to_kernel
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
-from flare.sys.message import send_to
+from flare.sys.sockets.message import send_to
 from flare.sys.poll import POLL_WRITE
-from flare.sys.sock_addr import SockAddr
-from flare.sys.socket_option import SocketOption, set_group_v4, set_group_v6
+from flare.sys.sockets.sock_addr import SockAddr
+from flare.sys.sockets.socket_option import (
+    SocketOption,
+    set_group_v4,
+    set_group_v6,
+)
 
 
 @fieldwise_init

@@ -5,9 +5,9 @@ from flare.net.error import NetworkError, Timeout, send_failure
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EINTR, OsError
-from flare.sys.message import send_to
-from flare.sys.sock_addr import SockAddr
-from flare.sys.socket import SOCK_DGRAM, connect_socket, send_patiently
+from flare.sys.sockets.message import send_to
+from flare.sys.sockets.sock_addr import SockAddr
+from flare.sys.sockets.socket import SOCK_DGRAM, connect_socket, send_patiently
 from flare.sys.socket_file import SocketFile
 from flare.unix.unix_addr import (
     StartingTurn,

@@ -6,7 +6,7 @@ from flare.net.error import ConnectionTimeout, NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
 from flare.sys.errno import EAGAIN, EINTR, OsError
-from flare.sys.socket import (
+from flare.sys.sockets.socket import (
     SOCK_STREAM,
     connect_patiently,
     connect_socket,

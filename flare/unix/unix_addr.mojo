@@ -16,8 +16,8 @@ from flare.sys.errno import (
 from flare.sys.file import File, folder_of
 from flare.sys.platform import IS_MACOS
 from flare.sys.poll import pause
-from flare.sys.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
-from flare.sys.socket import (
+from flare.sys.sockets.sock_addr import AF_UNIX, SockAddr, UNIX_NAME_LEN_MAX
+from flare.sys.sockets.socket import (
     SOCK_STREAM,
     bind_socket,
     connect_socket,

@@ -1,6 +1,6 @@
 """The WebSocket client."""
 
-from flare.http.client.response import url_without_credentials
+from flare.http.client.message.response import url_without_credentials
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import Deadline
 from flare.ws.config import WsClientConfig

@@ -1,6 +1,6 @@
 """What a WebSocket client offers, allows, and waits for."""
 
-from flare.http.client.proxy import ProxySettings
+from flare.http.client.connect.proxy import ProxySettings
 from flare.http.message.header_map import HeaderMap
 from flare.tls.config import TlsConfig
 from flare.ws.core.deflate import DeflateAgreement

@@ -1,6 +1,6 @@
 """The error of a WebSocket client."""
 
-from flare.http.client.error import ClientError
+from flare.http.client.connect.error import ClientError
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
 from flare.sys.errno import OsError
 from flare.ws.core.error import CloseCode, WsMisuse, WsProtocolError

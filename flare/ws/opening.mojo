@@ -2,14 +2,14 @@
 
 from flare.bytes.buffer import Buffer
 from flare.compress.content_coding import is_available
-from flare.http.client.timeout_policy import shorter
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.connect_context import ConnectContext
-from flare.http.client.connector import Connector
-from flare.http.client.error import BadUrl, ClientError, Phase
-from flare.http.client.proxy import choose_proxy, credentials_of
-from flare.http.client.request import parse_request_url
-from flare.http.client.response import copy_fields
+from flare.http.client.exchange.timeout_policy import shorter
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.exchange.connector import Connector
+from flare.http.client.connect.error import BadUrl, ClientError, Phase
+from flare.http.client.connect.proxy import choose_proxy, credentials_of
+from flare.http.client.message.request import parse_request_url
+from flare.http.client.message.response import copy_fields
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import (
     RequestFraming,

@@ -2,18 +2,18 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.client.attempt import PIECE_LEN
-from flare.http.client.timeout_policy import shorter
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import (
+from flare.http.client.exchange.attempt import PIECE_LEN
+from flare.http.client.exchange.timeout_policy import shorter
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import (
     ClientError,
     NoResponse,
     Phase,
     TruncatedResponse,
 )
-from flare.http.client.http2_flight import Http2Flight, StreamFate
-from flare.http.client.http2_link import Http2Link
-from flare.http.client.connection import ClientConnection
+from flare.http.client.exchange.http2_flight import Http2Flight, StreamFate
+from flare.http.client.exchange.http2_link import Http2Link
+from flare.http.client.connect.connection import ClientConnection
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import Deadline

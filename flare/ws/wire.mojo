@@ -1,8 +1,8 @@
 """A connection's octets, with calls that wait until a deadline."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.error import Phase
-from flare.http.client.connection import ClientConnection
+from flare.http.client.connect.error import Phase
+from flare.http.client.connect.connection import ClientConnection
 from flare.sys.clock import Deadline
 from flare.sys.errno import EAGAIN, EINTR, OsError
 from flare.sys.poll import (

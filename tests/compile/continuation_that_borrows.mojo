@@ -3,8 +3,8 @@
 # The build fails with:
 #   a continuation outlives the request, so it must own what it holds: copy what it needs into fields of its own, in place of a Span, a StringSpan, a Request or anything else with an origin
 
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import SendResult
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import SendResult
 from flare.http.client.shared_client import SharedClient
 from flare.http.fetch.continuation import Continuation, NextStep
 from flare.http.fetch.fetch_later import fetch_later

@@ -16,8 +16,8 @@ from flare.sys.errno import EAGAIN, EBADF, ECONNRESET, EINVAL, EPIPE
 from flare.sys.file import File
 from flare.sys.poll import PollEntry, poll_descriptors
 from flare.sys.signal import ignore_sigpipe
-from flare.sys.sock_addr import SockAddr
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.sock_addr import SockAddr
+from flare.sys.sockets.socket_option import SocketOption
 from std.pathlib import Path
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.temporary_folder import TemporaryFolder

@@ -37,8 +37,8 @@ from flare.http.server.worker_state import (
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.descriptor_passing import SocketPair
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.descriptor_passing import SocketPair
+from flare.sys.sockets.socket_option import SocketOption
 from flare.tls.context import TlsServerContext
 from std.memory import OwnedPointer
 

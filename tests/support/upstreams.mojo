@@ -1,8 +1,8 @@
 """Groups of upstreams for tests, and attempts at one of them."""
 
-from flare.http.proxy.group_config import GroupConfig
-from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.upstream_group import UpstreamGroup
+from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.upstream_group import UpstreamGroup
 from tests.support.assertions import assert_equal
 
 

@@ -1,6 +1,9 @@
 """Compression libraries that are missing, and what their streams keep."""
 
-from flare.sys.brotli import BrotliDecoderFunctions, BrotliEncoderFunctions
+from flare.sys.codecs.brotli import (
+    BrotliDecoderFunctions,
+    BrotliEncoderFunctions,
+)
 from flare.sys.dynamic_library import (
     DynamicLibrary,
     LibraryError,
@@ -9,14 +12,14 @@ from flare.sys.dynamic_library import (
 )
 from flare.sys.process import resident_len
 from flare.sys.signal import process_id
-from flare.sys.zlib import (
+from flare.sys.codecs.zlib import (
     CodecStatus,
     DeflateFunctions,
     DeflateStream,
     InflateFunctions,
     RAW_DEFLATE,
 )
-from flare.sys.zstd import (
+from flare.sys.codecs.zstd import (
     END,
     FLUSH,
     ZstdDecoder,

@@ -1,7 +1,7 @@
 """Descriptors that go from one end of a pair to the other."""
 
 from flare.sys.descriptor import Descriptor, Pipe, write_from
-from flare.sys.descriptor_passing import (
+from flare.sys.sockets.descriptor_passing import (
     SocketPair,
     receive_with_descriptor,
     send_with_descriptor,

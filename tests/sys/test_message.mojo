@@ -3,11 +3,16 @@
 from flare.sys.clock import Deadline
 from flare.sys.descriptor import Descriptor
 from flare.sys.errno import EAGAIN, EBADF, EMSGSIZE
-from flare.sys.message import IoVector, Message, receive_from, send_to
+from flare.sys.sockets.message import IoVector, Message, receive_from, send_to
 from flare.sys.platform import IS_MACOS
 from flare.sys.poll import POLL_READ, wait_for
-from flare.sys.sock_addr import AF_INET, SockAddr
-from flare.sys.socket import SOCK_DGRAM, bind_socket, local_address, open_socket
+from flare.sys.sockets.sock_addr import AF_INET, SockAddr
+from flare.sys.sockets.socket import (
+    SOCK_DGRAM,
+    bind_socket,
+    local_address,
+    open_socket,
+)
 from std.reflection import reflect
 from std.sys import size_of
 from tests.support.assertions import assert_equal, assert_false

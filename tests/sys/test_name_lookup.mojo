@@ -2,14 +2,14 @@
 
 from flare.bytes.checked import *
 from flare.sys.clock import Deadline
-from flare.sys.name_lookup import (
+from flare.sys.sockets.name_lookup import (
     ADDRESS_COUNT_MAX,
     Lookup,
     LookupStatus,
     look_up,
     look_up_until,
 )
-from flare.sys.sock_addr import AF_INET, AF_INET6
+from flare.sys.sockets.sock_addr import AF_INET, AF_INET6
 from tests.support.assertions import assert_equal, assert_true
 
 

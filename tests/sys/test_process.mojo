@@ -21,8 +21,8 @@ from flare.sys.process import (
     usable_cpus,
 )
 from flare.sys.signal import SIGKILL, SignalPause, process_id, send_signal
-from flare.sys.sock_addr import AF_INET
-from flare.sys.socket import SOCK_STREAM, open_socket
+from flare.sys.sockets.sock_addr import AF_INET
+from flare.sys.sockets.socket import SOCK_STREAM, open_socket
 from std.os import setenv
 from tests.support.assertions import assert_equal, assert_true
 

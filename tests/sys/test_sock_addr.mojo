@@ -1,7 +1,7 @@
 """Tests of socket addresses in the kernel's layout."""
 
 from flare.bytes.checked import *
-from flare.sys.sock_addr import (
+from flare.sys.sockets.sock_addr import (
     AF_INET,
     AF_INET6,
     AF_UNIX,

@@ -25,8 +25,8 @@ from flare.sys.errno import (
     ENOTCONN,
     EPIPE,
 )
-from flare.sys.sock_addr import AF_INET, SockAddr
-from flare.sys.socket import (
+from flare.sys.sockets.sock_addr import AF_INET, SockAddr
+from flare.sys.sockets.socket import (
     SHUT_WRITE,
     SOCK_STREAM,
     accept_socket,
@@ -41,7 +41,7 @@ from flare.sys.socket import (
     send_two,
     shutdown_socket,
 )
-from flare.sys.socket_option import (
+from flare.sys.sockets.socket_option import (
     SocketOption,
     get_option,
     set_option,

@@ -1,7 +1,7 @@
 """Tests of removing socket files, and of leaving other files alone."""
 
-from flare.sys.sock_addr import AF_UNIX, SockAddr
-from flare.sys.socket import SOCK_STREAM, bind_socket, open_socket
+from flare.sys.sockets.sock_addr import AF_UNIX, SockAddr
+from flare.sys.sockets.socket import SOCK_STREAM, bind_socket, open_socket
 from flare.sys.socket_file import SocketFile
 from std.os import link, remove
 from std.os.path import exists

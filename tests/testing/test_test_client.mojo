@@ -1,8 +1,8 @@
 """The client without a socket: what it sends, and what it keeps."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.auth import BasicAuth
-from flare.http.client.request import ClientRequest
+from flare.http.client.connect.auth import BasicAuth
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.body import Body, BodySource, StreamWaker, Poll
 from flare.http.message.cookie import Cookie
 from flare.http.message.form import FormData

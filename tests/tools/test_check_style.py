@@ -85,7 +85,7 @@ ACCEPTED = {
     ),
     "environment where a program asks for it": library(
         'def f():\n    getenv("no_proxy")\n',
-        "flare/http/client/proxy.mojo",
+        "flare/http/client/connect/proxy.mojo",
     ),
     "foreign call in its place": library(
         'def f():\n    external_call["read", Int]()\n', "flare/sys/a.mojo"

@@ -12,8 +12,8 @@ from flare.net.error import (
 from flare.sys.clock import monotonic_ns
 from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
-from flare.sys.sock_addr import SockAddr
-from flare.sys.socket import SOCK_DGRAM, bind_socket
+from flare.sys.sockets.sock_addr import SockAddr
+from flare.sys.sockets.socket import SOCK_DGRAM, bind_socket
 from flare.sys.thread import Task, Thread
 from flare.unix.datagram import UnixDatagram
 from flare.unix.unix_addr import (

@@ -17,8 +17,8 @@ from flare.sys.clock import monotonic_ns
 from flare.sys.file import File
 from flare.sys.mutex import Mutex
 from flare.sys.poll import pause
-from flare.sys.sock_addr import SockAddr
-from flare.sys.socket import SOCK_STREAM, bind_socket, listen_socket
+from flare.sys.sockets.sock_addr import SockAddr
+from flare.sys.sockets.socket import SOCK_STREAM, bind_socket, listen_socket
 from flare.sys.thread import Task, Thread
 from flare.unix.stream import UnixListener, UnixStream
 from flare.unix.unix_addr import StartingTurn, UnixAddr, open_unix

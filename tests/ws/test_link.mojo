@@ -1,8 +1,8 @@
 """The times of a client whose server has always more to say."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.transport import Transport
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.connect.transport import Transport
 from flare.http.message.header_map import HeaderMap
 from flare.net.socket_addr import SocketAddr
 from flare.sys.thread import Task, Thread

@@ -1,8 +1,8 @@
 """A client's connection to a peer that does not do its part."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.transport import Transport
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.connect.transport import Transport
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import Deadline
 from flare.tcp.stream import TcpListener, TcpStream

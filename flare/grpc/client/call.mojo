@@ -36,10 +36,10 @@ from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.method_path import is_method_path
 from flare.grpc.core.protocol import CallProtocol, ProtocolFamily
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.http.client.config import TIME_MAX_MS
-from flare.http.client.error import ClientError
+from flare.http.client.message.config import TIME_MAX_MS
+from flare.http.client.connect.error import ClientError
 from flare.http.client.open_request import OpenRequest
-from flare.http.client.request import ClientRequest, RequestBody
+from flare.http.client.message.request import ClientRequest, RequestBody
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.protobuf.json_settings import ProtobufJson

@@ -3,7 +3,7 @@
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcStatus
-from flare.http.client.cancel import CancelToken
+from flare.http.client.connect.cancel import CancelToken
 from flare.http.message.body import Erased, destroy, erase
 from std.memory import ArcPointer
 

@@ -11,7 +11,7 @@ from flare.grpc.client.stream import (
 )
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.status import GrpcStatus
-from flare.http.client.shared_pool import PoolFigures
+from flare.http.client.connect.shared_pool import PoolFigures
 from flare.protobuf.message import Message
 from std.memory import ArcPointer
 

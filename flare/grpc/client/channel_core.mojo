@@ -8,9 +8,9 @@ from flare.grpc.core.message_reader import MESSAGE_LEN_MAX_DEFAULT
 from flare.grpc.core.message_writer import WRITTEN_LEN_MAX
 from flare.grpc.core.protocol import CallProtocol
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.http.client.config import ClientConfig
+from flare.http.client.message.config import ClientConfig
 from flare.http.client.shared_client import SharedClient
-from flare.http.client.shared_pool import ConnectionLimits
+from flare.http.client.connect.shared_pool import ConnectionLimits
 from flare.http.message.header_map import HeaderMap
 from flare.protobuf.json_settings import ProtobufJson
 from flare.tls.config import TlsConfig

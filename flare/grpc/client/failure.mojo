@@ -1,7 +1,7 @@
 """What a failure of HTTP means for a call."""
 
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.http.client.error import (
+from flare.http.client.connect.error import (
     BadRequest,
     BadUrl,
     Cancelled,

@@ -1,17 +1,22 @@
 """Who waits for many requests at once: a loop of their own."""
 
 from flare.bytes.checked import *
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.client.loop_calls import CallUser, LoopCalls, settle, start_call
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import SendResult
-from flare.http.client.state import ClientState
+from flare.http.client.connect.error import BadRequest, ClientError, Phase
+from flare.http.client.exchange.loop_calls import (
+    CallUser,
+    LoopCalls,
+    settle,
+    start_call,
+)
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import SendResult
+from flare.http.client.exchange.state import ClientState
 from flare.net.error import NetworkError
 from flare.runtime.selector import Selector
 from flare.runtime.worker_loop import WorkerLoop, run_event, run_expired

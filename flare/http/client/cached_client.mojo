@@ -14,30 +14,30 @@ from flare.http.cache.core.storage import (
 from flare.http.cache.core.stored_response import Reuse, StoredResponse
 from flare.http.cache.store import CacheStore, Figure, Lookup
 from flare.http.client.client import HttpClient
-from flare.http.client.config import ClientConfig
-from flare.http.client.driver import NoStream, end_task, run_task
-from flare.http.client.error import (
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.exchange.driver import NoStream, end_task, run_task
+from flare.http.client.connect.error import (
     BadRequest,
     Cancelled,
     ClientError,
     Phase,
 )
 from flare.http.client.open_response import OpenResponse, ResponseOpener
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.prepared_request import (
     PreparedRequest,
     Upload,
     prepare_request,
 )
-from flare.http.client.progress import NoProgress, TransferProgress
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import (
+from flare.http.client.message.progress import NoProgress, TransferProgress
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import (
     ClientResponse,
     ContentUse,
     SendResult,
     url_without_credentials,
 )
-from flare.http.client.sent_fields import sent_fields, sent_host
-from flare.http.client.task import RequestTask
+from flare.http.client.exchange.sent_fields import sent_fields, sent_host
+from flare.http.client.exchange.task import RequestTask
 from flare.http.client.transfers import TransferMethods
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderError, HeaderMap

@@ -1,27 +1,35 @@
 """The HTTP client, and single requests without one."""
 
-from flare.http.client.arguments import (
+from flare.http.client.message.arguments import (
     DataContent,
     FormContent,
     JsonContent,
     QueryParams,
     RequestHeaders,
 )
-from flare.http.client.auth import Credentials
-from flare.http.client.prepared_request import (
+from flare.http.client.connect.auth import Credentials
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     Upload,
 )
-from flare.http.client.config import ClientConfig
+from flare.http.client.message.config import ClientConfig
 from flare.http.client.batch import run_tasks
-from flare.http.client.driver import NoStream, run_task
-from flare.http.client.error import ClientError, check_problem
+from flare.http.client.exchange.driver import NoStream, run_task
+from flare.http.client.connect.error import ClientError, check_problem
 from flare.http.client.open_response import ResponseOpener
-from flare.http.client.progress import NoProgress, TransferProgress
-from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
-from flare.http.client.response import ClientResponse, ContentUse, SendResult
-from flare.http.client.state import ClientState
+from flare.http.client.message.progress import NoProgress, TransferProgress
+from flare.http.client.message.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    RequestBody,
+)
+from flare.http.client.message.response import (
+    ClientResponse,
+    ContentUse,
+    SendResult,
+)
+from flare.http.client.exchange.state import ClientState
 from flare.http.client.transfers import TransferMethods
 from flare.http.cookie.jar import CookieJar
 from flare.trace.core.span import TraceSpan

@@ -2,8 +2,8 @@
 
 from flare.bytes.ascii import equals_ignore_case, find_octet, trim_whitespace
 from flare.bytes.checked import *
-from flare.http.client.cancel import pause_unless_cancelled
-from flare.http.client.error import (
+from flare.http.client.connect.cancel import pause_unless_cancelled
+from flare.http.client.connect.error import (
     BadRequest,
     BadUrl,
     Cancelled,
@@ -21,8 +21,8 @@ from flare.http.client.open_response import (
     OpenTimes,
     ResponseOpener,
 )
-from flare.http.client.request import CLIENTS_OWN, ClientRequest
-from flare.http.client.response import url_without_credentials
+from flare.http.client.message.request import CLIENTS_OWN, ClientRequest
+from flare.http.client.message.response import url_without_credentials
 from flare.http.message.header_map import check_field
 from flare.http.sse.event_hub import TEXT_EVENT_STREAM, ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX

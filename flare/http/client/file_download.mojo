@@ -8,8 +8,8 @@ the file's name.
 """
 
 from flare.bytes.checked import *
-from flare.http.client.cancel import pause_unless_cancelled
-from flare.http.client.error import (
+from flare.http.client.connect.cancel import pause_unless_cancelled
+from flare.http.client.connect.error import (
     BadRequest,
     Cancelled,
     ClientError,
@@ -24,9 +24,9 @@ from flare.http.client.open_response import (
     OpenTimes,
     ResponseOpener,
 )
-from flare.http.client.progress import Transfer, TransferProgress
-from flare.http.client.request import CLIENTS_OWN, ClientRequest
-from flare.http.client.repetition import is_transient
+from flare.http.client.message.progress import Transfer, TransferProgress
+from flare.http.client.message.request import CLIENTS_OWN, ClientRequest
+from flare.http.client.exchange.repetition import is_transient
 from flare.http.conditional.conditional import EntityTag
 from flare.http.conditional.range import ContentRange
 from flare.http.message.date import parse_http_date

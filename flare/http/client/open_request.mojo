@@ -1,20 +1,20 @@
 """A request whose caller writes its content, and reads its response, in turn."""
 
 from flare.bytes.checked import *
-from flare.http.client.attempt import PIECE_LEN
-from flare.http.client.driver import check_cancelled, wait_for
-from flare.http.client.error import (
+from flare.http.client.exchange.attempt import PIECE_LEN
+from flare.http.client.exchange.driver import check_cancelled, wait_for
+from flare.http.client.connect.error import (
     BadRequest,
     ClientError,
     Phase,
     ResponseTooLarge,
 )
-from flare.http.client.exchange_facts import ExchangeFacts
-from flare.http.client.prepared_request import PreparedRequest
-from flare.http.client.response import url_without_credentials
-from flare.http.client.state import ClientState
-from flare.http.client.task import RequestTask
-from flare.http.client.task_phase import TaskEvent, TaskProgress
+from flare.http.client.connect.exchange_facts import ExchangeFacts
+from flare.http.client.exchange.prepared_request import PreparedRequest
+from flare.http.client.message.response import url_without_credentials
+from flare.http.client.exchange.state import ClientState
+from flare.http.client.exchange.task import RequestTask
+from flare.http.client.exchange.task_phase import TaskEvent, TaskProgress
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
 from flare.http.message.status import Status

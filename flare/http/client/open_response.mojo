@@ -2,15 +2,15 @@
 
 from flare.bytes.checked import *
 from flare.bytes.scan import find_octet_within
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.driver import NoStream, TransferMeter, go_on
-from flare.http.client.error import (
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.exchange.driver import NoStream, TransferMeter, go_on
+from flare.http.client.connect.error import (
     BadContent,
     BadRequest,
     ClientError,
@@ -18,24 +18,24 @@ from flare.http.client.error import (
     ResponseTooLarge,
     check_problem,
 )
-from flare.http.client.error_status import status_error
+from flare.http.client.message.error_status import status_error
 from flare.http.client.open_request import OpenRequest, PieceReader
-from flare.http.client.progress import NoProgress
-from flare.http.client.request import (
+from flare.http.client.message.progress import NoProgress
+from flare.http.client.message.request import (
     ClientRequest,
     own_time_problem,
     request_url,
 )
-from flare.http.client.response import (
+from flare.http.client.message.response import (
     ClientResponse,
     ContentUse,
     url_without_credentials,
 )
-from flare.http.client.exchange_facts import ExchangeFacts
-from flare.http.client.response_story import RedirectStep, ResponseStory
-from flare.http.client.state import ClientState
-from flare.http.client.task import RequestTask
-from flare.http.client.task_phase import TaskProgress
+from flare.http.client.connect.exchange_facts import ExchangeFacts
+from flare.http.client.message.response_story import RedirectStep, ResponseStory
+from flare.http.client.exchange.state import ClientState
+from flare.http.client.exchange.task import RequestTask
+from flare.http.client.exchange.task_phase import TaskProgress
 from flare.http.message.body import Body, destroy, erase, Erased
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version

@@ -1,23 +1,27 @@
 """A client that threads share."""
 
-from flare.http.client.auth import Credentials
-from flare.http.client.prepared_request import (
+from flare.http.client.connect.auth import Credentials
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.config import ClientConfig, accept_codings
+from flare.http.client.message.config import ClientConfig, accept_codings
 from flare.http.client.batch import run_tasks
-from flare.http.client.driver import NoStream, run_task
-from flare.http.client.error import ClientError, Phase, check_problem
-from flare.http.client.progress import NoProgress, TransferProgress
+from flare.http.client.exchange.driver import NoStream, run_task
+from flare.http.client.connect.error import ClientError, Phase, check_problem
+from flare.http.client.message.progress import NoProgress, TransferProgress
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import ResponseOpener
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse, ContentUse, SendResult
-from flare.http.client.shared_pool import ConnectionLimits, PoolFigures
-from flare.http.client.state import ClientState, SharedParts
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import (
+    ClientResponse,
+    ContentUse,
+    SendResult,
+)
+from flare.http.client.connect.shared_pool import ConnectionLimits, PoolFigures
+from flare.http.client.exchange.state import ClientState, SharedParts
 from flare.http.client.transfers import TransferMethods
 from flare.http.cookie.jar import CookieJar
 from flare.io.stream import Readable, Writable

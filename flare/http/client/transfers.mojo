@@ -1,15 +1,15 @@
 """What all clients do with content that goes through them, written once."""
 
-from flare.http.client.arguments import (
+from flare.http.client.message.arguments import (
     DataContent,
     FormContent,
     JsonContent,
     QueryParams,
     RequestHeaders,
 )
-from flare.http.client.auth import Credentials
-from flare.http.client.driver import NoStream
-from flare.http.client.error import BadRequest, ClientError, Phase
+from flare.http.client.connect.auth import Credentials
+from flare.http.client.exchange.driver import NoStream
+from flare.http.client.connect.error import BadRequest, ClientError, Phase
 from flare.http.client.event_source import (
     EVENT_ATTEMPT_COUNT,
     EVENT_IDLE_MS,
@@ -28,11 +28,19 @@ from flare.http.client.open_response import (
     ResponseOpener,
     UploadSource,
 )
-from flare.http.client.prepared_request import UNKNOWN_LEN, Upload
-from flare.http.client.progress import NoProgress, TransferProgress
-from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
-from flare.http.client.response import ClientResponse, ContentUse, SendResult
-from flare.http.client.verbs import RequestMethods, make_request
+from flare.http.client.exchange.prepared_request import UNKNOWN_LEN, Upload
+from flare.http.client.message.progress import NoProgress, TransferProgress
+from flare.http.client.message.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    RequestBody,
+)
+from flare.http.client.message.response import (
+    ClientResponse,
+    ContentUse,
+    SendResult,
+)
+from flare.http.client.message.verbs import RequestMethods, make_request
 from flare.io.stream import Readable, Writable
 from flare.trace.core.span import TraceSpan
 

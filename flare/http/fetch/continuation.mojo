@@ -1,7 +1,7 @@
 """What a handler does when the responses that it waits for are there."""
 
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import SendResult
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import SendResult
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.response import Response
 

@@ -3,8 +3,8 @@
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.bytes.text import Text
-from flare.http.client.error import BadRequest, ClientError, Phase
-from flare.http.client.loop_calls import (
+from flare.http.client.connect.error import BadRequest, ClientError, Phase
+from flare.http.client.exchange.loop_calls import (
     NO_CALL,
     CallUser,
     LoopCalls,
@@ -12,8 +12,8 @@ from flare.http.client.loop_calls import (
     settle,
     start_call,
 )
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import SendResult
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import SendResult
 from flare.http.client.shared_client import SharedClient
 from flare.http.fetch.continuation import AnyContinuation
 from flare.http.handler.later import Completion, Errand

@@ -6,15 +6,15 @@
 """
 
 from flare.bytes.text import Text
-from flare.http.client.error import (
+from flare.http.client.connect.error import (
     BadRequest,
     BadUrl,
     ClientError,
     Phase,
     PoolExhausted,
 )
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse, SendResult
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse, SendResult
 from flare.http.client.shared_client import SharedClient
 from flare.http.fetch.continuation import (
     AnyContinuation,

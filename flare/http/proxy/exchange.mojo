@@ -11,8 +11,8 @@ lead back here by another copy.
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.error import ClientError
-from flare.http.client.http2_flight import (
+from flare.http.client.connect.error import ClientError
+from flare.http.client.exchange.http2_flight import (
     Http2Flight,
     StreamAnswer,
     StreamFate,
@@ -45,15 +45,15 @@ from flare.http.proxy.http2_upstream import (
     settle,
     take_plain,
 )
-from flare.http.proxy.lateness import (
+from flare.http.proxy.upstreams.lateness import (
     UNBOUNDED_MS,
     HeadTime,
     outcome_of_late,
     reason_of_late,
     wait_ms,
 )
-from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.placement import (
+from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.placement import (
     Placement,
     outcome_of_failure,
     outcome_of_refusal,
@@ -75,7 +75,7 @@ from flare.http.proxy.upstream_link import (
 )
 from flare.http.proxy.upstream_request import UpstreamHead, UpstreamRequest
 from flare.http.proxy.upstream_stream import UpstreamStream
-from flare.http.proxy.upstreams import Pick
+from flare.http.proxy.upstreams.upstreams import Pick
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms

@@ -3,27 +3,27 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.config import ClientConfig
-from flare.http.client.connect_context import ConnectContext
-from flare.http.client.connector import Connector
-from flare.http.client.error import ClientError
-from flare.http.client.http2_flight import Http2Flight
-from flare.http.client.http2_link import Http2Link
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.exchange.connector import Connector
+from flare.http.client.connect.error import ClientError
+from flare.http.client.exchange.http2_flight import Http2Flight
+from flare.http.client.exchange.http2_link import Http2Link
 from flare.http.exchange.http1_request import Http1Request
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.h1.serialiser import RequestFraming, RequestStart
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.method import Method
-from flare.http.proxy.proxy_config import ProxyShared
-from flare.http.proxy.upstream_group import MemberId
+from flare.http.proxy.upstreams.proxy_config import ProxyShared
+from flare.http.proxy.upstreams.upstream_group import MemberId
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
     open_link,
     start_link,
 )
-from flare.http.proxy.upstreams import Pick
+from flare.http.proxy.upstreams.upstreams import Pick
 from flare.runtime.event import Event
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms

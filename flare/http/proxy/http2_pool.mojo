@@ -1,12 +1,12 @@
 """The connections of one worker to upstreams that speak HTTP/2."""
 
 from flare.bytes.checked import *
-from flare.http.client.config import ClientConfig
-from flare.http.client.connector import Connector
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.exchange.connector import Connector
 from flare.http.proxy.http2_upstream import Http2Upstream, close_upstream
-from flare.http.proxy.proxy_config import ProxyConfig
-from flare.http.proxy.upstream_group import MemberId
-from flare.http.proxy.upstreams import Upstream
+from flare.http.proxy.upstreams.proxy_config import ProxyConfig
+from flare.http.proxy.upstreams.upstream_group import MemberId
+from flare.http.proxy.upstreams.upstreams import Upstream
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer
 

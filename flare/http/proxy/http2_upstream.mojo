@@ -12,11 +12,15 @@ one turn is sent with one call.
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.config import ClientConfig
-from flare.http.client.connect_context import ConnectContext
-from flare.http.client.connector import Connector
-from flare.http.client.error import ClientError
-from flare.http.client.http2_link import Http2Link, LinkEnd, STREAM_COUNT_MAX
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.exchange.connector import Connector
+from flare.http.client.connect.error import ClientError
+from flare.http.client.exchange.http2_link import (
+    Http2Link,
+    LinkEnd,
+    STREAM_COUNT_MAX,
+)
 from flare.http.proxy.upstream_link import (
     AnyLinkUser,
     LinkUser,

@@ -3,9 +3,9 @@ and all of them know the answer."""
 
 from flare.bytes.checked import *
 from flare.dns.resolve import RESOLVE_TIMEOUT_MS, Resolving
-from flare.http.proxy.proxy_config import ProxyShared
-from flare.http.proxy.upstream_group import MEMBERS_MAX
-from flare.http.proxy.upstreams import Upstream
+from flare.http.proxy.upstreams.proxy_config import ProxyShared
+from flare.http.proxy.upstreams.upstream_group import MEMBERS_MAX
+from flare.http.proxy.upstreams.upstreams import Upstream
 from flare.net.ip import IpAddr
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import LoopTask, WorkerLoop

@@ -4,24 +4,24 @@ and what TLS needs."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.connect_context import ConnectContext
-from flare.http.client.connector import Connector
-from flare.http.client.http2_flight import InterimResponse
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.exchange.connector import Connector
+from flare.http.client.exchange.http2_flight import InterimResponse
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
-from flare.http.proxy.forwarding import ForwardedRequest
+from flare.http.proxy.rules.forwarding import ForwardedRequest
 from flare.http.proxy.health_check import start_health_checks
 from flare.http.proxy.http2_pool import Http2Pool
 from flare.http.proxy.name_lookups import start_name_lookups
-from flare.http.proxy.placement import Placement
-from flare.http.proxy.proxy_config import ProxyShared
-from flare.http.proxy.response_rewriting import UpstreamNames
-from flare.http.proxy.upstream_group import MemberId
+from flare.http.proxy.upstreams.placement import Placement
+from flare.http.proxy.upstreams.proxy_config import ProxyShared
+from flare.http.proxy.rules.response_rewriting import UpstreamNames
+from flare.http.proxy.upstreams.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
-from flare.http.proxy.upstreams import Upstream
-from flare.http.proxy.waiting_line import WaitingLine, open_line
+from flare.http.proxy.upstreams.upstreams import Upstream
+from flare.http.proxy.upstreams.waiting_line import WaitingLine, open_line
 from flare.http.handler.later import Completion
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms

@@ -19,19 +19,19 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.proxy.exchange import Exchange
-from flare.http.proxy.forwarding import (
+from flare.http.proxy.rules.forwarding import (
     FINAL_RECIPIENT,
     ForwardedRequest,
     ForwardingError,
     ForwardingRules,
 )
-from flare.http.proxy.group_config import Balance
-from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
+from flare.http.proxy.upstreams.group_config import Balance
+from flare.http.proxy.upstreams.proxy_config import ProxyConfig, ProxyShared
 from flare.http.proxy.proxy_worker import worker_of
 from flare.http.proxy.stream_tunnel import StreamHandshake, asks_for_websocket
 from flare.http.proxy.upstream_content import trailers_of
 from flare.http.proxy.upstream_request import StreamSide
-from flare.http.proxy.upstreams import Upstreams
+from flare.http.proxy.upstreams.upstreams import Upstreams
 from flare.http.handler.failure import refusal
 from flare.http.handler.handler import Handler, RequestPolicy
 from flare.http.handler.later import deferred_call, later

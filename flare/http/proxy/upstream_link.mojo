@@ -10,11 +10,11 @@ which is taken out was open a moment ago.
 
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.client.loop_calls import interest_of
-from flare.http.client.connect_context import ConnectContext
-from flare.http.client.connector import Connector
-from flare.http.client.error import ClientError, Phase
-from flare.http.client.connection import ClientConnection
+from flare.http.client.exchange.loop_calls import interest_of
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.exchange.connector import Connector
+from flare.http.client.connect.error import ClientError, Phase
+from flare.http.client.connect.connection import ClientConnection
 from flare.http.message.body import (
     Erased,
     counted,

@@ -3,7 +3,7 @@ it."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.client.http2_flight import Http2Flight
+from flare.http.client.exchange.http2_flight import Http2Flight
 from flare.http.exchange.http1_request import Http1Request, READ_LEN
 from flare.http.exchange.http2_request import Http2Request
 from flare.http.exchange.idle_pool import keep_alive_ms

@@ -3,8 +3,8 @@ goes with it."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.client.error import ClientError
-from flare.http.client.http2_flight import Http2Flight, StreamUse
+from flare.http.client.connect.error import ClientError
+from flare.http.client.exchange.http2_flight import Http2Flight, StreamUse
 from flare.http.exchange.http2_request import Http2Request
 from flare.http.exchange.request_stream import RequestStream
 from flare.http.h1.serialiser import RequestStart

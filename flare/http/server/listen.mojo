@@ -10,7 +10,7 @@ from flare.runtime.event import Interest
 from flare.runtime.selector import Selector
 from flare.runtime.service_manager import inherited_listeners
 from flare.sys.errno import EAGAIN, OsError
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.socket_option import SocketOption
 from flare.unix.unix_addr import (
     BoundSocket,
     UNIX_BACKLOG,

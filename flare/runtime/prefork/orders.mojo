@@ -11,7 +11,7 @@ go on to queue. The master lends it to the others until the worker is back.
 from flare.bytes.checked import *
 from flare.net.raw_socket import RawSocket
 from flare.sys.descriptor import Descriptor, write_from
-from flare.sys.descriptor_passing import (
+from flare.sys.sockets.descriptor_passing import (
     receive_with_descriptor,
     send_with_descriptor,
 )

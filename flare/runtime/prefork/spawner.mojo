@@ -10,7 +10,7 @@ from flare.runtime.prefork.program import (
 )
 from flare.runtime.prefork.roster import ListenerShare
 from flare.sys.descriptor import Descriptor, Pipe, close_descriptor
-from flare.sys.descriptor_passing import SocketPair
+from flare.sys.sockets.descriptor_passing import SocketPair
 from flare.sys.errno import OsError
 from flare.sys.log import log_line, share_lost_lines
 from flare.sys.process import (

@@ -2,7 +2,7 @@
 
 from flare.grpc.client.failure import is_unreached, status_of
 from flare.grpc.core.status import GrpcCode
-from flare.http.client.error import (
+from flare.http.client.connect.error import (
     BadRequest,
     Cancelled,
     ClientError,
@@ -14,7 +14,7 @@ from flare.http.client.error import (
     TlsFailed,
     TruncatedResponse,
 )
-from flare.http.client.http2_flight import reset_error
+from flare.http.client.exchange.http2_flight import reset_error
 from flare.http.h2.error import ErrorCode
 from flare.net.error import (
     ConnectionRefused,

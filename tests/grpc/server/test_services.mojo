@@ -6,8 +6,8 @@ from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.interceptor import GrpcInterceptor
 from flare.grpc.server.services import GrpcServices
 from flare.grpc.server.stream import GrpcStream, Replies
-from flare.http.client.request import ClientRequest, RequestBody
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest, RequestBody
+from flare.http.client.message.response import ClientResponse
 from flare.http.message.body import Body
 from flare.protobuf.known import StringValue
 from flare.sys.mutex import Mutex

@@ -1,7 +1,7 @@
 """Addresses of hosts that a program gives, and its own resolver."""
 
-from flare.http.client.addresses import HostAddresses, NameResolver
-from flare.http.client.config import ClientConfig
+from flare.http.client.connect.addresses import HostAddresses, NameResolver
+from flare.http.client.message.config import ClientConfig
 from flare.net.error import NameLookupFailed
 from flare.net.ip import IpAddr
 from tests.support.assertions import assert_equal, assert_false, assert_true

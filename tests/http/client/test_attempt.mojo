@@ -1,7 +1,7 @@
 """An attempt whose buffers go from one request to the next."""
 
-from flare.http.client.attempt import Attempt, Feeding
-from flare.http.client.config import ClientConfig
+from flare.http.client.exchange.attempt import Attempt, Feeding
+from flare.http.client.message.config import ClientConfig
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.h1.serialiser import RequestFraming
 from tests.support.assertions import assert_equal, assert_false, assert_true

@@ -6,9 +6,9 @@ from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import StoredResponse
 from flare.http.cache.store import CacheStore
 from flare.http.client.cached_client import CachedClient
-from flare.http.client.cancel import CancelToken
+from flare.http.client.connect.cancel import CancelToken
 from flare.http.client.client import HttpClient
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.body import Body
 from flare.sys.clock import unix_seconds
 from tests.support.assertions import assert_equal

@@ -1,12 +1,12 @@
 """What a cancelled token ends beyond one request: what comes back by itself."""
 
-from flare.http.client.cancel import CancelToken
+from flare.http.client.connect.cancel import CancelToken
 from flare.http.client.client import HttpClient
-from flare.http.client.config import ClientConfig
+from flare.http.client.message.config import ClientConfig
 from flare.http.client.file_download import DownloadOptions, FileDownload
-from flare.http.client.hooks import AttemptOutcome, ClientHook
-from flare.http.client.progress import NoProgress
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.hooks import AttemptOutcome, ClientHook
+from flare.http.client.message.progress import NoProgress
+from flare.http.client.message.request import ClientRequest
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 

@@ -1,17 +1,17 @@
 """Challenges that several requests are given at once."""
 
-from flare.http.client.auth import Credentials, DigestAuth
-from flare.http.client.challenges import Challenges
-from flare.http.client.prepared_request import (
+from flare.http.client.connect.auth import Credentials, DigestAuth
+from flare.http.client.exchange.challenges import Challenges
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.proxy import Proxy
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.proxy import Proxy
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 from flare.url.url import Url
 from tests.support.assertions import assert_equal, assert_true
 

@@ -1,14 +1,14 @@
 """Configurations that cannot work are refused with a reason."""
 
 from flare.http.client.client import HttpClient
-from flare.http.client.config import (
+from flare.http.client.message.config import (
     ClientConfig,
     PROGRESS_TIMEOUT_MS,
     TIME_MAX_MS,
     WHILE_PROGRESSING,
 )
-from flare.http.client.error import BadRequest
-from flare.http.client.request import ClientRequest
+from flare.http.client.connect.error import BadRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.h1.field_section import HeadLimits
 from flare.sys.clock import NO_TIMEOUT_MS
 from tests.support.assertions import assert_equal, assert_false, assert_true

@@ -1,7 +1,7 @@
 """Whom the connections of one client trust, without sockets."""
 
-from flare.http.client.connect_context import ConnectContext
-from flare.http.client.proxy import Proxy
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.connect.proxy import Proxy
 from flare.http.h1.field_section import HeadLimits
 from flare.tls.config import TlsConfig, TlsServerConfig
 from flare.tls.context import TlsServerContext

@@ -1,7 +1,7 @@
 """Where connections of a client lead."""
 
-from flare.http.client.config import ClientConfig
-from flare.http.client.connection import (
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.connection import (
     Endpoint,
     HTTP1_COUNT_MAX,
     Http1Endpoints,

@@ -1,8 +1,8 @@
 """Digest: challenges that are read, and answers by the RFC's own vectors."""
 
 from flare.bytes.checked import *
-from flare.http.client.auth import BasicAuth
-from flare.http.client.digest import (
+from flare.http.client.connect.auth import BasicAuth
+from flare.http.client.connect.digest import (
     SESSION_COUNT_MAX,
     DigestAlgorithm,
     DigestChallenge,

@@ -1,8 +1,8 @@
 """When events that were asked for are asked for again, without sockets."""
 
 from flare.http.client.client import HttpClient
-from flare.http.client.hooks import OutgoingAttempt
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.hooks import OutgoingAttempt
+from flare.http.client.message.request import ClientRequest
 from tests.support.assertions import assert_equal, assert_true
 
 

@@ -1,21 +1,26 @@
 """Hooks of a request: what they change, and what they are told."""
 
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError, HookFailed, NoResponse, Phase
-from flare.http.client.hooks import (
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import (
+    ClientError,
+    HookFailed,
+    NoResponse,
+    Phase,
+)
+from flare.http.client.message.hooks import (
     AnyHook,
     AttemptOutcome,
     ClientHook,
     OutgoingAttempt,
 )
-from flare.http.client.request import ClientRequest, RequestBody
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest, RequestBody
+from flare.http.client.message.response import ClientResponse
 from flare.sys.mutex import Mutex
 from tests.support.assertions import assert_equal, assert_false, assert_true
 

@@ -1,20 +1,20 @@
 """What a request does with what has come on its stream, without sockets."""
 
-from flare.http.client.attempt import Attempt, Step
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.attempt import Attempt, Step
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     Upload,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.error import ResponseTooLarge
-from flare.http.client.http2_exchange import Http2Exchange
-from flare.http.client.http2_flight import Http2Flight
-from flare.http.client.http2_link import Http2Link
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ResponseBuilder
-from flare.http.client.transport import Transport
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.connect.error import ResponseTooLarge
+from flare.http.client.exchange.http2_exchange import Http2Exchange
+from flare.http.client.exchange.http2_flight import Http2Flight
+from flare.http.client.exchange.http2_link import Http2Link
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ResponseBuilder
+from flare.http.client.connect.transport import Transport
 from flare.net.raw_socket import RawSocket
 from std.memory import ArcPointer, OwnedPointer
 from tests.support.assertions import assert_equal

@@ -1,12 +1,12 @@
 """The fields of a request over HTTP/2, and when a connection offers it."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.config import ClientConfig
-from flare.http.client.connect_context import offered_protocols
-from flare.http.client.sent_fields import sent_fields, write_head
-from flare.http.client.http2_fields import Http2RequestFields
-from flare.http.client.prepared_request import PreparedRequest, Upload
-from flare.http.client.request import ClientRequest, parse_request_url
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.exchange.connect_context import offered_protocols
+from flare.http.client.exchange.sent_fields import sent_fields, write_head
+from flare.http.client.exchange.http2_fields import Http2RequestFields
+from flare.http.client.exchange.prepared_request import PreparedRequest, Upload
+from flare.http.client.message.request import ClientRequest, parse_request_url
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.field_section import Http2FieldSection, SectionLimits
 from flare.http.h2.hpack_decoder import HpackDecoder

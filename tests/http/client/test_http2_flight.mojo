@@ -1,7 +1,7 @@
 """What has come of a response on a stream: every state with every event."""
 
-from flare.http.client.error import ClientError, NoResponse, Phase
-from flare.http.client.http2_flight import (
+from flare.http.client.connect.error import ClientError, NoResponse, Phase
+from flare.http.client.exchange.http2_flight import (
     Http2Flight,
     KeptFields,
     StreamAnswer,

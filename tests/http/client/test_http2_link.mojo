@@ -1,6 +1,6 @@
 """Whether a connection of HTTP/2 takes more requests: every state with every event."""
 
-from flare.http.client.http2_link import LinkEnd
+from flare.http.client.exchange.http2_link import LinkEnd
 from tests.support.assertions import assert_equal, assert_true
 
 

@@ -1,8 +1,8 @@
 """Who joins which connection of a client that threads share, without threads and
 connections."""
 
-from flare.http.client.connection import Endpoint
-from flare.http.client.shared_pool import (
+from flare.http.client.connect.connection import Endpoint
+from flare.http.client.connect.shared_pool import (
     ConnectionLimits,
     Grant,
     Lendable,

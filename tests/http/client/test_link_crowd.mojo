@@ -1,7 +1,7 @@
 """Who of the threads on one connection waits for it, without threads."""
 
 from flare.bytes.checked import *
-from flare.http.client.link_crowd import NOBODY, Crowd
+from flare.http.client.exchange.link_crowd import NOBODY, Crowd
 from flare.runtime.event import Waker
 from flare.sys.poll import POLL_READ, PollEntry, poll_descriptors
 from tests.support.assertions import assert_equal, assert_false, assert_true

@@ -1,8 +1,8 @@
 """Forms with files: what they are made of, and files that cannot be had."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.multipart import MultipartForm
-from flare.http.client.request import RequestBody
+from flare.http.client.message.multipart import MultipartForm
+from flare.http.client.message.request import RequestBody
 from flare.sys.mutex import Mutex
 from flare.sys.thread import Task, Thread
 from std.os import remove

@@ -1,6 +1,6 @@
 """netrc files: what is read, whose login it is, and what is refused."""
 
-from flare.http.client.netrc import FILE_LEN_MAX, Netrc
+from flare.http.client.connect.netrc import FILE_LEN_MAX, Netrc
 from flare.url.url import Url
 from std.subprocess import run
 from tests.support.assertions import assert_equal, assert_false, assert_true

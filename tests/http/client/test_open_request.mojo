@@ -2,8 +2,8 @@
 their way through redirections."""
 
 from flare.http.client.client import HttpClient
-from flare.http.client.config import ClientConfig
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.request import ClientRequest
 from flare.http.client.shared_client import SharedClient
 from flare.net.socket_addr import SocketAddr
 from flare.sys.process import end_process, fork_process, reap

@@ -1,33 +1,33 @@
 """What a request looks like on its way: URLs, credentials, heads."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.attempt import Attempt
-from flare.http.client.auth import BasicAuth, BearerAuth, Credentials
-from flare.http.client.sent_fields import write_head
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.attempt import Attempt
+from flare.http.client.connect.auth import BasicAuth, BearerAuth, Credentials
+from flare.http.client.exchange.sent_fields import write_head
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.request import (
+from flare.http.client.message.request import (
     ClientRequest,
     RequestBody,
     parse_request_url,
     request_url,
 )
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.response import ClientResponse
 from flare.http.client.client import HttpClient
-from flare.http.client.config import ClientConfig, accept_codings
-from flare.http.client.connection import Endpoint
-from flare.http.client.error import (
+from flare.http.client.message.config import ClientConfig, accept_codings
+from flare.http.client.connect.connection import Endpoint
+from flare.http.client.connect.error import (
     BadRequest,
     BadUrl,
     ClientError,
     Phase,
     TooManyRedirects,
 )
-from flare.http.client.proxy import Proxy
+from flare.http.client.connect.proxy import Proxy
 from flare.http.exchange.retry_rules import AttemptEnd
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap

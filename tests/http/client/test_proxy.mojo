@@ -1,9 +1,9 @@
 """Proxies and their exceptions."""
 
-from flare.http.client.auth import DigestAuth
-from flare.http.client.connection import Endpoint
-from flare.http.client.error import Phase
-from flare.http.client.proxy import (
+from flare.http.client.connect.auth import DigestAuth
+from flare.http.client.connect.connection import Endpoint
+from flare.http.client.connect.error import Phase
+from flare.http.client.connect.proxy import (
     NoProxy,
     Proxy,
     ProxyScheme,

@@ -1,8 +1,8 @@
 """Redirections: where they lead, with which method, and with what
 (RFC 9110 section 15.4)."""
 
-from flare.http.client.error import ClientError, Phase, RedirectRefused
-from flare.http.client.redirect import (
+from flare.http.client.connect.error import ClientError, Phase, RedirectRefused
+from flare.http.client.message.redirect import (
     RequestOrigin,
     drop_content_fields,
     drop_credentials,

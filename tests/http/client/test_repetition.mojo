@@ -2,22 +2,34 @@
 (RFC 9113 section 8.7), without sockets."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.attempt import Attempt
-from flare.http.client.auth import DigestAuth
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.attempt import Attempt
+from flare.http.client.connect.auth import DigestAuth
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import BadRequest, ClientError, Phase, StreamReset
-from flare.http.client.sent_fields import write_head
-from flare.http.client.http2_flight import StreamFate
-from flare.http.client.proxy import Proxy
-from flare.http.client.repetition import REFUSAL_COUNT_MAX, plan_repetition
-from flare.http.client.request import ClientRequest
-from flare.http.client.retry_policy import JitterSource, RetryEnd, RetryPolicy
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import (
+    BadRequest,
+    ClientError,
+    Phase,
+    StreamReset,
+)
+from flare.http.client.exchange.sent_fields import write_head
+from flare.http.client.exchange.http2_flight import StreamFate
+from flare.http.client.connect.proxy import Proxy
+from flare.http.client.exchange.repetition import (
+    REFUSAL_COUNT_MAX,
+    plan_repetition,
+)
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.retry_policy import (
+    JitterSource,
+    RetryEnd,
+    RetryPolicy,
+)
 from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import Timeout

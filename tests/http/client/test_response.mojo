@@ -1,8 +1,8 @@
 """Responses as a caller sees them."""
 
-from flare.http.client.auth import challenge_schemes
-from flare.http.client.error import BadContent, ErrorStatus, Phase
-from flare.http.client.response import ClientResponse, ResponseBuilder
+from flare.http.client.connect.auth import challenge_schemes
+from flare.http.client.connect.error import BadContent, ErrorStatus, Phase
+from flare.http.client.message.response import ClientResponse, ResponseBuilder
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body

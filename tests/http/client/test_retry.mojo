@@ -1,6 +1,6 @@
 """What has come of an attempt that failed, and how long to wait."""
 
-from flare.http.client.error import (
+from flare.http.client.connect.error import (
     ClientError,
     NoResponse,
     Phase,
@@ -9,8 +9,8 @@ from flare.http.client.error import (
     StreamReset,
     TlsFailed,
 )
-from flare.http.client.http2_flight import StreamFate
-from flare.http.client.repetition import end_of, is_transient
+from flare.http.client.exchange.http2_flight import StreamFate
+from flare.http.client.exchange.repetition import end_of, is_transient
 from flare.http.exchange.retry_rules import AttemptEnd
 from flare.net.error import (
     NameLookupFailed,

@@ -1,14 +1,14 @@
 """How often a request is sent again, and when (RFC 9110 sections 9.2.2, 10.2.3).
 """
 
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     PreparedRequest,
     Upload,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import (
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import (
     BadRequest,
     ClientError,
     NoResponse,
@@ -16,10 +16,10 @@ from flare.http.client.error import (
     SourceFailed,
     TlsFailed,
 )
-from flare.http.client.request import ClientRequest
-from flare.http.client.http2_flight import StreamFate
-from flare.http.client.repetition import end_of
-from flare.http.client.retry_policy import (
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.exchange.http2_flight import StreamFate
+from flare.http.client.exchange.repetition import end_of
+from flare.http.client.message.retry_policy import (
     JitterSource,
     RetryEnd,
     RetryPlan,

@@ -1,8 +1,8 @@
 """Who gets which connection of a client that threads share, without threads and
 connections."""
 
-from flare.http.client.connection import Endpoint
-from flare.http.client.shared_pool import ConnectionLimits, SharedPool
+from flare.http.client.connect.connection import Endpoint
+from flare.http.client.connect.shared_pool import ConnectionLimits, SharedPool
 from flare.http.exchange.idle_pool import PoolLimits
 from tests.support.assertions import assert_equal, assert_true
 

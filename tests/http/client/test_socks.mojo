@@ -1,7 +1,7 @@
 """SOCKS5: what is sent, what is refused, however the octets are cut."""
 
-from flare.http.client.error import Phase
-from flare.http.client.socks import (
+from flare.http.client.connect.error import Phase
+from flare.http.client.connect.socks import (
     SocksHandshake,
     socks_destination,
     socks_login,

@@ -1,11 +1,14 @@
 """What a client remembers of servers, without sockets."""
 
-from flare.http.client.config import ClientConfig
-from flare.http.client.connection import ClientConnection, Endpoint
-from flare.http.client.state import ClientState
-from flare.http.client.http2_link import Http2Link
-from flare.http.client.shared_connections import ConnectionClaim, IdleConnection
-from flare.http.client.transport import Transport
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.exchange.state import ClientState
+from flare.http.client.exchange.http2_link import Http2Link
+from flare.http.client.exchange.shared_connections import (
+    ConnectionClaim,
+    IdleConnection,
+)
+from flare.http.client.connect.transport import Transport
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.clock import coarse_monotonic_ms

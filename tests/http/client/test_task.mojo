@@ -1,16 +1,16 @@
 """What a request has in common with others while it waits, without sockets."""
 
-from flare.http.client.prepared_request import (
+from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,
     Upload,
 )
-from flare.http.client.config import ClientConfig
-from flare.http.client.request import ClientRequest
-from flare.http.client.shared_pool import ConnectionLimits
-from flare.http.client.state import ClientState, SharedParts
-from flare.http.client.task import RequestTask
-from flare.http.client.task_phase import TaskEvent, TaskProgress
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.connect.shared_pool import ConnectionLimits
+from flare.http.client.exchange.state import ClientState, SharedParts
+from flare.http.client.exchange.task import RequestTask
+from flare.http.client.exchange.task_phase import TaskEvent, TaskProgress
 from flare.net.error import Timeout
 from flare.sys.poll import pause
 from tests.support.assertions import assert_equal, assert_false, assert_true

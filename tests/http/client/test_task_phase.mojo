@@ -1,6 +1,6 @@
 """What a request of a client waits for: each phase, and each end of a turn."""
 
-from flare.http.client.task_phase import TaskPhase, TurnEnd
+from flare.http.client.exchange.task_phase import TaskPhase, TurnEnd
 from tests.support.assertions import assert_equal, assert_true
 
 

@@ -1,16 +1,16 @@
 """How long a request may take: a total, or as long as it makes progress."""
 
-from flare.http.client.attempt import Attempt
-from flare.http.client.timeout_policy import TimeoutPolicy
-from flare.http.client.prepared_request import PreparedRequest, Upload
-from flare.http.client.request import ClientRequest
-from flare.http.client.config import (
+from flare.http.client.exchange.attempt import Attempt
+from flare.http.client.exchange.timeout_policy import TimeoutPolicy
+from flare.http.client.exchange.prepared_request import PreparedRequest, Upload
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.config import (
     ClientConfig,
     PROGRESS_LEN_MIN,
     PROGRESS_TIMEOUT_MS,
     WHILE_PROGRESSING,
 )
-from flare.http.client.error import Phase
+from flare.http.client.connect.error import Phase
 from flare.http.exchange.request_phase import RequestEvent
 from flare.url.url import Url
 from flare.net.error import Timeout

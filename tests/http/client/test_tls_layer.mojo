@@ -1,10 +1,10 @@
 """TLS on a socket whose calls never wait."""
 
-from flare.http.client.transport import TlsLayer
+from flare.http.client.connect.transport import TlsLayer
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.sys.descriptor import make_blocking
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.socket_option import SocketOption
 from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener
 from flare.tls.config import TlsConfig, TlsServerConfig

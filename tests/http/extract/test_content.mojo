@@ -1,6 +1,6 @@
 """Content with rules of its own."""
 
-from flare.http.client.request import RequestBody
+from flare.http.client.message.request import RequestBody
 from flare.http.extract.content import Checked, Form, Json
 from flare.json.rules import FieldRules
 from flare.http.extract.endpoint import Endpoint, Extracted

@@ -1,7 +1,7 @@
 """Endpoints: inputs of each kind, and what is said of bad ones."""
 
-from flare.http.client.request import ClientRequest, RequestBody
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest, RequestBody
+from flare.http.client.message.response import ClientResponse
 from flare.http.extract.content import Form, Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import (

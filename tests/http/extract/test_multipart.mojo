@@ -1,7 +1,7 @@
 """Forms with files as inputs, and part by part while they arrive."""
 
-from flare.http.client.request import ClientRequest, RequestBody
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest, RequestBody
+from flare.http.client.message.response import ClientResponse
 from flare.http.extract.content import Checked
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.multipart import Multipart

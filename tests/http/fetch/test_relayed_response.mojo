@@ -1,6 +1,6 @@
 """What is passed on of a response that others have given."""
 
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.response import ClientResponse
 from flare.http.fetch.fetch_later import relayed_response
 from flare.url.url import Url
 from tests.support.assertions import assert_equal

@@ -3,8 +3,8 @@
 from flare.bytes.buffer import Buffer
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.store import CacheStore
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 from flare.http.message.body import Body, BodySource, Poll
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok_stream

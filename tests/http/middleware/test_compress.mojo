@@ -2,8 +2,8 @@
 
 from flare.compress.content_coding import ContentCoding, can_encode
 from flare.compress.decoder import decompress
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 from flare.http.message.body import Body
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request

@@ -1,7 +1,7 @@
 """Conditional requests around a handler (RFC 9110 section 13)."""
 
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 from flare.http.conditional.conditional import EntityTag, Validators
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok

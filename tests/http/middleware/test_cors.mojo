@@ -1,7 +1,7 @@
 """CORS (Fetch Standard section 3.3): preflights, origins, contradictions."""
 
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.cors import Cors, CorsPolicy

@@ -1,7 +1,7 @@
 """Basic (RFC 7617) and bearer (RFC 6750) guards."""
 
-from flare.http.client.auth import BasicAuth, BearerAuth
-from flare.http.client.request import ClientRequest
+from flare.http.client.connect.auth import BasicAuth, BearerAuth
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.authorization import BasicCredentials
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.owned_request import OwnedRequest

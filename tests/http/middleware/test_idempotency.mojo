@@ -2,7 +2,7 @@
 (draft-ietf-httpapi-idempotency-key-header)."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.body import Body, BodySource, Poll
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.owned_request import OwnedRequest

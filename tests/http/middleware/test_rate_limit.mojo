@@ -1,6 +1,6 @@
 """Rate limits: the buckets by a clock of ours, and the middleware."""
 
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok

@@ -1,6 +1,6 @@
 """Request ids: made, taken over, told to handlers."""
 
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
 from flare.http.middleware.request_id import RequestId

@@ -2,8 +2,8 @@
 asked, and what becomes of a session that ends, is renewed, or cannot be had."""
 
 from flare.bytes.checked import *
-from flare.http.client.request import ClientRequest
-from flare.http.client.response import ClientResponse
+from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.message.request import Request
 from flare.http.message.response import Response, conflict, no_content, ok

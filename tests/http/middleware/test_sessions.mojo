@@ -1,6 +1,6 @@
 """Sessions around a handler, as clients with a cookie jar see them."""
 
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import PathInt
 from flare.http.message.request import Request

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.body import (
     Body,
     BodySource,

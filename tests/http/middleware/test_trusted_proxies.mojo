@@ -1,6 +1,6 @@
 """Who is the client: what trusted and other nodes may say."""
 
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.forwarded import (
     forwarded_host,
     forwarded_proto,

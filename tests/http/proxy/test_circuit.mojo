@@ -1,6 +1,6 @@
 """The circuit of an upstream: every state with every event."""
 
-from flare.http.proxy.circuit import Circuit, CircuitState
+from flare.http.proxy.upstreams.circuit import Circuit, CircuitState
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _UNTIL_MS = 1_000

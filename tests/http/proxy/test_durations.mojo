@@ -1,12 +1,12 @@
 """How long attempts take, by classes."""
 
 from flare.bytes.checked import *
-from flare.http.proxy.durations import (
+from flare.http.proxy.upstreams.durations import (
     DURATION_CLASS_COUNT,
     Durations,
     bound_text,
 )
-from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.upstreams.outcome import Outcome
 from tests.support.assertions import assert_equal
 from tests.support.upstreams import group_of, quiet_config
 

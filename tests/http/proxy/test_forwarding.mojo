@@ -5,16 +5,16 @@ from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request, Version
 from flare.http.message.response import Response, ok
 from flare.http.middleware.trusted_proxies import ForwardedField, TrustedProxies
-from flare.http.client.request import ClientRequest
-from flare.http.proxy.forwarding import (
+from flare.http.client.message.request import ClientRequest
+from flare.http.proxy.rules.forwarding import (
     FINAL_RECIPIENT,
     ClientFields,
     ForwardedRequest,
     ForwardingRules,
     HostRule,
 )
-from flare.http.proxy.response_rewriting import UpstreamNames
-from flare.http.proxy.target_path import PathPrefixes
+from flare.http.proxy.rules.response_rewriting import UpstreamNames
+from flare.http.proxy.rules.target_path import PathPrefixes
 from flare.http.handler.handler import FnHandler
 from flare.net.ip import IpNetwork
 from flare.net.socket_addr import SocketAddr

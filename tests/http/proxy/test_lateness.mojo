@@ -1,6 +1,6 @@
 from flare.http.exchange.request_phase import RequestPhase
-from flare.http.proxy.lateness import UNBOUNDED_MS, HeadTime, wait_ms
-from flare.http.proxy.proxy_config import ProxyConfig
+from flare.http.proxy.upstreams.lateness import UNBOUNDED_MS, HeadTime, wait_ms
+from flare.http.proxy.upstreams.proxy_config import ProxyConfig
 from flare.runtime.worker_loop import NO_DEADLINE_MS
 from flare.sys.clock import coarse_monotonic_ms
 from tests.support.assertions import assert_equal, assert_true

@@ -2,14 +2,14 @@
 and how those come and go."""
 
 from flare.bytes.checked import *
-from flare.http.proxy.looked_up_names import (
+from flare.http.proxy.upstreams.looked_up_names import (
     AGAIN_MS,
     LookedUpNames,
     pair_addresses,
 )
-from flare.http.proxy.member_health import MemberState
-from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.upstream_group import (
+from flare.http.proxy.upstreams.member_health import MemberState
+from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.upstream_group import (
     MEMBERS_MAX,
     MemberId,
     UpstreamGroup,

@@ -1,6 +1,6 @@
 """How an upstream stands to its group: each phase with each event."""
 
-from flare.http.proxy.member import MemberPhase
+from flare.http.proxy.upstreams.member import MemberPhase
 from tests.support.assertions import assert_equal, assert_true
 
 

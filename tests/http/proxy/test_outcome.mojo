@@ -1,6 +1,6 @@
 """What a client is told of an upstream that has failed (RFC 9209 section 2.3)."""
 
-from flare.http.client.error import (
+from flare.http.client.connect.error import (
     ClientError,
     MalformedResponse,
     NoResponse,
@@ -8,8 +8,11 @@ from flare.http.client.error import (
     StreamReset,
     TlsFailed,
 )
-from flare.http.proxy.outcome import OUTCOME_COUNT, Outcome
-from flare.http.proxy.placement import outcome_of_failure, outcome_of_refusal
+from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
+from flare.http.proxy.upstreams.placement import (
+    outcome_of_failure,
+    outcome_of_refusal,
+)
 from flare.net.error import (
     ConnectionRefused,
     ConnectionTimeout,

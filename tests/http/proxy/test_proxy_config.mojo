@@ -1,4 +1,4 @@
-from flare.http.proxy.proxy_config import ProxyConfig, ProxyShared
+from flare.http.proxy.upstreams.proxy_config import ProxyConfig, ProxyShared
 from tests.support.assertions import assert_raises, assert_true
 
 

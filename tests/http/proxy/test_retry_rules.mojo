@@ -2,11 +2,15 @@
 
 from flare.bytes.checked import *
 from flare.http.exchange.retry_rules import RetryDecision
-from flare.http.proxy.group_config import GroupConfig
-from flare.http.proxy.member_health import MemberState
-from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.retry_rules import Attempt, decide
-from flare.http.proxy.upstream_group import MemberId, UpstreamGroup, Waiter
+from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.proxy.upstreams.member_health import MemberState
+from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.retry_rules import Attempt, decide
+from flare.http.proxy.upstreams.upstream_group import (
+    MemberId,
+    UpstreamGroup,
+    Waiter,
+)
 from tests.support.assertions import (
     assert_equal,
     assert_false,

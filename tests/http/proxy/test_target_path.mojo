@@ -1,7 +1,7 @@
 """Paths that are sent on: dot segments in all spellings, prefixes of whole segments."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.proxy.target_path import (
+from flare.http.proxy.rules.target_path import (
     PathPrefixes,
     checked_prefix,
     has_dot_segment,

@@ -1,10 +1,10 @@
 """Which upstream a request goes to: shares, keys, drain, and walks beside a model."""
 
 from flare.bytes.checked import *
-from flare.http.proxy.group_config import Balance
-from flare.http.proxy.member import hash_key
-from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.upstream_group import (
+from flare.http.proxy.upstreams.group_config import Balance
+from flare.http.proxy.upstreams.member import hash_key
+from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.upstream_group import (
     MEMBERS_MAX,
     REMOVED_MAX,
     MemberId,

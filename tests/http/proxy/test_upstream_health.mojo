@@ -1,9 +1,9 @@
 """When an upstream is left out, and comes back: ejections, circuits, checks."""
 
 from flare.bytes.checked import *
-from flare.http.proxy.group_config import GroupConfig
-from flare.http.proxy.member_health import MemberState
-from flare.http.proxy.outcome import Outcome
+from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.proxy.upstreams.member_health import MemberState
+from flare.http.proxy.upstreams.outcome import Outcome
 from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.upstreams import fail_at, group_of, next_slot, quiet_config
 

@@ -2,15 +2,15 @@
 
 from flare.backplane.worker_control import OrderOutcome, WorkerControl
 from flare.bytes.checked import *
-from flare.http.proxy.group_config import GroupConfig
-from flare.http.proxy.member_health import MemberState
-from flare.http.proxy.outcome import OUTCOME_COUNT
-from flare.http.proxy.upstream_orders import (
+from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.proxy.upstreams.member_health import MemberState
+from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT
+from flare.http.proxy.upstreams.upstream_orders import (
     UpstreamOrders,
     UpstreamSums,
     add_figures,
 )
-from flare.http.proxy.upstreams import Upstream, Upstreams
+from flare.http.proxy.upstreams.upstreams import Upstream, Upstreams
 from flare.net.ip import IpAddr
 from tests.support.assertions import (
     assert_equal,

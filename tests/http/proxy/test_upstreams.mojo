@@ -2,11 +2,11 @@
 told of it."""
 
 from flare.bytes.checked import *
-from flare.http.proxy.group_config import GroupConfig
-from flare.http.proxy.member_health import NO_CHANGE_MS
-from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.upstream_group import MEMBERS_MAX, Waiter
-from flare.http.proxy.upstreams import Upstreams
+from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS
+from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.upstream_group import MEMBERS_MAX, Waiter
+from flare.http.proxy.upstreams.upstreams import Upstreams
 from flare.net.ip import IpAddr
 from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms

@@ -1,8 +1,8 @@
 """Requests that wait until an upstream has room: order, bounds, and when none may."""
 
-from flare.http.proxy.member_health import NO_CHANGE_MS
-from flare.http.proxy.outcome import Outcome
-from flare.http.proxy.upstream_group import (
+from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS
+from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.upstream_group import (
     MemberId,
     UpstreamGroup,
     Waiter,

@@ -1,7 +1,7 @@
 """The router that is compiled answers as the one that is filled at run time."""
 
 from flare.bytes.checked import *
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.extract.content import Json
 from flare.http.extract.endpoint import Endpoint, Extracted
 from flare.http.extract.parameter import PathInt

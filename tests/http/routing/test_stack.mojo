@@ -1,7 +1,7 @@
 """Middleware written from the outside in."""
 
 from flare.bytes.checked import *
-from flare.http.client.request import ClientRequest
+from flare.http.client.message.request import ClientRequest
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok

@@ -5,7 +5,7 @@ from flare.http.server.listen import Listeners, listen_ip
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.selector import Selector
-from flare.sys.socket_option import SocketOption
+from flare.sys.sockets.socket_option import SocketOption
 from flare.tcp.stream import TcpStream
 from tests.support.assertions import assert_equal
 

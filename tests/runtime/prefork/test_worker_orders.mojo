@@ -10,7 +10,7 @@ from flare.runtime.prefork.orders import (
     read_news,
 )
 from flare.sys.descriptor import Descriptor, Pipe
-from flare.sys.descriptor_passing import SocketPair
+from flare.sys.sockets.descriptor_passing import SocketPair
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 

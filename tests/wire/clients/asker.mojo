@@ -29,7 +29,7 @@ from flare.http.client import (
     SendResult,
     SharedClient,
 )
-from flare.http.client.request import parse_request_url
+from flare.http.client.message.request import parse_request_url
 from flare.http.client.transfers import TransferMethods
 from flare.http.fetch import Continuation, NextStep, fetch_later
 from flare.http.message.body import Body

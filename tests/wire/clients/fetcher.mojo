@@ -1,21 +1,21 @@
 """A client that does what it is told: a JSON object a line on standard input,
 one a line on standard output."""
 
-from flare.http.client.addresses import NameResolver
-from flare.http.client.auth import (
+from flare.http.client.connect.addresses import NameResolver
+from flare.http.client.connect.auth import (
     BasicAuth,
     BearerAuth,
     Credentials,
     DigestAuth,
 )
 from flare.http.client.client import HttpClient
-from flare.http.client.request import ClientRequest, RequestBody
-from flare.http.client.response import ClientResponse
-from flare.http.client.config import ClientConfig
-from flare.http.client.error import ClientError
-from flare.http.client.multipart import MultipartForm
-from flare.http.client.netrc import Netrc
-from flare.http.client.proxy import NoProxy, Proxy, ProxySettings
+from flare.http.client.message.request import ClientRequest, RequestBody
+from flare.http.client.message.response import ClientResponse
+from flare.http.client.message.config import ClientConfig
+from flare.http.client.connect.error import ClientError
+from flare.http.client.message.multipart import MultipartForm
+from flare.http.client.connect.netrc import Netrc
+from flare.http.client.connect.proxy import NoProxy, Proxy, ProxySettings
 from flare.http.message.form import FormData
 from flare.http.message.header_map import HeaderMap
 from flare.io import Readable, Writable

@@ -3,7 +3,7 @@ for its file is the argument."""
 
 from flare.sys.clock import monotonic_ms
 from flare.sys.descriptor import Descriptor, Pipe, write_from
-from flare.sys.descriptor_passing import (
+from flare.sys.sockets.descriptor_passing import (
     SocketPair,
     receive_with_descriptor,
     send_with_descriptor,
@@ -11,7 +11,7 @@ from flare.sys.descriptor_passing import (
 from flare.sys.file import File, send_file
 from flare.sys.log import log_line
 from flare.sys.poll import pause
-from flare.sys.socket import receive
+from flare.sys.sockets.socket import receive
 from std.sys import argv
 
 

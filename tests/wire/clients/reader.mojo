@@ -3,12 +3,16 @@ input, one a line on standard output. Open responses have numbers."""
 
 from flare.http.client.cached_client import CachedClient
 from flare.http.client.client import HttpClient
-from flare.http.client.config import ClientConfig
+from flare.http.client.message.config import ClientConfig
 from flare.http.client.event_source import EventSource
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import OpenResponse
-from flare.http.client.progress import Transfer, TransferProgress
-from flare.http.client.request import CLIENTS_OWN, ClientRequest, RequestBody
+from flare.http.client.message.progress import Transfer, TransferProgress
+from flare.http.client.message.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    RequestBody,
+)
 from flare.http.client.shared_client import SharedClient
 from flare.http.client.transfers import TransferMethods
 from flare.http.message.header_map import HeaderMap

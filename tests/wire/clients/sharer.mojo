@@ -15,7 +15,7 @@ from flare.http.client import (
     OutgoingAttempt,
     SharedClient,
 )
-from flare.http.client.request import CLIENTS_OWN
+from flare.http.client.message.request import CLIENTS_OWN
 from flare.io.stream import Readable, Writable
 from flare.json import JsonValue, JsonWriter, parse
 from flare.sys.mutex import Condvar, Mutex

@@ -1,7 +1,7 @@
 """A WebSocket client that does what it is told: a JSON object a line on
 standard input, one a line on standard output."""
 
-from flare.http.client.proxy import NoProxy, Proxy, ProxySettings
+from flare.http.client.connect.proxy import NoProxy, Proxy, ProxySettings
 from flare.json import JsonValue, JsonWriter
 from flare.tls.config import TlsConfig
 from flare.ws import (

@@ -9,7 +9,7 @@ wants a CPU of its own.
 """
 
 from arrivals import Arrivals
-from flare.http.client.error import ClientError
+from flare.http.client.connect.error import ClientError
 from flare.runtime import Reactor
 from flare.sys.clock import monotonic_ns
 from link import Link, Outcome

@@ -1,8 +1,8 @@
 """What is asked, and where: everything that is the same for all requests."""
 
 from flare.dns import resolve
-from flare.http.client.connect_context import ConnectContext
-from flare.http.client.connection import Endpoint
+from flare.http.client.exchange.connect_context import ConnectContext
+from flare.http.client.connect.connection import Endpoint
 from flare.http.h1.field_section import HeadLimits
 from flare.http.message.header_map import HeaderMap
 from flare.net import SocketAddr

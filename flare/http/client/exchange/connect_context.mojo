@@ -1,0 +1,164 @@
+"""What the connections of one client share: contexts of TLS with their tickets,
+where hosts are, and challenges."""
+
+from flare.bytes.checked import *
+from flare.http.client.connect.addresses import HostAddresses
+from flare.http.client.exchange.challenges import Challenges
+from flare.http.client.connect.error import ClientError, Phase
+from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.connect.proxy import Proxy
+from flare.http.h1.field_section import HeadLimits
+from flare.tls.config import TlsConfig
+from flare.tls.context import TlsClientContext
+from flare.tls.error import TlsError
+from flare.tls.session import TlsSession
+from flare.sys.errno import OsError
+from flare.sys.mutex import Mutex
+
+
+struct ConnectContext(Movable):
+
+    var tls_config: TlsConfig
+    """Whom to trust, and what to show and offer to servers."""
+    var head_limits: HeadLimits
+    """Bounds of the head with which a proxy answers."""
+    var common: Optional[CommonTls]
+    """Where several clients have their TLS contexts from."""
+    var addresses: HostAddresses
+    """Where hosts are to be found, if the system is not asked."""
+    var challenges: Challenges
+    # Made for the first connection with TLS; the second one offers HTTP/2.
+    var _tls: Optional[TlsClientContext]
+    var _tls_http2: Optional[TlsClientContext]
+    # Of proxies to which TLS is spoken.
+    var _proxies: List[_ProxyTls]
+
+    def __init__(out self, var tls_config: TlsConfig, head_limits: HeadLimits):
+        """Takes the settings; nothing is loaded yet."""
+        self.tls_config = tls_config^
+        self.head_limits = head_limits
+        self.common = None
+        self.addresses = HostAddresses()
+        self.challenges = Challenges()
+        self._tls = None
+        self._tls_http2 = None
+        self._proxies = []
+
+    @no_inline
+    def __deinit__(deinit self):
+        """Drops all of it, out of line."""
+        return
+
+    def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
+        """Begins a TLS session with a proxy; its handshake is still to come.
+        Two proxies at one place have each its own trust. Raises if OpenSSL is
+        missing or the proxy's configuration does not work."""
+        var name = proxy.name()
+        try:
+            for index in range(len(self._proxies)):
+                ref known = self._proxies.at(index)
+                if known.name == name and known.config == proxy.tls:
+                    return known.context.session(proxy.host)
+            var config = proxy.tls.copy()
+            # What a proxy is spoken to in, whatever goes through it.
+            config.alpn = ["http/1.1"]
+            var made = TlsClientContext(config)
+            var session = made.session(proxy.host)
+            self._proxies.append(_ProxyTls(name^, proxy.tls.copy(), made))
+            return session^
+        except error:
+            raise ClientError(Phase.PROXY, error)
+
+    def session(mut self, endpoint: Endpoint) raises ClientError -> TlsSession:
+        """Begins a TLS session, resuming an earlier one if there is a ticket;
+        its handshake is still to come. Raises if OpenSSL is missing or the
+        configuration does not work."""
+        try:
+            ref own = self._tls_http2 if endpoint.offers_http2 else self._tls
+            if not own:
+                own = self._make_context(endpoint.offers_http2)
+            ref context = own.value()
+            var session = context.session(endpoint.host)
+            var ticket = context.tickets.take(endpoint.name())
+            _ = session.resume(Span(ticket))
+            return session^
+        except error:
+            raise ClientError(Phase.TLS, error)
+
+    def _make_context(
+        self, offers_http2: Bool
+    ) raises TlsError -> TlsClientContext:
+        var config = self.tls_config.copy()
+        config.alpn = offered_protocols(config.alpn, offers_http2)
+        if self.common:
+            return self.common.value().context(config, offers_http2)
+        return TlsClientContext(config)
+
+    def keep_ticket(self, connection: ClientConnection):
+        """Keeps what the next session with the same server begins with."""
+        var offers_http2 = connection.endpoint.offers_http2
+        ref own = self._tls_http2 if offers_http2 else self._tls
+        if own:
+            own.value().tickets.put(
+                connection.endpoint.name(), connection.transport.ticket()
+            )
+
+
+@fieldwise_init
+struct _ProxyTls(Copyable, Movable):
+    """Trust of a proxy, by its name and what it was made of."""
+
+    var name: String
+    var config: TlsConfig
+    var context: TlsClientContext
+
+
+def offered_protocols(
+    configured: List[String], offers_http2: Bool
+) -> List[String]:
+    """Chooses what a TLS session offers, best first (RFC 7301, RFC 9113 section
+    3.2). The configuration may name nothing."""
+    var offered = List[String]()
+    for protocol in configured:
+        if offers_http2 or protocol != "h2":
+            offered.append(protocol)
+    if len(offered) == 0 and offers_http2:
+        offered.append("h2")
+    if len(configured) == 0 or len(offered) == 0:
+        offered.append("http/1.1")
+    return offered^
+
+
+struct CommonTls(ImplicitlyCopyable):
+    """Contexts that are made once, whoever asks first; copies are the same.
+
+    A context reads the files of its configuration, and holds the tickets that
+    sessions go on from.
+    """
+
+    # Without and with HTTP/2.
+    var _made: Mutex[_Contexts]
+
+    def __init__(out self) raises OsError:
+        """Makes none yet. Raises if the system has no more locks."""
+        self._made = Mutex(_Contexts())
+
+    def context(
+        self, config: TlsConfig, offers_http2: Bool
+    ) raises TlsError -> TlsClientContext:
+        """Lends one of the two contexts; others wait while the first one is
+        made. All who ask have the same configuration; raises if none can be
+        made from it."""
+        var guard = self._made.lock()
+        if offers_http2:
+            if not guard[].http2:
+                guard[].http2 = TlsClientContext(config)
+            return guard[].http2.value()
+        if not guard[].http1:
+            guard[].http1 = TlsClientContext(config)
+        return guard[].http1.value()
+
+
+struct _Contexts(Defaultable, Movable):
+    var http1: Optional[TlsClientContext]
+    var http2: Optional[TlsClientContext]

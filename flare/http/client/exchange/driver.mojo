@@ -1,0 +1,261 @@
+"""Who waits for one request: a blocking call."""
+
+from flare.bytes.checked import *
+from flare.http.client.exchange.attempt import PIECE_LEN
+from flare.http.client.connect.error import (
+    ClientError,
+    Phase,
+    SinkFailed,
+    SourceFailed,
+)
+from flare.http.client.exchange.prepared_request import PreparedRequest
+from flare.http.client.message.progress import (
+    NoProgress,
+    Transfer,
+    TransferProgress,
+)
+from flare.http.client.message.response import ClientResponse
+from flare.http.client.exchange.state import ClientState
+from flare.http.client.exchange.task import RequestTask
+from flare.http.client.exchange.task_phase import TaskEvent, TaskProgress
+from flare.io.stream import Readable, Writable
+from flare.net.error import NetworkError
+from flare.sys.errno import EINTR, OsError
+from flare.sys.poll import POLL_READ, POLL_WRITE, PollEntry, poll_descriptors
+
+
+def run_task[
+    R: Readable, W: Writable, P: TransferProgress
+](
+    mut state: ClientState,
+    var request: PreparedRequest,
+    mut source: R,
+    mut sink: W,
+    mut progress: P,
+) raises ClientError -> ClientResponse:
+    """Sends one request, and waits until its final response is there, behind
+    all redirections. Streamed content comes from `source`, that of the response
+    goes to `sink`. Raises if the request fails for good."""
+    var task = RequestTask(request^, state)
+    end_task(task, state, source, sink, progress)
+    return task^.finish(state)
+
+
+def end_task[
+    R: Readable, W: Writable, P: TransferProgress
+](
+    mut task: RequestTask,
+    mut state: ClientState,
+    mut source: R,
+    mut sink: W,
+    mut progress: P,
+) raises ClientError:
+    """Waits until the final response to a request is there, for the caller to
+    finish the task. Streamed content comes from `source`, that of the response
+    goes to `sink`. Raises if the request fails for good."""
+    var meter = TransferMeter()
+    while True:
+        var found = go_on(task, state, source, progress, meter)
+        if found == TaskProgress.DONE:
+            return
+        try:
+            _pass_on(task, sink)
+        except error:
+            raise task.named(state, error^)
+
+
+struct TransferMeter(Defaultable, TrivialRegisterPassable):
+
+    var sent_len: Int
+    """How much of the request's content has gone, in bytes."""
+    var received_len: Int
+    """How much of the response's content has come, in bytes."""
+
+
+def _upload_len(request: PreparedRequest) -> Int:
+    """Tells how long the request's content is; -1 if that is not known."""
+    if request.upload.is_streamed:
+        return request.upload.content_len
+    return request.body.content_len()
+
+
+def _tell[
+    P: TransferProgress
+](
+    task: RequestTask, mut progress: P, mut meter: TransferMeter
+) raises ClientError:
+    """Says how far it is, if that has changed."""
+    var sent_len = task.sent_len()
+    var received_len = task.received_len()
+    try:
+        if sent_len != meter.sent_len:
+            meter.sent_len = sent_len
+            progress.on_progress(
+                Transfer(True, sent_len, _upload_len(task.request))
+            )
+    except error:
+        raise ClientError(task.phase(), SourceFailed, String(error))
+    try:
+        if received_len != meter.received_len:
+            meter.received_len = received_len
+            progress.on_progress(
+                Transfer(False, received_len, task.content_len())
+            )
+    except error:
+        raise ClientError(task.phase(), SinkFailed, String(error))
+
+
+def go_on[
+    R: Readable, P: TransferProgress
+](
+    mut task: RequestTask,
+    mut state: ClientState,
+    mut source: R,
+    mut progress: P,
+    mut meter: TransferMeter,
+) raises ClientError -> TaskProgress:
+    """Goes on with a task, and waits, until there is something for the caller:
+    HAS_HEAD, HAS_CONTENT or DONE. Streamed content comes from `source`; the
+    meter keeps what `progress` was told. Raises if the request fails for
+    good."""
+    var event = TaskEvent.NONE
+    while True:
+        check_cancelled(task, state)
+        var found = task.advance(state, event)
+        comptime if not P == NoProgress:
+            try:
+                _tell(task, progress, meter)
+            except error:
+                raise task.named(state, error^)
+        if found != TaskProgress.WAIT:
+            # The caller's source and sink may take their time.
+            _ = task.flush()
+            if found != TaskProgress.WANTS_CONTENT:
+                return found
+        try:
+            if found == TaskProgress.WAIT:
+                event = wait_for(task)
+                continue
+            _feed(task, source)
+            # A response may be on its way while content still goes out.
+            event = TaskEvent.NONE
+            if task.request.content_use.is_lent():
+                event = TaskEvent.READABLE
+        except error:
+            raise task.named(state, error^)
+
+
+def check_cancelled(
+    mut task: RequestTask, mut state: ClientState
+) raises ClientError:
+    """Ends a request that its caller wants no more."""
+    if not task.request.is_cancelled():
+        return
+    raise task.named(state, task.request.cancel.value().error(task.phase()))
+
+
+def _wait_or_end(
+    mut task: RequestTask, wait_ms: Int
+) raises ClientError -> TaskEvent:
+    var entries: List[PollEntry]
+    if task.is_streaming():
+        entries = [task.watch()]
+    else:
+        entries = task.watches()
+    entries.append(PollEntry(task.request.cancel.value().fd(), POLL_READ, 0))
+    var result = poll_descriptors(Span(entries), wait_ms)
+    if not task.is_exchanging() and not task.is_streaming():
+        return TaskEvent.NONE
+    if result == 0:
+        return TaskEvent.TIMEOUT
+    if result < 0 and result != -EINTR:
+        raise ClientError(task.phase(), NetworkError(OsError("poll", -result)))
+    if (
+        result < 0
+        or entries.at(0).found == 0
+        or entries.at(0).found == POLL_WRITE
+    ):
+        return TaskEvent.NONE
+    return TaskEvent.READABLE
+
+
+def wait_for(mut task: RequestTask) raises ClientError -> TaskEvent:
+    """Waits until a task is worth another step. Returns why it may go on; raises
+    if the system cannot wait."""
+    if task.is_shared():
+        return task.wait_with_others()
+    if task.flush():
+        return TaskEvent.NONE
+    var wait_ms = task.wait_ms()
+    if wait_ms == 0:
+        return TaskEvent.TIMEOUT
+    if task.request.cancel:
+        return _wait_or_end(task, wait_ms)
+    if not task.is_exchanging() and not task.is_streaming():
+        var several = task.watches()
+        # Whatever comes of it, the task looks for itself.
+        _ = poll_descriptors(several, wait_ms)
+        return TaskEvent.NONE
+    var entries = Array[PollEntry, 1](fill=task.watch())
+    var result = poll_descriptors(Span(entries), wait_ms)
+    if result == 0:
+        return TaskEvent.TIMEOUT
+    if result == -EINTR:
+        return TaskEvent.NONE
+    if result < 0:
+        raise ClientError(task.phase(), NetworkError(OsError("poll", -result)))
+    # Errors and the end of the stream are met by reading.
+    if entries[0].found == POLL_WRITE:
+        return TaskEvent.NONE
+    return TaskEvent.READABLE
+
+
+def _feed[R: Readable](mut task: RequestTask, mut source: R) raises ClientError:
+    var piece = List[UInt8](length=PIECE_LEN, fill=0)
+    var count: Int
+    try:
+        count = source.read(Span(piece))
+    except error:
+        raise ClientError(task.phase(), SourceFailed, String(error))
+    if count < 0 or count > PIECE_LEN:
+        raise ClientError(
+            task.phase(),
+            SourceFailed,
+            String("the source claims to have read ", count, " bytes"),
+        )
+    task.feed(piece[0:count])
+
+
+def _pass_on[
+    W: Writable
+](mut task: RequestTask, mut sink: W) raises ClientError:
+    ref content = task.content()
+    var start = 0
+    var length = len(content)
+    while start < length:
+        var count: Int
+        try:
+            count = sink.write(content[start:])
+        except error:
+            raise ClientError(Phase.READ_BODY, SinkFailed, String(error))
+        if count < 1 or count > length - start:
+            raise ClientError(
+                Phase.READ_BODY,
+                SinkFailed,
+                String("the sink claims to have taken ", count, " bytes"),
+            )
+        start += count
+    content.clear()
+
+
+struct NoStream(Readable, Writable):
+    """The source and the sink of a request that has its content in memory."""
+
+    def __init__(out self):
+        pass
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        return 0
+
+    def write(mut self, octets: Span[UInt8, _]) raises -> Int:
+        return len(octets)

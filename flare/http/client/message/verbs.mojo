@@ -1,0 +1,450 @@
+"""The methods of HTTP as calls, written once for all clients."""
+
+from flare.http.client.message.arguments import (
+    DataContent,
+    FormContent,
+    JsonContent,
+    QueryParams,
+    RequestHeaders,
+)
+from flare.http.client.connect.auth import Credentials
+from flare.http.client.message.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    RequestBody,
+)
+from flare.http.client.message.response import ClientResponse
+from flare.trace.core.span import TraceSpan
+from std.format import Writable as Writes
+
+
+trait RequestMethods(Deinitable, Movable):
+    """A client that can `send` has all these.
+
+        var found = client.get("/items", params={"q": "tea"}, timeout_ms=500)
+        client.post("/items", json={"name": "tea"}).raise_for_status()
+
+    All but the URL and the content are given by name. Content is given once:
+    as the second argument, or by one of `json`, `form` and `data`.
+    """
+
+    comptime Failure: Deinitable & Movable & Writes = Error
+    """What is raised when there is no response."""
+
+    def send(
+        mut self, var request: ClientRequest
+    ) raises Self.Failure -> ClientResponse:
+        """Sends a request.
+
+        Args:
+            request: The request.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none.
+        """
+        ...
+
+    def request(
+        mut self,
+        method: StringSpan,
+        url: StringSpan,
+        var body: RequestBody = RequestBody(),
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        var json: JsonContent = JsonContent(),
+        var form: FormContent = FormContent(),
+        var data: DataContent = DataContent(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Sends a request with any method.
+
+        Args:
+            method: The method, such as `PROPFIND`.
+            url: The URL.
+            body: The content, in place of `json`, `form` and `data`: text is sent
+                as JSON, octets as octets, a form as a form.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            json: The content as JSON: text that is JSON, a `JsonValue`, a
+                plain struct, or a dictionary.
+            form: The content as a form: a dictionary, a `FormData`, or a
+                `MultipartForm`.
+            data: The content as it is: text or octets.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of, such as
+                `current_span(req)`; see `ClientRequest.set_trace`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none, or content is given twice.
+        """
+        var request = make_request(
+            method,
+            url,
+            body^,
+            headers=headers^,
+            params=params^,
+            json=json^,
+            form=form^,
+            data=data^,
+            timeout_ms=timeout_ms,
+            auth=auth,
+            trace=trace,
+        )
+        return self.send(request^)
+
+    def get(
+        mut self,
+        url: StringSpan,
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Fetches a resource.
+
+        Args:
+            url: The URL.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none.
+        """
+        return self.send(
+            bare_request("GET", url, headers^, params^, timeout_ms, auth, trace)
+        )
+
+    def head(
+        mut self,
+        url: StringSpan,
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Fetches what is said of a resource, without its content.
+
+        Args:
+            url: The URL.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none.
+        """
+        return self.send(
+            bare_request(
+                "HEAD", url, headers^, params^, timeout_ms, auth, trace
+            )
+        )
+
+    def options(
+        mut self,
+        url: StringSpan,
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Asks what a resource allows.
+
+        Args:
+            url: The URL.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none.
+        """
+        return self.send(
+            bare_request(
+                "OPTIONS", url, headers^, params^, timeout_ms, auth, trace
+            )
+        )
+
+    def delete(
+        mut self,
+        url: StringSpan,
+        var body: RequestBody = RequestBody(),
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        var json: JsonContent = JsonContent(),
+        var form: FormContent = FormContent(),
+        var data: DataContent = DataContent(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Removes a resource.
+
+        Args:
+            url: The URL.
+            body: The content, as for `request`.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
+            data: The content as it is: text or octets.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none, or content is given twice.
+        """
+        return self.request(
+            "DELETE",
+            url,
+            body^,
+            headers=headers^,
+            params=params^,
+            json=json^,
+            form=form^,
+            data=data^,
+            timeout_ms=timeout_ms,
+            auth=auth,
+            trace=trace,
+        )
+
+    def post(
+        mut self,
+        url: StringSpan,
+        var body: RequestBody = RequestBody(),
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        var json: JsonContent = JsonContent(),
+        var form: FormContent = FormContent(),
+        var data: DataContent = DataContent(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Lets a resource process content.
+
+        Args:
+            url: The URL.
+            body: The content, as for `request`.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
+            data: The content as it is: text or octets.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none, or content is given twice.
+        """
+        return self.request(
+            "POST",
+            url,
+            body^,
+            headers=headers^,
+            params=params^,
+            json=json^,
+            form=form^,
+            data=data^,
+            timeout_ms=timeout_ms,
+            auth=auth,
+            trace=trace,
+        )
+
+    def put(
+        mut self,
+        url: StringSpan,
+        var body: RequestBody = RequestBody(),
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        var json: JsonContent = JsonContent(),
+        var form: FormContent = FormContent(),
+        var data: DataContent = DataContent(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Replaces a resource.
+
+        Args:
+            url: The URL.
+            body: The content, as for `request`.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
+            data: The content as it is: text or octets.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none, or content is given twice.
+        """
+        return self.request(
+            "PUT",
+            url,
+            body^,
+            headers=headers^,
+            params=params^,
+            json=json^,
+            form=form^,
+            data=data^,
+            timeout_ms=timeout_ms,
+            auth=auth,
+            trace=trace,
+        )
+
+    def patch(
+        mut self,
+        url: StringSpan,
+        var body: RequestBody = RequestBody(),
+        *,
+        var headers: RequestHeaders = RequestHeaders(),
+        var params: QueryParams = QueryParams(),
+        var json: JsonContent = JsonContent(),
+        var form: FormContent = FormContent(),
+        var data: DataContent = DataContent(),
+        timeout_ms: Int = CLIENTS_OWN,
+        auth: Credentials = Credentials(),
+        trace: TraceSpan = TraceSpan(),
+    ) raises Self.Failure -> ClientResponse:
+        """Changes a part of a resource.
+
+        Args:
+            url: The URL.
+            body: The content, as for `request`.
+            headers: Header fields, such as `{"Accept": "text/html"}`.
+            params: Appended to the URL's query, such as `{"page": 2}`.
+            json: The content as JSON, as for `request`.
+            form: The content as a form, as for `request`.
+            data: The content as it is: text or octets.
+            timeout_ms: Time for all of it in milliseconds.
+            auth: `BasicAuth`, `BearerAuth` or `DigestAuth`.
+            trace: The span that the request is a part of.
+
+        Returns:
+            The response.
+
+        Raises:
+            Failure: If there is none, or content is given twice.
+        """
+        return self.request(
+            "PATCH",
+            url,
+            body^,
+            headers=headers^,
+            params=params^,
+            json=json^,
+            form=form^,
+            data=data^,
+            timeout_ms=timeout_ms,
+            auth=auth,
+            trace=trace,
+        )
+
+
+def bare_request(
+    method: StringSpan,
+    url: StringSpan,
+    var headers: RequestHeaders,
+    var params: QueryParams,
+    timeout_ms: Int,
+    auth: Credentials,
+    trace: TraceSpan,
+) -> ClientRequest:
+    """Makes a request without content; see `make_request`."""
+    var request = ClientRequest(String(method), String(url))
+    swap(request.headers, headers.fields)
+    swap(request.query, params.pairs)
+    request.total_timeout_ms = timeout_ms
+    request.auth = auth.copy()
+    request.problem = headers.problem
+    request.set_trace(trace)
+    return request^
+
+
+def make_request(
+    method: StringSpan,
+    url: StringSpan,
+    var body: RequestBody,
+    *,
+    var headers: RequestHeaders,
+    var params: QueryParams,
+    var json: JsonContent,
+    var form: FormContent,
+    var data: DataContent,
+    timeout_ms: Int,
+    auth: Credentials,
+    trace: TraceSpan,
+) -> ClientRequest:
+    """Makes a request of the arguments of a call; what is wrong with them is
+    noted in it, for whoever sends it to raise. The body is the content, unless
+    that is given by name; the time is for all of it, in milliseconds."""
+    var request = bare_request(
+        method, url, headers^, params^, timeout_ms, auth, trace
+    )
+    swap(request.body, body)
+    if json.problem.byte_length() > 0:
+        request.problem = json.problem
+    _take_content(request, "json", json.body)
+    _take_content(request, "form", form.body)
+    _take_content(request, "data", data.body)
+    return request^
+
+
+def _take_content(
+    mut request: ClientRequest, name: StaticString, mut body: RequestBody
+):
+    if not body.is_given:
+        return
+    if request.body.is_given:
+        request.problem = String(
+            "content is given twice, the second time by ", name, "=; give one"
+        )
+    swap(request.body, body)

@@ -1,0 +1,1 @@
+"""Which upstream is asked, and when once more: groups, health, circuits, waiting lines."""

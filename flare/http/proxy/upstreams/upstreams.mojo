@@ -1,0 +1,717 @@
+"""The upstreams of a reverse proxy, which all workers share and a program may change."""
+
+from flare.bytes.checked import *
+from flare.http.client.connect.connection import Endpoint
+from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
+from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.proxy.upstreams.looked_up_names import (
+    LookedUpNames,
+    LookupNews,
+    pair_addresses,
+)
+from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
+from flare.http.proxy.upstreams.retry_rules import Attempt
+from flare.http.proxy.upstreams.member import MemberFigures
+from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS
+from flare.http.proxy.upstreams.upstream_group import (
+    Choice,
+    MemberId,
+    UpstreamGroup,
+    Waiter,
+)
+from flare.net.ip import IpAddr
+from flare.runtime.event import Waker
+from flare.sys.clock import coarse_monotonic_ms
+from flare.sys.mutex import Mutex
+from flare.sys.random import process_key
+from flare.url.url import Url
+from std.memory import ArcPointer
+
+
+struct Upstream(Copyable, Movable):
+    """Where requests are sent."""
+
+    var endpoint: Endpoint
+    var authority: String
+    """Host and port, as in Host."""
+    var name: String
+    """Where it is in the words of the configuration, with its address in brackets
+    if its name may stand for several."""
+    var told_as: String
+    """The same by its authority, for lines of the log."""
+    var addresses: List[IpAddr]
+    """The address of its name at which this one is, and perhaps another one to
+    reach it by; none to have the name looked up for each connection."""
+
+    def __init__(out self, url: StringSpan) raises:
+        """Reads the address of an upstream, such as `http://127.0.0.1:8080`,
+        `https://host` or `http+unix://%2Frun%2Fapp.sock`, without path and
+        query. Raises if it is not of that form."""
+        for octet in url.as_bytes():
+            # The URL parser would leave some of them out.
+            if octet <= 32 or octet == 127:
+                raise Error(
+                    "the upstream has an octet ",
+                    octet,
+                    ", and URLs have visible characters alone",
+                )
+        var parsed = Url.parse(url)
+        if parsed.username().byte_length() > 0 or (
+            parsed.pathname().byte_length() > 1
+            or parsed.search().byte_length() > 0
+        ):
+            raise Error(
+                "the upstream '",
+                url,
+                "' must be scheme, host and port alone; ForwardingRules.paths"
+                " changes what paths begin with",
+            )
+        try:
+            self.endpoint = Endpoint.of(parsed)
+        except error:
+            raise Error("the upstream '", url, "': ", error.reason)
+        self.addresses = []
+        self.authority = String(parsed.host())
+        if self.endpoint.is_unix:
+            # RFC 9112 section 3.2: there is always a Host.
+            self.authority = "localhost"
+        self.name = String(url)
+        self.told_as = self.authority
+
+    def is_named(self) -> Bool:
+        """Tells whether it has a name that stands for addresses, and is none,
+        nor a Unix socket."""
+        if self.endpoint.is_unix:
+            return False
+        try:
+            _ = IpAddr.parse(self.endpoint.host)
+        except:
+            return True
+        return False
+
+    def set_addresses(mut self, addresses: List[IpAddr]):
+        """Says at which address of its name it is, and perhaps at another one."""
+        self.addresses = addresses.copy()
+        var address = String("(", addresses.at(0), ")")
+        self.name.write(address)
+        self.told_as.write(" ", address)
+
+
+@fieldwise_init
+struct Pick(Movable):
+    """Where a request goes, or why it goes nowhere."""
+
+    var choice: Choice
+    """Of the group; `Upstreams.finish` is owed if it is a member."""
+    var upstream: Optional[ArcPointer[Upstream]]
+
+
+@fieldwise_init
+struct Repeated(Movable):
+    """What follows on an attempt without a good end."""
+
+    var decision: RetryDecision
+    """AGAIN, or why not."""
+    var _pick: Pick
+
+    def take(deinit self) -> Pick:
+        """Takes out where the request goes: an upstream if the decision is
+        AGAIN."""
+        return self._pick^
+
+
+@fieldwise_init
+struct Arrived(Movable):
+    """A request of a worker that waits for an upstream no longer."""
+
+    var token: UInt64
+    """By what the worker knows it."""
+    var pick: Pick
+
+    def take(deinit self) -> Pick:
+        return self.pick^
+
+
+struct _Line(Movable):
+    """Requests of one worker that have waited."""
+
+    # Nothing once the worker has ended.
+    var waker: Optional[Waker]
+    var arrived: List[Arrived]
+
+    def __init__(out self, waker: Waker):
+        self.waker = waker.copy()
+        self.arrived = []
+
+    def take(mut self, token: UInt64) -> Optional[Pick]:
+        """Takes out what a request gets, if that is here already."""
+        for index in range(len(self.arrived)):
+            if self.arrived.at(index).token == token:
+                return self.arrived.pop(index).take()
+        return None
+
+
+struct _Table(Movable):
+    """What the lock is around."""
+
+    var group: UpstreamGroup
+    # By the slots of the group's members.
+    var upstreams: List[ArcPointer[Upstream]]
+    var lines: List[_Line]
+    # When time may place what waits, and the line that has been told.
+    var alarm_ms: Int
+    var alarm_line: Int
+    var names: LookedUpNames
+
+    def __init__(out self, var group: UpstreamGroup):
+        self.names = LookedUpNames(group.config.lookup_interval_ms)
+        self.group = group^
+        self.upstreams = []
+        self.lines = []
+        self.alarm_ms = NO_CHANGE_MS
+        self.alarm_line = -1
+
+    def pick(self, choice: Choice) -> Pick:
+        var upstream = Optional[ArcPointer[Upstream]](None)
+        if choice.is_member():
+            upstream = self.upstreams.at(Int(choice.member.slot))
+        return Pick(choice, upstream^)
+
+    def put(mut self, slot: Int, upstream: ArcPointer[Upstream]):
+        """Says where a member is."""
+        while len(self.upstreams) <= slot:
+            self.upstreams.append(upstream)
+        self.upstreams.at(slot) = upstream
+
+    @always_inline
+    def deliver(mut self, now_ms: Int):
+        """Tells the workers of requests that wait no longer, and one of them when
+        to look after those that still do."""
+        if self.group.has_placed() or self.group.waiting_count() > 0:
+            self._deliver(now_ms)
+
+    @no_inline
+    def _deliver(mut self, now_ms: Int):
+        while self.group.has_placed():
+            for placed in self.group.take_placed():
+                var number = placed.waiter.line
+                if not self.lines.at(number).waker:
+                    self.give_back(placed.choice, now_ms)
+                    continue
+                var pick = self.pick(placed.choice)
+                ref line = self.lines.at(number)
+                line.arrived.append(Arrived(placed.waiter.token, pick^))
+                line.waker.held().wake()
+        var next_ms = self.group.next_place_ms(now_ms)
+        if next_ms < self.alarm_ms:
+            self.alarm_ms = next_ms
+            self.alarm_line = self.group.first_line()
+            self.lines.at(self.alarm_line).waker.held().wake()
+
+    def give_back(mut self, choice: Choice, now_ms: Int):
+        """Lets go an upstream that nobody wants any more."""
+        if choice.is_member():
+            self.group.finish(choice.member, Outcome.CANCELLED, now_ms)
+
+
+@fieldwise_init
+struct FailedCount(Copyable, Movable):
+    """How many requests failed in one way."""
+
+    var outcome: Outcome
+    """How the last attempt ended."""
+    var decision: RetryDecision
+    """Why there was no other."""
+    var count: Int
+    """So many."""
+
+
+struct Upstreams(ImplicitlyCopyable, Movable):
+    """The upstreams of one reverse proxy; copies mean the same ones.
+
+        var proxy = ReverseProxy(["http://10.0.0.1:80", "http://10.0.0.2:80"])
+        var upstreams = proxy.upstreams()
+        ...
+        upstreams.drain("http://10.0.0.1:80")
+
+    Any thread may call it. Each worker process has its own.
+    """
+
+    var _table: Mutex[_Table]
+
+    def __init__(out self, var config: GroupConfig) raises:
+        """Makes a group without upstreams.
+
+        Args:
+            config: The rules.
+
+        Raises:
+            Error: If they contradict themselves.
+        """
+        var group = UpstreamGroup(
+            config^,
+            seed=process_key().low,
+            now_ms=coarse_monotonic_ms(),
+        )
+        self._table = Mutex(_Table(group^))
+
+    def add(self, url: StringSpan, weight: Int = 1) raises:
+        """Adds an upstream; one that is draining comes back.
+
+        Args:
+            url: Where it is, such as `http://127.0.0.1:8080`.
+            weight: Its share, beside those of others.
+
+        Raises:
+            Error: If the URL or the weight is none, or the upstream is there.
+        """
+        var upstream = ArcPointer(Upstream(url))
+        var now_ms = coarse_monotonic_ms()
+        var guard = self._table.lock()
+        ref table = guard[]
+        # One that comes back is still where it was.
+        var is_new = not table.group.has(url)
+        var member = table.group.add(String(url), weight, now_ms=now_ms)
+        if is_new:
+            table.put(Int(member.slot), upstream)
+        if upstream[].is_named():
+            table.names.add(url, now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)
+
+    def set_weight(self, url: StringSpan, weight: Int) raises:
+        """Changes the share of an upstream.
+
+        Args:
+            url: As it was given to `add`.
+            weight: Its share, beside those of others.
+
+        Raises:
+            Error: If there is no such upstream, or the weight is none.
+        """
+        self._table.lock()[].group.set_weight(url, weight)
+
+    def drain(self, url: StringSpan) -> Bool:
+        """Sends an upstream no more requests; those that it has go on. Requests
+        that wait go to others, and are refused at once if there is no other.
+
+        Args:
+            url: As it was given to `add`.
+
+        Returns:
+            False if there is no such upstream.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        var is_there = table.group.drain(url, now_ms=now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)
+        return is_there
+
+    def remove(self, url: StringSpan) -> Bool:
+        """Drains an upstream, and forgets it when its last request has ended.
+
+        Args:
+            url: As it was given to `add`.
+
+        Returns:
+            False if there is no such upstream.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        table.names.remove(url)
+        var now_ms = coarse_monotonic_ms()
+        var is_there = table.group.remove(url, now_ms=now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)
+        return is_there
+
+    def is_drained(self, url: StringSpan) raises -> Bool:
+        """Tells whether an upstream may be stopped.
+
+        Args:
+            url: As it was given to `add`.
+
+        Returns:
+            True if it has no request from here, and gets none; so, too, of one
+            of the last 64 that were removed.
+
+        Raises:
+            Error: If there is and was no such upstream; it names those that
+                there are.
+        """
+        return self._table.lock()[].group.is_drained(url)
+
+    def figures(self) -> List[MemberFigures]:
+        """Copies what is to be told of each upstream.
+
+        Returns:
+            Their figures.
+        """
+        return self._table.lock()[].group.figures(coarse_monotonic_ms())
+
+    def retry_count(self) -> Int:
+        """Counts the attempts beyond the first of a request.
+
+        Returns:
+            So many since the start.
+        """
+        return self._table.lock()[].group.retry_count()
+
+    def failed_counts(self) -> List[FailedCount]:
+        """Counts the requests that failed: each once, with what happened last
+        and why it was not sent again.
+
+        Returns:
+            The ways in which some did.
+        """
+        var found = List[FailedCount]()
+        var guard = self._table.lock()
+        ref group = guard[].group
+        for outcome in range(OUTCOME_COUNT):
+            for decision in range(DECISION_COUNT):
+                var failed = FailedCount(
+                    Outcome(UInt8(outcome)), RetryDecision(UInt8(decision)), 0
+                )
+                failed.count = group.failed_count(
+                    failed.outcome, failed.decision
+                )
+                if failed.count > 0:
+                    found.append(failed^)
+        deinit(guard^)
+        return found^
+
+    def choose(self, key: UInt64, tried: UInt64) -> Pick:
+        """Chooses an upstream for an attempt.
+
+        Args:
+            key: Of `RequestKey`.
+            tried: The bits of those that have failed this request.
+
+        Returns:
+            Where it goes.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        var pick = table.pick(table.group.choose(key, tried, now_ms))
+        table.deliver(now_ms)
+        deinit(guard^)
+        return pick^
+
+    def open_line(self, waker: Waker) -> Int:
+        """Has requests of a worker wait for upstreams.
+
+        Args:
+            waker: Rings when some of them wait no longer.
+
+        Returns:
+            The worker's number, for `wait`.
+        """
+        var guard = self._table.lock()
+        ref lines = guard[].lines
+        var number = len(lines)
+        lines.append(_Line(waker))
+        deinit(guard^)
+        return number
+
+    def close_line(self, line: Int):
+        """Ends that: the worker has no more requests.
+
+        Args:
+            line: The worker's number.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        table.lines.at(line).waker = None
+        table.group.stop_line(line)
+        while len(table.lines.at(line).arrived) > 0:
+            var arrived = table.lines.at(line).arrived.pop()
+            table.give_back(arrived.pick.choice, now_ms)
+        if table.alarm_line == line:
+            # Another one looks after those that wait.
+            table.alarm_ms = NO_CHANGE_MS
+        table.deliver(now_ms)
+        deinit(guard^)
+
+    def wait(self, waiter: Waiter) -> Bool:
+        """Has a request wait that was refused with FULL.
+
+        Args:
+            waiter: The request.
+
+        Returns:
+            False if it may not; else `take_arrived` gives it some time, unless
+            `stop_waiting` takes it out.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        var waits = table.group.wait(waiter, now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)
+        return waits
+
+    def stop_waiting(self, line: Int, token: UInt64):
+        """Takes out a request that waits no longer, with the upstream that it
+        may have got meanwhile.
+
+        Args:
+            line: The worker's number.
+            token: By what the worker knows the request.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        if not table.group.stop_waiting(line, token):
+            var pick = table.lines.at(line).take(token)
+            if pick:
+                var now_ms = coarse_monotonic_ms()
+                table.give_back(pick.take().choice, now_ms)
+                table.deliver(now_ms)
+        deinit(guard^)
+
+    def end_wait(self, line: Int, token: UInt64) -> Pick:
+        """Ends the wait of a request whose time is over, with a last try to place
+        it and those that have waited longer.
+
+        Args:
+            line: The worker's number.
+            token: By what the worker knows the request.
+
+        Returns:
+            Where it goes, which may be nowhere.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        table.group.place_waiting(now_ms)
+        table.deliver(now_ms)
+        _ = table.group.stop_waiting(line, token)
+        var pick = table.lines.at(line).take(token)
+        deinit(guard^)
+        if pick:
+            return pick.take()
+        return Pick(Choice(MemberId(0, False, 0), Outcome.FULL), None)
+
+    def place_waiting(self):
+        """Places what waits, as far as time has made room; see `alarm_ms`."""
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        if table.alarm_ms <= now_ms:
+            table.alarm_ms = NO_CHANGE_MS
+        table.group.place_waiting(now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)
+
+    def alarm_ms(self, line: Int) -> Int:
+        """Tells a worker when to call `place_waiting`. It is rung for when that
+        changes.
+
+        Args:
+            line: The worker's number.
+
+        Returns:
+            The time, of a clock in milliseconds; `NO_CHANGE_MS` if another one
+            does, or nobody needs to.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var found = NO_CHANGE_MS
+        if table.alarm_line == line:
+            found = table.alarm_ms
+        deinit(guard^)
+        return found
+
+    def take_arrived(self, line: Int) -> List[Arrived]:
+        """Takes requests that wait no longer.
+
+        Args:
+            line: The worker's number.
+
+        Returns:
+            The requests, the first one first; `finish` is owed for each that has
+            an upstream.
+        """
+        var arrived = List[Arrived]()
+        var guard = self._table.lock()
+        swap(arrived, guard[].lines.at(line).arrived)
+        deinit(guard^)
+        return arrived^
+
+    def waiting_count(self) -> Int:
+        """Counts the requests that wait until an upstream has room.
+
+        Returns:
+            So many.
+        """
+        return self._table.lock()[].group.waiting_count()
+
+    def finish(self, member: MemberId, outcome: Outcome, elapsed_us: Int):
+        """Takes note of how an attempt ended.
+
+        Args:
+            member: Of the choice.
+            outcome: How it ended.
+            elapsed_us: How long it took, in microseconds.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        table.group.finish(member, outcome, now_ms, elapsed_us=elapsed_us)
+        table.deliver(now_ms)
+        deinit(guard^)
+
+    def repeat(self, attempt: Attempt, key: UInt64, tried: UInt64) -> Repeated:
+        """Sends a request once more whose attempt has ended without an answer, if
+        that may be and there is an upstream for it.
+
+        Args:
+            attempt: How it ended, as `finish` was told.
+            key: Of `RequestKey`.
+            tried: The bits of those that have failed this request.
+
+        Returns:
+            Where it goes, or why it goes nowhere.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        var found = table.group.repeat(attempt, key, tried, now_ms)
+        var repeated = Repeated(found.decision, table.pick(found.choice))
+        table.deliver(now_ms)
+        deinit(guard^)
+        return repeated^
+
+    def replace(
+        self,
+        member: MemberId,
+        attempt: Attempt,
+        key: UInt64,
+        tried: UInt64,
+        elapsed_us: Int,
+    ) -> Repeated:
+        """Sends a request once more whose attempt has an answer, which ends the
+        attempt, if that may be and there is an upstream for it. Else `finish` is
+        still owed.
+
+        Args:
+            member: Which upstream has answered.
+            attempt: What it has answered.
+            key: Of `RequestKey`.
+            tried: The bits of those that have failed this request, and of this
+                one.
+            elapsed_us: How long it took, in microseconds.
+
+        Returns:
+            Where it goes, or why the answer is to be passed on.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        var found = table.group.replace(
+            member, attempt, key, tried, now_ms, elapsed_us=elapsed_us
+        )
+        var repeated = Repeated(found.decision, table.pick(found.choice))
+        table.deliver(now_ms)
+        deinit(guard^)
+        return repeated^
+
+    def count_failed(self, outcome: Outcome, decision: RetryDecision):
+        """Counts a request that has failed.
+
+        Args:
+            outcome: How the last attempt ended.
+            decision: Why there is no other.
+        """
+        self._table.lock()[].group.count_failed(outcome, decision)
+
+    def next_check(self) -> Optional[Pick]:
+        """Finds an upstream that is to be checked now.
+
+        Returns:
+            The upstream, for which `end_check` is owed; nothing if none is due.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var member = table.group.next_check(coarse_monotonic_ms())
+        var pick = Optional[Pick](None)
+        if member:
+            pick = Pick(
+                Choice(member.held(), Outcome.ANSWERED),
+                table.upstreams.at(Int(member.held().slot)),
+            )
+        deinit(guard^)
+        return pick^
+
+    def next_lookup(self) -> Optional[String]:
+        """Finds an upstream whose name is to be looked up now.
+
+        Returns:
+            Where it is, as it was given to `add`, for which `end_lookup` is owed;
+            nothing if none is due.
+        """
+        return self._table.lock()[].names.next(coarse_monotonic_ms())
+
+    def next_lookup_ms(self) -> Int:
+        """Tells when to ask `next_lookup` again.
+
+        Returns:
+            The time.
+        """
+        return self._table.lock()[].names.next_ms(coarse_monotonic_ms())
+
+    def end_lookup(
+        self, url: StringSpan, addresses: Span[IpAddr, _]
+    ) -> LookupNews:
+        """Takes note of a look-up: each address is an upstream from now on, as
+        far as there are places in the group.
+
+        Args:
+            url: Which upstream was looked up.
+            addresses: Its addresses, best first; without any it keeps those that
+                it has had.
+
+        Returns:
+            What is worth a line in the log.
+        """
+        var pairs = pair_addresses(addresses)
+        var ips = List[String]()
+        for index in range(len(pairs)):
+            ips.append(String(pairs.at(index).at(0)))
+        var now_ms = coarse_monotonic_ms()
+        var guard = self._table.lock()
+        ref table = guard[]
+        var slots = table.group.set_addresses(url, ips, now_ms=now_ms)
+        var used_count = 0
+        for index in range(len(slots)):
+            if slots.at(index) < 0:
+                continue
+            used_count += 1
+            try:
+                var upstream = Upstream(url)
+                upstream.set_addresses(pairs.at(index))
+                table.put(slots.at(index), ArcPointer(upstream^))
+            except:
+                # It was read before.
+                pass
+        var news = table.names.end(url, len(pairs), used_count, now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)
+        return news
+
+    def end_check(self, member: MemberId, is_good: Bool):
+        """Takes note of a health check.
+
+        Args:
+            member: Which upstream was checked.
+            is_good: True if it answered well, and in time.
+        """
+        var guard = self._table.lock()
+        ref table = guard[]
+        var now_ms = coarse_monotonic_ms()
+        table.group.end_check(member, is_good, now_ms)
+        table.deliver(now_ms)
+        deinit(guard^)

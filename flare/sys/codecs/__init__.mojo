@@ -1,0 +1,1 @@
+"""Libraries of content codings, loaded at run time: zlib, brotli, zstd."""

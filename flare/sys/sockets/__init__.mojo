@@ -1,0 +1,1 @@
+"""Calls on sockets: addresses, options, messages with descriptors, name lookup."""
