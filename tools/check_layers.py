@@ -2,8 +2,9 @@
 
 Every import of flare is resolved to the file that defines the name. Refused
 are: an edge that `layers.toml` does not list, a cycle between files, an import
-inside a function, a relative import, and inside the library an import through
-a package's `__init__.mojo` or of a name that the file only imports itself.
+inside a function, a relative import, an edge that the list allows and nobody
+needs or that points to a later package of it, and inside the library an import
+through a package's `__init__.mojo` or of a name that the file only imports itself.
 Programs around the library (tests, examples, fuzz targets, benchmarks) may use
 the package fronts.
 """
@@ -18,6 +19,7 @@ from mojo_source import Import, Problem, Source, conclude, mojo_files
 ROOT = Path(__file__).resolve().parent.parent
 AROUND = ("tests", "examples", "fuzz", "bench", "tools")
 PACKAGES = ("flare", "tests", "fuzz", "bench")
+LIST = Path("tools/layers.toml")
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Graph:
             for entry in source.imports:
                 self._check_import(source, entry)
         self._check_cycles()
+        self._check_list()
         return self.problems
 
     def _check_import(self, source: Source, entry: Import) -> None:
@@ -156,6 +159,23 @@ class Graph:
             else:
                 message = f"{front} has no {name}"
             self.problems.append(Problem(source.path, entry.line, message))
+
+    def _check_list(self) -> None:
+        """Reports what the list allows and nobody needs, and what is out of order."""
+        used: set[tuple[str | None, str | None]] = set()
+        for source, targets in self.edges.items():
+            above = self.layers.package_of(source)
+            used |= {(above, self.layers.package_of(file)) for file in targets}
+        packages = list(self.layers.allowed)
+        for above, allowed in self.layers.allowed.items():
+            for below in allowed:
+                if below in packages and packages.index(below) > packages.index(above):
+                    message = f"{above} stands before {below}, which it imports"
+                elif (above, below) not in used:
+                    message = f"{above} imports nothing of {below}; take it off the list"
+                else:
+                    continue
+                self.problems.append(Problem(LIST, 0, message))
 
     def _check_cycles(self) -> None:
         """Reports each import that closes a ring of files, once."""

@@ -57,6 +57,22 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "allowed for nothing": (
+        {
+            "tools/layers.toml": LAYERS.replace(
+                'inner"\nimports = []', 'inner"\nimports = ["flare/low"]'
+            )
+        },
+        "flare/high/inner imports nothing of flare/low",
+    ),
+    "allowed out of order": (
+        {
+            "tools/layers.toml": LAYERS.replace(
+                'low"\nimports = []', 'low"\nimports = ["flare/high"]'
+            )
+        },
+        "flare/low stands before flare/high",
+    ),
     "upward": ({"flare/low/c.mojo": "from flare.high.b import B\n"}, "upward edge"),
     "all names": ({"flare/high/c.mojo": "from flare.low.a import *\n"}, "does not define"),
     "unlisted package": (
