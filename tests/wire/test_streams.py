@@ -61,6 +61,23 @@ def test_content_arrives_whole(streams, how, count, length):
             assert ("content-length" in response.headers) == (announced != "")
 
 
+@pytest.mark.parametrize("how", ["", "waits"])
+@pytest.mark.parametrize("count,length", [(0, 0), (1, 1), (3, 16), (40, 70_000), (200, 10)])
+def test_content_is_compressed_on_its_way(streams, how, count, length):
+    """RFC 9110 section 8.4.1.3, and 8.6: how long it gets is not known before."""
+    path = f"/compressed/pieces?count={count}&length={length}&how={how}"
+    with httpx.Client(base_url=streams.url, trust_env=False) as client:
+        for announced in ("", f"&announced={count * length}"):
+            response = client.get(path + announced)
+            assert response.content == expected(count, length)
+            is_coded = not announced or count * length >= 1_024
+            assert ("content-encoding" in response.headers) == is_coded
+            assert ("content-length" in response.headers) == (not is_coded)
+            plain = client.get(path + announced, headers={"accept-encoding": "identity"})
+            assert plain.content == expected(count, length)
+            assert "content-encoding" not in plain.headers
+
+
 def test_chunks_on_the_wire(streams):
     """RFC 9112 section 7.1: sizes in hexadecimal, and an empty chunk last."""
     head, body = ask(streams, "/pieces?count=2&length=26").split(b"\r\n\r\n", 1)
@@ -88,8 +105,9 @@ def test_head_has_the_fields_and_no_content(streams):
 )
 def test_content_that_fails_is_seen_to_be_incomplete(streams, query):
     with httpx.Client(base_url=streams.url, trust_env=False) as client:
-        with pytest.raises(httpx.RemoteProtocolError):
-            client.get(f"/pieces?{query}")
+        for path in ("/pieces", "/compressed/pieces"):
+            with pytest.raises(httpx.RemoteProtocolError):
+                client.get(f"{path}?{query}")
     assert counts(streams)[0] == 0
 
 

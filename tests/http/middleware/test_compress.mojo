@@ -2,6 +2,7 @@
 
 from flare.compress.content_coding import ContentCoding, can_encode
 from flare.compress.decoder import decompress
+from flare.compress.error import Format
 from flare.http.client.message.request import ClientRequest
 from flare.http.client.message.response import ClientResponse
 from flare.http.message.body import Body
@@ -86,8 +87,8 @@ struct _Row(Copyable, Movable):
     var varies: Bool
 
 
-def test_what_is_compressed() raises:
-    var rows: List[_Row] = [
+def _rows() -> List[_Row]:
+    return [
         _Row(
             "no field",
             "status=200&len=3000&Content-Type=text/css",
@@ -182,6 +183,13 @@ def test_what_is_compressed() raises:
             False,
         ),
         _Row(
+            "messages of Connect have codings of their own",
+            "status=200&len=3000&Content-Type=application/connect%2Bjson",
+            "gzip",
+            "-",
+            False,
+        ),
+        _Row(
             "event streams are flushed",
             "status=200&len=3000&Content-Type=text/event-stream",
             "gzip",
@@ -189,10 +197,35 @@ def test_what_is_compressed() raises:
             False,
         ),
     ]
-    var client = _client()
-    for row in rows:
+
+
+def _streamed(req: Request) raises -> Response:
+    var response = _content(req)
+    response.body.make_stream()
+    response.headers.set(
+        "Content-Length", String(response.body.stream()[].length.value())
+    )
+    return response^
+
+
+def test_what_is_compressed() raises:
+    _check_rows(_client())
+
+
+def test_what_a_source_makes_is_compressed_by_the_same_rules() raises:
+    _check_rows(TestClient(Compress(FnHandler(_streamed))))
+
+
+def _check_rows(var client: TestClient) raises:
+    for row in _rows():
         var response = _ask(client, row.query, row.accepted)
         assert_equal(_coding(response), row.coding, row.rule)
+        if row.coding == "gzip":
+            var octets = decompress(
+                response.body.as_bytes(), Format.GZIP, 10_000
+            )
+            assert_true(len(octets) >= 3_000, row.rule)
+            assert_false("content-length" in response.headers, row.rule)
         assert_equal("vary" in response.headers, row.varies, row.rule)
         if row.varies:
             assert_equal(response.headers["vary"], "Accept-Encoding", row.rule)
@@ -306,5 +339,14 @@ def _field(response: ClientResponse, name: StringSpan) -> String:
 def test_types() raises:
     for name in ["text/css", "application/problem+json", "image/svg+xml"]:
         assert_true(shrinks(name.as_bytes()), name)
-    for name in ["", "image/jpeg", "application/zip", "video/mp4", "textual/x"]:
+    for name in [
+        "",
+        "image/jpeg",
+        "application/zip",
+        "video/mp4",
+        "textual/x",
+        "text/event-stream",
+        "application/connect+json",
+        "application/grpc-web+json",
+    ]:
         assert_true(not shrinks(name.as_bytes()), name)

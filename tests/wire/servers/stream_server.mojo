@@ -147,7 +147,7 @@ struct Layered(Handler):
     def serve(self, req: Request) raises -> Response:
         if req.path == "/cached/events":
             return self.cached.serve(req)
-        if req.path == "/compressed/events":
+        if req.path.startswith("/compressed/"):
             return self.compressed.serve(req)
         return self.streams.serve(req)
 
@@ -160,7 +160,7 @@ struct Streams(Copyable, Handler):
     var counts: ArcPointer[Counts]
 
     def serve(self, req: Request) raises -> Response:
-        if req.path == "/pieces":
+        if req.path.endswith("/pieces"):
             return self.pieces(req)
         if req.path == "/silence":
             return ok_stream(Silence(self.counts.copy()))
