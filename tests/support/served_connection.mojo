@@ -157,7 +157,6 @@ struct ServedConnection(Movable):
         connection.token = _TOKEN
         if tls:
             connection.tls = OwnedPointer(TlsLink(tls.value().session()))
-            connection.enter[Event.TLS_BEGUN]()
         self._connection = connection^
         self._scratch = RequestParser(READ_BUFFER_LEN)
         self._jobs = RequestJobs(config)
@@ -167,6 +166,15 @@ struct ServedConnection(Movable):
         self._state = WorkerState(context, SharedHandler(handler^))
         self._state.now_ms = coarse_monotonic_ms()
         self.is_open = True
+        # The time of the first head begins with the connection.
+        ref served = self._state.config
+        self._connection.deadline_ms = (
+            self._state.now_ms + served.header_timeout_ms
+        )
+        if tls:
+            self._connection.begin[Event.TLS_BEGUN](
+                self._state.now_ms, tls.value().config.handshake_timeout_ms
+            )
 
     def step(mut self) raises:
         """Does what one event of the selector leads to."""

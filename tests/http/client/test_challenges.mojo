@@ -71,3 +71,25 @@ def test_each_request_answers_its_own() raises:
             var realm = "x" if index == 0 else "y"
             assert_true(String('nonce="n-', realm, '"') in field, field)
             assert_true(String('realm="', realm, '"') in field, field)
+
+
+def test_an_answer_goes_with_no_content_that_is_gone() raises:
+    """A source gives its content once: a request of which some was sent is not
+    sent again, though its challenge could be answered (RFC 9110 section 9.2.2
+    has nothing against it)."""
+    for is_streamed in [False, True]:
+        for sent_len in range(3):
+            var config = ClientConfig()
+            var challenges = Challenges()
+            challenges.share()
+            var request = prepare_request(
+                ClientRequest("PUT", "http://a.test/x", "ab"),
+                Upload(2) if is_streamed else Upload(),
+                ClientBase("", Credentials(DigestAuth("me", "word"))),
+                Pointer(to=config),
+            )
+            challenges.answer_request(request)
+            var refusal = _refusal("WWW-Authenticate", 401, "x")
+            var may_go = sent_len == 0 or not is_streamed
+            assert_equal(request.will_authenticate(refusal, sent_len), may_go)
+            assert_equal(challenges.take(request, refusal, sent_len), may_go)

@@ -25,6 +25,7 @@ from flare.http.client.exchange.repetition import (
     plan_repetition,
 )
 from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.response import ClientResponse
 from flare.http.client.message.retry_policy import (
     JitterSource,
     RetryEnd,
@@ -33,6 +34,7 @@ from flare.http.client.message.retry_policy import (
 from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.message.header_map import HeaderMap
 from flare.net.error import Timeout
+from flare.url.url import Url
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _SAFE_FATES: List[StreamFate] = [
@@ -162,6 +164,22 @@ def test_content_that_is_gone_is_not_sent_again() raises:
             assert_false(next.is_planned())
             if has_policy:
                 assert_true(request.story().retry_end == RetryEnd.CONTENT)
+
+
+def test_content_that_is_gone_is_sent_again_for_no_status() raises:
+    """RFC 9110 section 15.6.4 asks for another attempt; a source gives its
+    content once."""
+    for is_streamed in [False, True]:
+        for sent_len in range(3):
+            var config = _config(3)
+            var upload = Upload(2) if is_streamed else Upload()
+            var request = _request(config, "PUT", upload)
+            var response = ClientResponse(Url.parse("http://a/"))
+            response.status = 503
+            assert_equal(
+                request.plans_retry(response, sent_len),
+                sent_len == 0 or not is_streamed,
+            )
 
 
 def test_an_error_of_our_own_is_not_repeated() raises:

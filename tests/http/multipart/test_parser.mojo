@@ -120,9 +120,28 @@ def test_reads() raises:
 
 
 def test_padding_behind_a_boundary() raises:
-    var rest = String(_A)
-    var body = String(_A, "1\r\n--b \t\r\n", rest[byte=5:], "2", _E)
-    assert_equal(read_whole("b", body.as_bytes()), "a=1|a=2|")
+    """RFC 2046 section 5.1.1: transport padding, behind any of them, wherever it
+    is cut."""
+    var fields = "\r\nContent-Disposition: form-data; name=a\r\n\r\n"
+    for padding in [" ", "\t", " \t", "  ", " " * 64]:
+        for place in range(3):
+            var body = String("--b", padding if place == 0 else "", fields, "1")
+            body.write("\r\n--b", padding if place == 1 else "", fields, "2")
+            body.write("\r\n--b--", padding if place == 2 else "", "\r\n")
+            var octets = body.as_bytes()
+            assert_equal(read_whole("b", octets), "a=1|a=2|", body)
+            for cut in range(len(octets) + 1):
+                assert_equal(
+                    read_in_pieces("b", octets, [0, cut, len(octets)]),
+                    "a=1|a=2|",
+                    body,
+                )
+    # More is none, but content.
+    var line = String("\r\n--b", " " * 65, "\r\n2")
+    assert_equal(
+        read_whole("b", String(_A, "1", line, _E).as_bytes()),
+        String("a=1\\x0d\\x0a--b", " " * 65, "\\x0d\\x0a2|"),
+    )
 
 
 def test_cut_anywhere() raises:

@@ -106,6 +106,19 @@ def test_hop_by_hop_fields_go() raises:
             "Transfer_Encoding: chunked|content_length: 5",
             "",
         ),
+        _Row(
+            "CGI makes one variable of both, for one connection",
+            "Keep_Alive: 5|Proxy_Connection: x|HTTP2_Settings: A",
+            "",
+        ),
+        _Row(
+            "CGI makes one variable of both, credentials",
+            "PROXY_authorization: Basic eA==",
+            "",
+        ),
+        _Row(
+            "another octet is another name", "Keep.Alive: 5", "Keep.Alive: 5|"
+        ),
         _Row("httpoxy", "Proxy: http://evil", ""),
         _Row("9110-6.6.2 Trailer stays", "Trailer: X-Sum", "Trailer: X-Sum|"),
         _Row(

@@ -49,6 +49,16 @@ def _rows() -> List[_Row]:
         _Row("RESP3 set", "~2\r\n+a\r\n+b\r\n", "*[~[+a +b]]"),
         _Row("RESP3 attribute", "|1\r\n+k\r\n+v\r\n:7\r\n", "*[:7]"),
         _Row(
+            "RESP3 two attributes",
+            "|1\r\n+k\r\n+v\r\n|1\r\n+l\r\n+w\r\n:7\r\n",
+            "*[:7]",
+        ),
+        _Row(
+            "RESP3 two attributes within, and one behind",
+            "*2\r\n|0\r\n|1\r\n+k\r\n+v\r\n+a\r\n|0\r\n:7\r\n",
+            "*[*[+a :7]]",
+        ),
+        _Row(
             "RESP3 attribute within",
             "*2\r\n+a\r\n|1\r\n+k\r\n*1\r\n:1\r\n:7\r\n",
             "*[*[+a :7]]",

@@ -36,6 +36,18 @@ def test_texts_and_numbers() raises:
     assert_true(_kept("$-1\r\n").view().is_null())
 
 
+def test_attributes_are_passed_over_however_many_there_are() raises:
+    """RESP3: attributes stand before the reply that they are about, and who does
+    not know them takes that one."""
+    var attribute = "|1\r\n+k\r\n+v\r\n"
+    for count in range(4):
+        var before = attribute * count
+        assert_equal(_kept(before + ":7\r\n").view().integer(), 7)
+        var list = _kept(String("*2\r\n", before, ":7\r\n", before, ":8\r\n"))
+        assert_equal(list.view()[0].integer(), 7)
+        assert_equal(list.view()[1].integer(), 8)
+
+
 def test_what_is_something_else() raises:
     with assert_raises(contains="is a text, and not a whole number"):
         _ = _kept("$1\r\na\r\n").view().integer()
