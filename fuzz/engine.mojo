@@ -152,6 +152,41 @@ def length_of(octet: UInt8) -> Int:
     return (16 + mantissa) << ((exponent - 1) * 11 // 14)
 
 
+def digest_of(octets: Span[UInt8, _]) -> UInt64:
+    """Makes a number of octets (FNV-1a), for what an input seldom wants: so it is
+    the same in a replay.
+
+    Args:
+        octets: Any.
+
+    Returns:
+        The number.
+    """
+    var digest = UInt64(0xCBF29CE484222325)
+    for octet in octets:
+        digest = (digest ^ UInt64(octet)) * 0x100000001B3
+    return digest >> 17
+
+
+def behind(error: Error, inputs: List[List[UInt8]]) -> String:
+    """Says of a failure behind which inputs it was, for a target that keeps
+    something from one to the next.
+
+    Args:
+        error: What went wrong.
+        inputs: What was run before, if it may matter.
+
+    Returns:
+        The error, and the inputs.
+    """
+    var text = String(error)
+    if len(inputs) > 0:
+        text.write("; before it, on the same connection:")
+    for input in inputs:
+        text.write('\n    "', escape(Span(input)), '"')
+    return text^
+
+
 def escape(octets: Span[UInt8, _]) -> String:
     """Writes octets as the text of a string literal.
 

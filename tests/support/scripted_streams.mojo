@@ -321,8 +321,21 @@ struct ScriptedStreams(Movable):
             self.has_ended = True
             if self.is_honest and self.is_patient and not self.has_left:
                 raise Error("the server closed the connection")
+        if self._was_too_late():
+            self.is_honest = False
         if self.is_honest:
             self._take_events()
+
+    def _was_too_late(self) -> Bool:
+        """Tells whether time has passed before the server knew that HTTP/2 is
+        spoken (RFC 9113 section 3.4): it says so by HTTP/1.1."""
+        return (
+            not self.is_patient
+            and not self.session.state.has_settings
+            and StringSpan(unsafe_from_utf8=self.wire.input.span()).startswith(
+                "HTTP/1.1 408 "
+            )
+        )
 
     def _take_events(mut self) raises:
         while True:
@@ -441,6 +454,19 @@ struct ScriptedStreams(Movable):
                 )
             if Span(stream.received) != Span(stream.expected):
                 raise Error(name, "other content than was asked for")
+
+    def may_go_on(self) -> Bool:
+        """Tells whether the connection is as good as before, once all is done."""
+        return (
+            self.is_honest
+            and self.is_patient
+            and not self.has_left
+            and not self.has_ended
+        )
+
+    def forget(mut self):
+        """Forgets the streams, all of which are over."""
+        self.streams.clear()
 
     def vanish(mut self) raises:
         """Hangs up; the server lets go of everything.

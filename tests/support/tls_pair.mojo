@@ -1,10 +1,13 @@
 """A TLS client and a TLS server that talk in memory."""
 
 from flare.bytes.buffer import Buffer
+from flare.sys.dynamic_library import DynamicLibrary
 from flare.sys.openssl.context import TLS_1_2_NUMBER
+from flare.sys.openssl.library import OpenSsl, library_names
 from flare.tls.context import TlsClientContext, TlsServerContext
 from flare.tls.error import TlsError
 from flare.tls.session import TlsSession
+from std.memory import ArcPointer
 
 comptime _ROUND_COUNT_MAX = 12
 comptime _TICKET_USE_COUNT_MAX = 50_000
@@ -52,6 +55,9 @@ struct TlsPair(Movable):
         for _ in range(_ROUND_COUNT_MAX):
             self._client_turn()
             self._server_turn()
+            if len(self.to_client) == 0:
+                # Nobody has anything to answer.
+                break
         if not self.client_error and not self.server_error:
             if self.client.is_established() and self.server.is_established():
                 return "ok"
@@ -100,24 +106,39 @@ struct ReturningClient(Movable):
 
     var _client: TlsClientContext
     var _server: TlsServerContext
-    # For TLS 1.3 and for 1.2. Read anew each time, though that costs: OpenSSL goes
-    # on from no `SSL_SESSION` whose connection was dropped without a notice.
-    var _tickets: List[List[UInt8]]
+    # `SSL_SESSION`s for TLS 1.3 and for 1.2, of which each session gets a copy:
+    # OpenSSL goes on from none whose connection was dropped without a notice, and
+    # to read one from octets is to read the certificate in it.
+    var _earlier: List[Int]
+    var _copy: def(Int) thin abi("C") -> Int
+    var _library: ArcPointer[OpenSsl]
     var _use_count: Int
 
     def __init__(
         out self, var client: TlsClientContext, var server: TlsServerContext
-    ):
+    ) raises:
         """Makes one that has not been there yet.
 
         Args:
             client: Makes its sessions.
             server: Where it goes, as `localhost`.
+
+        Raises:
+            Error: If OpenSSL cannot be loaded.
         """
+        self._library = client.session("localhost")._ssl.library()
+        self._copy = DynamicLibrary(library_names("libssl")).symbol[
+            def(Int) thin abi("C") -> Int
+        ]("SSL_SESSION_dup")
         self._client = client^
         self._server = server^
-        self._tickets = []
+        self._earlier = []
         self._use_count = 0
+
+    def __deinit__(deinit self):
+        """Lets go of what sessions have gone on from."""
+        for earlier in self._earlier:
+            self._library[].session.session_free(earlier)
 
     def session(
         mut self, *, is_new: Bool, is_older: Bool = False
@@ -139,8 +160,14 @@ struct ReturningClient(Movable):
             return session^
         self._use_count += 1
         if self._use_count % _TICKET_USE_COUNT_MAX == 1:
-            self._tickets = [self._ticket(False), self._ticket(True)]
-        _ = session.resume(Span(self._tickets[Int(is_older)]))
+            for earlier in self._earlier:
+                self._library[].session.session_free(earlier)
+            self._earlier = []
+            self._earlier = [self._visit(False), self._visit(True)]
+        ref symbols = self._library[].session
+        var copy = self._copy(self._earlier[Int(is_older)])
+        _ = symbols.set_session(session._ssl.handle(), copy)
+        symbols.session_free(copy)
         return session^
 
     def _begin(self, is_older: Bool) raises -> TlsSession:
@@ -154,13 +181,20 @@ struct ReturningClient(Movable):
             )
         return session^
 
-    def _ticket(self, is_older: Bool) raises -> List[UInt8]:
+    def _visit(self, is_older: Bool) raises -> Int:
+        """Has a session, and keeps what another one can go on from."""
         var pair = TlsPair(self._begin(is_older), self._server.session())
         var outcome = pair.shake_hands()
         var ticket = pair.client.ticket()
         if len(ticket) == 0:
             raise Error("no ticket: ", outcome)
-        return ticket^
+        var place = List[Int](length=1, fill=Int(ticket.unsafe_ptr()))
+        var earlier = self._library[].session.d2i_ssl_session(
+            0, Int(place.unsafe_ptr()), len(ticket)
+        )
+        _ = place^
+        _ = ticket^
+        return earlier
 
 
 def kind_name(error: Optional[TlsError]) -> String:
