@@ -1,12 +1,17 @@
 """What is said to the client of the content of an upstream's response."""
 
-from flare.bytes.ascii import equals_ignore_case
+from flare.bytes.ascii import (
+    equals_ignore_case,
+    find_octet,
+    trim_whitespace,
+)
 from flare.bytes.checked import *
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 
 comptime _EVENTS = StaticString("text/event-stream")
+comptime _SEMICOLON: UInt8 = 59
 
 
 def trailers_of(fields: HeaderMap) -> Trailers:
@@ -23,10 +28,8 @@ def trailers_of(fields: HeaderMap) -> Trailers:
 
 def has_events(response: Response) -> Bool:
     """Tells whether the content is server-sent events, and goes on until
-    somebody leaves."""
+    somebody leaves: by type and subtype, whatever the parameters are (RFC 9110
+    section 8.3.1)."""
     var content_type = response.headers.content_type().as_bytes()
-    return len(content_type) >= _EVENTS.byte_length() and (
-        equals_ignore_case(
-            content_type.before(_EVENTS.byte_length()), _EVENTS.as_bytes()
-        )
-    )
+    var essence = content_type.before(find_octet(content_type, _SEMICOLON))
+    return equals_ignore_case(trim_whitespace(essence), _EVENTS.as_bytes())
