@@ -22,7 +22,7 @@ from flare.http.proxy.upstreams.upstream_group import (
 from flare.net.ip import IpAddr
 from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms
-from flare.sys.mutex import Mutex
+from flare.sys.mutex import Mutex, MutexGuard
 from flare.sys.random import process_key
 from flare.url.url import Url
 from std.memory import ArcPointer
@@ -214,6 +214,32 @@ struct _Table(Movable):
             self.group.finish(choice.member, Outcome.CANCELLED, now_ms)
 
 
+struct _Change[o: ImmOrigin](Movable):
+    """The table under its lock for a change; at its end the workers are told what
+    has come of it for those that wait."""
+
+    var now_ms: Int
+    var _guard: MutexGuard[_Table, Self.o]
+
+    @always_inline
+    def __init__(out self, ref[Self.o] table: Mutex[_Table]):
+        self._guard = table.lock()
+        self.now_ms = coarse_monotonic_ms()
+
+    @always_inline
+    def __deinit__(deinit self):
+        self._guard[].deliver(self.now_ms)
+
+    @always_inline
+    def __getitem__[
+        g: ImmOrigin
+    ](ref[g] self) -> ref[g.unsafe_mut_cast[True]()] _Table:
+        # SAFETY: what the reference keeps alive is the guard, too.
+        return Pointer(to=self._guard[]).unsafe_origin_cast[
+            g.unsafe_mut_cast[True]()
+        ]()[]
+
+
 @fieldwise_init
 struct FailedCount(Copyable, Movable):
     """How many requests failed in one way."""
@@ -266,18 +292,15 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             Error: If the URL or the weight is none, or the upstream is there.
         """
         var upstream = ArcPointer(Upstream(url))
-        var now_ms = coarse_monotonic_ms()
-        var guard = self._table.lock()
-        ref table = guard[]
+        var change = _Change(self._table)
+        ref table = change[]
         # One that comes back is still where it was.
         var is_new = not table.group.has(url)
-        var member = table.group.add(String(url), weight, now_ms=now_ms)
+        var member = table.group.add(String(url), weight, now_ms=change.now_ms)
         if is_new:
             table.put(Int(member.slot), upstream)
         if upstream[].is_named():
-            table.names.add(url, now_ms)
-        table.deliver(now_ms)
-        deinit(guard^)
+            table.names.add(url, change.now_ms)
 
     def set_weight(self, url: StringSpan, weight: Int) raises:
         """Changes the share of an upstream.
@@ -301,13 +324,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             False if there is no such upstream.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        var is_there = table.group.drain(url, now_ms=now_ms)
-        table.deliver(now_ms)
-        deinit(guard^)
-        return is_there
+        var change = _Change(self._table)
+        return change[].group.drain(url, now_ms=change.now_ms)
 
     def remove(self, url: StringSpan) -> Bool:
         """Drains an upstream, and forgets it when its last request has ended.
@@ -318,14 +336,10 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             False if there is no such upstream.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
+        var change = _Change(self._table)
+        ref table = change[]
         table.names.remove(url)
-        var now_ms = coarse_monotonic_ms()
-        var is_there = table.group.remove(url, now_ms=now_ms)
-        table.deliver(now_ms)
-        deinit(guard^)
-        return is_there
+        return table.group.remove(url, now_ms=change.now_ms)
 
     def is_drained(self, url: StringSpan) raises -> Bool:
         """Tells whether an upstream may be stopped.
@@ -379,7 +393,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
                 )
                 if failed.count > 0:
                     found.append(failed^)
-        deinit(guard^)
         return found^
 
     def choose(self, key: UInt64, tried: UInt64) -> Pick:
@@ -392,13 +405,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             Where it goes.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        var pick = table.pick(table.group.choose(key, tried, now_ms))
-        table.deliver(now_ms)
-        deinit(guard^)
-        return pick^
+        var change = _Change(self._table)
+        ref table = change[]
+        return table.pick(table.group.choose(key, tried, change.now_ms))
 
     def open_line(self, waker: Waker) -> Int:
         """Has requests of a worker wait for upstreams.
@@ -411,10 +420,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref lines = guard[].lines
-        var number = len(lines)
         lines.append(_Line(waker))
-        deinit(guard^)
-        return number
+        return len(lines) - 1
 
     def close_line(self, line: Int):
         """Ends that: the worker has no more requests.
@@ -422,19 +429,16 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Args:
             line: The worker's number.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
+        var change = _Change(self._table)
+        ref table = change[]
         table.lines.at(line).waker = None
         table.group.stop_line(line)
         while len(table.lines.at(line).arrived) > 0:
             var arrived = table.lines.at(line).arrived.pop()
-            table.give_back(arrived.pick.choice, now_ms)
+            table.give_back(arrived.pick.choice, change.now_ms)
         if table.alarm_line == line:
             # Another one looks after those that wait.
             table.alarm_ms = NO_CHANGE_MS
-        table.deliver(now_ms)
-        deinit(guard^)
 
     def wait(self, waiter: Waiter) -> Bool:
         """Has a request wait that was refused with FULL.
@@ -446,13 +450,8 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             False if it may not; else `take_arrived` gives it some time, unless
             `stop_waiting` takes it out.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        var waits = table.group.wait(waiter, now_ms)
-        table.deliver(now_ms)
-        deinit(guard^)
-        return waits
+        var change = _Change(self._table)
+        return change[].group.wait(waiter, change.now_ms)
 
     def stop_waiting(self, line: Int, token: UInt64):
         """Takes out a request that waits no longer, with the upstream that it
@@ -462,15 +461,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             line: The worker's number.
             token: By what the worker knows the request.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
+        var change = _Change(self._table)
+        ref table = change[]
         if not table.group.stop_waiting(line, token):
             var pick = table.lines.at(line).take(token)
             if pick:
-                var now_ms = coarse_monotonic_ms()
-                table.give_back(pick.take().choice, now_ms)
-                table.deliver(now_ms)
-        deinit(guard^)
+                table.give_back(pick.take().choice, change.now_ms)
 
     def end_wait(self, line: Int, token: UInt64) -> Pick:
         """Ends the wait of a request whose time is over, with a last try to place
@@ -483,28 +479,23 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             Where it goes, which may be nowhere.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        table.group.place_waiting(now_ms)
-        table.deliver(now_ms)
+        var change = _Change(self._table)
+        ref table = change[]
+        table.group.place_waiting(change.now_ms)
+        table.deliver(change.now_ms)
         _ = table.group.stop_waiting(line, token)
         var pick = table.lines.at(line).take(token)
-        deinit(guard^)
         if pick:
             return pick.take()
         return Pick(Choice(MemberId(0, False, 0), Outcome.FULL), None)
 
     def place_waiting(self):
         """Places what waits, as far as time has made room; see `alarm_ms`."""
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        if table.alarm_ms <= now_ms:
+        var change = _Change(self._table)
+        ref table = change[]
+        if table.alarm_ms <= change.now_ms:
             table.alarm_ms = NO_CHANGE_MS
-        table.group.place_waiting(now_ms)
-        table.deliver(now_ms)
-        deinit(guard^)
+        table.group.place_waiting(change.now_ms)
 
     def alarm_ms(self, line: Int) -> Int:
         """Tells a worker when to call `place_waiting`. It is rung for when that
@@ -519,11 +510,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         """
         var guard = self._table.lock()
         ref table = guard[]
-        var found = NO_CHANGE_MS
-        if table.alarm_line == line:
-            found = table.alarm_ms
-        deinit(guard^)
-        return found
+        return table.alarm_ms if table.alarm_line == line else NO_CHANGE_MS
 
     def take_arrived(self, line: Int) -> List[Arrived]:
         """Takes requests that wait no longer.
@@ -538,7 +525,6 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var arrived = List[Arrived]()
         var guard = self._table.lock()
         swap(arrived, guard[].lines.at(line).arrived)
-        deinit(guard^)
         return arrived^
 
     def waiting_count(self) -> Int:
@@ -557,12 +543,10 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             outcome: How it ended.
             elapsed_us: How long it took, in microseconds.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        table.group.finish(member, outcome, now_ms, elapsed_us=elapsed_us)
-        table.deliver(now_ms)
-        deinit(guard^)
+        var change = _Change(self._table)
+        change[].group.finish(
+            member, outcome, change.now_ms, elapsed_us=elapsed_us
+        )
 
     def repeat(self, attempt: Attempt, key: UInt64, tried: UInt64) -> Repeated:
         """Sends a request once more whose attempt has ended without an answer, if
@@ -576,14 +560,10 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             Where it goes, or why it goes nowhere.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        var found = table.group.repeat(attempt, key, tried, now_ms)
-        var repeated = Repeated(found.decision, table.pick(found.choice))
-        table.deliver(now_ms)
-        deinit(guard^)
-        return repeated^
+        var change = _Change(self._table)
+        ref table = change[]
+        var found = table.group.repeat(attempt, key, tried, change.now_ms)
+        return Repeated(found.decision, table.pick(found.choice))
 
     def replace(
         self,
@@ -608,16 +588,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         Returns:
             Where it goes, or why the answer is to be passed on.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
+        var change = _Change(self._table)
+        ref table = change[]
         var found = table.group.replace(
-            member, attempt, key, tried, now_ms, elapsed_us=elapsed_us
+            member, attempt, key, tried, change.now_ms, elapsed_us=elapsed_us
         )
-        var repeated = Repeated(found.decision, table.pick(found.choice))
-        table.deliver(now_ms)
-        deinit(guard^)
-        return repeated^
+        return Repeated(found.decision, table.pick(found.choice))
 
     def count_failed(self, outcome: Outcome, decision: RetryDecision):
         """Counts a request that has failed.
@@ -637,14 +613,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var guard = self._table.lock()
         ref table = guard[]
         var member = table.group.next_check(coarse_monotonic_ms())
-        var pick = Optional[Pick](None)
-        if member:
-            pick = Pick(
-                Choice(member.held(), Outcome.ANSWERED),
-                table.upstreams.at(Int(member.held().slot)),
-            )
-        deinit(guard^)
-        return pick^
+        if not member:
+            return None
+        return table.pick(Choice(member.held(), Outcome.ANSWERED))
 
     def next_lookup(self) -> Optional[String]:
         """Finds an upstream whose name is to be looked up now.
@@ -681,10 +652,9 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var ips = List[String]()
         for index in range(len(pairs)):
             ips.append(String(pairs.at(index).at(0)))
-        var now_ms = coarse_monotonic_ms()
-        var guard = self._table.lock()
-        ref table = guard[]
-        var slots = table.group.set_addresses(url, ips, now_ms=now_ms)
+        var change = _Change(self._table)
+        ref table = change[]
+        var slots = table.group.set_addresses(url, ips, now_ms=change.now_ms)
         var used_count = 0
         for index in range(len(slots)):
             if slots.at(index) < 0:
@@ -697,10 +667,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             except:
                 # It was read before.
                 pass
-        var news = table.names.end(url, len(pairs), used_count, now_ms)
-        table.deliver(now_ms)
-        deinit(guard^)
-        return news
+        return table.names.end(url, len(pairs), used_count, change.now_ms)
 
     def end_check(self, member: MemberId, is_good: Bool):
         """Takes note of a health check.
@@ -709,9 +676,5 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             member: Which upstream was checked.
             is_good: True if it answered well, and in time.
         """
-        var guard = self._table.lock()
-        ref table = guard[]
-        var now_ms = coarse_monotonic_ms()
-        table.group.end_check(member, is_good, now_ms)
-        table.deliver(now_ms)
-        deinit(guard^)
+        var change = _Change(self._table)
+        change[].group.end_check(member, is_good, change.now_ms)
