@@ -1,7 +1,7 @@
 """ASCII: case, hexadecimal digits, and escaping for messages."""
 
 from flare.bytes.checked import *
-from flare.bytes.compare import same_octets
+from flare.bytes.compare import load_word
 from std.bit import byte_swap
 from std.memory import bitcast
 
@@ -42,20 +42,48 @@ def lower_text(octets: Span[UInt8, _]) -> String:
     return String(unsafe_from_utf8=folded)
 
 
+@always_inline
 def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     """Compares octets without regard to the case of ASCII letters."""
-    # SAFETY: the index stays below the length that both share.
-    if len(left) != len(right):
-        return False
-    # Most are written alike.
-    if same_octets(left, right):
+    return len(left) == len(right) and _are_same_letters(left, right)
+
+
+@no_inline
+def _are_same_letters(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
+    # SAFETY: both spans have the length of the first, and of eight octets or
+    # more the last eight lie within.
+    var length = len(left)
+    var a = left.unsafe_ptr()
+    var b = right.unsafe_ptr()
+    if length < 8:
+        for index in range(length):
+            var octet = a[unsafe_offset=index]
+            var other = octet ^ b[unsafe_offset=index]
+            # One bit tells small letters from capitals.
+            if other != 0 and (other != 32 or (octet | 32) - 97 > 25):
+                return False
         return True
-    for index in range(len(left)):
-        var a = left.unsafe_get(index)
-        var b = right.unsafe_get(index)
-        if a != b and ascii_lower(a) != ascii_lower(b):
+    for index in range(0, length - 8, 8):
+        if not _is_same_word(load_word(a, index), load_word(b, index)):
             return False
-    return True
+    return _is_same_word(load_word(a, length - 8), load_word(b, length - 8))
+
+
+@always_inline
+def _is_same_word(left: UInt64, right: UInt64) -> Bool:
+    """Compares eight octets likewise."""
+    comptime EACH: UInt64 = 0x0101010101010101
+    var other = left ^ right
+    if other == 0:
+        return True
+    if other & ~(EACH * 0x20) != 0:
+        return False
+    # What differs is in the bit of the case: those octets must be letters. An
+    # octet's highest bit shows whether it is at least `a`, and above `z`.
+    var folded = left | (EACH * 0x20)
+    var low = folded & (EACH * 0x7F)
+    var letters = (low + EACH * 0x1F) & ~(low + EACH * 0x05) & ~folded
+    return (other << 2) & ~letters == 0
 
 
 def trim_whitespace[o: ImmOrigin](octets: Span[UInt8, o]) -> Span[UInt8, o]:

@@ -21,14 +21,15 @@ def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
                 return False
         return True
     for index in range(0, length - 8, 8):
-        if _word(a, index) != _word(b, index):
+        if load_word(a, index) != load_word(b, index):
             return False
-    return _word(a, length - 8) == _word(b, length - 8)
+    return load_word(a, length - 8) == load_word(b, length - 8)
 
 
 @always_inline
-def _word(base: Pointer[UInt8, _], offset: Int) -> UInt64:
-    # SAFETY: the caller has eight octets there.
+def load_word(base: Pointer[UInt8, _], offset: Int) -> UInt64:
+    """Reads eight octets, which the caller has there."""
+    # SAFETY: as said.
     return (
         base.unsafe_offset(offset)
         .unsafe_bitcast[UInt64]()

@@ -1,11 +1,13 @@
 """Octets that names are made of."""
 
 from flare.bytes.ascii import (
+    equals_ignore_case,
     find_octet,
     is_scheme_octet,
     lower_text,
     skip_whitespace,
 )
+from flare.bytes.checked import *
 from tests.support.assertions import assert_equal
 
 comptime _LETTERS = StaticString(
@@ -52,3 +54,27 @@ def test_octets_are_found() raises:
         assert_equal(skip_whitespace(octets, start), found)
     assert_equal(skip_whitespace(" \t".as_bytes(), 0), 2)
     assert_equal(lower_text("ÄBC-xyz1".as_bytes()), "Äbc-xyz1")
+
+
+def _letter(octet: UInt8) -> UInt8:
+    return octet + 32 if octet >= 65 and octet <= 90 else octet
+
+
+def test_case_of_ascii_letters_alone_does_not_matter() raises:
+    """RFC 9110 section 5.1: each octet against each, at each place of texts that
+    are compared octet by octet, and by words that overlap."""
+    for length in [1, 7, 8, 9, 17]:
+        for place in range(length):
+            var left = List[UInt8](length=length, fill=98)
+            var right = List[UInt8](length=length, fill=66)
+            for octet in range(256):
+                left.at(place) = UInt8(octet)
+                for other in [octet, octet ^ 32, octet ^ 1, octet ^ 160]:
+                    right.at(place) = UInt8(other)
+                    assert_equal(
+                        equals_ignore_case(left, right),
+                        _letter(UInt8(octet)) == _letter(UInt8(other)),
+                        String(octet, " and ", other, " at ", place),
+                    )
+    assert_equal(equals_ignore_case("".as_bytes(), "".as_bytes()), True)
+    assert_equal(equals_ignore_case("a".as_bytes(), "ab".as_bytes()), False)
