@@ -1,6 +1,6 @@
-"""Octets in a list of their own."""
+"""Octets in a list or a text of their own."""
 
-from flare.bytes.copy import list_of
+from flare.bytes.copy import list_of, text_of
 from tests.support.assertions import assert_equal
 from tests.support.guard_page import GuardedBytes
 
@@ -13,6 +13,9 @@ def test_all_octets_are_copied_and_none_behind_them_is_read() raises:
         var guarded = GuardedBytes(octets)
         var copy = list_of(guarded.span())
         assert_equal(copy, octets)
+        # Most of them are no UTF-8, as octets of a field's value need not be.
+        var text = text_of(guarded.span())
+        assert_equal(list_of(text.as_bytes()), octets)
 
 
 def test_a_copy_is_its_own() raises:

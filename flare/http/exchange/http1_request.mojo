@@ -12,6 +12,7 @@ from flare.http.h1.response_parser import ResponseParser, ResponseProgress
 from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
+    write_forwarded_head,
     write_request_head,
 )
 from flare.http.message.header_map import HeaderMap
@@ -71,6 +72,20 @@ struct Http1Request(Movable):
         write_request_head(
             self.outgoing.output, start, headers, HeaderMap(), framing
         )
+        self._note_head(start, framing)
+
+    def forward_head(
+        mut self,
+        start: RequestStart,
+        headers: HeaderMap,
+        framing: RequestFraming,
+    ) raises LocalProtocolError:
+        """Writes the same of fields that are known to be without Host and
+        framing."""
+        write_forwarded_head(self.outgoing.output, start, headers, framing)
+        self._note_head(start, framing)
+
+    def _note_head(mut self, start: RequestStart, framing: RequestFraming):
         self.outgoing.framing = framing
         self._host_offset = start.host_offset()
         self._host_len = start.host.byte_length()

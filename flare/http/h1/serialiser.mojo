@@ -349,14 +349,7 @@ def write_request_head(
     Transfer-Encoding among the headers are not sent. Raises what
     `check_request_start` raises.
     """
-    check_request_start(start, framing)
-    out.append(start.method.as_bytes())
-    out.append_octet(32)
-    out.append(start.target.as_bytes())
-    if likely(start.minor_version > 0):
-        out.append_literal[" HTTP/1.1\r\nHost: "]()
-    else:
-        out.append_literal[" HTTP/1.0\r\nHost: "]()
+    _append_request_start(out, start, framing)
     var own_host = -1
     if len(headers) > 0:
         own_host = headers.find("host")
@@ -369,8 +362,39 @@ def write_request_head(
         out.append(defaults.lines_octets())
     else:
         _append_unless_given(out, defaults, headers)
-        _append_request_lines(out, headers)
+        _append_content_type(out, headers)
+        _ = _append_lines_without(out, headers, "host")
     _append_request_framing(out, framing)
+
+
+def write_forwarded_head(
+    mut out: Buffer,
+    start: RequestStart,
+    headers: HeaderMap,
+    framing: RequestFraming,
+) raises LocalProtocolError:
+    """Does the same with fields of which the caller knows that neither Host nor
+    framing is among them: they are not looked at again."""
+    _append_request_start(out, start, framing)
+    out.append(start.host.as_bytes())
+    out.append_literal["\r\n"]()
+    _append_content_type(out, headers)
+    out.append(headers.lines_octets())
+    _append_request_framing(out, framing)
+
+
+def _append_request_start(
+    mut out: Buffer, start: RequestStart, framing: RequestFraming
+) raises LocalProtocolError:
+    """Writes the request line, and Host but for its value."""
+    check_request_start(start, framing)
+    out.append(start.method.as_bytes())
+    out.append_octet(32)
+    out.append(start.target.as_bytes())
+    if likely(start.minor_version > 0):
+        out.append_literal[" HTTP/1.1\r\nHost: "]()
+    else:
+        out.append_literal[" HTTP/1.0\r\nHost: "]()
 
 
 def check_request_start(
@@ -407,9 +431,13 @@ def check_request_start(
 
 
 def _first_not_visible(text: StringSpan, refused: UInt8) -> Int:
+    # SAFETY: the index stays below the length.
+    var octets = text.as_bytes()
     var offset = 0
-    for octet in text.as_bytes():
-        if octet <= 32 or octet >= 127 or octet == refused:
+    while offset < len(octets):
+        var octet = octets.unsafe_get(offset)
+        # From 33 to 126.
+        if octet - 33 > 93 or octet == refused:
             break
         offset += 1
     return offset
@@ -424,13 +452,11 @@ def _append_unless_given(
             _append_request_line(out, defaults, index)
 
 
-@no_inline
-def _append_request_lines(mut out: Buffer, headers: HeaderMap):
+def _append_content_type(mut out: Buffer, headers: HeaderMap):
     if headers.content_type().byte_length() > 0:
         out.append_literal["Content-Type: "]()
         out.append(headers.content_type().as_bytes())
         out.append_literal["\r\n"]()
-    _ = _append_lines_without(out, headers, "host")
 
 
 def _append_request_line(mut out: Buffer, headers: HeaderMap, index: Int):

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.bytes.scan import BytePtr, TCHAR
 from flare.bytes.text import Text
@@ -253,7 +254,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         if self._has_content_type() == 0 and equals_ignore_case(
             name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()
         ):
-            self._content_type = String(StringSpan(unsafe_from_utf8=text))
+            self._content_type = text_of(text)
             return
         var start = len(self._octets)
         var name_len = name.byte_length()

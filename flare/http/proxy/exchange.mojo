@@ -135,7 +135,9 @@ struct Exchange(Errand, LinkUser, LoopTask):
         self.loop = loop.copy()
         self.phase = RequestPhase.NEW
         self.request = UpstreamRequest(method_name, worker[].take_output())
-        self.place = Placement(worker[].shared, method_name)
+        self.place = Placement(
+            worker[].shared, method_name, worker[].take_facts()
+        )
         self.asks_upstreams_host = False
         self.host = String()
         self.upgrade = String()
@@ -148,7 +150,8 @@ struct Exchange(Errand, LinkUser, LoopTask):
         self._token = 0
 
     def __deinit__(deinit self):
-        """Gives what is sent back to the worker."""
+        """Gives back to the worker what the next request can use."""
+        self.worker[].give_facts(self.place.facts)
         self.worker[].give_output(self.request^.into_room())
 
     @staticmethod

@@ -23,6 +23,7 @@ from flare.http.proxy.upstream_link import UpstreamLink
 from flare.http.proxy.upstreams.upstreams import Upstream
 from flare.http.proxy.upstreams.waiting_line import WaitingLine, open_line
 from flare.http.handler.later import Completion
+from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer, OwnedPointer
@@ -81,6 +82,7 @@ struct ProxyWorker(Movable):
     var _idle: List[_IdleLinks]
     var _parsers: List[OwnedPointer[ResponseParser]]
     var _outputs: List[Buffer]
+    var _facts: List[ArcPointer[UpstreamFacts]]
 
     def __init__(out self, shared: ArcPointer[ProxyShared]):
         self._padding = {}
@@ -98,6 +100,7 @@ struct ProxyWorker(Movable):
         self._idle = []
         self._parsers = []
         self._outputs = []
+        self._facts = []
 
     def pass_interim(
         self,
@@ -230,6 +233,18 @@ struct ProxyWorker(Movable):
         ):
             output.clear()
             self._outputs.append(output^)
+
+    def take_facts(mut self) -> ArcPointer[UpstreamFacts]:
+        """Takes facts that tell of nothing yet."""
+        if len(self._facts) > 0:
+            return self._facts.pop()
+        return ArcPointer(UpstreamFacts())
+
+    def give_facts(mut self, facts: ArcPointer[UpstreamFacts]):
+        """Takes such facts back, unless somebody keeps them."""
+        if facts.count() == 1 and len(self._facts) < _KEPT_COUNT_MAX:
+            facts[] = UpstreamFacts()
+            self._facts.append(facts.copy())
 
 
 def worker_of(

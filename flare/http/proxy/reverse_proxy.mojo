@@ -6,9 +6,12 @@ framing that was judged here.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
+from flare.http.exchange.http1_request import Http1Request
 from flare.http.exchange.http2_request import Http2Request
 from flare.http.exchange.lent_content import LENT_LEN_MIN
 from flare.http.exchange.supply import Supply
+from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,
@@ -129,7 +132,7 @@ struct ReverseProxy(Copyable, Handler):
             return exchange.place.no_upstream()
         call.upstream = exchange.place.facts
         exchange.place.logs_errors = req.route_params()[].record.logs_errors
-        exchange.host = String(forwarded.host())
+        exchange.host = text_of(forwarded.host().as_bytes())
         exchange.asks_upstreams_host = exchange.host.byte_length() == 0
         if exchange.asks_upstreams_host:
             exchange.host = exchange.place.authority()
@@ -152,8 +155,12 @@ struct ReverseProxy(Copyable, Handler):
                 check_request_start(start, framing)
                 _take_for_http2(req, forwarded, framing, exchange)
             else:
-                exchange.request.http1.write_head(
-                    start, forwarded.headers, framing
+                _write_head(
+                    exchange.request.http1,
+                    start,
+                    forwarded.headers,
+                    framing,
+                    shared.config.rules,
                 )
                 _add_content(req, call.keeps(req.body), exchange)
         except error:
@@ -308,6 +315,21 @@ def _take_for_http2(
     if exchange.upgrade.byte_length() > 0:
         handshake = StreamHandshake(req)
     exchange.request.http2 = OwnedPointer(StreamSide(request^, handshake^))
+
+
+def _write_head(
+    mut http1: Http1Request,
+    start: RequestStart,
+    headers: HeaderMap,
+    framing: RequestFraming,
+    rules: ForwardingRules,
+) raises LocalProtocolError:
+    """Makes the request for an upstream that speaks HTTP/1.1."""
+    if len(rules.request_fields) > 0:
+        # Host or framing may be among them.
+        http1.write_head(start, headers, framing)
+    else:
+        http1.forward_head(start, headers, framing)
 
 
 def _add_content(req: Request, is_kept: Bool, mut exchange: Exchange):

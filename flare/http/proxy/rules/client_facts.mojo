@@ -1,11 +1,11 @@
 """What an upstream is told of the client: Forwarded (RFC 7239) and X-Forwarded-*."""
 
 from flare.bytes.ascii import equals_ignore_case
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, unsafe_lend_text
 from flare.bytes.checked import *
 from flare.bytes.scan import TCHAR
 from flare.http.message.fields import Fields
-from flare.http.message.forwarded import forwarded_host, forwarded_proto
+from flare.http.message.forwarded import Origin
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.request import Request
 from flare.net.ip import IpAddr
@@ -26,27 +26,40 @@ def is_other_fact(name: Span[UInt8, _]) -> Bool:
     )
 
 
-struct ClientFacts(Movable):
-    """How a client has come here, as far as it can be believed."""
+struct ClientFacts[o: ImmOrigin](Movable):
+    """How a client has come here, as far as it can be believed; lent by the
+    request, and by the `TrustedProxies` around the handler."""
 
     var peer: SocketAddr
     """Its address, or that of the proxy in front; unspecified if it is not
     known."""
-    var proto: String
+    var proto: StringSpan[Self.o]
     """The scheme that it has used."""
-    var host: String
+    var host: StringSpan[Self.o]
     """The host that it has asked for; empty if it named none."""
 
-    def __init__(out self, req: Request, host: StringSpan):
+    def __init__(out self, req: Request[Self.o], host: StringSpan[Self.o]):
         """Takes what the connection tells, and what a `TrustedProxies` handler
         around this one has found."""
         self.peer = req.peer
-        self.proto = forwarded_proto(req)
-        if self.proto != "http" and self.proto != "https":
-            self.proto = String(req.scheme())
-        self.host = forwarded_host(req)
-        if self.host.byte_length() == 0:
-            self.host = String(host)
+        # SAFETY: the scheme is a constant, and the TrustedProxies that lends its
+        # note is in the midst of a call.
+        var scheme = req.scheme()
+        self.proto = unsafe_lend_text[Self.o](
+            scheme.unsafe_ptr(), scheme.byte_length()
+        )
+        self.host = host
+        var found = req.extension[Origin]()
+        if found:
+            ref told = found.held()[]
+            if told.proto == "http" or told.proto == "https":
+                self.proto = unsafe_lend_text[Self.o](
+                    told.proto.unsafe_ptr(), told.proto.byte_length()
+                )
+            if told.host.byte_length() > 0:
+                self.host = unsafe_lend_text[Self.o](
+                    told.host.unsafe_ptr(), told.host.byte_length()
+                )
 
     def append_x_forwarded(
         self,
@@ -64,16 +77,18 @@ struct ClientFacts(Movable):
         if not self.peer.ip.is_unspecified():
             _part(scratch)
             _append_ip(self.peer.ip, scratch)
+        # SAFETY: what comes of the request its own parser has judged, and the
+        # rest is an address or a scheme.
         if len(scratch) > 0:
-            out.append("X-Forwarded-For", _text(scratch))
+            out.unsafe_append_judged("X-Forwarded-For", _text(scratch))
         if not (
             is_trusted and _pass(req.headers, "X-Forwarded-Proto", scratch, out)
         ):
-            out.append("X-Forwarded-Proto", self.proto)
+            out.unsafe_append_judged("X-Forwarded-Proto", self.proto)
         if is_trusted and _pass(req.headers, "X-Forwarded-Host", scratch, out):
             return
         if self.host.byte_length() > 0:
-            out.append("X-Forwarded-Host", self.host)
+            out.unsafe_append_judged("X-Forwarded-Host", self.host)
 
     def append_forwarded(
         self,

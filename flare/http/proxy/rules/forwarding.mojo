@@ -354,10 +354,12 @@ struct ForwardingRules(Copyable, Movable):
         else:
             out._host.append(authority.as_bytes())
 
-    def _write_fields(
+    def _write_fields[
+        o: ImmOrigin
+    ](
         self,
-        req: Request,
-        host: StringSpan,
+        req: Request[o],
+        host: StringSpan[o],
         forwards_left: Int,
         mut out: ForwardedRequest,
     ) raises HeaderError:
@@ -429,12 +431,18 @@ struct ForwardingRules(Copyable, Movable):
             scratch.append_decimal(Int(version.minor))
         scratch.append_octet(32)
         scratch.append(self.via.as_bytes())
-        out.headers.append("Via", _text(scratch))
+        if self.via == DEFAULT_VIA:
+            # SAFETY: a number and a token, all ours.
+            out.headers.unsafe_append_judged("Via", _text(scratch))
+        else:
+            out.headers.append("Via", _text(scratch))
 
-    def _write_client(
+    def _write_client[
+        o: ImmOrigin
+    ](
         self,
-        req: Request,
-        host: StringSpan,
+        req: Request[o],
+        host: StringSpan[o],
         is_trusted: Bool,
         mut out: ForwardedRequest,
     ) raises HeaderError:

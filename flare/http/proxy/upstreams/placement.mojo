@@ -1,6 +1,7 @@
 """Where one request is, of all upstreams, and where it has been."""
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.client.connect.error import (
     ClientError,
     MalformedResponse,
@@ -12,7 +13,7 @@ from flare.http.proxy.upstreams.outcome import Outcome
 from flare.http.proxy.upstreams.proxy_config import ProxyShared
 from flare.http.proxy.upstreams.retry_rules import Attempt
 from flare.http.proxy.upstreams.upstream_group import MemberId, Waiter
-from flare.http.proxy.upstreams.upstreams import Pick, Upstream, Upstreams
+from flare.http.proxy.upstreams.upstreams import Pick, Upstream
 from flare.http.exchange.retry_rules import RetryDecision, is_idempotent
 from flare.http.handler.failure import refusal
 from flare.http.handler.upstream_facts import UpstreamFacts
@@ -61,7 +62,6 @@ struct Placement(Movable):
     """What is to be told of the upstream."""
     var logs_errors: Bool
     var _shared: ArcPointer[ProxyShared]
-    var _upstreams: Upstreams
     # Those that have failed the request, the present one included.
     var _tried: UInt64
     var _state: PlaceState
@@ -73,16 +73,19 @@ struct Placement(Movable):
     var _began_ns: Int
 
     def __init__(
-        out self, shared: ArcPointer[ProxyShared], method_name: StringSpan
+        out self,
+        shared: ArcPointer[ProxyShared],
+        method_name: StringSpan,
+        var facts: ArcPointer[UpstreamFacts],
     ):
-        self.method_name = String(method_name)
+        """Takes facts that nobody else has."""
+        self.method_name = text_of(method_name.as_bytes())
         self.key = 0
         self.member = MemberId(0, False, 0)
         self.upstream = None
-        self.facts = ArcPointer(UpstreamFacts())
+        self.facts = facts^
         self.logs_errors = True
         self._shared = shared.copy()
-        self._upstreams = shared[].upstreams
         self._tried = 0
         self._state = PlaceState.NOWHERE
         self._refusal = Outcome.ANSWERED
@@ -93,14 +96,16 @@ struct Placement(Movable):
     def __deinit__(deinit self):
         """Tells the upstream of a request that nobody has waited for."""
         if self._state == PlaceState.WAITING:
-            self._upstreams.stop_waiting(self._line, self._token)
+            self._shared[].upstreams.stop_waiting(self._line, self._token)
         elif self._state == PlaceState.THERE:
-            self._upstreams.finish(self.member, Outcome.CANCELLED, 0)
+            self._shared[].upstreams.finish(self.member, Outcome.CANCELLED, 0)
 
     def choose(mut self) -> Bool:
         """Chooses an upstream for the next attempt; False if there is none, and
         `no_upstream` answers."""
-        return self._take(self._upstreams.choose(self.key, self._tried))
+        return self._take(
+            self._shared[].upstreams.choose(self.key, self._tried)
+        )
 
     def is_full(self) -> Bool:
         """Tells whether there was no upstream since all are busy, so that it
@@ -111,7 +116,7 @@ struct Placement(Movable):
         """Waits until an upstream has room, in the line of a worker that knows
         the request by a token. False if it may not; else `arrive` or
         `stop_waiting` ends it."""
-        if not self._upstreams.wait(Waiter(line, token, self.key)):
+        if not self._shared[].upstreams.wait(Waiter(line, token, self.key)):
             return False
         self._state = PlaceState.WAITING
         self._line = line
@@ -126,12 +131,14 @@ struct Placement(Movable):
     def end_wait(mut self) -> Bool:
         """Ends the wait, whose time is over, with a last try; False if there is
         no upstream even now, and `no_upstream` answers."""
-        return self.arrive(self._upstreams.end_wait(self._line, self._token))
+        return self.arrive(
+            self._shared[].upstreams.end_wait(self._line, self._token)
+        )
 
     def stop_waiting(mut self):
         """Ends the wait, if there is one."""
         if self._state == PlaceState.WAITING:
-            self._upstreams.stop_waiting(self._line, self._token)
+            self._shared[].upstreams.stop_waiting(self._line, self._token)
             self._state = PlaceState.NOWHERE
 
     def _take(mut self, var pick: Pick) -> Bool:
@@ -171,7 +178,9 @@ struct Placement(Movable):
         """Answers in place of upstreams of which none is to be had, and counts
         the request as failed.
         """
-        self._upstreams.count_failed(self._refusal, RetryDecision.NO_UPSTREAM)
+        self._shared[].upstreams.count_failed(
+            self._refusal, RetryDecision.NO_UPSTREAM
+        )
         return self._failure(self._refusal)
 
     def failed(
@@ -195,7 +204,9 @@ struct Placement(Movable):
         if self._state != PlaceState.THERE:
             return False
         self._state = PlaceState.NOWHERE
-        self._upstreams.finish(self.member, outcome, self._elapsed_us())
+        self._shared[].upstreams.finish(
+            self.member, outcome, self._elapsed_us()
+        )
         return True
 
     def goes_again(
@@ -208,7 +219,9 @@ struct Placement(Movable):
         if the content is there from its start.
         """
         var attempt = self._attempt(outcome, was_sent, content_is_kept)
-        var repeated = self._upstreams.repeat(attempt, self.key, self._tried)
+        var repeated = self._shared[].upstreams.repeat(
+            attempt, self.key, self._tried
+        )
         var decision = repeated.decision
         if decision.is_again():
             _ = self._take(repeated^.take())
@@ -245,7 +258,7 @@ struct Placement(Movable):
         var attempt = self._attempt(
             Outcome.answered(status), True, content_is_kept
         )
-        var repeated = self._upstreams.replace(
+        var repeated = self._shared[].upstreams.replace(
             self.member, attempt, self.key, self._tried, self._elapsed_us()
         )
         if not repeated.decision.is_again():
@@ -257,7 +270,7 @@ struct Placement(Movable):
         part; only the first time counts.
         """
         if self.report(outcome):
-            self._upstreams.count_failed(outcome, RetryDecision.BEGUN)
+            self._shared[].upstreams.count_failed(outcome, RetryDecision.BEGUN)
 
     def is_idempotent(self) -> Bool:
         """Tells whether acting on the request twice is the same as once (RFC
