@@ -50,12 +50,12 @@ def equals_ignore_case(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
 
 @no_inline
 def _are_same_letters(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
-    # SAFETY: both spans have the length of the first, and of eight octets or
-    # more the last eight lie within.
+    # SAFETY: both spans have the length of the first; of eight octets or more
+    # the last eight lie within, and of four or more the last four.
     var length = len(left)
     var a = left.unsafe_ptr()
     var b = right.unsafe_ptr()
-    if length < 8:
+    if length < 4:
         for index in range(length):
             var octet = a[unsafe_offset=index]
             var other = octet ^ b[unsafe_offset=index]
@@ -63,10 +63,25 @@ def _are_same_letters(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
             if other != 0 and (other != 32 or (octet | 32) - 97 > 25):
                 return False
         return True
+    if length < 8:
+        return _is_same_word(_ends(a, length), _ends(b, length))
     for index in range(0, length - 8, 8):
         if not _is_same_word(load_word(a, index), load_word(b, index)):
             return False
     return _is_same_word(load_word(a, length - 8), load_word(b, length - 8))
+
+
+@always_inline
+def _ends(base: Pointer[UInt8, _], length: Int) -> UInt64:
+    """Reads the first four octets and the last four."""
+    # SAFETY: the caller has four at least.
+    var first = base.unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
+    var last = (
+        base.unsafe_offset(length - 4)
+        .unsafe_bitcast[UInt32]()
+        .unsafe_load[alignment=1]()
+    )
+    return UInt64(first) << 32 | UInt64(last)
 
 
 @always_inline
