@@ -746,6 +746,29 @@ def test_write_timeout_of_a_full_socket(start):
         assert wait_until(lambda: "is cut off" in server.stderr())
 
 
+@pytest.mark.parametrize("path", ["/size/4000000", "/pieces?count=40&length=100000"])
+def test_who_empties_a_full_socket_steadily_is_not_cut_off(start, path):
+    """`min_send_rate`: a hundred times of it is taken, while windows are open wide."""
+    server = small(start, write_timeout_ms=400, min_send_rate=8_000)
+    values = {INITIAL_WINDOW: (1 << 31) - 1}
+    with H2Client(server, values, room=65_536) as client:
+        client.grants = False
+        client.grant(0, 1 << 30)
+        stream = client.request(path)
+        began = time.monotonic()
+        taken = 0
+        while not client.answers.get(stream) or not client.answers[stream].is_over:
+            client.take_frame()
+            length = len(client.answers[stream].body) if stream in client.answers else 0
+            if length - taken > 60_000:
+                taken = length
+                time.sleep(0.06)
+        assert len(client.answers[stream].body) == 4_000_000
+        # Many times what it would have had without taking anything.
+        assert time.monotonic() - began > 4 * 0.4
+    assert "cut off" not in server.stderr()
+
+
 def test_handler_timeout_ms(start):
     server = small(start, handler_threads=1, handler_timeout_ms=300)
     with H2Client(server) as client:

@@ -18,14 +18,10 @@ from flare.http.server.config import (
     ServerContext,
 )
 from flare.http.server.connection.body_pipe import BodyCharge
-from flare.http.server.connection.phase import (
-    FRESH_GRACE_MS,
-    NEVER_MS,
-)
+from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.send_order import SendOrder
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
-from flare.http.server.earned_time import earned_ms, prolonged_end_ms
 from flare.http.server.line_pace import LinePace
 from flare.http.server.errors import report_crash
 from flare.http.server.response_lengths import ResponseLengths
@@ -270,21 +266,6 @@ struct WorkerState(Movable):
         and is to give way to others."""
         return coarse_monotonic_ms() - self.turn_start_ms >= TURN_MS
 
-    def body_time_ms(self, received_len: Int) -> Int:
-        """Tells how long a client may take for content, of which so much has
-        come: `body_timeout_ms`, and what `min_body_rate` adds."""
-        ref config = self.config
-        return config.body_timeout_ms + earned_ms(
-            received_len, config.min_body_rate
-        )
-
-    def write_end_ms(self, end_ms: Int, earned_ms: Int) -> Int:
-        """Puts off until when a client must have taken something, by what it has
-        earned; no more than `write_timeout_ms` from now."""
-        return prolonged_end_ms(
-            end_ms, earned_ms, self.config.write_timeout_ms, self.now_ms
-        )
-
     def ask_claims(mut self):
         """Asks the handler whether it may read content while it arrives, or
         answer later."""
@@ -376,12 +357,6 @@ struct WorkerState(Movable):
         `logs_errors` is off."""
         if self.config.logs_errors:
             log_line(what)
-
-    def first_head_timeout_ms(self) -> Int:
-        """Tells how long a new connection may take for the head of a request."""
-        if self.is_draining:
-            return min(self.config.header_timeout_ms, FRESH_GRACE_MS)
-        return self.config.header_timeout_ms
 
     def next_retire_ms(mut self) -> Int:
         """Chooses when a connection that begins now has grown old: somewhat

@@ -8,12 +8,18 @@ from flare.http.h1.body_decoder import DetachedBody
 from flare.http.h1.request_parser import RequestParser
 from flare.http.message.body import Body
 from flare.http.message.request import TlsPeer
+from flare.http.server.config import ServerConfig
+from flare.http.server.connection.deadlines import (
+    TakingClock,
+    Wait,
+    deadline_of,
+    wait_of,
+)
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.body_pipe import NOBODY_WAITS
 from flare.http.server.connection.phase import (
     CHECKS_PHASES,
     Event,
-    FRESH_GRACE_MS,
     NEVER_MS,
     NextAction,
     Phase,
@@ -32,7 +38,6 @@ from flare.http.server.connection.sides import (
     RequestRow,
 )
 from flare.http.server.connection.tls import TlsLink
-from flare.http.server.earned_time import earned_ms
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
 from flare.runtime.timer_wheel import TimerId
@@ -42,40 +47,44 @@ from std.sys.intrinsics import unlikely
 
 
 struct WritePace(ImplicitlyCopyable):
-    """Counts what a client takes while it keeps the server waiting."""
+    """Counts what a client takes while it keeps the server waiting, which gives it
+    more time."""
 
+    var clock: TakingClock
+    var start_ms: Int
+    """When the wait began."""
     var sent_len: Int
     """Octets handed to the system since the wait began."""
     var _queued_len: Int
-    var _counted_len: Int
+    var _taken_len: Int
 
     def __init__(out self):
+        self.clock = TakingClock()
+        self.start_ms = 0
         self.sent_len = 0
         self._queued_len = 0
-        self._counted_len = 0
+        self._taken_len = 0
 
-    def begin(mut self, queued_len: Int):
+    def begin(mut self, queued_len: Int, now_ms: Int, config: ServerConfig):
         """Begins to count, from what the system has still to deliver."""
-        self.sent_len = 0
+        self = Self()
+        self.clock = TakingClock(deadline_of(Wait.CLIENT, now_ms, config))
+        self.start_ms = now_ms
         self._queued_len = queued_len
-        self._counted_len = 0
 
-    def taken_len(self, queued_len: Int) -> Int:
+    def taken_len(mut self, queued_len: Int) -> Int:
         """Tells how many octets the client has taken since the wait began, by
-        what the system has still to deliver now; never less than was counted
-        already."""
+        what the system has still to deliver now; never less than before."""
         var taken = self.sent_len + self._queued_len - queued_len
-        return max(taken, self._counted_len)
+        self._taken_len = max(taken, self._taken_len)
+        return self._taken_len
 
-    def earn_ms(mut self, queued_len: Int, rate: Int) -> Int:
-        """Turns what was taken since the last call into milliseconds, rounded
-        down; what is lost by that counts next time. A rate, in octets a second,
-        of 0 gives no time."""
-        var fresh_len = self.taken_len(queued_len) - self._counted_len
-        var fresh_ms = earned_ms(fresh_len, rate)
-        # Rounded up: time is not earned twice for one octet.
-        self._counted_len += (fresh_ms * rate + 999) // 1_000
-        return fresh_ms
+    def prolong(
+        mut self, queued_len: Int, now_ms: Int, config: ServerConfig
+    ) -> Bool:
+        """Gives the client the time that it has earned; False if none is left."""
+        var taken_len = self.taken_len(queued_len)
+        return self.clock.prolong(Wait.CLIENT, taken_len, now_ms, config)
 
 
 struct PendingWrite(Movable):
@@ -89,11 +98,9 @@ struct PendingWrite(Movable):
     var gives_way: Bool
     """True if it was interrupted for the sake of others."""
     var pace: WritePace
-    var write_end_ms: Int
-    """When the client must have taken what a conversation sends, if it is
-    watched for less than that; 0 if not."""
     var taken_len: Int
-    """What it had taken when it was last seen to take something, in bytes."""
+    """What the client had taken when it was last seen to take something, in bytes;
+    -1 before."""
     var taken_ms: Int
 
     def __init__(out self, var body: OutgoingBody = OutgoingBody()):
@@ -104,8 +111,7 @@ struct PendingWrite(Movable):
         self.is_chunked = False
         self.gives_way = False
         self.pace = WritePace()
-        self.write_end_ms = 0
-        self.taken_len = 0
+        self.taken_len = -1
         self.taken_ms = 0
 
     def __init__(out self, var body: Body, octets: Span[UInt8, _], taken: Int):
@@ -372,27 +378,38 @@ struct Connection(Movable):
         return self.phase != NEXT or self.phase_request != self.request_count
 
     @always_inline
-    def begin[event: Event](mut self, now_ms: Int, timeout_ms: Int):
-        """Goes where an event leads, with a deadline; unless the connection is
-        there already for the same request."""
+    def begin[
+        event: Event
+    ](mut self, now_ms: Int, config: ServerConfig, own_ms: Int = NEVER_MS):
+        """Goes where an event leads, with the deadline of what is waited for there
+        (`own_ms` as for `limit_ms`); unless the connection is there already for
+        the same request."""
         if not self.begins[event]():
             return
         self.enter[event]()
         self.phase_request = self.request_count
         self.phase_start_ms = now_ms
-        self.deadline_ms = now_ms + timeout_ms
+        self.deadline_ms = deadline_of(
+            wait_of(phase_of(event)), now_ms, config, own_ms=own_ms
+        )
+
+    def hasten(mut self, now_ms: Int, config: ServerConfig):
+        """Waits for a request that may be on its way no longer than shortly."""
+        self.deadline_ms = min(
+            self.deadline_ms, deadline_of(Wait.LAST_REQUEST, now_ms, config)
+        )
 
     @always_inline
-    def begin_idling(mut self, now_ms: Int, timeout_ms: Int):
-        """Begins to wait for the next request, for `timeout_ms` if the
-        connection may get so old."""
+    def begin_idling(mut self, now_ms: Int, config: ServerConfig):
+        """Begins to wait for the next request, if the connection may get so old."""
         self.enter[Event.ALL_ANSWERED]()
         self.request.row = RequestRow.ALONE
-        self.deadline_ms = now_ms + timeout_ms
+        self.deadline_ms = deadline_of(Wait.NEXT_REQUEST, now_ms, config)
         if unlikely(self.deadline_ms > self.retire_ms):
             # The next request may be on its way: it is answered as the last.
+            var last_ms = deadline_of(Wait.LAST_REQUEST, now_ms, config)
             self.deadline_ms = min(
-                self.deadline_ms, max(self.retire_ms, now_ms + FRESH_GRACE_MS)
+                self.deadline_ms, max(self.retire_ms, last_ms)
             )
 
     def may_have_job(self) -> Bool:

@@ -14,6 +14,7 @@ from flare.http.h2.connection_state import EventKind
 from flare.http.h2.error import ErrorCode, Http2Error, Http2Rule
 from flare.http.h2.frame import CLIENT_PREFACE, write_ping
 from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.deadlines import Wait, limit_ms
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_request import (
     answer_parked,
@@ -30,10 +31,7 @@ from flare.http.server.connection.http2_response import (
 )
 from flare.http.server.connection.link_times import LinkWaits
 from flare.http.server.connection.phase import NEVER_MS, NextAction
-from flare.http.server.connection.send_wait import (
-    earned_end_ms,
-    set_send_deadlines,
-)
+from flare.http.server.connection.send_wait import set_send_deadlines
 from flare.http.server.connection.sides import Backlog, Shutdown
 from flare.http.server.connection.stream_task import StreamPhase
 from flare.http.server.connection.transport import (
@@ -41,8 +39,7 @@ from flare.http.server.connection.transport import (
     deliver,
     receive,
 )
-from flare.http.server.connection.wait_budget import WAIT_FACTOR
-from flare.http.server.connection.write import write_pending
+from flare.http.server.connection.write import prolong_write, write_pending
 from flare.http.server.worker_state import (
     FLUSH_LEN,
     READ_COUNT_MAX,
@@ -337,7 +334,7 @@ def _begin_end(mut link: Http2Link, mut state: WorkerState):
     # Answered when the client has read the announcement.
     comptime ASKED = StaticString("goodbye?")
     write_ping(state.out, 0, ASKED.as_bytes())
-    link.times.begin_goaway(state.now_ms)
+    link.times.begin_goaway(state.now_ms, state.config)
 
 
 def _end_taking(mut link: Http2Link, mut state: WorkerState):
@@ -355,15 +352,15 @@ def _on_deadline(
     var now_ms = state.now_ms
     if now_ms >= link.times.goaway_end_ms:
         _end_taking(link, state)
-    if now_ms >= link.times.write_end_ms and not _prolong(
+    if now_ms >= _write_end_ms(connection) and not prolong_write(
+        connection, state
+    ):
+        return NextAction.CLOSE
+    if now_ms >= link.times.window.end_ms and not _prolong_window(
         connection, link, state
     ):
         return NextAction.CLOSE
-    if now_ms >= link.times.window_end_ms and not _prolong_window(
-        connection, link, state
-    ):
-        return NextAction.CLOSE
-    if now_ms >= link.times.total.end_ms and not _prolong_all(
+    if now_ms >= link.times.total.clock.end_ms and not _prolong_all(
         connection, link, state
     ):
         return NextAction.CLOSE
@@ -382,43 +379,14 @@ def _on_deadline(
     return NextAction.WAIT
 
 
-def _prolong(
-    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
-) -> Bool:
-    """Gives a client the time that it has earned by taking octets; False if
-    there is none."""
-    if not connection.request.pending:
-        link.times.write_end_ms = NEVER_MS
-        return True
-    ref pace = connection.request.pending.held()[].pace
-    var queued_len = connection.socket.undelivered_len()
-    link.times.write_end_ms = state.write_end_ms(
-        link.times.write_end_ms,
-        pace.earn_ms(queued_len, state.config.min_send_rate),
-    )
-    if link.times.write_end_ms > state.now_ms:
-        return True
-    state.log(
-        Text()
-        .add(connection.peer)
-        .add(" is cut off: of what it was sent it took ")
-        .add(pace.taken_len(queued_len))
-        .add(" bytes in time (write_timeout_ms, min_send_rate)")
-        .end()
-    )
-    return False
-
-
 def _prolong_window(
     connection: Connection, mut link: Http2Link, mut state: WorkerState
 ) -> Bool:
     """Gives a client that keeps the connection's window shut the time that it
     has earned by what it took; False if there is none."""
-    link.times.window_end_ms = earned_end_ms(
-        link.times.window_end_ms, link.times.window_sent_len, state
-    )
-    link.times.window_sent_len = 0
-    if link.times.window_end_ms > state.now_ms:
+    if link.times.window.prolong(
+        Wait.CLIENT, link.times.window_sent_len, state.now_ms, state.config
+    ):
         return True
     state.log(
         Text()
@@ -439,22 +407,25 @@ def _prolong_all(
     var unsent_len = connection.socket.undelivered_len()
     if connection.request.pending:
         unsent_len += len(connection.request.pending.held()[].octets)
-    if link.times.total.prolong(
-        unsent_len,
-        config.min_send_rate,
-        config.write_timeout_ms,
-        state.now_ms,
-    ):
+    if link.times.total.prolong(unsent_len, state.now_ms, config):
         return True
     state.log(
         Text()
         .add(connection.peer)
         .add(" is cut off: it kept responses waiting for ")
-        .add(WAIT_FACTOR * config.write_timeout_ms)
+        .add(limit_ms(Wait.CLIENT_IN_ALL, config))
         .add(" ms in all (write_timeout_ms, min_send_rate)")
         .end()
     )
     return False
+
+
+@always_inline
+def _write_end_ms(connection: Connection) -> Int:
+    """Tells when the client must have taken what waits in the socket's way."""
+    if not connection.request.pending:
+        return NEVER_MS
+    return connection.request.pending.held()[].pace.clock.end_ms
 
 
 def _send(
@@ -497,7 +468,7 @@ def _await(
     var is_partial = (
         len(link.input) > 0 or link.session.is_in_block()
     ) and not _is_blocked(connection, state)
-    var begins_write = link.times.await_next(
+    link.times.await_next(
         LinkWaits(
             is_blocked=is_blocked,
             has_tasks=len(link.tasks) > 0,
@@ -506,20 +477,27 @@ def _await(
             request_count=connection.request_count,
         ),
         state.now_ms,
-        config.header_timeout_ms,
-        config.idle_timeout_ms,
-        config.write_timeout_ms,
+        config,
     )
-    if begins_write:
+    if (
+        is_blocked
+        and not connection.request.pending.held()[].pace.clock.waits()
+    ):
+        # Who has taken all that waited before has a time of its own for this.
         connection.request.pending.held()[].pace.begin(
-            connection.socket.undelivered_len()
+            connection.socket.undelivered_len(),
+            state.now_ms,
+            config,
         )
     set_send_deadlines(link, is_blocked, state)
-    var deadline = link.times.earliest(link.session.state.owes_settings_ack)
+    var deadline = min(
+        link.times.earliest(link.session.state.owes_settings_ack),
+        _write_end_ms(connection),
+    )
     var wants_thread = False
     for index in range(len(link.tasks)):
         ref task = link.tasks.at(index)
-        deadline = min(deadline, task[].pace.deadline_ms)
+        deadline = min(deadline, task[].pace.clock.end_ms)
         wants_thread = wants_thread or task[].phase == StreamPhase.QUEUED
     if link.shutdown == Shutdown.NONE:
         deadline = min(deadline, connection.retire_ms)

@@ -6,6 +6,7 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
+from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import NOBODY_WAITS
 from flare.http.server.connection.link_times import LinkTimes
 from flare.http.server.connection.phase import NEVER_MS
@@ -65,16 +66,15 @@ struct Http2Link(Movable):
     var _lost_calls: List[_LostCall]
 
     def __init__(
-        out self, limits: Http2Limits, write_timeout_ms: Int, now_ms: Int
+        out self, limits: Http2Limits, config: ServerConfig, now_ms: Int
     ):
-        """Makes the link of a connection that begins, with `write_timeout_ms`
-        for the client to take one response."""
+        """Makes the link of a connection that begins."""
         self.session = Http2Session(Http2Role.SERVER, limits, now_ms)
         self.input = Buffer(0)
         self.tasks = []
         self.turn_count = 0
         self.woken = []
-        self.times = LinkTimes(write_timeout_ms)
+        self.times = LinkTimes(config)
         self.deadline_ms = NEVER_MS
         self.shutdown = Shutdown.NONE
         self.has_cancelled = False
@@ -97,7 +97,7 @@ struct Http2Link(Movable):
                     config.max_fields,
                     config.max_target_size,
                 ),
-                config.write_timeout_ms,
+                config,
                 state.now_ms,
             )
         )
@@ -105,11 +105,7 @@ struct Http2Link(Movable):
             state.takes_upgrades
         )
         link[].session.begin(state.out)
-        link[].times.begin(
-            state.now_ms,
-            config.http2_limits.settings_timeout_ms,
-            config.header_timeout_ms,
-        )
+        link[].times.begin(state.now_ms, config)
         return link^
 
     def cancel(mut self):

@@ -326,8 +326,8 @@ def _await_content(mut task: StreamTask, state: WorkerState):
 
 def _prolong_turn(mut task: StreamTask, state: WorkerState):
     """Sets the deadline of the side whose turn it is, by what has come."""
-    task.pace.deadline_ms = task.turns.end_ms(
-        task.call.policy.timeout_ms, state.body_time_ms(task.received_len)
+    task.pace.clock.end_ms = task.turns.end_ms(
+        state.config, task.call.policy.timeout_ms, task.received_len
     )
 
 
@@ -620,7 +620,7 @@ def _park(mut link: Http2Link, index: Int):
     ref task = link.tasks.at(index)[]
     task.enter[StreamPhase.PARKED]()
     # All of it has come.
-    task.pace.deadline_ms = NEVER_MS
+    task.pace.clock.end_ms = NEVER_MS
     link.has_parked = True
 
 

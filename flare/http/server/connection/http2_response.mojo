@@ -24,6 +24,7 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.message.status import Status
 from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.deadlines import Wait, deadline_of
 from flare.http.server.connection.dispatch import (
     LATE_ANSWER,
     LATE_REQUEST,
@@ -33,7 +34,6 @@ from flare.http.server.connection.dispatch import (
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.send_order import send_rank
-from flare.http.server.connection.send_wait import earned_end_ms
 from flare.http.server.connection.request_call import Intake
 from flare.http.server.connection.stream_task import (
     StreamPhase,
@@ -376,7 +376,7 @@ def _send_frame(
         if task.phase != StreamPhase.SHUT or state.config.min_send_rate == 0:
             # Each piece has a time of its own, and so has each wait for one.
             task.enter[StreamPhase.SENDS]()
-            task.pace.deadline_ms = NEVER_MS
+            task.pace.clock.end_ms = NEVER_MS
     var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
     var before_len = link.session.state.send_window
     var ends: Bool
@@ -408,7 +408,7 @@ def _send_frame(
     if unlikely(state.config.min_send_rate == 0):
         if ends or (task.body.source and len(task.piece) == 0):
             # Each response, and each piece, has a time of its own.
-            link.times.total.refill(state.config.write_timeout_ms)
+            link.times.total.refill(state.config)
     if ends:
         _end_content(link, index, state)
     elif unlikely(task.is_tunnel and task.body.state == BodyState.WAITING):
@@ -458,12 +458,12 @@ def end_late_tasks(
     var index = 0
     while index < len(link.tasks):
         ref task = link.tasks.at(index)[]
-        if state.now_ms < task.pace.deadline_ms:
+        if state.now_ms < task.pace.clock.end_ms:
             index += 1
             continue
         if task.phase == StreamPhase.SENDS and task.body.source:
             task.body.wake()
-            task.pace.deadline_ms = NEVER_MS
+            task.pace.clock.end_ms = NEVER_MS
             index += 1
             continue
         if task.phase == StreamPhase.SHUT and _prolong_stream(task, state):
@@ -475,7 +475,9 @@ def end_late_tasks(
             # Content of others takes up the connection's window: what may not
             # be sent is not late.
             task.turns.start_ms = state.now_ms
-            task.pace.deadline_ms = state.now_ms + state.body_time_ms(0)
+            task.pace.clock.end_ms = deadline_of(
+                Wait.CONTENT, state.now_ms, state.config
+            )
             index += 1
             continue
         var late = link.drop(index, state.out)
@@ -529,11 +531,9 @@ def refusal_of_task(
 def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
     """Gives a client that keeps a stream's window shut the time that it has
     earned by what it let through; False if there is none."""
-    task.pace.deadline_ms = earned_end_ms(
-        task.pace.deadline_ms, task.pace.sent_len, state
+    return task.pace.clock.prolong(
+        Wait.CLIENT, task.pace.sent_len, state.now_ms, state.config
     )
-    task.pace.sent_len = 0
-    return task.pace.deadline_ms > state.now_ms
 
 
 @no_inline

@@ -10,6 +10,7 @@ from flare.bytes.checked import *
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.deadlines import Wait, deadline_of
 from flare.http.server.connection.dispatch import (
     LATE_ANSWER,
     LATE_REQUEST,
@@ -68,7 +69,9 @@ def on_accept(
             state.log(Text().add(error).add("; a connection is dropped").end())
             return NextAction.CLOSE
     else:
-        connection.deadline_ms = state.now_ms + state.config.header_timeout_ms
+        connection.deadline_ms = deadline_of(
+            Wait.HEAD, state.now_ms, state.config
+        )
     if unlikely(is_announced):
         # The deadline is one total for the header and what follows.
         connection.enter[Event.PROXY_NAMED]()
@@ -81,7 +84,7 @@ def _begin_tls(mut connection: Connection, state: WorkerState) raises:
     ref tls = state.tls.held()
     connection.tls = tls.begin()
     connection.begin[Event.TLS_BEGUN](
-        state.now_ms, tls.context.config.handshake_timeout_ms
+        state.now_ms, state.config, tls.context.config.handshake_timeout_ms
     )
 
 
@@ -148,9 +151,7 @@ def begin_shutdown(
     if connection.ending != Ending.LINGERS:
         return NextAction.CLOSE
     connection.finish_writing()
-    connection.begin[Event.LAST_SENT](
-        state.now_ms, state.config.linger_timeout_ms
-    )
+    connection.begin[Event.LAST_SENT](state.now_ms, state.config)
     return NextAction.YIELD
 
 
@@ -244,7 +245,5 @@ def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:
     ):
         return NextAction.YIELD
     # A request may be on its way.
-    connection.deadline_ms = min(
-        connection.deadline_ms, state.now_ms + FRESH_GRACE_MS
-    )
+    connection.hasten(state.now_ms, state.config)
     return NextAction.WAIT

@@ -1,6 +1,12 @@
 """Until when a connection of HTTP/2 waits for what is not of one stream."""
 
-from flare.http.server.connection.phase import FRESH_GRACE_MS, NEVER_MS
+from flare.http.server.config import ServerConfig
+from flare.http.server.connection.deadlines import (
+    TakingClock,
+    Wait,
+    deadline_of,
+)
+from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.wait_budget import WaitBudget
 
 
@@ -30,9 +36,7 @@ struct LinkTimes(Movable):
     """When a frame or a field block that has begun must be complete."""
     var idle_end_ms: Int
     """When a connection without streams ends."""
-    var write_end_ms: Int
-    """When the client must have taken what waits in the socket's way."""
-    var window_end_ms: Int
+    var window: TakingClock
     """When the client must have opened the connection's window, if content waits
     for that."""
     var window_sent_len: Int
@@ -46,47 +50,33 @@ struct LinkTimes(Movable):
     var _idle_count: UInt64
     # What those times were set for: other frames do not prolong them.
 
-    def __init__(out self, write_timeout_ms: Int):
-        """Waits for nothing, with `write_timeout_ms` for the client to take one
-        response."""
+    def __init__(out self, config: ServerConfig):
+        """Waits for nothing."""
         self.settings_end_ms = NEVER_MS
         self.partial_end_ms = NEVER_MS
         self.idle_end_ms = NEVER_MS
-        self.write_end_ms = NEVER_MS
-        self.window_end_ms = NEVER_MS
+        self.window = TakingClock()
         self.window_sent_len = 0
         self.goaway_end_ms = NEVER_MS
-        self.total = WaitBudget(write_timeout_ms)
+        self.total = WaitBudget(config)
         self._partial_frame = 0
         self._idle_count = 0
 
-    def begin(
-        mut self, now_ms: Int, settings_timeout_ms: Int, header_timeout_ms: Int
-    ):
+    def begin(mut self, now_ms: Int, config: ServerConfig):
         """Begins to wait for the client's preface, and for it to acknowledge our
         SETTINGS."""
-        self.settings_end_ms = now_ms + settings_timeout_ms
-        self.partial_end_ms = now_ms + header_timeout_ms
+        self.settings_end_ms = deadline_of(Wait.SETTINGS, now_ms, config)
+        self.partial_end_ms = deadline_of(Wait.HEAD, now_ms, config)
 
-    def begin_goaway(mut self, now_ms: Int):
+    def begin_goaway(mut self, now_ms: Int, config: ServerConfig):
         """Begins to wait for the client to have read that the end is near."""
-        self.goaway_end_ms = now_ms + FRESH_GRACE_MS
+        self.goaway_end_ms = deadline_of(Wait.LAST_REQUEST, now_ms, config)
 
     def await_next(
-        mut self,
-        waits: LinkWaits,
-        now_ms: Int,
-        header_timeout_ms: Int,
-        idle_timeout_ms: Int,
-        write_timeout_ms: Int,
-    ) -> Bool:
+        mut self, waits: LinkWaits, now_ms: Int, config: ServerConfig
+    ):
         """Sets the times for what is waited for, each but once for the same
-        wait. Tells whether a wait for the socket begins."""
-        var begins_write = waits.is_blocked and self.write_end_ms == NEVER_MS
-        if begins_write:
-            self.write_end_ms = now_ms + write_timeout_ms
-        elif not waits.is_blocked:
-            self.write_end_ms = NEVER_MS
+        wait."""
         if waits.has_tasks or waits.is_blocked:
             self.idle_end_ms = NEVER_MS
         elif (
@@ -94,7 +84,7 @@ struct LinkTimes(Movable):
             or self._idle_count != waits.request_count
         ):
             self._idle_count = waits.request_count
-            self.idle_end_ms = now_ms + idle_timeout_ms
+            self.idle_end_ms = deadline_of(Wait.NEXT_REQUEST, now_ms, config)
         if not waits.is_partial:
             self.partial_end_ms = NEVER_MS
         elif (
@@ -102,16 +92,15 @@ struct LinkTimes(Movable):
             or self._partial_frame != waits.frame_count
         ):
             self._partial_frame = waits.frame_count
-            self.partial_end_ms = now_ms + header_timeout_ms
-        return begins_write
+            self.partial_end_ms = deadline_of(Wait.HEAD, now_ms, config)
 
-    def await_window(mut self, waits: Bool, now_ms: Int, timeout_ms: Int):
+    def await_window(mut self, waits: Bool, now_ms: Int, config: ServerConfig):
         """Sets how long content may wait for the connection's window, if some
         `waits` for it."""
         if not waits:
-            self.window_end_ms = NEVER_MS
-        elif self.window_end_ms == NEVER_MS:
-            self.window_end_ms = now_ms + timeout_ms
+            self.window.end_ms = NEVER_MS
+        elif not self.window.waits():
+            self.window = TakingClock(deadline_of(Wait.CLIENT, now_ms, config))
             self.window_sent_len = 0
 
     def note_sent(mut self, length: Int):
@@ -122,9 +111,9 @@ struct LinkTimes(Movable):
     def earliest(self, owes_settings_ack: Bool) -> Int:
         """Tells when the first of the waits is over; that for SETTINGS counts
         while the client `owes_settings_ack`."""
-        var end_ms = min(self.write_end_ms, self.idle_end_ms)
-        end_ms = min(end_ms, min(self.window_end_ms, self.total.end_ms))
+        var end_ms = min(self.window.end_ms, self.total.clock.end_ms)
         end_ms = min(end_ms, min(self.partial_end_ms, self.goaway_end_ms))
+        end_ms = min(end_ms, self.idle_end_ms)
         return min(
             end_ms, self.settings_end_ms
         ) if owes_settings_ack else end_ms

@@ -76,7 +76,9 @@ def offload(
         state.log(Text().add("handler threads: ").add(error).end())
     if is_admitted:
         var timeout_ms = connection.request.call.policy.timeout_ms
-        connection.begin[Event.OFFLOADED](state.now_ms, timeout_ms)
+        connection.begin[Event.OFFLOADED](
+            state.now_ms, state.config, timeout_ms
+        )
         if pipe:
             start_content(connection, box[], pipe.take(), state.now_ms)
         return _submit(connection, token, box^, jobs, state)

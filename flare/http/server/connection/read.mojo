@@ -9,6 +9,7 @@ from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.request_parser import Progress, RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.deadlines import Wait, deadline_of
 from flare.http.server.connection.dispatch import (
     CONTENT_FULL,
     answer,
@@ -386,7 +387,7 @@ def _await_next(
         if connection.request_count > 0:
             if unlikely(state.is_draining):
                 return NextAction.CLOSE
-            connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)
+            connection.begin_idling(state.now_ms, state.config)
         return NextAction.WAIT
     return _await_rest(connection, parser, state)
 
@@ -399,20 +400,17 @@ def _await_rest(
     if connection.request.pending:
         return await_pending(connection, state)
     elif parser.is_in_body():
-        connection.begin[Event.BODY_AWAITED](
-            state.now_ms, config.body_timeout_ms
-        )
-        connection.deadline_ms = connection.phase_start_ms + state.body_time_ms(
-            parser.body_received_len()
+        connection.begin[Event.BODY_AWAITED](state.now_ms, config)
+        connection.deadline_ms = deadline_of(
+            Wait.CONTENT,
+            connection.phase_start_ms,
+            config,
+            received_len=parser.body_received_len(),
         )
     elif parser.is_skipping():
-        connection.begin[Event.BODY_AWAITED](
-            state.now_ms, config.body_timeout_ms
-        )
+        connection.begin[Event.BODY_AWAITED](state.now_ms, config)
     else:
-        connection.begin[Event.HEAD_STARTED](
-            state.now_ms, config.header_timeout_ms
-        )
+        connection.begin[Event.HEAD_STARTED](state.now_ms, config)
     return NextAction.WAIT
 
 
@@ -451,5 +449,5 @@ def on_writable(
     if was_sending and not connection.request.parser:
         if state.is_draining:
             return NextAction.CLOSE
-        connection.begin_idling(state.now_ms, state.config.idle_timeout_ms)
+        connection.begin_idling(state.now_ms, state.config)
     return NextAction.WAIT

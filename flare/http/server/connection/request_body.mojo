@@ -221,8 +221,7 @@ def _share_time(
     var to_client = not content.is_paused and call.intake != Intake.WHOLE
     content.turns.give(to_client=to_client, now_ms=state.now_ms)
     connection.deadline_ms = content.turns.end_ms(
-        call.policy.timeout_ms,
-        state.body_time_ms(content.body.decoder.taken_len),
+        state.config, call.policy.timeout_ms, content.body.decoder.taken_len
     )
     if to_client:
         connection.enter[Event.BODY_AWAITED]()

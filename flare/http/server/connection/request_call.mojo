@@ -6,7 +6,9 @@ from flare.http.handler.route_memo import RouteMemo
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError
 from flare.http.message.request import CancelFlag
+from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
+from flare.http.server.connection.deadlines import Wait, deadline_of
 from std.memory import ArcPointer, OwnedPointer
 
 
@@ -61,12 +63,19 @@ struct TurnClock(TrivialRegisterPassable):
         self.is_client_turn = to_client
         self.start_ms = now_ms
 
-    def end_ms(self, handler_ms: Int, content_ms: Int) -> Int:
+    def end_ms(
+        self, config: ServerConfig, handler_ms: Int, received_len: Int
+    ) -> Int:
         """Tells when the turn is over, if the handler has `handler_ms` for each,
-        and the client `content_ms` for all that has come."""
+        and so much content has come."""
         if not self.is_client_turn:
-            return self.start_ms + handler_ms
-        return self.start_ms + max(content_ms - self.client_ms, 0)
+            return deadline_of(
+                Wait.HANDLER, self.start_ms, config, own_ms=handler_ms
+            )
+        var end_ms = deadline_of(
+            Wait.CONTENT, self.start_ms, config, received_len=received_len
+        )
+        return max(end_ms - self.client_ms, self.start_ms)
 
 
 struct RequestCall(Movable):

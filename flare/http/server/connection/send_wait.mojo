@@ -2,10 +2,10 @@
 
 from flare.bytes.checked import *
 from flare.http.h2.stream import StreamTable
+from flare.http.server.connection.deadlines import Wait, deadline_of
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.stream_task import StreamPhase, StreamTask
-from flare.http.server.earned_time import earned_ms
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import unlikely
 
@@ -64,9 +64,7 @@ def set_send_deadlines(
             waits_for_own = True
             _await_window(task, state)
     var waits_for_all = waits_for_others and link.session.state.send_window <= 0
-    link.times.await_window(
-        waits_for_all, state.now_ms, state.config.write_timeout_ms
-    )
+    link.times.await_window(waits_for_all, state.now_ms, state.config)
     link.times.total.note_wait(
         has_pending or waits_for_own or waits_for_all,
         has_pending or waits_for_own or waits_for_others,
@@ -82,19 +80,17 @@ def _is_shut(table: StreamTable, id: Int) -> Bool:
 
 def _await_source(mut task: StreamTask, state: WorkerState):
     """Has the source asked when it wants to be, once for each wait."""
-    var begins = (
-        task.phase == StreamPhase.SHUT or task.pace.deadline_ms == NEVER_MS
-    )
+    var begins = task.phase == StreamPhase.SHUT or not task.pace.clock.waits()
     task.enter[StreamPhase.SENDS]()
     if begins and task.body.source:
-        task.pace.deadline_ms = task.body.next_ask_ms(state.now_ms)
+        task.pace.clock.end_ms = task.body.next_ask_ms(state.now_ms)
 
 
 def _await_others(mut task: StreamTask, state: WorkerState):
     """Stops the stream's own clock: it is not this stream that is waited for."""
     if task.phase == StreamPhase.SHUT:
         task.pace.pause(state.now_ms)
-    task.pace.deadline_ms = NEVER_MS
+    task.pace.clock.end_ms = NEVER_MS
 
 
 def _await_window(mut task: StreamTask, state: WorkerState):
@@ -103,16 +99,9 @@ def _await_window(mut task: StreamTask, state: WorkerState):
         task.pace.go_on(state.now_ms)
         return
     task.enter[StreamPhase.SHUT]()
-    var timeout_ms = state.config.write_timeout_ms
+    var end_ms = deadline_of(Wait.CLIENT, state.now_ms, state.config)
     if unlikely(task.is_tunnel and task.body.source):
         var stall_ms = task.body.source.held()[].stall_timeout_ms()
-        timeout_ms = min(timeout_ms, stall_ms)
-    task.pace.await_window(state.now_ms, timeout_ms)
-
-
-def earned_end_ms(end_ms: Int, sent_len: Int, state: WorkerState) -> Int:
-    """Puts off until when a client must open a window, by what it has let
-    through since; no more than `write_timeout_ms` from now."""
-    return state.write_end_ms(
-        end_ms, earned_ms(sent_len, state.config.min_send_rate)
-    )
+        if stall_ms != NEVER_MS:
+            end_ms = min(end_ms, state.now_ms + stall_ms)
+    task.pace.await_window(end_ms)

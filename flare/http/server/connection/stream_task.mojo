@@ -11,6 +11,7 @@ from flare.http.message.request import (
     Request,
     TlsPeer,
 )
+from flare.http.server.connection.deadlines import TakingClock
 from flare.http.server.connection.phase import CHECKS_PHASES, NEVER_MS
 from flare.http.server.connection.request_call import (
     Intake,
@@ -120,30 +121,29 @@ struct StreamPace(TrivialRegisterPassable):
 
     var turn: Int
     """When it has sent last, or begun: the lowest goes first."""
-    var deadline_ms: Int
+    var clock: TakingClock
     """When what is waited for must have come."""
     var sent_len: Int
-    """What was sent since its window was shut and has not earned it time, in
-    bytes."""
+    """What was sent since its window was shut, in bytes."""
     var left_ms: Int
     """What it has left of its time while others keep it waiting."""
 
-    def await_window(mut self, now_ms: Int, timeout_ms: Int):
-        """Begins to wait for a window that is shut, for `timeout_ms`."""
+    def await_window(mut self, end_ms: Int):
+        """Begins to wait for a window that is shut."""
         self.sent_len = 0
-        self.deadline_ms = now_ms + timeout_ms
+        self.clock = TakingClock(end_ms)
 
     def pause(mut self, now_ms: Int):
         """Stops the clock of one that waits for its window: something else is
         waited for."""
-        if self.deadline_ms != NEVER_MS:
-            self.left_ms = max(1, self.deadline_ms - now_ms)
-        self.deadline_ms = NEVER_MS
+        if self.clock.waits():
+            self.left_ms = max(1, self.clock.end_ms - now_ms)
+        self.clock.end_ms = NEVER_MS
 
     def go_on(mut self, now_ms: Int):
         """Lets the clock go on, if it was stopped."""
-        if self.deadline_ms == NEVER_MS:
-            self.deadline_ms = now_ms + self.left_ms
+        if not self.clock.waits():
+            self.clock.end_ms = now_ms + self.left_ms
 
 
 struct StreamTask(Movable):
@@ -187,7 +187,7 @@ struct StreamTask(Movable):
         self.body = OutgoingBody()
         self.piece = Buffer(0)
         self.unheard = Buffer(0)
-        self.pace = StreamPace(0, NEVER_MS, 0, 0)
+        self.pace = StreamPace(0, TakingClock(), 0, 0)
 
     @no_inline
     def __deinit__(deinit self):
@@ -214,7 +214,7 @@ struct StreamTask(Movable):
             request.trailers = None
         self.piece.clear()
         self.unheard.clear()
-        self.pace = StreamPace(0, NEVER_MS, 0, 0)
+        self.pace = StreamPace(0, TakingClock(), 0, 0)
 
     @always_inline
     def enter[next: StreamPhase](mut self):

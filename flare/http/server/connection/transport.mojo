@@ -161,9 +161,9 @@ def _leave_handshake(mut connection: Connection, mut state: WorkerState):
         .unsafe_mut_cast[False]()
         .unsafe_origin_cast[ImmUntrackedOrigin]()
     )
-    connection.begin[Event.HANDSHAKE_DONE](
-        state.now_ms, state.first_head_timeout_ms()
-    )
+    connection.begin[Event.HANDSHAKE_DONE](state.now_ms, state.config)
+    if state.is_draining:
+        connection.hasten(state.now_ms, state.config)
     if connection.tls.held()[].protocol == SpokenProtocol.HTTP_2:
         begin_http2(connection, state)
 

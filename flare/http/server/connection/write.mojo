@@ -12,6 +12,7 @@ from flare.http.server.connection.connection import (
     Connection,
     PendingWrite,
 )
+from flare.http.server.connection.deadlines import Wait, deadline_of
 from flare.http.server.connection.phase import (
     Event,
     NEVER_MS,
@@ -114,13 +115,17 @@ def await_pending(
     if pending.body.state == BodyState.WAITING and is_taken(connection):
         return await_source(connection, state)
     var action = NextAction.YIELD if pending.gives_way else NextAction.WAIT
-    var begins = connection.begins[Event.WRITE_BLOCKED]()
-    if begins:
-        pending.pace.begin(connection.socket.undelivered_len())
-    connection.begin[Event.WRITE_BLOCKED](
-        state.now_ms, state.config.write_timeout_ms
-    )
-    _watch_for_stall(connection, state, begins)
+    if connection.begins[Event.WRITE_BLOCKED]() or (
+        not pending.pace.clock.waits()
+    ):
+        pending.pace.begin(
+            connection.socket.undelivered_len(),
+            state.now_ms,
+            state.config,
+        )
+        pending.taken_len = -1
+    connection.begin[Event.WRITE_BLOCKED](state.now_ms, state.config)
+    _watch_for_stall(connection, state)
     return action
 
 
@@ -144,12 +149,6 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
     return NextAction.WAIT
 
 
-comptime _HALF_CLOSED_MS = 2_000
-# How long one who has ended its own side behind a single request may wait for
-# the head of a deferred answer. Those who leave look the same until something is
-# sent to them, and an upstream works for them meanwhile.
-
-
 @no_inline
 def note_end(mut connection: Connection, state: WorkerState):
     """Takes note that a client has ended its side behind all of its request, for
@@ -159,7 +158,7 @@ def note_end(mut connection: Connection, state: WorkerState):
         return request.call.job.held()[].set()
     if not request.row.outlasts_end():
         request.row.outlast_end()
-        var end_ms = state.now_ms + _HALF_CLOSED_MS
+        var end_ms = deadline_of(Wait.HALF_CLOSED, state.now_ms, state.config)
         connection.deadline_ms = min(connection.deadline_ms, end_ms)
     if has_left(connection):
         connection.request.call.job.held()[].set()
@@ -198,35 +197,35 @@ def _has_to_hear(connection: Connection) -> Bool:
     return body.listens() and body.source.held()[].is_full()
 
 
-def _watch_for_stall(
-    mut connection: Connection, state: WorkerState, begins: Bool
-):
+def _watch_for_stall(mut connection: Connection, state: WorkerState):
     """Sets the deadline of a client that has to take something at least, if
     what a conversation sends is not to wait for it as long as all else."""
     ref pending = connection.request.pending.held()[]
-    if begins or pending.write_end_ms == 0:
-        pending.write_end_ms = connection.deadline_ms
-        pending.taken_len = -1
-    var stall_ms = NEVER_MS
-    if pending.body.listens():
-        stall_ms = pending.body.source.held()[].stall_timeout_ms()
+    connection.deadline_ms = pending.pace.clock.end_ms
+    if not pending.body.listens():
+        return
+    var stall_ms = pending.body.source.held()[].stall_timeout_ms()
     if stall_ms == NEVER_MS:
-        connection.deadline_ms = pending.write_end_ms
         return
     var taken_len = pending.pace.taken_len(connection.socket.undelivered_len())
     if taken_len != pending.taken_len:
         pending.taken_len = taken_len
         pending.taken_ms = state.now_ms
     connection.deadline_ms = min(
-        pending.write_end_ms, pending.taken_ms + stall_ms
+        connection.deadline_ms, pending.taken_ms + stall_ms
     )
 
 
-def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
-    """Tells whether a client has taken nothing for too long; that is logged."""
-    _watch_for_stall(connection, state, False)
+def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Gives a client, whose time to write is over, the time that it has earned
+    by taking octets. False if there is none; that is logged."""
+    ref pace = connection.request.pending.held()[].pace
+    if state.now_ms >= pace.clock.end_ms:
+        if not prolong_write(connection, state):
+            return False
+    _watch_for_stall(connection, state)
     if connection.deadline_ms > state.now_ms:
-        return False
+        return True
     state.log(
         String(
             connection.peer,
@@ -235,25 +234,16 @@ def _is_stalled(mut connection: Connection, state: WorkerState) -> Bool:
             " ms, and has more to be answered (stall_timeout_ms)",
         )
     )
-    return True
+    return False
 
 
-def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Gives a client, whose time to write is over, the time that it has earned
-    by taking octets. False if there is none; that is logged."""
-    if connection.request.pending.held()[].write_end_ms > state.now_ms:
-        return not _is_stalled(connection, state)
+def prolong_write(mut connection: Connection, mut state: WorkerState) -> Bool:
+    """Gives a client, which does not take what the socket has, the time that it
+    has earned by taking octets, over either version. False if there is none; that
+    is logged."""
     ref pace = connection.request.pending.held()[].pace
     var queued_len = connection.socket.undelivered_len()
-    connection.deadline_ms = state.write_end_ms(
-        connection.deadline_ms,
-        pace.earn_ms(queued_len, state.config.min_send_rate),
-    )
-    if connection.deadline_ms > state.now_ms:
-        connection.request.pending.held()[].write_end_ms = (
-            connection.deadline_ms
-        )
-        _watch_for_stall(connection, state, False)
+    if pace.prolong(queued_len, state.now_ms, state.config):
         return True
     state.log(
         Text()
@@ -261,7 +251,7 @@ def prolong_sending(mut connection: Connection, mut state: WorkerState) -> Bool:
         .add(" is cut off: of what it was sent it took ")
         .add(pace.taken_len(queued_len))
         .add(" bytes in ")
-        .add(state.now_ms - connection.phase_start_ms)
+        .add(state.now_ms - pace.start_ms)
         .add(" ms (write_timeout_ms, min_send_rate)")
         .end()
     )

@@ -2,6 +2,7 @@
 are used again."""
 
 from flare.http.message.body import Body
+from flare.http.server.config import ServerConfig
 from flare.http.server.connection.connection import (
     Connection,
     PendingWrite,
@@ -61,7 +62,7 @@ def test_a_row_of_requests_is_known_at_each_of_them() raises:
     assert_true(request.row.outlasts_end(), "behind what was answered at once")
     connection.enter[Event.ACCEPTED]()
     request.row.advance(has_followers=True)
-    connection.begin_idling(0, 1)
+    connection.begin_idling(0, ServerConfig())
     request.row.advance(has_followers=False)
     assert_false(request.row.outlasts_end(), "all were answered before")
 
@@ -72,7 +73,10 @@ def test_an_empty_tail() raises:
 
 def test_what_is_taken_is_what_the_peer_acknowledged() raises:
     var pace = WritePace()
-    pace.begin(5_000)
+    assert_false(pace.clock.waits())
+    pace.begin(5_000, 7, ServerConfig(write_timeout_ms=100))
+    assert_equal(pace.start_ms, 7)
+    assert_equal(pace.clock.end_ms, 107)
     assert_equal(pace.taken_len(5_000), 0)
     # The system had no room again, but has delivered some.
     assert_equal(pace.taken_len(3_000), 2_000)
@@ -80,42 +84,22 @@ def test_what_is_taken_is_what_the_peer_acknowledged() raises:
     pace.sent_len += 4_000
     assert_equal(pace.taken_len(7_000), 2_000)
     assert_equal(pace.taken_len(0), 9_000)
-
-
-def test_each_octet_earns_time_once() raises:
-    var pace = WritePace()
-    pace.begin(10_000)
-    assert_equal(pace.earn_ms(10_000, 1_000), 0)
-    assert_equal(pace.earn_ms(8_000, 1_000), 2_000)
-    assert_equal(pace.earn_ms(8_000, 1_000), 0)
-    assert_equal(pace.earn_ms(7_500, 1_000), 500)
-
-
-def test_single_octets_add_up() raises:
-    var pace = WritePace()
-    pace.begin(100_000)
-    var earned_ms = 0
-    for taken in range(1, 8_193):
-        earned_ms += pace.earn_ms(100_000 - taken, 4_096)
-    # Two seconds' worth, less what rounding takes: never more.
-    assert_equal(earned_ms <= 2_000, True)
-    assert_equal(earned_ms >= 1_600, True)
-
-
-def test_no_rate_earns_nothing() raises:
-    var pace = WritePace()
-    pace.begin(10_000)
-    assert_equal(pace.earn_ms(0, 0), 0)
+    # Another wait counts anew.
+    pace.begin(0, 9, ServerConfig(write_timeout_ms=100))
+    assert_equal(pace.taken_len(0), 0)
+    assert_equal(pace.clock.end_ms, 109)
 
 
 def test_a_queue_that_seems_to_grow_takes_nothing_back() raises:
     # A Unix socket counts what keeps octets, too.
+    var config = ServerConfig(write_timeout_ms=1_000, min_send_rate=1_000)
     var pace = WritePace()
-    pace.begin(1_000)
+    pace.begin(1_000, 0, config)
     pace.sent_len = 500
-    assert_equal(pace.earn_ms(2_000, 1_000), 0)
+    assert_false(pace.prolong(2_000, 1_000, config))
     assert_equal(pace.taken_len(2_000), 0)
-    assert_equal(pace.earn_ms(1_000, 1_000), 500)
+    assert_true(pace.prolong(1_000, 1_000, config))
+    assert_equal(pace.clock.end_ms, 1_500)
 
 
 def test_a_slot_is_used_again_as_new() raises:

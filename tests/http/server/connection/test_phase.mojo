@@ -1,5 +1,6 @@
 """The life of a connection as a table, edge by edge."""
 
+from flare.http.server.config import ServerConfig
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import (
     Event,
@@ -155,21 +156,25 @@ def test_phases_have_names() raises:
 
 
 def test_a_connection_goes_by_the_table() raises:
+    var config = ServerConfig(body_timeout_ms=50)
     var connection = Connection()
     assert_true(connection.phase == Phase.CLOSED)
     connection.open(RawSocket(owned=-1), SocketAddr.any(0))
     assert_true(connection.phase == Phase.HEAD)
-    connection.begin[Event.HEAD_STARTED](1_000, 50)
-    connection.begin[Event.BODY_AWAITED](1_010, 50)
+    connection.begin[Event.HEAD_STARTED](1_000, config)
+    connection.begin[Event.BODY_AWAITED](1_010, config)
     assert_equal(connection.deadline_ms, 1_060)
     # The same phase of the same request is no new one.
-    connection.begin[Event.BODY_AWAITED](1_020, 50)
+    connection.begin[Event.BODY_AWAITED](1_020, config)
     assert_equal(connection.deadline_ms, 1_060)
     connection.request_count += 1
-    connection.begin[Event.BODY_AWAITED](1_020, 50)
+    connection.begin[Event.BODY_AWAITED](1_020, config)
     assert_equal(connection.deadline_ms, 1_070)
     assert_true(connection.decide(Event.TIMED_OUT) == NextAction.REFUSE)
-    connection.begin_idling(1_030, 50)
+    connection.begin_idling(1_030, config)
+    assert_equal(connection.deadline_ms, 61_030)
+    connection.hasten(1_040, config)
+    assert_equal(connection.deadline_ms, 2_040)
     assert_true(connection.phase == Phase.IDLE)
     connection.close()
     assert_true(connection.phase == Phase.CLOSED)

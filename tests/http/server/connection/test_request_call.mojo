@@ -3,6 +3,7 @@ content when the response begins."""
 
 from flare.http.message.body import Body, StreamWaker, WakeTarget
 from flare.http.message.request import CancelFlag
+from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import BodyPipe, ClientPace
 from flare.http.server.connection.request_call import (
     Intake,
@@ -14,7 +15,10 @@ from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 comptime _HANDLER_MS = 30_000
-comptime _CONTENT_MS = 10_000
+
+
+def _config() -> ServerConfig:
+    return ServerConfig(body_timeout_ms=10_000, min_body_rate=1_000)
 
 
 @fieldwise_init
@@ -55,7 +59,7 @@ def test_turns_share_the_time() raises:
             to_client=turn.to_client, now_ms=turn.now_ms, begins=turn.begins
         )
         assert_equal(
-            clock.end_ms(_HANDLER_MS, _CONTENT_MS),
+            clock.end_ms(_config(), _HANDLER_MS, 0),
             turn.end_ms,
             String(turn.now_ms),
         )
@@ -64,8 +68,8 @@ def test_turns_share_the_time() raises:
 def test_content_that_comes_gives_the_client_time() raises:
     var clock = TurnClock()
     clock.give(to_client=True, now_ms=0)
-    assert_equal(clock.end_ms(1, 10_000), 10_000)
-    assert_equal(clock.end_ms(1, 12_000), 12_000)
+    assert_equal(clock.end_ms(_config(), 1, 0), 10_000)
+    assert_equal(clock.end_ms(_config(), 1, 2_000), 12_000)
 
 
 @fieldwise_init

@@ -80,7 +80,7 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     task.piece.write_string("a piece")
     task.unheard.write_string("a message")
     task.pace.turn = 9
-    task.pace.deadline_ms = 10
+    task.pace.clock.end_ms = 10
     task.pace.left_ms = 11
     pool.give(used^)
     var again = pool.take(9)
@@ -102,5 +102,5 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     assert_equal(len(again[].piece), 0)
     assert_equal(len(again[].unheard), 0)
     assert_equal(again[].pace.turn, 0)
-    assert_equal(again[].pace.deadline_ms, NEVER_MS)
+    assert_equal(again[].pace.clock.end_ms, NEVER_MS)
     assert_equal(again[].pace.left_ms, 0)
