@@ -290,16 +290,91 @@ def _within(prefix: StringSpan, name: StaticString) -> String:
     return text^.add("_").end()
 
 
-def add_problems[T: AnyType](value: T, mut problems: List[String]):
-    """Asks a struct, and the structs within, whether their values go together."""
+@fieldwise_init
+struct GroupProblem(Copyable, Movable):
+    """What a struct of settings says is wrong with its values."""
+
+    var prefix: String
+    """What the names of its fields begin with as settings: `admin_`."""
+    var text: String
+
+    def names(self, setting: StringSpan) -> Bool:
+        """Tells whether the text names a setting: as it is called, or by the name
+        of its field in the struct, or by a path, as in `admin.port`."""
+        if not setting.startswith(self.prefix):
+            return False
+        return _has_word(self.text, setting) or _has_word(
+            self.text, setting.removeprefix(self.prefix)
+        )
+
+
+def _has_word(text: StringSpan, word: StringSpan) -> Bool:
+    """Tells whether a name stands in a text by itself; `.` is read as `_`."""
+    var octets = text.as_bytes()
+    var wanted = word.as_bytes()
+    for start in range(len(octets) - len(wanted) + 1):
+        var end = start + len(wanted)
+        if start > 0 and _in_name(octets.at(start - 1)) != 0:
+            continue
+        if _goes_on(octets, end):
+            continue
+        var is_same = True
+        for index in range(len(wanted)):
+            if _in_name(octets.at(start + index)) != wanted.at(index):
+                is_same = False
+                break
+        if is_same:
+            return True
+    return False
+
+
+def _goes_on(octets: Span[UInt8, _], end: Int) -> Bool:
+    """Tells whether a name goes on; a `.` behind it may end the sentence."""
+    var at = end
+    if at < len(octets) and octets.at(at) == 46:
+        at += 1
+    return at < len(octets) and _in_name(octets.at(at)) != 0
+
+
+def _in_name(octet: UInt8) -> UInt8:
+    """Gives an octet as names of settings have it; 0 for one of no name."""
+    var is_alphanumeric = (octet >= 48 and octet <= 57) or (
+        (octet | 0x20) >= 97 and (octet | 0x20) <= 122
+    )
+    if is_alphanumeric or octet == 95:
+        return octet
+    return 95 if octet == 46 else 0
+
+
+def add_problems[
+    T: AnyType
+](value: T, prefix: String, mut problems: List[GroupProblem]):
+    """Asks a struct, and the structs within, whether their values go together;
+    what a struct within has said is not said once more around it."""
+    var first = len(problems)
     comptime for index in range(reflect[T].field_count()):
         comptime F = reflect[T].field_types()[index]
+        comptime NAME = reflect[T].field_names()[index]
         comptime if _is_group[F]():
-            add_problems(reflect[T].field_ref[index](value), problems)
+            var inner = _within(prefix, materialize[NAME]())
+            comptime if conforms_to(F, SettingsGroup):
+                comptime if F.IS_FLAT:
+                    inner = prefix
+            add_problems(reflect[T].field_ref[index](value), inner, problems)
     comptime if conforms_to(T, SettingsGroup):
-        var problem = value.problem()
-        if problem.byte_length() > 0:
-            problems.append(problem^)
+        _add_problem(GroupProblem(prefix, value.problem()), first, problems)
+
+
+@no_inline
+def _add_problem(
+    var problem: GroupProblem, first: Int, mut problems: List[GroupProblem]
+):
+    if problem.text.byte_length() == 0:
+        return
+    for index in range(first, len(problems)):
+        if problems.at(index).text in problem.text:
+            return
+    problems.append(problem^)
 
 
 def _is_group[F: AnyType]() -> Bool:

@@ -7,7 +7,11 @@ from flare.bytes.ascii import find_octet
 from flare.bytes.checked import *
 from flare.bytes.from_text import TextError
 from flare.bytes.text import Text
-from flare.settings.fields import SettingFields, add_problems
+from flare.settings.fields import (
+    GroupProblem,
+    SettingFields,
+    add_problems,
+)
 from flare.settings.text import (
     allowed_of,
     help_text,
@@ -309,9 +313,10 @@ def settings_of[
         reader.fields.note_made(place)
     reader.fields.add_struct(place, "", has_defaults)
     if reader.read(given):
-        add_problems(place[], reader.problems)
+        var found = List[GroupProblem]()
+        add_problems(place[], "", found)
+        reader.add_problems_of_groups(found)
     if len(reader.problems) > 0 or reader.help.byte_length() > 0:
-        reader.add_origins()
         reader.fields.drop_all()
         raise SettingsError(reader.problems.copy(), reader.help)
     return Settings(place.unsafe_take_pointee(), reader.rows())
@@ -396,6 +401,14 @@ struct _Reader(Movable):
                 continue
             var found = self._find_option(name)
             if found < 0:
+                # What follows is likely to be its value, which may be a secret.
+                if (
+                    name.startswith("--")
+                    and end == len(octets)
+                    and index < len(arguments)
+                    and not arguments.at(index).startswith("-")
+                ):
+                    index += 1
                 continue
             if end < len(octets):
                 self._set(found, octets.after(end + 1), name)
@@ -487,21 +500,19 @@ struct _Reader(Movable):
                 line = line^.add("; it takes ").add(allowed)
             self.problems.append(line^.end())
 
-    def add_origins(mut self):
-        """Adds to problems of several fields where the fields come from."""
-        for ref problem in self.problems:
+    def add_problems_of_groups(mut self, found: List[GroupProblem]):
+        """Takes problems of several fields, and adds where the fields come from."""
+        for ref problem in found:
+            var line = Text().add(problem.text)
             for ref field in self.fields.fields:
-                if field.origin.byte_length() == 0:
-                    continue
-                if field.name in problem and field.origin not in problem:
-                    problem += (
-                        Text()
-                        .add("; ")
-                        .add(field.name)
-                        .add(" is from ")
-                        .add(field.origin)
-                        .end()
-                    )
+                if (
+                    field.origin.byte_length() > 0
+                    and problem.names(field.name)
+                    and field.origin not in problem.text
+                ):
+                    line = line^.add("; ").add(field.name)
+                    line = line^.add(" is from ").add(field.origin)
+            self.problems.append(line^.end())
 
     def rows(self) -> List[SettingInForce]:
         var rows = List[SettingInForce]()

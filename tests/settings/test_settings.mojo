@@ -167,6 +167,13 @@ def test_every_refusal_says_what_was_found_and_what_is_allowed() raises:
         _Row("S_WAIT_MS=1.5s", "S_WAIT_MS is '1.5s'; it takes a number of m"),
         _Row("S_WAIT_MS=", "S_WAIT_MS is empty; it takes a number of mill"),
         _Row("S_WAIT_MS= 3", "S_WAIT_MS is ' 3'; it takes a number of mill"),
+        _Row("S_WAIT_MS=3 ", "S_WAIT_MS is '3 '; it takes a number of mill"),
+        _Row("S_WAIT_MS=0x10", "S_WAIT_MS is '0x10'; it takes a number of"),
+        _Row("S_WAIT_MS=1e3", "S_WAIT_MS is '1e3'; it takes a number of m"),
+        _Row("S_WAIT_MS=3 s", "S_WAIT_MS is '3 s'; it takes a number of m"),
+        _Row("S_WAIT_MS=-", "S_WAIT_MS is '-'; it takes a number of mill"),
+        _Row("S_DEBUG=TRUE", "S_DEBUG is 'TRUE'; it takes true or false"),
+        _Row("S_ADMIN_PORT=2.0", "S_ADMIN_PORT is '2.0'; it takes an integer"),
         _Row("S_PAGE_SIZE=99999999999999999999", "; it takes a number of byt"),
         _Row("S_PAGE_SIZE=9999999999GiB", "; it takes a number of bytes"),
         _Row("S_DEBUG=yes", "S_DEBUG is 'yes'; it takes true or false"),
@@ -283,6 +290,101 @@ def test_help_lists_all_even_if_something_is_wrong() raises:
         "--names=A,B\n      May be left out.",
     ]:
         assert_true(part in help, help)
+
+
+def test_what_follows_an_option_that_is_none_is_not_shown() raises:
+    # docs/configuration.md: a `Secret` is *** wherever it is printed; and one slip
+    # has one line.
+    var text = _refusal[_Shop](
+        _given(
+            ["S_DATABASE=x", "S_KEY=x", "S_DEBUG=1"],
+            ["--kye", "hunter2", "--wait-ms", "x"],
+        )
+    )
+    assert_true("--kye is no option; did you mean --key?" in text, text)
+    assert_true("--wait-ms is 'x'" in text, text)
+    assert_false("hunter2" in text, text)
+    assert_equal(len(text.split("\n")), 3, text)
+
+
+@fieldwise_init
+struct _Inner(Copyable, Movable, SettingsGroup):
+    var port: Int
+    var text: Int
+
+    def problem(self) -> String:
+        return "port is 13" if self.port == 13 else String()
+
+
+@fieldwise_init
+struct _Outer(Copyable, Movable, SettingsGroup):
+    """Says again what a struct within has said, as `ServerConfig` does."""
+
+    var port: Int
+    var inner: _Inner
+    var inner_port_count: Int
+    var text: Int
+
+    def problem(self) -> String:
+        var found = self.inner.problem()
+        if found.byte_length() > 0:
+            return String("Outer: ", found)
+        if self.inner.text == 13:
+            return "inner.text is 13"
+        return "port and text are 1" if self.port == 1 else String()
+
+
+@fieldwise_init
+struct _Origins(Copyable, Movable):
+    var inner_port: StaticString
+    var inner_text: StaticString
+    var port: StaticString
+    var problem: StaticString
+
+
+def test_a_problem_of_several_has_one_line_and_the_origins_of_its_fields() raises:
+    comptime ROWS: List[_Origins] = [
+        # The name is that of a field of the group, not of one around it.
+        _Origins("13", "7", "7", "port is 13; inner_port is from S_INNER_PORT"),
+        # A field within is named as programs write it; `text` is another one.
+        _Origins(
+            "7", "13", "7", "inner.text is 13; inner_text is from S_INNER_TEXT"
+        ),
+        _Origins(
+            "7",
+            "7",
+            "1",
+            "port and text are 1; port is from S_PORT; text is from S_TEXT",
+        ),
+        # Of a single field its own line says all, whatever others are called.
+        _Origins("7", "7", "x", "S_PORT is 'x'; it takes an integer"),
+    ]
+    for row in materialize[ROWS]():
+        var text = _refusal[_Outer](
+            _given(
+                [
+                    String("S_INNER_PORT=", row.inner_port),
+                    String("S_INNER_TEXT=", row.inner_text),
+                    String("S_PORT=", row.port),
+                    "S_INNER_PORT_COUNT=7",
+                    "S_TEXT=7",
+                ],
+                [],
+            )
+        )
+        assert_equal(text, String("bad settings\n  ", row.problem))
+
+
+struct _Texts(Movable):
+    var text: String
+    var key: Secret
+
+
+def test_a_field_is_not_mistaken_for_a_word_of_a_sentence() raises:
+    assert_equal(
+        _refusal[_Texts](_given(["S_TEXT=x"], [])),
+        "bad settings\n  S_KEY (or --key) is missing; it takes a text",
+    )
 
 
 def test_two_fields_of_one_name_are_refused() raises:

@@ -179,6 +179,30 @@ def test_settings_give_what_a_configuration_holds() raises:
     assert_equal(config.max_fields, ServerConfig().max_fields)
 
 
+def test_a_limit_of_http2_is_refused_in_one_line_with_its_origin() raises:
+    # docs/configuration.md: a line for each problem.
+    var text = String()
+    try:
+        _ = settings_of[ServerSettings](
+            Given(
+                ["APP_HTTP2=1", "APP_HTTP2_LIMITS_MAX_STREAMS=0", "APP_PORT=1"],
+                String("APP_"),
+                [],
+            ),
+            None,
+        )
+    except error:
+        text = String(error)
+    assert_equal(
+        text,
+        (
+            "bad settings\n  http2_limits.max_streams is 0; allowed are 1 to"
+            " 10000; http2_limits_max_streams is from"
+            " APP_HTTP2_LIMITS_MAX_STREAMS"
+        ),
+    )
+
+
 def test_settings_that_contradict_are_refused_with_their_origin() raises:
     var text = String()
     try:
