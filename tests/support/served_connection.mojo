@@ -173,7 +173,9 @@ struct ServedConnection(Movable):
         )
         if tls:
             self._connection.begin[Event.TLS_BEGUN](
-                self._state.now_ms, tls.value().config.handshake_timeout_ms
+                self._state.now_ms,
+                self._state.config,
+                tls.value().config.handshake_timeout_ms,
             )
 
     def step(mut self) raises:
