@@ -333,7 +333,7 @@ struct ScriptedStreams(Movable):
             not self.is_patient
             and not self.session.state.has_settings
             and StringSpan(unsafe_from_utf8=self.wire.input.span()).startswith(
-                "HTTP/1.1 408 "
+                "HTTP/1.1 "
             )
         )
 
