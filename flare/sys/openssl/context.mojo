@@ -1,6 +1,7 @@
 """OpenSSL's contexts, and what a server chooses for a client."""
 
 from flare.bytes.checked import *
+from flare.bytes.hash import sha256
 from flare.sys.openssl.certificate import CertificateFacts, PemReader
 from flare.sys.openssl.library import OpenSsl, OpenSslError, c_octets, c_text
 from flare.sys.openssl.ssl_symbols import NameCallback, ProtocolCallback
@@ -280,6 +281,13 @@ struct SslContext(Movable):
             self._handle, callback, argument
         )
 
+    def look_at_hello_with(mut self, callback: NameCallback, argument: Int):
+        """Lets a function look at a hello before a session is looked up; its
+        argument is good while a session lives."""
+        self._library[].context.set_client_hello_cb(
+            self._handle, callback, argument
+        )
+
     def choose_name_with(mut self, callback: NameCallback, argument: Int):
         """Lets a function choose the certificate for the name in a hello; its
         argument is good while a session lives."""
@@ -308,6 +316,10 @@ struct SslContext(Movable):
         _ = name^
 
 
+comptime _SERVER_NAME = UInt32(0)
+# The extension with the host's name (RFC 6066 section 3).
+
+comptime _HELLO_TAKEN = Int32(1)
 comptime _CHOSEN = Int32(0)
 comptime _ALERT_FATAL = Int32(2)
 comptime _NOT_CHOSEN = Int32(3)
@@ -357,6 +369,8 @@ struct ServerChoices(Movable):
         will stay.
         """
         var address = Int(Pointer(to=self))
+        # Of the context that sessions start with.
+        self._contexts.at(0).look_at_hello_with(_look_at_hello, address)
         for index in range(len(self._contexts)):
             ref context = self._contexts.at(index)
             context.choose_name_with(_choose_name, address)
@@ -383,6 +397,26 @@ struct ServerChoices(Movable):
             StringSpan(unsafe_from_utf8=lower.as_bytes().after(dot))
         )
         return self._wildcard.get(suffix).or_else(-1)
+
+    def _bind_to_name(self, session: Int):
+        """Has a session go on under the name alone that it was begun with (RFC
+        6066 section 3): OpenSSL would take any."""
+        ref symbols = self._library[].session
+        var place = List[Int](length=1, fill=0)
+        var length = List[Int](length=1, fill=0)
+        var found = symbols.client_hello_get0_ext(
+            session,
+            _SERVER_NAME,
+            Int(place.unsafe_ptr()),
+            Int(length.unsafe_ptr()),
+        )
+        if found != 1:
+            return
+        var address = place.at(0)
+        var digest = sha256(c_octets(address, length.at(0)))
+        _ = symbols.set_session_id_context(
+            session, Int(digest.unsafe_ptr()), UInt32(len(digest))
+        )
 
     def _switch(self, session: Int) -> Int32:
         ref symbols = self._library[].session
@@ -414,6 +448,13 @@ struct ServerChoices(Movable):
 
 
 comptime _Choices = Pointer[ServerChoices, MutUntrackedOrigin]
+
+
+def _look_at_hello(
+    session: Int, alert_place: Int, argument: Int
+) abi("C") -> Int32:
+    _Choices(unsafe_from_address=argument)[]._bind_to_name(session)
+    return _HELLO_TAKEN
 
 
 def _choose_name(

@@ -4,7 +4,8 @@ from flare.sys.dynamic_library import DynamicLibrary, LibraryError
 
 
 comptime NameCallback = def(Int, Int, Int) thin abi("C") -> Int32
-"""Chooses a certificate: session, place for an alert, argument; a result."""
+"""Looks at a hello, or chooses a certificate: session, place for an alert,
+argument; a result."""
 comptime ProtocolCallback = def(Int, Int, Int, Int, UInt32, Int) thin abi(
     "C"
 ) -> Int32
@@ -28,6 +29,8 @@ comptime _P_PP = def(Int, Int) thin abi("C") -> Int
 comptime _P_PPP = def(Int, Int, Int) thin abi("C") -> Int
 comptime _Q_PQ = def(Int, UInt64) thin abi("C") -> UInt64
 comptime _V_P = def(Int) thin abi("C") -> None
+comptime _I_PUPP = def(Int, UInt32, Int, Int) thin abi("C") -> Int32
+comptime _V_PCP = def(Int, NameCallback, Int) thin abi("C") -> None
 comptime _V_PAP = def(Int, ProtocolCallback, Int) thin abi("C") -> None
 comptime _V_PI = def(Int, Int32) thin abi("C") -> None
 comptime _V_PIP = def(Int, Int32, Int) thin abi("C") -> None
@@ -59,6 +62,7 @@ struct ContextSymbols(Movable):
     var add_client_ca: _I_PP
     var set_alpn_protos: _I_PPU
     var set_alpn_select_cb: _V_PAP
+    var set_client_hello_cb: _V_PCP
     var set_session_id_context: _I_PPU
     var set_num_tickets: _I_PP
 
@@ -94,6 +98,9 @@ struct ContextSymbols(Movable):
         self.set_alpn_select_cb = library.symbol[_V_PAP](
             "SSL_CTX_set_alpn_select_cb"
         )
+        self.set_client_hello_cb = library.symbol[_V_PCP](
+            "SSL_CTX_set_client_hello_cb"
+        )
         self.set_session_id_context = library.symbol[_I_PPU](
             "SSL_CTX_set_session_id_context"
         )
@@ -128,6 +135,8 @@ struct SessionSymbols(Movable):
     var cipher_name: _P_P
     var get0_alpn_selected: _V_PPP
     var get_servername: _P_PI
+    var client_hello_get0_ext: _I_PUPP
+    var set_session_id_context: _I_PPU
     var session_reused: _I_P
     var set_session: _I_PP
     var get1_session: _P_P
@@ -168,6 +177,12 @@ struct SessionSymbols(Movable):
             "SSL_get0_alpn_selected"
         )
         self.get_servername = library.symbol[_P_PI]("SSL_get_servername")
+        self.client_hello_get0_ext = library.symbol[_I_PUPP](
+            "SSL_client_hello_get0_ext"
+        )
+        self.set_session_id_context = library.symbol[_I_PPU](
+            "SSL_set_session_id_context"
+        )
         self.session_reused = library.symbol[_I_P]("SSL_session_reused")
         self.set_session = library.symbol[_I_PP]("SSL_set_session")
         self.get1_session = library.symbol[_P_P]("SSL_get1_session")
