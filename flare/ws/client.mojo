@@ -7,7 +7,7 @@ from flare.ws.config import WsClientConfig
 from flare.ws.core.error import CloseCode
 from flare.ws.core.frame import Opcode
 from flare.ws.core.receiver import WsProgress
-from flare.ws.error import WsError
+from flare.ws.error import WsClosed, WsError
 from flare.ws.link import WsLink
 from flare.ws.message import WsFrame, WsMessage
 from flare.ws.opening import Opened, open_websocket, parse_websocket_url
@@ -238,6 +238,34 @@ struct WsClient(Movable):
             raise self._link[].closed_error()
         var is_text = self._link[].core.receiver[].opcode == Opcode.TEXT
         return WsMessage(self._link[].take_payload(), is_text)
+
+    def next_message(mut self) raises WsError -> Optional[WsMessage]:
+        """Receives the next message, or hears that there is none:
+
+            while True:
+                var message = ws.next_message()
+                if not message:
+                    break
+                print(message.value().as_text())
+
+        Returns:
+            The message; None once the server has closed in good order: with
+            1000, 1001, or no code.
+
+        Raises:
+            WsError: As `recv_message`, but for such an end.
+        """
+        try:
+            return self.recv_message()
+        except error:
+            var code = error.close_code
+            if error.kind == WsClosed and (
+                code == CloseCode.NORMAL
+                or code == CloseCode.GOING_AWAY
+                or code == CloseCode.NO_STATUS
+            ):
+                return None
+            raise error^
 
     def recv(mut self) raises WsError -> WsFrame:
         """Receives the next frame: of a message, a pong, or a close frame.

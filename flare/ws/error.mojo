@@ -1,6 +1,7 @@
 """The error of a WebSocket client."""
 
 from flare.http.client.connect.error import ClientError
+from flare.http.message.header_map import HeaderMap
 from flare.net.error import NetworkError, NetworkErrorKind, Timeout
 from flare.sys.errno import OsError
 from flare.ws.core.error import CloseCode, WsMisuse, WsProtocolError
@@ -18,6 +19,12 @@ comptime WsProtocolBroken = NetworkErrorKind("WsProtocolBroken")
 """A frame of the server breaks a rule; it was told so with a close frame."""
 comptime WsMisused = NetworkErrorKind("WsMisused")
 """What was asked for cannot be sent, or a message is of another kind."""
+
+comptime REFUSAL_CONTENT_LEN_MAX = 4_096
+"""Most octets of a refusal's content that are kept, in bytes: enough for a
+problem in JSON or a sentence."""
+comptime REFUSAL_CONTENT_TIMEOUT_MS = 1_000
+"""How long they are waited for, in milliseconds: the refusal is known already."""
 
 
 struct WsError(Copyable, Movable, Writable):
@@ -37,6 +44,14 @@ struct WsError(Copyable, Movable, Writable):
     """The peer's reason; often empty."""
     var status: Int
     """The status code if `WsRefused`; else 0."""
+    var headers: HeaderMap
+    """The response's fields if `WsRefused`, such as WWW-Authenticate of a 401,
+    Retry-After of a 429 or 503, Location of a redirection, which is not
+    followed; else none."""
+    var body: List[UInt8]
+    """The first octets of the response's content if `WsRefused`, at most
+    `REFUSAL_CONTENT_LEN_MAX`; less if they did not come soon. Still encoded if
+    there is a Content-Encoding."""
 
     def __init__(out self, kind: NetworkErrorKind, var reason: String):
         """Makes an error.
@@ -51,6 +66,8 @@ struct WsError(Copyable, Movable, Writable):
         self.close_code = 0
         self.close_reason = String()
         self.status = 0
+        self.headers = HeaderMap()
+        self.body = []
 
     @implicit
     def __init__(out self, error: ClientError):

@@ -1,6 +1,8 @@
 """Opening a WebSocket connection: the way there, and the handshake."""
 
 from flare.bytes.buffer import Buffer
+from flare.bytes.checked import *
+from flare.bytes.copy import list_of
 from flare.compress.content_coding import is_available
 from flare.http.client.exchange.timeout_policy import shorter
 from flare.http.client.connect.connection import ClientConnection, Endpoint
@@ -24,7 +26,13 @@ from flare.sys.clock import Deadline
 from flare.sys.random import fill_random
 from flare.ws.config import WsClientConfig
 from flare.ws.core.handshake import ClientHandshake, KEY_LEN, WsAgreement
-from flare.ws.error import WsError, WsMisused, WsRefused
+from flare.ws.error import (
+    REFUSAL_CONTENT_LEN_MAX,
+    REFUSAL_CONTENT_TIMEOUT_MS,
+    WsError,
+    WsMisused,
+    WsRefused,
+)
 from flare.ws.stream import StreamWire, open_stream
 from flare.ws.wire import READ_LEN, SocketWire, Wire
 from std.memory import OwnedPointer
@@ -65,7 +73,7 @@ def open_websocket(
         var limits = materialize[_HEAD_LIMITS]()
         var stream = open_stream(connection^, url, headers, limits, deadline)
         if stream:
-            return _take_stream(stream.take(), handshake)
+            return _take_stream(stream.take(), handshake, deadline)
         if not is_tls:
             raise _no_stream()
         connection = _connect(url, config, deadline, False)
@@ -173,7 +181,7 @@ def _no_stream() -> WsError:
 
 
 def _take_stream(
-    var stream: StreamWire, handshake: ClientHandshake
+    var stream: StreamWire, handshake: ClientHandshake, deadline: Deadline
 ) raises WsError -> Opened:
     """Checks the response of a stream."""
     var headers = stream.take_headers()
@@ -185,6 +193,9 @@ def _take_stream(
     except error:
         var failure = WsError(error)
         failure.status = stream.status()
+        if failure.kind == WsRefused:
+            failure.headers = headers^
+            failure.body = _stream_content(stream, _soon(deadline))
         raise failure^
     return Opened(Wire(stream^), Buffer(), agreement^, headers^)
 
@@ -224,7 +235,18 @@ def _read_response(
                 parser.close_input()
     var headers = HeaderMap()
     copy_fields(parser.fields(), headers)
-    var agreement = _check(parser, handshake)
+    var agreement: WsAgreement
+    try:
+        agreement = handshake.check(
+            parser.head.status, parser.head.minor_version, parser.fields()
+        )
+    except error:
+        var failure = WsError(error)
+        failure.status = parser.head.status
+        if failure.kind == WsRefused:
+            failure.headers = headers^
+            failure.body = _content(wire, parser, _soon(deadline))
+        raise failure^
     # Drops the head; what is left are frames.
     _ = _advance(parser)
     var input = Buffer()
@@ -256,14 +278,43 @@ def _response_error(error: ClientError) -> WsError:
     return WsError(error)
 
 
-def _check(
-    parser: ResponseParser, handshake: ClientHandshake
-) raises WsError -> WsAgreement:
+def _soon(deadline: Deadline) -> Deadline:
+    """Until when the content of a refusal is waited for."""
+    return Deadline(shorter(REFUSAL_CONTENT_TIMEOUT_MS, deadline.left_ms()))
+
+
+def _content(
+    mut wire: SocketWire, mut parser: ResponseParser, deadline: Deadline
+) -> List[UInt8]:
+    """Reads the first octets of a response's content, as many as come."""
+    var content = List[UInt8]()
+    parser.body.max_body_size = Int.MAX
     try:
-        return handshake.check(
-            parser.head.status, parser.head.minor_version, parser.fields()
-        )
-    except error:
-        var failure = WsError(error)
-        failure.status = parser.head.status
-        raise failure^
+        while len(content) < REFUSAL_CONTENT_LEN_MAX:
+            var progress = _advance(parser)
+            if progress == ResponseProgress.END:
+                break
+            if progress == ResponseProgress.CONTENT:
+                content.extend(parser.content())
+            elif progress == ResponseProgress.NEEDS_OCTETS:
+                if wire.receive(parser.input, deadline) == 0:
+                    parser.close_input()
+    except:
+        # What has come is told; why it is refused is known without.
+        pass
+    content.shrink(min(len(content), REFUSAL_CONTENT_LEN_MAX))
+    return content^
+
+
+def _stream_content(mut stream: StreamWire, deadline: Deadline) -> List[UInt8]:
+    """Does the same for a stream of HTTP/2."""
+    var content = Buffer()
+    try:
+        while len(content) < REFUSAL_CONTENT_LEN_MAX:
+            if stream.receive(content, deadline) == 0:
+                break
+    except:
+        # As above.
+        pass
+    var length = min(len(content), REFUSAL_CONTENT_LEN_MAX)
+    return list_of(content.span().before(length))
