@@ -402,9 +402,13 @@ def _take_details(mut status: GrpcStatus, text: Span[UInt8, _]):
 
 def parse_code(text: Span[UInt8, _]) -> GrpcCode:
     """Reads `grpc-status`. Gives the code; `UNKNOWN` if it is no number, or one
-    without a name."""
-    var number = read_digits(text, 2)
-    if number < 0 or (len(text) == 2 and number < 10):
+    without a name. PROTOCOL-HTTP2.md of gRPC: it is `1*DIGIT`, so that zeros may
+    lead."""
+    var start = 0
+    while start < len(text) - 1 and text.at(start) == UInt8(ord("0")):
+        start += 1
+    var number = read_digits(text.after(start), 2)
+    if number < 0:
         return GrpcCode.UNKNOWN
     return GrpcCode.from_number(number)
 

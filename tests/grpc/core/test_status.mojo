@@ -29,10 +29,14 @@ def test_codes() raises:
         _Row("one digit", "5", "NOT_FOUND"),
         _Row("two digits", "16", "UNAUTHENTICATED"),
         _Row("no name", "17", "UNKNOWN"),
-        _Row("leading zero", "05", "UNKNOWN"),
+        _Row("PROTOCOL-HTTP2.md: 1*DIGIT, leading zero", "05", "NOT_FOUND"),
+        _Row("1*DIGIT, leading zeros", "00016", "UNAUTHENTICATED"),
+        _Row("1*DIGIT, no name behind zeros", "017", "UNKNOWN"),
+        _Row("1*DIGIT, more than fit", "0123", "UNKNOWN"),
         _Row("sign", "-1", "UNKNOWN"),
         _Row("empty", "", "UNKNOWN"),
-        _Row("long", "000000000000000000000", "UNKNOWN"),
+        _Row("1*DIGIT, zeros alone", "000000000000000000000", "OK"),
+        _Row("zero, and no digit", "0x", "UNKNOWN"),
         _Row("letters", "ok", "UNKNOWN"),
     ]
     for row in rows:
