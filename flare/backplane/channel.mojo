@@ -34,7 +34,7 @@ from std.memory import (
 # SAFETY: a channel owns what this points to, from its making to its end.
 comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 comptime _Send = def[r: ImmOrigin, i: ImmOrigin, p: ImmOrigin](
-    _Erased, MessageKind, StringSpan[r], StringSpan[i], Span[UInt8, p]
+    _Erased, MessageKind, StringSpan[r], StringSpan[i], Span[UInt8, p], UInt64
 ) thin -> Int
 comptime _Open = def(_Erased) thin -> None
 comptime _Counts = def(_Erased) thin -> BackplaneCounts
@@ -137,10 +137,12 @@ struct HubChannel(Movable):
         room: StringSpan,
         id: StringSpan,
         payload: Span[UInt8, _],
+        all_but: UInt64 = 0,
     ) -> Int:
-        """Sends a message to all processes, this one included. Returns to how
-        many clients of this process it went: 0 also if it comes back later."""
-        return self._send(self._link, kind, room, id, payload)
+        """Sends a message to all processes, this one included, but not to the
+        connection `all_but` of this one. Returns to how many clients of this
+        process it went: 0 also if it comes back later."""
+        return self._send(self._link, kind, room, id, payload, all_but)
 
     def counts(self) -> BackplaneCounts:
         """Tells the figures of this process."""
@@ -172,9 +174,12 @@ def _send[
     room: StringSpan[r],
     id: StringSpan[i],
     payload: Span[UInt8, p],
+    all_but: UInt64,
 ) -> Int:
     # SAFETY: the channel owns the link, and made it of these types.
-    return link.unsafe_bitcast[_Link[B, S]]()[].send(kind, room, id, payload)
+    return link.unsafe_bitcast[_Link[B, S]]()[].send(
+        kind, room, id, payload, all_but
+    )
 
 
 def _open[B: Backplane, S: BackplaneListener](link: _Erased):
@@ -211,6 +216,28 @@ def _drop[B: Backplane, S: BackplaneListener](link: _Erased):
     )
 
 
+@fieldwise_init
+struct _Exception(ImplicitlyCopyable):
+    """A connection that does not get an own message."""
+
+    var sequence: Int
+    var connection: UInt64
+
+
+def _take_exception(mut exceptions: List[_Exception], sequence: Int) -> UInt64:
+    """Takes the exception of a message, and drops those of earlier ones, which
+    never came back; 0 if there is none."""
+    var kept = List[_Exception]()
+    var connection = UInt64(0)
+    for exception in exceptions:
+        if exception.sequence > sequence:
+            kept.append(exception)
+        elif exception.sequence == sequence:
+            connection = exception.connection
+    exceptions = kept^
+    return connection
+
+
 struct _LinkState[B: Backplane](Movable):
     """What the sending threads and the one that waits share."""
 
@@ -223,6 +250,9 @@ struct _LinkState[B: Backplane](Movable):
     var retry_ms: Int
     var origin: UInt64
     var sequence: Int
+    # Of own messages that were not delivered here yet, oldest first. Here and
+    # not on the way: only this process has the connections.
+    var exceptions: List[_Exception]
     var origins: OriginTable
     var counts: BackplaneCounts
     # What is in the figures of all processes.
@@ -240,6 +270,7 @@ struct _LinkState[B: Backplane](Movable):
         self.retry_ms = 0
         self.origin = 0
         self.sequence = 0
+        self.exceptions = []
         self.origins = OriginTable()
         self.counts = BackplaneCounts()
         self.told = BackplaneCounts()
@@ -254,6 +285,7 @@ struct _LinkState[B: Backplane](Movable):
             self.process = process
             self.origin = random_word()
             self.sequence = 0
+            self.exceptions.clear()
             self.origins = OriginTable()
             self.counts = BackplaneCounts()
             self.told = BackplaneCounts()
@@ -286,6 +318,7 @@ struct _LinkState[B: Backplane](Movable):
         id: StringSpan,
         payload: Span[UInt8, _],
         state: Mutex[S],
+        all_but: UInt64,
     ) -> Int:
         """Writes a message, and sends it if it is not too long."""
         var length = (
@@ -305,6 +338,8 @@ struct _LinkState[B: Backplane](Movable):
                 _tell_refusal(length, length_max)
             return 0
         self.sequence += 1
+        if all_but != 0:
+            self.exceptions.append(_Exception(self.sequence, all_but))
         self.outgoing.clear()
         write_message(
             self.outgoing, kind, self.origin, self.sequence, room, id, payload
@@ -317,7 +352,7 @@ struct _LinkState[B: Backplane](Movable):
         for index in range(len(outgoing)):
             ref message = outgoing[index]
             _ = self.write(
-                message.kind, message.room, "", message.payload.span(), state
+                message.kind, message.room, "", message.payload.span(), state, 0
             )
 
     def send[S: BackplaneListener](mut self, state: Mutex[S]) -> Int:
@@ -333,6 +368,7 @@ struct _LinkState[B: Backplane](Movable):
         return _deliver(
             self.origins,
             self.counts,
+            self.exceptions,
             self.origin,
             self.outgoing.span(),
             state,
@@ -352,6 +388,7 @@ struct _LinkState[B: Backplane](Movable):
             var reached = _deliver(
                 self.origins,
                 self.counts,
+                self.exceptions,
                 self.origin,
                 self.incoming.span(),
                 state,
@@ -369,6 +406,7 @@ def _deliver[
 ](
     mut origins: OriginTable,
     mut counts: BackplaneCounts,
+    mut exceptions: List[_Exception],
     own: UInt64,
     octets: Span[UInt8, _],
     state: Mutex[S],
@@ -386,6 +424,8 @@ def _deliver[
         return 0
     if found.origin != own:
         counts.received += 1
+    elif len(exceptions) > 0:
+        found.all_but = _take_exception(exceptions, found.sequence)
     return state.lock()[].on_message(found, is_own=found.origin == own)
 
 
@@ -441,9 +481,12 @@ struct _Link[B: Backplane, S: BackplaneListener](Movable):
         room: StringSpan,
         id: StringSpan,
         payload: Span[UInt8, _],
+        all_but: UInt64,
     ) -> Int:
         self.open()
-        return self._shared.lock()[].write(kind, room, id, payload, self._state)
+        return self._shared.lock()[].write(
+            kind, room, id, payload, self._state, all_but
+        )
 
     def catch_up(self):
         self.open()

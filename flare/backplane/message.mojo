@@ -65,6 +65,9 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
     """The process that sent it."""
     var sequence: Int
     """Its number among the messages of that process."""
+    var all_but: UInt64
+    """The connection of the own process that does not get it; 0 for none. It is
+    not on the way: no other process has that connection."""
     var _octets: Span[UInt8, Self.o]
     var _id_start: Int
     var _payload_start: Int
@@ -80,6 +83,7 @@ struct BackplaneMessage[o: ImmOrigin](ImplicitlyCopyable):
         self.kind = MessageKind(octets.at(1))
         self.origin = load_word(octets, 8)
         self.sequence = Int(load_word(octets, 16))
+        self.all_but = 0
         self._octets = octets
         self._id_start = id_start
         self._payload_start = payload_start

@@ -112,6 +112,8 @@ struct _Opening(Movable):
                 config.cuts_slow_clients,
             )
         )
+        if acceptance.agreement.subprotocol.byte_length() > 0:
+            box.lock()[].subprotocol = acceptance.agreement.subprotocol
         # From here on `on_close` is called at the session's end, also if the
         # handler refuses, or nothing becomes of the response.
         var session = WsSession(self._handler, box, self._config)

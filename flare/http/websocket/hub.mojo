@@ -172,6 +172,29 @@ struct WsHub(Copyable, HasBackplane):
         """
         self._rooms.lock()[].leave(String(room), sender.id())
 
+    def leave_all(self, sender: WsSender) -> Int:
+        """Lets a client out of all rooms that it is in; call it in `on_close`,
+        and no room has to be remembered.
+
+        Args:
+            sender: Sends to the client.
+
+        Returns:
+            How many rooms it was in.
+        """
+        return self._rooms.lock()[].leave_all(sender.id())
+
+    def rooms_of(self, sender: WsSender) -> List[String]:
+        """Names the rooms that a client is in.
+
+        Args:
+            sender: Sends to the client.
+
+        Returns:
+            The rooms, in the order in which it has joined them.
+        """
+        return self._rooms.lock()[].rooms_of(sender.id())
+
     def count(self, room: StringSpan = "") -> Int:
         """Counts the clients of this process in a room.
 
@@ -283,12 +306,34 @@ struct WsHub(Copyable, HasBackplane):
             To how many of this process it goes; those that are closed, or too
             far behind, do not count.
         """
-        if self._channel:
-            return self._channel.held()[].send(
-                MessageKind.TEXT, room, id, text.as_bytes()
-            )
-        var frame = shared_frame(Opcode.TEXT, text.as_bytes())
-        return self._rooms.lock()[].send_to_room(String(room), id, frame)
+        return self._send(MessageKind.TEXT, text.as_bytes(), room, id, 0)
+
+    def send_text(
+        self,
+        text: StringSpan,
+        room: StringSpan = "",
+        *,
+        all_but: WsSender,
+        id: StringSpan = "",
+    ) -> Int:
+        """Sends a text message to all in a room but one: to the others, what one
+        of them has said.
+
+        A history keeps it for all: a client that comes back has another
+        connection, and gets what was said since, its own messages too.
+
+        Args:
+            text: The text.
+            room: The room.
+            all_but: Whose client does not get it; it need not be in the room.
+            id: As for all.
+
+        Returns:
+            To how many of this process it goes.
+        """
+        return self._send(
+            MessageKind.TEXT, text.as_bytes(), room, id, all_but.id()
+        )
 
     def send_binary(
         self,
@@ -307,12 +352,46 @@ struct WsHub(Copyable, HasBackplane):
         Returns:
             To how many of this process it goes.
         """
+        return self._send(MessageKind.BINARY, octets, room, id, 0)
+
+    def send_binary(
+        self,
+        octets: Span[UInt8, _],
+        room: StringSpan = "",
+        *,
+        all_but: WsSender,
+        id: StringSpan = "",
+    ) -> Int:
+        """Sends a binary message to all in a room but one, as `send_text` does.
+
+        Args:
+            octets: The octets.
+            room: The room.
+            all_but: Whose client does not get it; it need not be in the room.
+            id: As for `send_text`.
+
+        Returns:
+            To how many of this process it goes.
+        """
+        return self._send(MessageKind.BINARY, octets, room, id, all_but.id())
+
+    def _send(
+        self,
+        kind: MessageKind,
+        octets: Span[UInt8, _],
+        room: StringSpan,
+        id: StringSpan,
+        all_but: UInt64,
+    ) -> Int:
         if self._channel:
-            return self._channel.held()[].send(
-                MessageKind.BINARY, room, id, octets
-            )
-        var frame = shared_frame(Opcode.BINARY, octets)
-        return self._rooms.lock()[].send_to_room(String(room), id, frame)
+            return self._channel.held()[].send(kind, room, id, octets, all_but)
+        var is_text = kind == MessageKind.TEXT
+        var frame = shared_frame(
+            Opcode.TEXT if is_text else Opcode.BINARY, octets
+        )
+        return self._rooms.lock()[].send_to_room(
+            String(room), id, frame, all_but
+        )
 
     def backplane_counts(self) -> BackplaneCounts:
         """Tells what went to other processes and came from them.

@@ -61,6 +61,8 @@ struct WsOutbox(Movable):
     var is_awake: Bool
     """True if the worker looks here again without being woken."""
     var id: UInt64
+    var subprotocol: String
+    """What both speak; empty for none."""
     # Shared frames go behind the core's output.
     var _frames: List[ArcPointer[Buffer]]
     var _frames_len: Int
@@ -86,6 +88,7 @@ struct WsOutbox(Movable):
         self.is_cut = False
         self.is_awake = True
         self.id = id
+        self.subprotocol = String()
         self._frames = []
         self._frames_len = 0
         self._passed_len = 0
@@ -366,6 +369,14 @@ struct WsSender(Copyable, Movable):
             A number that no other connection of this process has.
         """
         return self._box.lock()[].id
+
+    def subprotocol(self) -> String:
+        """Tells which subprotocol was agreed on (RFC 6455 section 4.2.2).
+
+        Returns:
+            One of `WsConfig.subprotocols`; empty for none.
+        """
+        return self._box.lock()[].subprotocol
 
     def is_open(self) -> Bool:
         """Tells whether something can still be sent.

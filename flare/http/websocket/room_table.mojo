@@ -26,6 +26,8 @@ struct RoomTable(BackplaneListener):
     var users: Dict[String, _Members, KeyedHasher]
     """The connections of each user."""
     var bounds: HistoryBounds
+    # In which rooms a connection is.
+    var _rooms_of: Dict[UInt64, List[String]]
     # Whose a connection is.
     var _user_of: Dict[UInt64, String]
     var _histories: Dict[String, ArcPointer[RoomHistory], KeyedHasher]
@@ -36,6 +38,7 @@ struct RoomTable(BackplaneListener):
         self.rooms = {}
         self.users = {}
         self.bounds = bounds^
+        self._rooms_of = {}
         self._user_of = {}
         self._histories = {}
         self._kept_count = 0
@@ -45,11 +48,44 @@ struct RoomTable(BackplaneListener):
         # Who is closed behind this leaves behind it, under the same lock.
         if not sender.is_open():
             return
-        self.rooms.setdefault(String(room), {})[sender.id()] = sender.copy()
+        var id = sender.id()
+        ref members = self.rooms.setdefault(String(room), {})
+        if id not in members:
+            self._rooms_of.setdefault(id, []).append(String(room))
+        members[id] = sender.copy()
 
     def leave(mut self, room: String, id: UInt64):
         """Takes a member out; the last one ends the room."""
-        _take(self.rooms, room, id)
+        if not _take(self.rooms, room, id):
+            return
+        var kept = List[String]()
+        for name in self.rooms_of(id):
+            if name != room:
+                kept.append(name)
+        self._note_rooms(id, kept^)
+
+    def leave_all(mut self, id: UInt64) -> Int:
+        """Takes a member out of all rooms, and tells how many they were."""
+        var left = self.rooms_of(id)
+        for room in left:
+            _ = _take(self.rooms, room, id)
+        self._note_rooms(id, [])
+        return len(left)
+
+    def rooms_of(self, id: UInt64) -> List[String]:
+        """Names the rooms that a member is in, in the order in which it came."""
+        var found = self._rooms_of.get(id)
+        return found.take() if found else List[String]()
+
+    def _note_rooms(mut self, id: UInt64, var rooms: List[String]):
+        if len(rooms) > 0:
+            self._rooms_of[id] = rooms^
+            return
+        try:
+            _ = self._rooms_of.pop(id)
+        except:
+            # It is in none.
+            pass
 
     def set_user(mut self, sender: WsSender, user: StringSpan):
         """Notes whose a connection is; nobody's if empty."""
@@ -63,7 +99,7 @@ struct RoomTable(BackplaneListener):
     def unset_user(mut self, id: UInt64):
         """Forgets whose a connection is."""
         try:
-            _take(self.users, self._user_of.pop(id), id)
+            _ = _take(self.users, self._user_of.pop(id), id)
         except:
             # It is nobody's.
             pass
@@ -76,17 +112,22 @@ struct RoomTable(BackplaneListener):
             return 0
 
     def send_to_room(
-        mut self, room: String, id: StringSpan, frame: ArcPointer[Buffer]
+        mut self,
+        room: String,
+        id: StringSpan,
+        frame: ArcPointer[Buffer],
+        all_but: UInt64 = 0,
     ) -> Int:
         """Sends under the lock, so that all get messages in the same order, and
-        tells to how many. The id is the message's, if it is kept."""
+        tells to how many. The id is the message's, if it is kept; the connection
+        `all_but` does not get it."""
         if self.bounds.count_max > 0:
             self._keep(room, id, frame)
-        return _send_to_all(self.rooms, room, frame)
+        return _send_to_all(self.rooms, room, frame, all_but)
 
     def send_to_user(mut self, user: String, frame: ArcPointer[Buffer]) -> Int:
         """Sends to all connections of a user, and tells how many."""
-        return _send_to_all(self.users, user, frame)
+        return _send_to_all(self.users, user, frame, 0)
 
     def close_user(
         mut self, user: String, code: Int, reason: StringSpan
@@ -189,28 +230,35 @@ struct RoomTable(BackplaneListener):
         if self.bounds.count_max == 0 and self.count(name) == 0:
             return 0
         return self.send_to_room(
-            name, message.id(), shared_frame(opcode, message.payload())
+            name,
+            message.id(),
+            shared_frame(opcode, message.payload()),
+            message.all_but,
         )
 
 
 def _take(
     mut rooms: Dict[String, _Members, KeyedHasher], room: String, id: UInt64
-):
+) -> Bool:
+    """Takes a member out of a room, if it is there."""
+    var is_there: Bool
     try:
-        _drop(rooms[room], id)
+        is_there = _drop(rooms[room], id)
         if len(rooms[room]) == 0:
             _ = rooms.pop(room)
     except:
         # There is no such room.
-        pass
+        return False
+    return is_there
 
 
-def _drop(mut members: _Members, id: UInt64):
+def _drop(mut members: _Members, id: UInt64) -> Bool:
     try:
         _ = members.pop(id)
+        return True
     except:
         # It was not there.
-        pass
+        return False
 
 
 @always_inline
@@ -218,11 +266,13 @@ def _send_to_all(
     rooms: Dict[String, _Members, KeyedHasher],
     room: String,
     frame: ArcPointer[Buffer],
+    all_but: UInt64,
 ) -> Int:
     var count = 0
     try:
-        for member in rooms[room].values():
-            count += Int(_takes(member, frame))
+        for member in rooms[room].items():
+            if member.key != all_but:
+                count += Int(_takes(member.value, frame))
     except:
         # Nobody is there.
         pass

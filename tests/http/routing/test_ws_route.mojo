@@ -235,3 +235,19 @@ def test_what_may_upgrade_is_asked_through_all_around_it() raises:
 
 def _plain(req: Request) raises -> Response:
     return Response(200)
+
+
+def test_the_subprotocol_is_known_to_the_handler() raises:
+    """RFC 6455 section 4.2.2: one of those offered, or none."""
+    var seen = ArcPointer(Seen())
+    var config = WsConfig()
+    config.subprotocols = ["chat.v2", "chat.v1"]
+    var route = WsRoute(Guest(WsHub(), seen), config^)
+    var request = handshake()
+    var first = route.serve(request.view())
+    request.add_header("Sec-WebSocket-Protocol", "other, chat.v1")
+    var second = route.serve(request.view())
+    assert_equal(seen[].senders[0].subprotocol(), "")
+    assert_equal(seen[].senders[1].subprotocol(), "chat.v1")
+    assert_equal(second.headers["sec-websocket-protocol"], "chat.v1")
+    assert_true("sec-websocket-protocol" not in first.headers)

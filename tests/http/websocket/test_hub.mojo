@@ -146,3 +146,46 @@ def test_all_connections_of_a_user_are_closed() raises:
     assert_equal(taken(phone), "\\x88\\x05\\x0f\\xa1out")
     assert_equal(taken(laptop), "\\x88\\x05\\x0f\\xa1out")
     assert_true(WsSender(other).is_open())
+
+
+def test_all_but_one_get_a_message() raises:
+    var ann = open_box(1)
+    var bob = open_box(2)
+    var eve = open_box(3)
+    var hub = WsHub(history=2)
+    hub.join(WsSender(ann), "red")
+    hub.join(WsSender(bob), "red")
+    assert_equal(hub.send_text("a", "red", all_but=WsSender(ann), id="1"), 1)
+    assert_equal(
+        hub.send_binary("b".as_bytes(), "red", all_but=WsSender(bob)), 1
+    )
+    # Who is not there cannot be left out.
+    assert_equal(hub.send_text("c", "red", all_but=WsSender(eve)), 2)
+    assert_equal(hub.send_text("d", "blue", all_but=WsSender(ann)), 0)
+    assert_equal(taken(ann), "\\x82\\x01b\\x81\\x01c")
+    assert_equal(taken(bob), "\\x81\\x01a\\x81\\x01c")
+    # What is kept is for all who come back, by another connection.
+    assert_equal(hub.resume(WsSender(eve), "red", "1").sent_count, 2)
+
+
+def test_all_rooms_are_left_at_once() raises:
+    var ann = open_box(1)
+    var bob = open_box(2)
+    var hub = WsHub()
+    for room in [String("red"), String("blue"), String("red"), String("")]:
+        hub.join(WsSender(ann), room)
+    hub.join(WsSender(bob), "blue")
+    var rooms = hub.rooms_of(WsSender(ann))
+    assert_equal(", ".join(rooms), "red, blue, ")
+    hub.leave(WsSender(ann), "red")
+    hub.leave(WsSender(ann), "never entered")
+    assert_equal(", ".join(hub.rooms_of(WsSender(ann))), "blue, ")
+    assert_equal(hub.leave_all(WsSender(ann)), 2)
+    assert_equal(hub.leave_all(WsSender(ann)), 0)
+    assert_equal(len(hub.rooms_of(WsSender(ann))), 0)
+    assert_equal(hub.count("blue"), 1, "others stay")
+    assert_equal(hub.count(), 0)
+    hub.join(WsSender(ann), "red")
+    assert_equal(hub.count("red"), 1)
+    hub.leave(WsSender(ann), "red")
+    assert_equal(len(hub.rooms_of(WsSender(ann))), 0)

@@ -180,3 +180,28 @@ def test_a_history_wants_one_order() raises:
     _ = WsHub(
         RedisBackplane("redis://127.0.0.1:1", "room", history=5), history=5
     )
+
+
+def test_one_is_left_out_in_its_own_process_alone() raises:
+    """Both processes have a connection with the number 1: the number tells them
+    apart within a process, not beyond it."""
+    for history in [0, 5]:
+        var ann = open_box(1, waiting_len_max=100_000)
+        var hub = WsHub(SharedMemoryBackplane(), history=history)
+        hub.join(WsSender(ann), "red")
+        var pause = SignalPause()
+        var child = fork_process()
+        if child == 0:
+            var eve = open_box(1)
+            hub.join(WsSender(eve), "red")
+            _ = hub.send_text("c", "red", all_but=WsSender(eve))
+            end_process(0)
+        pause^.end()
+        _awaited(ann, "\\x81\\x01c")
+        _child_ends(child)
+        var bob = open_box(2, waiting_len_max=100_000)
+        hub.join(WsSender(bob), "red")
+        assert_equal(hub.send_text("a", "red", all_but=WsSender(ann)), 1)
+        assert_equal(hub.send_text("b", "red"), 2)
+        assert_equal(taken(ann), "\\x81\\x01b")
+        assert_equal(taken(bob), "\\x81\\x01a\\x81\\x01b")
