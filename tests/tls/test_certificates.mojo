@@ -7,6 +7,7 @@ from flare.tls.config import (
     TlsServerConfig,
 )
 from flare.tls.context import TlsClientContext, TlsServerContext
+from std.pathlib import Path
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.certificates import certificate
 from tests.support.tls_pair import TlsPair
@@ -329,6 +330,19 @@ def test_certificates_of_clients() raises:
         var pair = TlsPair(client.session("localhost"), server.session())
         assert_equal(pair.shake_hands(), row.outcome, row.rule)
         assert_equal(pair.server.peer_subject(), row.subject, row.rule)
+
+
+def test_authorities_of_clients_as_text_win_over_a_file() raises:
+    var config = TlsServerConfig(
+        TlsIdentity(certificate("good_chain.pem"), certificate("good.key")),
+        client_verification=ClientVerification.REQUIRED,
+        client_ca_file=certificate("stranger.pem"),
+        client_ca_pem=Path(certificate("root.pem")).read_text(),
+    )
+    var server = TlsServerContext(config^)
+    var client = TlsClientContext(_client_config("client"))
+    var pair = TlsPair(client.session("localhost"), server.session())
+    assert_equal(pair.shake_hands(), "ok")
 
 
 def test_certificates_of_clients_revoked() raises:

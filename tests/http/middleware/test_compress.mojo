@@ -57,6 +57,18 @@ def _coding(response: ClientResponse) -> String:
     return String(value.value()) if value else String("-")
 
 
+def test_the_shortest_content_is_the_programs_choice() raises:
+    for shortest in [0, 100, 200]:
+        var client = TestClient(
+            Compress(FnHandler(_content), content_len_min=shortest)
+        )
+        # 105 bytes.
+        var response = _ask(
+            client, "status=200&len=100&Content-Type=text/plain", "gzip"
+        )
+        assert_equal(_coding(response), "gzip" if shortest <= 105 else "-")
+
+
 def test_gzip_br_and_zstd() raises:
     var client = _client()
     var query = "status=200&len=3000&Content-Type=text/plain"
