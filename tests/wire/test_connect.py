@@ -150,13 +150,23 @@ def test_wrong_queries(server, query, status, words):
     assert answer.status == status and words in answer.body
 
 
+def test_head_is_get_without_content(server):
+    """RFC 9110 section 9.3.2: the same status and fields."""
+    path = "/plain.Plain/Read?encoding=json&message=%22a%22"
+    by_get = ask(server, path, method="GET")
+    by_head = ask(server, path, method="HEAD")
+    assert (by_head.status, by_head.body) == (200, b"")
+    for name in ("content-type", "content-length"):
+        assert by_head.fields[name] == by_get.fields[name], name
+
+
 def test_methods_of_http(server):
     path = GUIDE + "GetFeature?encoding=json&message={}"
     for method in ("GET", "PUT", "OPTIONS"):
         answer = ask(server, path, fields=JSON, method=method)
         assert (answer.status, answer.fields["allow"]) == (405, "POST")
     answer = ask(server, "/plain.Plain/Read", fields=JSON, method="DELETE")
-    assert (answer.status, answer.fields["allow"]) == (405, "GET, POST")
+    assert (answer.status, answer.fields["allow"]) == (405, "GET, HEAD, POST")
 
 
 BIG = json.dumps({"latitude": 1}).encode() + b" " * 100

@@ -414,7 +414,7 @@ struct GrpcServices(Handler, HoldsHandler):
                 req.headers.value_bytes(type)
             )
         var is_by_get = (
-            req.method == HttpMethod.GET
+            _reads(req.method)
             and index >= 0
             and self._methods[].at(index).is_safe
             and (not protocol or not protocol.held().is_framed())
@@ -738,8 +738,14 @@ def _wrong_method(is_safe: Bool) -> Response:
     var response = _plain(405, "a call is a POST\n")
     if is_safe:
         response = _plain(405, "a call is a POST, or a GET of Connect\n")
-    _set(response, "Allow", "GET, POST" if is_safe else "POST")
+    _set(response, "Allow", "GET, HEAD, POST" if is_safe else "POST")
     return response^
+
+
+def _reads(method: HttpMethod) -> Bool:
+    """Tells whether a method asks for a representation: HEAD is GET without the
+    content, which the server leaves out (RFC 9110 section 9.3.2)."""
+    return method == HttpMethod.GET or method == HttpMethod.HEAD
 
 
 def _set(mut response: Response, name: StaticString, value: StringSpan):

@@ -119,3 +119,26 @@ def test_codings_may_stand_in_several_lines() raises:
             var content = response.body.as_bytes()
             assert_true(len(content) > 5, String(len(content)))
             assert_equal(content[0] == 1, is_gzip, String(first, ", ", second))
+
+
+def test_head_is_get_without_content() raises:
+    """RFC 9110 section 9.3.2: a method that may be called by GET of Connect is
+    asked by HEAD, too; section 10.2.1: Allow names it."""
+    var services = GrpcServices()
+    services.unary[_long]("/t.T/Safe", is_safe=True)
+    services.unary[_long]("/t.T/Unsafe")
+    var client = TestClient(services^)
+    var query = String("?encoding=json&message=%22a%22")
+    for method in ["GET", "HEAD"]:
+        var found = client.send(
+            ClientRequest(String(method), "/t.T/Safe" + query)
+        )
+        assert_equal(found.status.code, 200, method)
+        var refused = client.send(
+            ClientRequest(String(method), "/t.T/Unsafe" + query)
+        )
+        assert_equal(refused.status.code, 405, method)
+        assert_equal(refused.headers["allow"], "POST")
+    var put = client.send(ClientRequest("PUT", "/t.T/Safe" + query))
+    assert_equal(put.status.code, 405)
+    assert_equal(put.headers["allow"], "GET, HEAD, POST")
