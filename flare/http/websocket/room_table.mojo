@@ -271,7 +271,7 @@ def _send_to_all(
     var count = 0
     try:
         for member in rooms[room].items():
-            if member.key != all_but:
+            if member.key != all_but or all_but == 0:
                 count += Int(_takes(member.value, frame))
     except:
         # Nobody is there.
