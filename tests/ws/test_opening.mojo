@@ -5,7 +5,7 @@ from flare.sys.thread import Task, Thread
 from flare.tcp.stream import TcpListener, TcpStream
 from flare.ws.client import WsClient
 from flare.ws.error import REFUSAL_CONTENT_LEN_MAX, WsError, WsProtocolBroken
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal
 from tests.support.loopback import PATIENCE_MS
 
 
