@@ -194,13 +194,8 @@ def table_of(binary: Path, root: Path = ROOT) -> Table:
 
 def traps(folder: Path | None = None) -> Path:
     """Builds what is loaded into the programs, in their folder."""
-    return loaded("cover_traps", folder or FOLDER)
-
-
-def loaded(name: str, folder: Path) -> Path:
-    """Builds a file of C of this folder as what is loaded into a program."""
-    library = folder / f"{name}.so"
-    source = ROOT / "tools" / f"{name}.c"
+    library = (folder or FOLDER) / "cover_traps.so"
+    source = ROOT / "tools" / "cover_traps.c"
     command = ["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", str(source)]
     subprocess.run([*command, "-o", str(library)], check=True)
     return library

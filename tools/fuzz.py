@@ -32,9 +32,6 @@ CRASHES = ROOT / "fuzz" / "crashes"
 MAKING = threading.Lock()
 # The engine ends a hanging input after 30 seconds of its own.
 GRACE_S = 120
-# Targets whose threads run one after the other where that can be loaded: an input
-# has its order of steps, and nobody waits for a processor.
-ON_ONE_THREAD = {"scheduler"}
 
 
 @dataclass(frozen=True)
@@ -89,15 +86,6 @@ def branches_of(number: int, program: Path) -> tuple[Path, int]:
     return path, write_branches(program, path)
 
 
-@cache
-def one_thread(folder: Path) -> dict[str, str]:
-    """Builds what runs threads one after the other, once; gives the environment that
-    loads it, or none where it cannot be had."""
-    if sys.platform != "linux" or not shutil.which("cc"):
-        return {}
-    return {"LD_PRELOAD": str(cover.loaded("one_thread", folder))}
-
-
 def guide(source: Path) -> tuple[list[str], dict[str, str]]:
     """Gives the options and the environment by which a target is guided."""
     program = FOLDER / source.stem
@@ -124,9 +112,6 @@ def run_target(source: Path, options: Options, report: Report) -> None:
     if corpus.is_dir():
         command += ["--corpus", str(corpus)]
     more, variables = guide(source) if options.is_guided else ([], {})
-    if name in ON_ONE_THREAD and not options.is_guided:
-        with MAKING:
-            variables = one_thread(FOLDER)
     try:
         outcome = subprocess.run(
             command + more,

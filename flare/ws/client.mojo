@@ -242,11 +242,12 @@ struct WsClient(Movable):
     def next_message(mut self) raises WsError -> Optional[WsMessage]:
         """Receives the next message, or hears that there is none:
 
-            while True:
-                var message = ws.next_message()
-                if not message:
-                    break
-                print(message.value().as_text())
+            with WsClient.connect("ws://localhost:8080/chat") as ws:
+                while True:
+                    var message = ws.next_message()
+                    if not message:
+                        break
+                    print(message.value().as_text())
 
         Returns:
             The message; None once the server has closed in good order: with

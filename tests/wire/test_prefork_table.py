@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import (
-    SIGABRT, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGSEGV, SIGSTOP, SIGTERM, SIGTTIN,
+    SIGABRT, SIGHUP, SIGINT, SIGKILL, SIGSEGV, SIGSTOP, SIGTERM, SIGTTIN,
     SIGTTOU, SIGUSR2,
 )  # fmt: skip
 
@@ -324,7 +324,7 @@ def ends_with(number: int) -> Callable[[Program], int]:
     return act
 
 
-for number in (SIGQUIT, SIGKILL, SIGABRT):
+for number in (SIGKILL, SIGABRT):
     row(f"{number.name} ends the supervisor", "orphans cannot be, however that happens")(
         ends_with(number)
     )
@@ -382,7 +382,7 @@ def dies_of(number: int) -> Callable[[Program], int]:
     return act
 
 
-for number in (SIGKILL, SIGSEGV, SIGABRT, SIGQUIT):
+for number in (SIGKILL, SIGSEGV, SIGABRT):
     row(f"{number.name} to a worker", "a worker that dies is reported and started anew")(
         dies_of(number)
     )

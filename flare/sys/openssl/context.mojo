@@ -417,6 +417,8 @@ struct ServerChoices(Movable):
         _ = symbols.set_session_id_context(
             session, Int(digest.unsafe_ptr()), UInt32(len(digest))
         )
+        # It has to live until here: an address keeps nothing alive.
+        _ = digest^
 
     def _switch(self, session: Int) -> Int32:
         ref symbols = self._library[].session
