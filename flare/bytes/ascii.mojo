@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.compare import load_word
+from flare.bytes.copy import text_of
 from std.bit import byte_swap
 from std.memory import bitcast
 
@@ -39,7 +40,7 @@ def lower_text(octets: Span[UInt8, _]) -> String:
     var folded = List[UInt8](capacity=len(octets))
     for octet in octets:
         folded.append(ascii_lower(octet))
-    return String(unsafe_from_utf8=folded)
+    return text_of(folded)
 
 
 @always_inline

@@ -1,6 +1,7 @@
 """Base64 and its URL-safe alphabet (RFC 4648)."""
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 
 comptime _DIGITS = StaticString(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -22,7 +23,7 @@ def base64_encode(octets: Span[UInt8, _]) -> String:
             text.append(
                 _DIGITS.as_bytes().at(digit) if place <= count else _PAD
             )
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def base64_decode(text: Span[UInt8, _]) -> Optional[List[UInt8]]:

@@ -13,7 +13,7 @@ from flare.json.field_types import (
     is_plain_struct,
     json_field_problem,
 )
-from flare.json.value import JsonView
+from flare.json.value import JsonView, parse
 from std.hash import Hasher
 from std.math import isfinite, sqrt
 from std.memory import unsafe_stack_allocation
@@ -70,6 +70,25 @@ def read_json[T: Movable & Deinitable](view: JsonView) raises JsonError -> T:
     if read_into[T](view, errors, erased(place)):
         return place.unsafe_take_pointee()
     raise errors.first()
+
+
+def read_json[T: Movable & Deinitable](text: StringSpan) raises JsonError -> T:
+    """Makes a value of a JSON text, as `json_text` writes it.
+
+    Parameters:
+        T: The type, as for a JSON value.
+
+    Args:
+        text: The whole text; for other limits than those of `parse`, parse it
+            first.
+
+    Returns:
+        The value.
+
+    Raises:
+        JsonError: If it is no JSON text, or does not fit.
+    """
+    return read_json[T](parse(text).view())
 
 
 comptime _AnyView = JsonView[ImmUntrackedOrigin]

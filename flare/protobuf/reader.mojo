@@ -6,7 +6,7 @@
 
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
-from flare.bytes.copy import list_of
+from flare.bytes.copy import list_of, text_of
 from flare.bytes.scan import load32, load64
 from flare.bytes.utf8 import is_valid_utf8
 from flare.protobuf.error import (
@@ -392,7 +392,7 @@ struct _Reader(Movable):
                 ProtobufErrorKind.NOT_UTF8, self._at, "a string in UTF-8"
             )
         self._at += length
-        return String(unsafe_from_utf8=octets)
+        return text_of(octets)
 
     @no_inline
     def _message(

@@ -7,6 +7,7 @@ configuration says so.
 
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
+from flare.bytes.copy import text_of
 from flare.sys.platform import IS_MACOS
 from std.ffi import CStringSpan, OwnedDLHandle, c_char, external_call
 
@@ -24,7 +25,7 @@ def environment_texts() -> List[String]:
     var entries = found.held()
     while entries[]:
         var text = CStringSpan(unsafe_from_ptr=entries[].held())
-        texts.append(String(unsafe_from_utf8=text.as_bytes()))
+        texts.append(text_of(text.as_bytes()))
         entries = entries.unsafe_offset(1)
     return texts^
 
@@ -39,7 +40,7 @@ def environment_value(name: StringSpan) -> String:
             and octets.at(length) == 61
             and same_octets(octets.before(length), name.as_bytes())
         ):
-            return String(unsafe_from_utf8=octets.after(length + 1))
+            return text_of(octets.after(length + 1))
     return String()
 
 

@@ -1,6 +1,7 @@
 """Processes: made, waited for and signalled; their CPUs and limits."""
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.sys.errno import EINTR, OsError, last_errno
 from flare.sys.platform import IS_MACOS, by_platform
 from std.atomic import Atomic, Ordering
@@ -135,7 +136,7 @@ def executable_path() -> String:
     )
     if count <= 0 or count == len(room):
         return String()
-    return String(unsafe_from_utf8=room[:count])
+    return text_of(room[:count])
 
 
 def resident_len(process_id: Int) -> Int:

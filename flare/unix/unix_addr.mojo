@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.utf8 import lossy_text
 from flare.net.error import AddressInUse, AddressParseError, NetworkError
 from flare.net.raw_socket import RawSocket
@@ -360,7 +361,7 @@ def _is_stale(kind: Int, address: UnixAddr) raises NetworkError -> Bool:
 
 
 def _path_text(address: UnixAddr) -> String:
-    return String(unsafe_from_utf8=address.octets())
+    return text_of(address.octets())
 
 
 def _binding_error(

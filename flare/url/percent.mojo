@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import hex_digit_value
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.utf8 import is_valid_utf8
 
 comptime PERCENT: UInt8 = 37
@@ -130,4 +131,4 @@ def percent_decode(octets: Span[UInt8, _]) raises PercentError -> String:
         index += 1
     if not is_valid_utf8(decoded):
         raise PercentError(-1)
-    return String(unsafe_from_utf8=decoded)
+    return text_of(decoded)

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.copy import list_of
+from flare.bytes.copy import list_of, text_of
 from flare.net.error import Timeout
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
@@ -200,9 +200,7 @@ struct WsLink(Movable):
 
     def _note_close(mut self):
         self.close_code = self.core.receiver[].close_code
-        self.close_reason = String(
-            unsafe_from_utf8=self.core.payload(self._input)
-        )
+        self.close_reason = text_of(self.core.payload(self._input))
 
     def _say_goodbye(mut self, code: Int) raises WsError:
         if self.core.owes_answer():

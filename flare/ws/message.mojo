@@ -1,5 +1,6 @@
 """What a WebSocket connection brings: messages, and frames."""
 
+from flare.bytes.copy import text_of
 from flare.bytes.utf8 import is_valid_utf8
 from flare.ws.core.frame import Opcode
 from flare.ws.error import WsError, WsMisused
@@ -44,7 +45,7 @@ struct WsMessage(Copyable, Movable, Sized):
                 materialize[WsMisused](),
                 "the message is binary; read it with as_bytes()",
             )
-        return String(unsafe_from_utf8=self._payload)
+        return text_of(self._payload)
 
     def as_bytes(self) -> Span[UInt8, origin_of(self._payload[0])]:
         """Lends the octets, of text too.
@@ -123,4 +124,4 @@ struct WsFrame(Copyable, Movable):
                 "the payload is not UTF-8; read it with .payload, or whole"
                 " messages with recv_message()",
             )
-        return String(unsafe_from_utf8=self.payload)
+        return text_of(self.payload)

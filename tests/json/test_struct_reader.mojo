@@ -68,6 +68,20 @@ struct _Row(Copyable, Movable):
     var path: StaticString
 
 
+def test_a_text_is_read_at_once() raises:
+    assert_equal(json_text(read_json[_Whole](FULL)), FULL)
+    for row in [
+        ("{", JsonErrorKind.TRUNCATED),
+        ('{"name": 7, "sizes": []}', JsonErrorKind.WRONG_KIND),
+    ]:
+        try:
+            _ = read_json[_Part](row[0])
+        except error:
+            assert_true(error.kind == row[1], String(error))
+            continue
+        raise Error(row[0], ": was read")
+
+
 def test_unsigned_integers_are_written_as_they_are_read() raises:
     for number in [
         UInt64(0),

@@ -1,6 +1,7 @@
 """What a server says on a call: metadata, messages, and how it ended."""
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.digits import read_digits
 from flare.grpc.core.coding import MessageCoding, parse_coding
 from flare.grpc.core.connect import TRAILER_PREFIX, read_end, read_error
@@ -469,4 +470,4 @@ def _shown(text: StringSpan) -> String:
     for index in range(min(len(octets), SHOWN_LEN)):
         var octet = octets.at(index)
         shown.append(octet if octet >= 32 and octet < 127 else UInt8(63))
-    return String(unsafe_from_utf8=shown)
+    return text_of(shown)

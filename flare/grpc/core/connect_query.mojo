@@ -2,6 +2,7 @@
 
 from flare.bytes.base64 import base64url_decode, base64url_encode
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.grpc.core.codec import MessageCodec
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.status import GrpcCode, GrpcStatus
@@ -119,7 +120,7 @@ def write_query(
         base64url_encode(message, text)
     else:
         percent_encode[FORM_SET](message, text)
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def _decoded(value: Span[UInt8, _]) -> List[UInt8]:

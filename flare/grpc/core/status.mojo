@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import hex_digit_value
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.digits import read_digits
 from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.grpc.core.metadata import MetadataError
@@ -447,7 +448,7 @@ def encode_message(message: StringSpan) -> String:
             text.append(digits.at(Int(octet & 15)))
         else:
             text.append(octet)
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def decode_message(text: Span[UInt8, _]) -> String:

@@ -3,6 +3,7 @@ complete."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.stored_response import StoredResponse
 from flare.http.cache.fetches import FetchClaim
@@ -124,7 +125,7 @@ struct KeptStream(BodySource, HoldsSource):
         if length and length.held() != len(self._copy):
             return self._refuse()
         var stored = self._stored.take()
-        stored.body = Body(String(unsafe_from_utf8=self._copy))
+        stored.body = Body(text_of(self._copy))
         # What is kept counts from now on.
         self._copy = []
         self._room = None

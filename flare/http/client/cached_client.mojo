@@ -1,6 +1,7 @@
 """A client that keeps responses, as a browser does: a private cache (RFC 9111)."""
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.cache.asked import may_change
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.freshness import ExchangeTimes
@@ -361,7 +362,7 @@ struct CachedClient(TransferMethods):
             var stored = StoredResponse(
                 response.status,
                 response.headers,
-                Body(String(unsafe_from_utf8=response.body.as_bytes())),
+                Body(text_of(response.body.as_bytes())),
                 fields.lend(),
                 policy=self.policy,
                 times=times,
@@ -445,7 +446,7 @@ def _way_of(key: String) -> String:
     var octets = key.as_bytes()
     for index in range(len(octets)):
         if octets.at(index) == 35:
-            return String(unsafe_from_utf8=octets.after(index))
+            return text_of(octets.after(index))
     return String()
 
 

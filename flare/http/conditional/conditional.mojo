@@ -8,6 +8,7 @@ from flare.bytes.ascii import (
 )
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.message.date import append_imf_fixdate, parse_http_date
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -229,7 +230,7 @@ struct EntityTagError(Copyable, Movable, Writable):
     """Where it goes wrong, in bytes; its length if the end came too early."""
 
     def __init__(out self, octets: Span[UInt8, _], offset: Int):
-        self.text = String(unsafe_from_utf8=octets)
+        self.text = text_of(octets)
         self.offset = offset
 
     def write_to(self, mut writer: Some[Writer]):
@@ -283,9 +284,7 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
         if cut.end != len(octets):
             raise EntityTagError(octets, cut.end)
         var opaque = octets.between(cut.opaque_start, cut.end - 1)
-        return Self(
-            String(unsafe_from_utf8=opaque), is_weak=cut.opaque_start == 3
-        )
+        return Self(text_of(opaque), is_weak=cut.opaque_start == 3)
 
     def matches_strongly(self, other: Self) -> Bool:
         """Compares two tags (RFC 9110 section 8.8.3.2).

@@ -1,6 +1,7 @@
 """Cookies that a client keeps: the jar, and which of them match a request (RFC 6265bis section 5)."""
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.cookie.set_cookie import parse_set_cookie_header
 from flare.http.cookie.suffix import is_public_suffix
 from flare.http.message.cookie import Cookie, CookieError
@@ -392,7 +393,7 @@ def default_path(path: StringSpan) -> String:
         end -= 1
     if end <= 0 or octets.at(0) != 47:
         return "/"
-    return String(unsafe_from_utf8=octets.before(end))
+    return text_of(octets.before(end))
 
 
 def path_matches(path: StringSpan, cookie_path: StringSpan) -> Bool:

@@ -7,6 +7,7 @@ from flare.bytes.ascii import (
     trim_whitespace,
 )
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.digits import read_saturated
 from flare.http.message.cookie import (
     ATTRIBUTE_LEN_MAX,
@@ -77,8 +78,8 @@ def _parse_pair[
             "name and value have at most 4,096 bytes",
         )
     return Cookie(
-        received_name=String(unsafe_from_utf8=name),
-        received_value=String(unsafe_from_utf8=value),
+        received_name=text_of(name),
+        received_value=text_of(value),
     )
 
 
@@ -105,7 +106,7 @@ def _note_attribute[o: ImmOrigin](mut cookie: Cookie, octets: Span[UInt8, o]):
     elif equals_ignore_case(name, "path".as_bytes()):
         cookie.path = String()
         if len(value) > 0 and value.at(0) == 47:
-            cookie.path = String(unsafe_from_utf8=value)
+            cookie.path = text_of(value)
     elif equals_ignore_case(name, "secure".as_bytes()):
         cookie.secure = True
     elif equals_ignore_case(name, "httponly".as_bytes()):
@@ -132,4 +133,4 @@ def _domain(octets: Span[UInt8, _]) -> String:
     for index in range(len(octets)):
         if index > 0 or octets.at(index) != 46:
             folded.append(ascii_lower(octets.at(index)))
-    return String(unsafe_from_utf8=folded)
+    return text_of(folded)

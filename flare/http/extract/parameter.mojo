@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.from_text import TextError
 from flare.json.text_value import (
     may_be_absent,
@@ -189,7 +190,7 @@ def _elements_of(lines: List[String]) -> List[String]:
             ):
                 var element = trim_whitespace(octets.between(start, index))
                 if len(element) > 0:
-                    elements.append(String(unsafe_from_utf8=element))
+                    elements.append(text_of(element))
                 start = index + 1
             elif octets.at(index) == 34:
                 is_quoted = not is_quoted

@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import write_escaped
 from flare.bytes.buffer import Buffer
+from flare.bytes.copy import text_of
 from flare.bytes.utf8 import is_valid_utf8
 from flare.http.message.request import Request
 from flare.http.message.response import Response
@@ -379,7 +380,7 @@ def _fragment(pointer: String) -> String:
     comptime SET = EncodeSet(' "#%<>[\\]^`{|}')
     var octets: List[UInt8] = [35]
     percent_encode[SET](pointer.as_bytes(), octets)
-    return String(unsafe_from_utf8=octets)
+    return text_of(octets)
 
 
 @no_inline

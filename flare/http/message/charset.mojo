@@ -7,6 +7,7 @@ names is.
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace, write_escaped
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from std.builtin.globals import global_constant
 
 comptime _UTF_8 = StaticString("utf-8 utf8 unicode-1-1-utf-8 x-unicode20utf8")
@@ -145,7 +146,7 @@ def _decode_windows_1252(octets: Span[UInt8, _]) -> String:
             _append_utf8(UInt32(table.at(Int(octet) - 0x80)), text)
         else:
             _append_utf8(UInt32(octet), text)
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def _decode_utf16(
@@ -168,7 +169,7 @@ def _decode_utf16(
             raise CharsetError(charset, offset, True)
         _append_utf8(point, text)
         offset = next
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def _unit(octets: Span[UInt8, _], offset: Int, is_little: Bool) -> UInt32:

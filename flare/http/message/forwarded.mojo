@@ -7,6 +7,7 @@ from flare.bytes.ascii import (
     trim_whitespace,
 )
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.digits import read_digits
 from flare.bytes.scan import OctetClass, TCHAR
 from flare.http.message.request import Request
@@ -243,7 +244,7 @@ def _text(octets: List[UInt8]) -> String:
     for octet in octets:
         if octet < 32 or octet > 126:
             return String()
-    return String(unsafe_from_utf8=octets)
+    return text_of(octets)
 
 
 def _read_value(

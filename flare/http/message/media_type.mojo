@@ -7,6 +7,7 @@ from flare.bytes.ascii import (
     write_escaped,
 )
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.scan import TCHAR
 
 comptime PARAMETER_COUNT_MAX = 16
@@ -38,7 +39,7 @@ struct MediaTypeError(Copyable, Movable, Writable):
         Args:
             octets: The text.
         """
-        self.text = String(unsafe_from_utf8=octets)
+        self.text = text_of(octets)
         self.offset = offset
         self.rule = rule
 
@@ -185,9 +186,7 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
             if end == value_start:
                 raise MediaTypeError(octets, end, _TOKEN_RULE)
             value.extend(octets.between(value_start, end))
-        self.parameters.append(
-            MediaTypeParameter(name^, String(unsafe_from_utf8=value))
-        )
+        self.parameters.append(MediaTypeParameter(name^, text_of(value)))
         return end
 
 

@@ -1,6 +1,7 @@
 """What a cache keeps of a response, and what an answer to HEAD says of it."""
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.cache.core.storage import StoreRefusal
 from flare.http.cache.core.stored_response import StoredResponse
@@ -23,7 +24,7 @@ def put_response(
     """Keeps a response, whose content is shared with the store, or kept when
     its source has made all of it."""
     if not response.body.is_stream():
-        response.body = Body(String(unsafe_from_utf8=response.body.as_bytes()))
+        response.body = Body(text_of(response.body.as_bytes()))
     var is_stream = response.body.is_stream()
     var stored = StoredResponse(
         response.status,

@@ -2,6 +2,7 @@
 
 from flare.bytes.base64 import base64url_encode
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.hash import sha256
 from flare.http.conditional.conditional import (
     EntityTag,
@@ -196,7 +197,7 @@ def _add_tag(req: Request, mut response: Response) raises:
     var digest = sha256(response.body.as_bytes())
     var text = List[UInt8]()
     base64url_encode(Span(digest).before(_TAG_OCTETS), text)
-    var tag = EntityTag(String(unsafe_from_utf8=text))
+    var tag = EntityTag(text_of(text))
     response.headers.set("ETag", String(tag))
 
 

@@ -4,7 +4,7 @@ from flare.bytes.ascii import find_octet
 from flare.bytes.base64 import base64url_encode
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.copy import list_of
+from flare.bytes.copy import list_of, text_of
 from flare.bytes.hash import Sha256
 from flare.bytes.text import Text
 from flare.http.message.body import (
@@ -488,7 +488,7 @@ def _new_owner() raises -> String:
     fill_random(Span(random))
     var text = List[UInt8]()
     base64url_encode(Span(random), text)
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def _key_of(line: StringSpan) -> String:
@@ -505,7 +505,7 @@ def _key_of(line: StringSpan) -> String:
     for octet in octets:
         if octet <= 32 or octet >= 127 or octet == 34 or octet == 92:
             return String()
-    return String(unsafe_from_utf8=octets)
+    return text_of(octets)
 
 
 def _digest(
@@ -523,7 +523,7 @@ def _digest(
     var digest = hash^.finish()
     var text = List[UInt8]()
     base64url_encode(Span(digest), text)
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def write_answer(response: Response) -> List[UInt8]:

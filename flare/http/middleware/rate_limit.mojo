@@ -1,6 +1,7 @@
 """Limits on how many requests come from one key, by token buckets."""
 
 from flare.bytes.base64 import base64url_encode
+from flare.bytes.copy import text_of
 from flare.bytes.hash import sha256
 from flare.bytes.ranges import range_problem
 from flare.http.message.request import Request
@@ -202,7 +203,7 @@ def _bounded(var key: String) -> String:
     var digest = sha256(key.as_bytes())
     var text = List[UInt8]()
     base64url_encode(Span(digest), text)
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 comptime _NOT_COUNTED = -1

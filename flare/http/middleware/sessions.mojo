@@ -1,6 +1,7 @@
 """Sessions of clients, from cookie to handler and back."""
 
 from flare.bytes.base64 import base64url_encode
+from flare.bytes.copy import text_of
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import Fields
@@ -316,7 +317,7 @@ def _new_id() raises -> String:
     fill_random(Span(random))
     var text = List[UInt8]()
     base64url_encode(Span(random), text)
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 struct CurrentSession(ImplicitlyCopyable, Input):
@@ -441,7 +442,7 @@ struct CurrentSession(ImplicitlyCopyable, Input):
             fill_random(Span(random))
             var text = List[UInt8]()
             base64url_encode(Span(random), text)
-            visit.session.set(String(CSRF_NAME), String(unsafe_from_utf8=text))
+            visit.session.set(String(CSRF_NAME), text_of(text))
         fill_random(Span(random))
         return issue_csrf_token(
             visit.keys[], visit.session.get(CSRF_NAME).value(), random

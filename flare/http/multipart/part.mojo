@@ -9,6 +9,7 @@ from flare.bytes.ascii import (
 from flare.bytes.base64 import base64_digit_value
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 
 comptime _QUOTE: UInt8 = 34
 comptime _SEMICOLON: UInt8 = 59
@@ -148,7 +149,7 @@ def _without_folders(path: String) -> String:
     for index in range(len(octets)):
         if octets.at(index) == 47 or octets.at(index) == _BACKSLASH:
             start = index + 1
-    return String(unsafe_from_utf8=octets.after(start))
+    return text_of(octets.after(start))
 
 
 struct TransferDecoder(Copyable, Movable):

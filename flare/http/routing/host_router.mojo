@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import ascii_lower
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.dns.host_name import (
     HOST_NAME_LEN_MAX,
     LABEL_LEN_MAX,
@@ -357,7 +358,7 @@ def plain_host(authority: StringSpan) -> String:
         if index < end:
             plain.append(ascii_lower(octets.at(index)))
     # SAFETY: octets of ASCII alone.
-    return String(unsafe_from_utf8=plain)
+    return text_of(plain)
 
 
 def _plain_address(authority: StringSpan) -> String:

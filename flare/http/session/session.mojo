@@ -2,6 +2,7 @@
 
 from flare.bytes.base64 import base64url_decode, base64url_encode
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.hash import SHA256_LEN
 from flare.bytes.ranges import range_problem
 from flare.http.message.cookie import (
@@ -369,7 +370,7 @@ def issue_csrf_token(
     octets.extend(Span(code))
     var token = List[UInt8]()
     base64url_encode(octets, token)
-    return String(unsafe_from_utf8=token)
+    return text_of(token)
 
 
 def has_csrf_token(

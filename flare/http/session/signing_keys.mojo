@@ -3,7 +3,7 @@
 from flare.bytes.ascii import find_octet
 from flare.bytes.base64 import base64url_decode, base64url_encode
 from flare.bytes.checked import *
-from flare.bytes.copy import list_of
+from flare.bytes.copy import list_of, text_of
 from flare.bytes.digits import read_digits
 from flare.bytes.hash import (
     HmacSha256,
@@ -108,7 +108,7 @@ struct SigningKeys(Copyable, Movable):
         var code = self._code(0, purpose, signed)
         signed.append(_DOT)
         base64url_encode(Span(code), signed)
-        return String(unsafe_from_utf8=signed)
+        return text_of(signed)
 
     def verify(
         self,

@@ -1,6 +1,6 @@
 """A value that was copied out of a reply."""
 
-from flare.bytes.copy import list_of
+from flare.bytes.copy import list_of, text_of
 from flare.bytes.utf8 import is_valid_utf8
 from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.core.reply import Reply
@@ -41,7 +41,7 @@ struct RedisValue(Copyable, Movable):
             raise RedisError(
                 RedisErrorKind.NOT_TEXT, String("the value is no UTF-8")
             )
-        return String(unsafe_from_utf8=self.octets)
+        return text_of(self.octets)
 
 
 def value_or_none(reply: Reply[_]) raises RedisError -> Optional[RedisValue]:

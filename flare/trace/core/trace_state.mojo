@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.scan import OctetClass
 
 comptime MEMBER_COUNT_MAX = 32
@@ -99,7 +100,7 @@ struct TraceStateReader(Movable):
                 key_len + 1
             ) == member.before(key_len + 1):
                 return
-        self._members.append(String(unsafe_from_utf8=member))
+        self._members.append(text_of(member))
 
 
 def _shorten(mut members: List[String], len_min: Int):

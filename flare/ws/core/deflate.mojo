@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.scan import TCHAR
 from flare.compress.error import CompressError, CompressErrorKind
 from flare.compress.raw_deflate import RawDeflater, RawInflater, WINDOW_BITS_MIN
@@ -374,9 +375,7 @@ struct _Cursor[o: ImmOrigin](Movable):
             self.octets.at(self.position)
         ):
             self.position += 1
-        return String(
-            unsafe_from_utf8=self.octets.between(start, self.position)
-        )
+        return text_of(self.octets.between(start, self.position))
 
     def take_quoted(mut self) -> String:
         """Takes the rest of a quoted string; gives an empty text if it is not
@@ -386,7 +385,7 @@ struct _Cursor[o: ImmOrigin](Movable):
             var octet = self.octets.at(self.position)
             self.position += 1
             if octet == _QUOTE:
-                return String(unsafe_from_utf8=text)
+                return text_of(text)
             if octet == _BACKSLASH and not self.is_at_end():
                 octet = self.octets.at(self.position)
                 self.position += 1

@@ -6,6 +6,7 @@ and RFC 8246 (immutable).
 
 from flare.bytes.ascii import lower_text, trim_whitespace
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.digits import read_saturated
 from flare.bytes.scan import TCHAR
 from flare.bytes.text import Text
@@ -392,9 +393,9 @@ def _unquoted(argument: Span[UInt8, _]) -> String:
     """Takes quotes away: recipients take tokens and quoted strings alike (RFC
     9111 section 5.2)."""
     if len(argument) < 2 or argument.at(0) != _QUOTE:
-        return String(unsafe_from_utf8=argument)
+        return text_of(argument)
     if quotation_end(argument, 0) != len(argument):
-        return String(unsafe_from_utf8=argument)
+        return text_of(argument)
     var octets = List[UInt8](capacity=len(argument))
     var index = 1
     while index < len(argument) - 1:
@@ -402,4 +403,4 @@ def _unquoted(argument: Span[UInt8, _]) -> String:
             index += 1
         octets.append(argument.at(index))
         index += 1
-    return String(unsafe_from_utf8=octets)
+    return text_of(octets)

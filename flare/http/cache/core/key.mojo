@@ -2,6 +2,7 @@
 
 from flare.bytes.ascii import ascii_lower, is_scheme_octet
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 
 
 def cache_key(
@@ -28,7 +29,7 @@ def cache_key(
     if len(path) == 0 or path.at(0) != 47:
         key.append(47)
     key.extend(path)
-    return String(unsafe_from_utf8=key)
+    return text_of(key)
 
 
 def key_of_reference(key: String, reference: StringSpan) -> String:
@@ -47,9 +48,7 @@ def key_of_reference(key: String, reference: StringSpan) -> String:
     if len(bare) > 0 and bare.at(0) == 47:
         if len(bare) > 1 and bare.at(1) == 47:
             return String()
-        return String(unsafe_from_utf8=octets.before(origin_len)) + String(
-            unsafe_from_utf8=bare
-        )
+        return text_of(octets.before(origin_len)) + text_of(bare)
     var scheme = StringSpan(unsafe_from_utf8=octets.before(scheme_len))
     if len(bare) < scheme_len + 3 or not _begins(bare, scheme):
         return String()

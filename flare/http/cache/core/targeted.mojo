@@ -5,6 +5,7 @@ Cache-Control it counts as a whole or not at all.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.policy import CachePolicy
 from flare.http.message.header_map import HeaderMap
@@ -115,7 +116,7 @@ struct _Dictionary[o: ImmOrigin](Movable):
         # Values of another type than the directive's are passed over (RFC 9213
         # section 2.1), and so is `?0`.
         if is_number:
-            control.set(key.held(), String(unsafe_from_utf8=value))
+            control.set(key.held(), text_of(value))
         elif value == "?1".as_bytes():
             control.set(key.held(), None)
         return self._parameters()
@@ -126,7 +127,7 @@ struct _Dictionary[o: ImmOrigin](Movable):
             return None
         while _is_key_octet(self._peek()):
             self._at += 1
-        return String(unsafe_from_utf8=self._octets.between(start, self._at))
+        return text_of(self._octets.between(start, self._at))
 
     def _parameters(mut self) -> Bool:
         while self._peek() == _SEMICOLON:

@@ -6,6 +6,7 @@ from flare.bytes.ascii import (
     trim_whitespace,
 )
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.http.cache.core.cache_control import element_end
 from flare.http.message.fields import Fields, ListElements
 from flare.http.message.header_map import HeaderError, HeaderMap
@@ -62,7 +63,7 @@ struct VaryKey(Copyable, Defaultable, Movable, Sized):
         var lower = List[UInt8](capacity=len(name))
         for octet in name:
             lower.append(ascii_lower(octet))
-        var text = String(unsafe_from_utf8=lower)
+        var text = text_of(lower)
         var received = _received(fields, text)
         var normal = _normal(text, received)
         self._fields.append(
@@ -175,7 +176,7 @@ def _received(fields: Fields, name: String) -> String:
         is_first = False
         octets.extend(fields.value_bytes(index))
         index = fields.find(name, index + 1)
-    return String(unsafe_from_utf8=octets)
+    return text_of(octets)
 
 
 def _normal(name: String, received: String) -> String:
@@ -233,4 +234,4 @@ def _element(element: Span[UInt8, _], is_set: Bool) -> String:
             octets.append(octet)
         elif octet != 32 and octet != 9:
             octets.append(ascii_lower(octet))
-    return String(unsafe_from_utf8=octets)
+    return text_of(octets)

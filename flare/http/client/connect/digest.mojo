@@ -12,6 +12,7 @@ from flare.bytes.ascii import (
     write_hex_octet,
 )
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.bytes.hash import sha256
 from flare.bytes.md5 import md5
 from flare.bytes.scan import TCHAR
@@ -417,7 +418,7 @@ def _write_user(asked: DigestChallenge, user: String, mut text: String):
     # RFC 8187, which takes the place of RFC 5987.
     var encoded = List[UInt8]()
     percent_encode[_NO_ATTR_CHAR](user.as_bytes(), encoded)
-    text.write("username*=UTF-8''", String(unsafe_from_utf8=encoded))
+    text.write("username*=UTF-8''", text_of(encoded))
 
 
 struct DigestTurn(Defaultable, Movable):

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.copy import text_of
 from flare.compress.content_coding import ContentCoding
 from flare.compress.error import CompressError, CompressErrorKind
 from flare.http.client.message.config import ClientConfig
@@ -480,7 +481,7 @@ def _from_latin_1(octets: Span[UInt8, _]) -> String:
         else:
             text.append(0xC0 | (octet >> 6))
             text.append(0x80 | (octet & 0x3F))
-    return String(unsafe_from_utf8=text)
+    return text_of(text)
 
 
 def content_decoder(
