@@ -26,6 +26,13 @@ def test_tags() raises:
         assert_equal(String(EntityTag.parse(text.as_bytes())), text)
 
 
+def test_octets_of_a_tag_need_be_no_text() raises:
+    # RFC 9110-8.8.3: obs-text.
+    var octets: List[UInt8] = [34, 0xFF, 97, 0xC3, 34]
+    var tag = EntityTag.parse(octets)
+    assert_equal(tag.opaque.byte_length(), 3)
+
+
 @fieldwise_init
 struct _BadTag(Copyable, Movable):
     var text: StaticString
