@@ -413,12 +413,15 @@ struct ServerChoices(Movable):
         if found != 1:
             return
         var address = place.at(0)
-        var digest = sha256(c_octets(address, length.at(0)))
-        _ = symbols.set_session_id_context(
-            session, Int(digest.unsafe_ptr()), UInt32(len(digest))
+        self._set_id_context(session, sha256(c_octets(address, length.at(0))))
+
+    @no_inline
+    def _set_id_context(self, session: Int, octets: Span[UInt8, _]):
+        """Takes octets by a span, which keeps them there: of an array whose address
+        alone is used the compiler makes nothing."""
+        _ = self._library[].session.set_session_id_context(
+            session, Int(octets.unsafe_ptr()), UInt32(len(octets))
         )
-        # It has to live until here: an address keeps nothing alive.
-        _ = digest^
 
     def _switch(self, session: Int) -> Int32:
         ref symbols = self._library[].session
