@@ -89,6 +89,13 @@ def base64url_encode(octets: Span[UInt8, _], mut encoded: List[UInt8]):
             )
 
 
+def base64url_text(octets: Span[UInt8, _]) -> String:
+    """Makes a text of octets in digits that need no quoting anywhere."""
+    var encoded = List[UInt8]()
+    base64url_encode(octets, encoded)
+    return text_of(encoded)
+
+
 def base64url_decode[
     *, has_spare_bits: Bool = False
 ](text: Span[UInt8, _]) -> Optional[List[UInt8]]:

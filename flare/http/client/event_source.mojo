@@ -1,6 +1,5 @@
 """Server-sent events that go on when their connection breaks."""
 
-from flare.bytes.ascii import equals_ignore_case, find_octet, trim_whitespace
 from flare.bytes.checked import *
 from flare.http.client.connect.cancel import pause_unless_cancelled
 from flare.http.client.connect.error import (
@@ -24,6 +23,7 @@ from flare.http.client.open_response import (
 from flare.http.client.message.request import CLIENTS_OWN, ClientRequest
 from flare.http.client.message.response import url_without_credentials
 from flare.http.message.header_map import check_field
+from flare.http.message.media_type import has_essence
 from flare.http.sse.event_hub import TEXT_EVENT_STREAM, ServerSentEvent
 from flare.http.sse.event_parser import EVENT_LEN_MAX
 from flare.sys.backoff import Backoff
@@ -50,8 +50,6 @@ comptime EVENT_ASKED_MAX_MS = 600_000
 
 comptime _DOUBLING_COUNT_MAX = 8
 # So that one who asks for short waits is not made to wait for long.
-
-comptime _SEMICOLON = UInt8(0x3B)
 
 
 struct EventSource(Movable):
@@ -312,6 +310,6 @@ def _is_stream(response: OpenResponse) -> Bool:
     var index = response.headers.find("content-type")
     if index < 0:
         return False
-    var octets = response.headers.value(index).as_bytes()
-    var name = trim_whitespace(octets.before(find_octet(octets, _SEMICOLON)))
-    return equals_ignore_case(name, TEXT_EVENT_STREAM.as_bytes())
+    return has_essence(
+        response.headers.value(index).as_bytes(), TEXT_EVENT_STREAM
+    )

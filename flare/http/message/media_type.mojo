@@ -2,13 +2,17 @@
 
 from flare.bytes.ascii import (
     equals_ignore_case,
+    find_octet,
     lower_text,
     skip_whitespace,
+    trim_whitespace,
     write_escaped,
 )
 from flare.bytes.checked import *
 from flare.bytes.copy import text_of
 from flare.bytes.scan import TCHAR
+
+comptime _SEMICOLON: UInt8 = 59
 
 comptime PARAMETER_COUNT_MAX = 16
 """Most parameters of a media type.
@@ -188,6 +192,14 @@ struct MediaType(Copyable, Equatable, Movable, Writable):
             value.extend(octets.between(value_start, end))
         self.parameters.append(MediaTypeParameter(name^, text_of(value)))
         return end
+
+
+def has_essence(content_type: Span[UInt8, _], essence: StringSpan) -> Bool:
+    """Tells whether a field's value names a type and subtype, in any case and
+    whatever its parameters are, which are not looked at (RFC 9110 section
+    8.3.1)."""
+    var named = content_type.before(find_octet(content_type, _SEMICOLON))
+    return equals_ignore_case(trim_whitespace(named), essence.as_bytes())
 
 
 def _unquote(

@@ -48,9 +48,9 @@ struct Compress[H: Handler](ChangesResponses, Layer):
     goes out whenever the source has to wait. Content stays as it is if it is
     short, coded already, a part (206), of a type that does not shrink (images,
     archives, server-sent events, streams of gRPC and Connect), marked
-    `no-transform`, or has a digest or announced trailers. Vary tells caches about it, on a 304 too,
-    and a strong ETag becomes a weak one, since the octets are others (RFC 9110
-    section 8.8.1).
+    `no-transform`, or has a digest or announced trailers. Vary tells caches
+    about it, on a 304 too, and a strong ETag becomes a weak one, since the
+    octets are others (RFC 9110 section 8.8.1).
 
     A page that holds a secret and repeats what the request says tells by its
     compressed length about the secret (BREACH): leave such routes out.

@@ -1,8 +1,7 @@
 """Answering clients that say what they have."""
 
-from flare.bytes.base64 import base64url_encode
+from flare.bytes.base64 import base64url_text
 from flare.bytes.checked import *
-from flare.bytes.copy import text_of
 from flare.bytes.hash import sha256
 from flare.http.conditional.conditional import (
     EntityTag,
@@ -195,9 +194,7 @@ def _add_tag(req: Request, mut response: Response) raises:
     if req.method == Method.HEAD and len(response.body) == 0:
         return
     var digest = sha256(response.body.as_bytes())
-    var text = List[UInt8]()
-    base64url_encode(Span(digest).before(_TAG_OCTETS), text)
-    var tag = EntityTag(text_of(text))
+    var tag = EntityTag(base64url_text(Span(digest).before(_TAG_OCTETS)))
     response.headers.set("ETag", String(tag))
 
 

@@ -1,7 +1,7 @@
 """Requests that may be repeated: the first answer is given again."""
 
 from flare.bytes.ascii import find_octet
-from flare.bytes.base64 import base64url_encode
+from flare.bytes.base64 import base64url_text
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.copy import list_of, text_of
@@ -486,9 +486,7 @@ def _log(what: StaticString, error: Error):
 def _new_owner() raises -> String:
     var random = Array[UInt8, _OWNER_LEN](fill=0)
     fill_random(Span(random))
-    var text = List[UInt8]()
-    base64url_encode(Span(random), text)
-    return text_of(text)
+    return base64url_text(Span(random))
 
 
 def _key_of(line: StringSpan) -> String:
@@ -521,9 +519,7 @@ def _digest(
         hash.update(part)
     hash.update(content)
     var digest = hash^.finish()
-    var text = List[UInt8]()
-    base64url_encode(Span(digest), text)
-    return text_of(text)
+    return base64url_text(Span(digest))
 
 
 def write_answer(response: Response) -> List[UInt8]:

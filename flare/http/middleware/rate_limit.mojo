@@ -1,7 +1,6 @@
 """Limits on how many requests come from one key, by token buckets."""
 
-from flare.bytes.base64 import base64url_encode
-from flare.bytes.copy import text_of
+from flare.bytes.base64 import base64url_text
 from flare.bytes.hash import sha256
 from flare.bytes.ranges import range_problem
 from flare.http.message.request import Request
@@ -201,9 +200,7 @@ def _bounded(var key: String) -> String:
     if key.byte_length() <= _KEY_LEN_MAX:
         return key^
     var digest = sha256(key.as_bytes())
-    var text = List[UInt8]()
-    base64url_encode(Span(digest), text)
-    return text_of(text)
+    return base64url_text(Span(digest))
 
 
 comptime _NOT_COUNTED = -1

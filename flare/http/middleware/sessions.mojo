@@ -1,7 +1,6 @@
 """Sessions of clients, from cookie to handler and back."""
 
-from flare.bytes.base64 import base64url_encode
-from flare.bytes.copy import text_of
+from flare.bytes.base64 import base64url_text
 from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import Fields
@@ -315,9 +314,7 @@ def _save[S: SessionStore](erased: Erased, mut visit: _Visit) raises:
 def _new_id() raises -> String:
     var random = Array[UInt8, _ID_LEN](fill=0)
     fill_random(Span(random))
-    var text = List[UInt8]()
-    base64url_encode(Span(random), text)
-    return text_of(text)
+    return base64url_text(Span(random))
 
 
 struct CurrentSession(ImplicitlyCopyable, Input):
@@ -440,9 +437,7 @@ struct CurrentSession(ImplicitlyCopyable, Input):
         var random = Array[UInt8, CSRF_RANDOM_LEN](fill=0)
         if not visit.session.get(CSRF_NAME):
             fill_random(Span(random))
-            var text = List[UInt8]()
-            base64url_encode(Span(random), text)
-            visit.session.set(String(CSRF_NAME), text_of(text))
+            visit.session.set(String(CSRF_NAME), base64url_text(Span(random)))
         fill_random(Span(random))
         return issue_csrf_token(
             visit.keys[], visit.session.get(CSRF_NAME).value(), random

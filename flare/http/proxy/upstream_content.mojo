@@ -1,17 +1,11 @@
 """What is said to the client of the content of an upstream's response."""
 
-from flare.bytes.ascii import (
-    equals_ignore_case,
-    find_octet,
-    trim_whitespace,
-)
-from flare.bytes.checked import *
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.media_type import has_essence
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 
 comptime _EVENTS = StaticString("text/event-stream")
-comptime _SEMICOLON: UInt8 = 59
 
 
 def trailers_of(fields: HeaderMap) -> Trailers:
@@ -30,6 +24,4 @@ def has_events(response: Response) -> Bool:
     """Tells whether the content is server-sent events, and goes on until
     somebody leaves: by type and subtype, whatever the parameters are (RFC 9110
     section 8.3.1)."""
-    var content_type = response.headers.content_type().as_bytes()
-    var essence = content_type.before(find_octet(content_type, _SEMICOLON))
-    return equals_ignore_case(trim_whitespace(essence), _EVENTS.as_bytes())
+    return has_essence(response.headers.content_type().as_bytes(), _EVENTS)

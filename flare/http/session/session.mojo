@@ -1,8 +1,7 @@
 """Sessions in signed cookies, and tokens against cross-site requests."""
 
-from flare.bytes.base64 import base64url_decode, base64url_encode
+from flare.bytes.base64 import base64url_decode, base64url_text
 from flare.bytes.checked import *
-from flare.bytes.copy import text_of
 from flare.bytes.hash import SHA256_LEN
 from flare.bytes.ranges import range_problem
 from flare.http.message.cookie import (
@@ -368,9 +367,7 @@ def issue_csrf_token(
     octets.extend(Span(random))
     var code = keys.code(_PURPOSE, _bound(Span(random), session))
     octets.extend(Span(code))
-    var token = List[UInt8]()
-    base64url_encode(octets, token)
-    return text_of(token)
+    return base64url_text(octets)
 
 
 def has_csrf_token(

@@ -241,15 +241,14 @@ def _take(
     mut rooms: Dict[String, _Members, KeyedHasher], room: String, id: UInt64
 ) -> Bool:
     """Takes a member out of a room, if it is there."""
-    var is_there: Bool
     try:
-        is_there = _drop(rooms[room], id)
+        var is_there = _drop(rooms[room], id)
         if len(rooms[room]) == 0:
             _ = rooms.pop(room)
+        return is_there
     except:
         # There is no such room.
         return False
-    return is_there
 
 
 def _drop(mut members: _Members, id: UInt64) -> Bool:

@@ -47,10 +47,10 @@ struct WaitBudget(Movable):
         sent, and whether there is any that is not sent, whatever it waits for.
         """
         if waits:
-            if self.clock.end_ms == NEVER_MS:
+            if not self.clock.waits():
                 self.clock.end_ms = now_ms + self._left_ms
             return
-        if self.clock.end_ms != NEVER_MS:
+        if self.clock.waits():
             self._left_ms = max(self.clock.end_ms - now_ms, 0)
             self.clock.end_ms = NEVER_MS
         if has_content:
