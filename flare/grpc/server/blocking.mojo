@@ -101,11 +101,11 @@ struct Conversation[Request: Message, Reply: Message](Movable):
             The next one; nothing behind the last.
 
         Raises:
-            GrpcStatus: `CANCELLED` if nobody waits for replies any more.
+            GrpcStatus: `CANCELLED` if the caller has gone or its deadline is over.
         """
         while True:
             var talk = self._talk.lock()
-            if talk[].is_cancelled:
+            if not self._waits(talk[]):
                 raise _gone()
             if len(talk[].requests) > 0:
                 var request = talk[].requests.pop(0)
@@ -124,12 +124,12 @@ struct Conversation[Request: Message, Reply: Message](Movable):
             reply: The reply.
 
         Raises:
-            GrpcStatus: `CANCELLED` if nobody waits for replies any more.
+            GrpcStatus: `CANCELLED` if the caller has gone or its deadline is over.
         """
         self.send_headers()
         while True:
             var talk = self._talk.lock()
-            if talk[].is_cancelled:
+            if not self._waits(talk[]):
                 raise _gone()
             if len(talk[].replies) < _WAITING_COUNT_MAX:
                 talk[].replies.append(reply^)
@@ -162,10 +162,12 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         Returns:
             False if the caller has gone or its deadline is over.
         """
-        return (
-            not self._talk.lock()[].is_cancelled
-            and monotonic_ns() < self._deadline_ns
-        )
+        return self._waits(self._talk.lock()[])
+
+    def _waits(self, talk: _Talk[Self.Request, Self.Reply]) -> Bool:
+        """Tells whether the caller waits, for all that asks: the loop hears of a
+        deadline later than the clock has it."""
+        return not talk.is_cancelled and monotonic_ns() < self._deadline_ns
 
     def _finish(self, var status: GrpcStatus):
         var talk = self._talk.lock()

@@ -20,7 +20,7 @@ from flare.sys.poll import pause
 from flare.sys.thread import Task
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_raises, assert_true
 
 comptime Count = ArcPointer[Atomic[Int64]]
 comptime _WAIT_NS = 10_000_000_000
@@ -118,3 +118,20 @@ def test_a_call_ends_whose_code_is_never_run() raises:
     _ = open^
     _ = is_over[].fetch_add(1)
     assert_equal(Int(begun[].load()), 0)
+
+
+def test_a_deadline_that_is_over_is_the_same_to_all_that_asks() raises:
+    """The loop hears of it later than the clock has it: until then code that was
+    told to stop could still write, and read that all is there."""
+    var blocking = Blocking(
+        _Reading(Count(Atomic[Int64](0)), Count(Atomic[Int64](0)))
+    )
+    blocking._talk.lock()[].has_all = True
+    var call = GrpcCall("/t/M", SocketAddr.localhost(1), deadline_ns=1)
+    var conversation = Conversation(call, blocking._talk, blocking._changed)
+    assert_true(not conversation.is_wanted())
+    with assert_raises(contains="CANCELLED"):
+        _ = conversation.read()
+    with assert_raises(contains="CANCELLED"):
+        conversation.write(StringValue(value="one"))
+    _ = blocking^
