@@ -348,12 +348,18 @@ struct Cache[H: Handler](Layer):
         """
         fetch.times.request_s = unix_seconds()
         fetch.since = self.store.mark()
-        fetch.validates = fetch.found.response.__bool__() and (
-            fetch.found.response.held()[].has_validators()
+        var has_condition = is_conditional(req.headers)
+        var has_range = "range" in req.headers
+        fetch.validates = (
+            fetch.found.response.__bool__()
+            and fetch.found.response.held()[].has_validators()
+            # A part of what is newer could not be held to the client's condition,
+            # which comes first (RFC 9110 section 13.2.2).
+            and not (has_condition and has_range)
         )
         fetch.is_plain = not fetch.validates and (
-            not is_conditional(req.headers)
-            or "range" in req.headers
+            not has_condition
+            or has_range
             # Nor would the whole be kept.
             or self.store.is_useless(fetch.key, fetch.times.request_s)
         )
@@ -493,13 +499,14 @@ struct Cache[H: Handler](Layer):
         if refusal == StoreRefusal.NONE:
             status.is_stored = True
             put_response(self.store, req.headers, fetch^, response, self.policy)
-        elif refusal != StoreRefusal.STATUS:
-            # What it was to replace is out of date (section 4.3.3).
+        else:
+            # What it was to replace is out of date (section 4.3.3), be this a part.
             if fetch.validates and response.status < 500:
                 self.store.drop(fetch.key)
-            self.store.count(fetch.key, Figure.REFUSED)
-            if not refusal.is_of_request(response.status):
-                self.store.note_useless(fetch.key, fetch.times.response_s)
+            if refusal != StoreRefusal.STATUS:
+                self.store.count(fetch.key, Figure.REFUSED)
+                if not refusal.is_of_request(response.status):
+                    self.store.note_useless(fetch.key, fetch.times.response_s)
         response = self._told(response^, status)
         # What is kept as it passes has to pass.
         if is_plain or (status.is_stored and response.body.is_stream()):

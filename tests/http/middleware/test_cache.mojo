@@ -321,6 +321,36 @@ def test_ranges() raises:
     assert_equal(bench.asked(), 1)
 
 
+def test_validation_of_a_part() raises:
+    """9110-13.2.2: conditions come before Range; 9111-4.3.3: what has changed is
+    not kept, be the newer a part."""
+    comptime STALE = StaticString(
+        'Cache-Control: max-age=60, stale-if-error=60\nAge: 100\nETag: "a"'
+    )
+    comptime PART = StaticString('ETag: "b"\nContent-Range: bytes 0-1/9')
+    comptime RANGE = StaticString("Range: bytes=0-1")
+    var bench = _Bench()
+    bench.answer(STALE)
+    _ = bench.ask()
+    bench.answer('ETag: "b"', status=304)
+    var unchanged = bench.ask(String(RANGE, '\nIf-None-Match: "b"'))
+    assert_equal(
+        bench.asked_for(), 'GET If-None-Match="b" Range=bytes=0-1', "as it came"
+    )
+    assert_equal(unchanged.status, 304)
+    bench.answer('ETag: "a"', status=304)
+    var part = bench.ask(RANGE)
+    assert_equal(bench.asked_for(), 'GET If-None-Match="a" Range=bytes=0-1')
+    assert_equal(part.text(), "co", "a part of what is kept")
+    bench = _Bench()
+    bench.answer(STALE)
+    _ = bench.ask()
+    bench.answer(PART, status=206, content="ne")
+    assert_equal(bench.ask(RANGE).text(), "ne")
+    bench.answer("", status=503)
+    assert_equal(bench.ask().status, 503, "the older one is gone")
+
+
 def test_no_parts_are_kept() raises:
     """3.3."""
     var bench = _Bench()
