@@ -251,7 +251,9 @@ comptime _READS = StaticString(
     " ZRANGEBYLEX ZSCORE ZMSCORE ZCARD ZCOUNT ZRANK ZREVRANK ZSCAN ZLEXCOUNT"
     " XRANGE XREVRANGE XLEN XREAD XINFO XPENDING GETBIT BITCOUNT BITPOS PFCOUNT"
     " GEODIST GEOHASH GEOPOS GEOSEARCH PING ECHO TIME INFO ROLE COMMAND OBJECT"
-    " EXPIRETIME PEXPIRETIME TOUCH EVAL_RO EVALSHA_RO "
+    " EXPIRETIME PEXPIRETIME TOUCH EVAL_RO EVALSHA_RO FCALL_RO SORT_RO"
+    " BITFIELD_RO ZUNION ZINTER ZDIFF ZINTERCARD ZREVRANGEBYLEX ZRANDMEMBER"
+    " HRANDFIELD LCS DUMP "
 )
 # Carried out twice they change nothing.
 
@@ -340,6 +342,10 @@ def key_place(name: StringSpan) -> Int:
         return 1
     if name == "ZUNION" or name == "ZINTER" or name == "ZDIFF":
         return 1
+    if name == "ZINTERCARD":
+        return 1
+    if name == "MIGRATE":
+        return 2
     if name == "LMPOP" or name == "ZMPOP" or name == "SINTERCARD":
         return 1
     if name == "BLMPOP" or name == "BZMPOP":

@@ -81,7 +81,7 @@ def test_what_may_be_sent_twice() raises:
 
 
 def test_names_of_reads() raises:
-    for name in ["GET", "get", "HGETALL", "XREAD", "EVAL_RO"]:
+    for name in ["GET", "get", "HGETALL", "XREAD", "EVAL_RO", "ZUNION", "LCS"]:
         assert_true(is_read(name.as_bytes()), name)
     for name in ["SET", "GETDEL", "GETSET", "XREADGROUP", "GE", "", "GET HGET"]:
         assert_false(is_read(name.as_bytes()), name)

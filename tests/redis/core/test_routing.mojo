@@ -51,6 +51,8 @@ def test_keys_that_are_not_the_first_argument() raises:
         ["OBJECT", "ENCODING", "foo", "", ""],
         ["BITOP", "NOT", "foo", "bar", ""],
         ["ZUNION", "1", "foo", "x", ""],
+        ["ZINTERCARD", "2", "foo", "foo", "LIMIT"],
+        ["MIGRATE", "host", "6379", "foo", "0"],
         ["XREAD", "COUNT", "1", "streams", "foo"],
         ["XREAD", "STREAMS", "foo", "STREAMS", "0"],
         ["XREAD", "StreamS", "foo", "0", ""],
