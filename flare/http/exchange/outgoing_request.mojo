@@ -22,7 +22,7 @@ struct OutgoingRequest(Movable):
 
         append --> push --> BLOCKED: again when the stream takes more
                        \\--> ASKED: again behind 100 (Continue)
-                       \\--> DRY: replace_sent, append --> push
+                       \\--> DRY: make_room or replace_sent, append --> push
                        \\--> SENT
 
     It has no connection: who has one lends it for each call, as octets of
@@ -67,7 +67,12 @@ struct OutgoingRequest(Movable):
         self.begin_attempt()
 
     def append(mut self, octets: Span[UInt8, _]):
-        """Appends content, perhaps none, to the output, in its framing."""
+        """Appends content, perhaps none, to the output, in its framing. It stands
+        behind the head in each attempt, so that none waits for 100: a server that
+        has content need not send that (RFC 9110 section 10.1.1)."""
+        if len(octets) > 0:
+            self.framing.expects_continue = False
+            self._asks = False
         if self.framing.is_chunked():
             append_chunk(self.output, octets)
         else:
@@ -192,9 +197,10 @@ struct OutgoingRequest(Movable):
         self.lent.move_to(self.output)
 
     def take_output(mut self) -> Buffer:
-        """Gives the room for what is sent away: what is not sent never will be."""
+        """Gives the room for what is sent away: what is not sent, or has not come
+        yet, never will be."""
         self.end_loan()
-        if self.left_len() > 0:
+        if not self.has_sent_all():
             self.supply = Supply.CUT
         var output = Buffer(0)
         swap(output, self.output)

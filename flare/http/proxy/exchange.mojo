@@ -165,8 +165,9 @@ struct Exchange(Errand, LinkUser, LoopTask):
 
     @staticmethod
     def on_content(errand: ArcPointer[Self]):
-        """Sends what has come of the request's content."""
-        if errand[].phase.is_sending():
+        """Sends what has come of the request's content, unless the upstream has
+        yet to take what came before."""
+        if errand[].phase == RequestPhase.FEEDING:
             _send(errand)
             _settle(errand)
 

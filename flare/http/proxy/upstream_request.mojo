@@ -213,7 +213,7 @@ struct UpstreamRequest(Movable):
         """Lets go the room of what was sent: the response may go on for long."""
         self.content = None
         if self.http2:
-            self.http2.held()[].request.outgoing.output = Buffer(0)
+            _ = self.http2.held()[].request.outgoing.take_output()
         return self.http1.outgoing.take_output()
 
     def into_room(deinit self) -> Buffer:

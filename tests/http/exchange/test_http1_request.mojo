@@ -454,6 +454,26 @@ def test_each_attempt_asks_before_it_sends_content() raises:
     assert_true(count > 0)
 
 
+def test_content_behind_the_head_is_not_asked_for() raises:
+    # The same section: a server that has received content may omit 100.
+    var count = 0
+    for asked in _requests():
+        if not asked.framing.expects_continue:
+            continue
+        count += 1
+        var request = _begun(asked)
+        var wire = _Wire("", True, 1_000)
+        request.outgoing.begin_attempt()
+        assert_true(request.outgoing.push(wire) == RequestEvent.ASKED)
+        request.outgoing.append("hel".as_bytes())
+        for _ in range(3):
+            assert_true(
+                request.outgoing.push(wire) == RequestEvent.DRY, asked.name
+            )
+            request.outgoing.begin_attempt()
+    assert_true(count > 0)
+
+
 def test_what_was_replaced_is_sent_once() raises:
     for asked in _requests():
         if not asked.arrives:
@@ -600,6 +620,20 @@ def test_what_is_given_away_is_not_sent() raises:
         assert_equal(request.outgoing.has_sent_all(), was_sent)
         _ = request.outgoing.take_output()
         assert_equal(request.outgoing.has_sent_all(), was_sent)
+
+
+def test_content_that_is_to_come_is_cut_off_with_the_room() raises:
+    # However much of it was here: nobody waits for the rest of it.
+    for asked in _requests():
+        if not asked.arrives:
+            continue
+        var request = _begun(asked)
+        var wire = _Wire("", True, 1_000)
+        request.outgoing.begin_attempt()
+        _ = request.outgoing.push(wire)
+        assert_equal(request.outgoing.left_len(), 0)
+        _ = request.outgoing.take_output()
+        assert_true(request.outgoing.supply == Supply.CUT, asked.name)
 
 
 @fieldwise_init
