@@ -54,7 +54,7 @@ def pytest_configure(config):
         wire_programs.sanitize()
     if config.getoption("whole"):
         wire_programs.WHOLE.append("whole")
-    config.addinivalue_line("markers", "nightly: takes minutes")
+    config.addinivalue_line("markers", "nightly: takes minutes, or a machine at rest")
     config.addinivalue_line(
         "markers", "unsanitized: not with --asan, which changes what is measured"
     )
@@ -418,8 +418,9 @@ def is_refused(server) -> bool:
     return False
 
 
-def wait_until(condition, timeout_s: float = 5.0) -> bool:
-    """Waits for a condition with a deadline, for states that have no event."""
+def wait_until(condition, timeout_s: float = 15.0) -> bool:
+    """Waits for a condition with a deadline, for states that have no event. The
+    deadline says that it never comes, so it is far beyond what a slow machine needs."""
     end = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > end:

@@ -117,19 +117,6 @@ class FreshConnections(threading.Thread):
         self.answered += 1
 
 
-def run_for(loads: list, seconds: float, act=None) -> None:
-    """Runs loads for some seconds; `act(elapsed)` is called all along."""
-    for load in loads:
-        load.start()
-    began = time.monotonic()
-    while (elapsed := time.monotonic() - began) < seconds:
-        if act:
-            act(elapsed)
-        time.sleep(0.02)
-    for load in loads:
-        load.stop()
-
-
 def answers_at_once(clients: list, milliseconds: int) -> float:
     """Asks all for a slow answer at once; gives the seconds until all have it."""
     path = f"/slow/{milliseconds}"

@@ -115,6 +115,9 @@ class RawServer:
         self.handle = handle
         self.requests: list[str] = []
         self.connection_count = 0
+        # Those whose end a client of this machine can see.
+        self.ended_count = 0
+        self._counting = threading.Lock()
         if path:
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(str(path))
@@ -153,6 +156,8 @@ class RawServer:
             pass
         finally:
             connection.sock.close()
+            with self._counting:
+                self.ended_count += 1
 
     def close(self) -> None:
         self._listener.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Client, wait_until
 from h2_client import H2Client
+from ready import ready
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
 
@@ -39,22 +40,21 @@ def thread_count(server) -> int:
 
 
 def test_those_that_wait_do_not_wait_for_each_other(start):
-    # Forty of 250 ms one behind the other would take ten seconds.
+    # Forty of a second one behind the other would take as many.
     server = start("workers_server", workers=1)
-    assert ask_together(server, b"/busy/250", 40) < 5
+    assert ask_together(server, b"/busy/1000", 40) < 20
 
 
 def test_a_quick_route_does_not_wait_for_them(start):
     server = start("workers_server", workers=1)
     ask(server, b"/busy/50")
-    with Client(server, 15) as slow, Client(server) as quick:
-        slow.send(GET % b"/busy/2000")
-        began = time.monotonic()
+    with Client(server) as slow, Client(server) as quick:
+        # Longer than anybody here waits.
+        slow.send(GET % b"/busy/60000")
         for _ in range(10):
             quick.send(GET % b"/fast")
             assert quick.response().body == b"Hello, World!"
-        assert time.monotonic() - began < 1.5
-        assert slow.response().body == b"busy 2000"
+        assert not ready([slow.sock], 0)
 
 
 def test_answers_keep_their_order_on_a_connection(start):
@@ -118,12 +118,12 @@ def test_shutdown_waits_for_them(start):
 
 
 def test_streams_of_one_connection_do_not_wait_for_each_other(start):
-    # Twenty of 250 ms one behind the other would take five seconds.
+    # Twenty of a second one behind the other would take as many.
     server = start("workers_server", workers=1)
     ask(server, b"/busy/50")
     with H2Client(server) as client:
         began = time.monotonic()
-        streams = [client.request("/busy/250") for _ in range(20)]
+        streams = [client.request("/busy/1000") for _ in range(20)]
         bodies = {client.answer(stream).body for stream in streams}
-        assert bodies == {b"busy 250"}
-        assert time.monotonic() - began < 3
+        assert bodies == {b"busy 1000"}
+        assert time.monotonic() - began < 12

@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, read_all, wait_until
+from conftest import Client, is_refused, read_all, wait_until
 from h2_client import H2Client
 from https_client import HttpsClient, trusting
 from processes import memory_len
@@ -194,10 +194,15 @@ def test_client_that_hangs_up_within_its_content(server, how, framing):
         assert read_all(client.sock) == b""
     client.sock.close()
     assert wait_until(lambda: "upload failed: 400" in server.stderr())
-    with Client(server) as other:
-        other.send(b"GET /stats HTTP/1.1\r\nHost: test\r\n\r\n")
-        assert b'"open": 1,' in other.response().body
+    assert wait_until(lambda: has_one_connection(server))
     assert "error" not in server.stderr()
+
+
+def has_one_connection(server) -> bool:
+    """Tells whether there is none but the one that asks."""
+    with Client(server) as client:
+        client.send(b"GET /stats HTTP/1.1\r\nHost: test\r\n\r\n")
+        return b'"open": 1,' in client.response().body
 
 
 RESET = struct.pack("ii", 1, 0)
@@ -226,9 +231,7 @@ def test_reset_of_a_client_that_is_held_up_is_noticed(server):
     reset_of_a_held_up_client(
         server, client.sock, lambda: client.sock.send(bytes(1 << 20))
     )
-    with Client(server) as other:
-        other.send(b"GET /stats HTTP/1.1\r\nHost: test\r\n\r\n")
-        assert b'"open": 1,' in other.response().body
+    assert wait_until(lambda: has_one_connection(server))
 
 
 def test_reset_of_a_client_that_is_held_up_over_tls(start_tls, certs):
@@ -261,8 +264,8 @@ def test_half_close_behind_the_content_is_no_error(server):
 
 def test_continue_is_sent_when_the_handler_reads(server):
     with Client(server) as client:
-        client.send(head("/upload?pause=300", 5, "Expect: 100-continue"))
         began = time.monotonic()
+        client.send(head("/upload?pause=300", 5, "Expect: 100-continue"))
         assert client.response().status == 100
         assert time.monotonic() - began > 0.25
         client.send(b"abcde")
@@ -336,17 +339,19 @@ def test_handler_that_fails_within_the_content(server):
 def test_content_has_a_time_in_all(pool):
     server = pool(body_timeout_ms=400, min_body_rate=0)
     with Client(server) as client:
-        client.send(head(length=1_000))
         began = time.monotonic()
+        client.send(head(length=1_000))
         client.sock.settimeout(0.02)
         answer = b""
-        while not answer and time.monotonic() - began < 5:
+        # All of it would take 20 s, and has 30 s where nothing is set.
+        for _ in range(999):
             try:
                 client.send(b"x")
                 answer = client.sock.recv(65536)
+                break
             except TimeoutError:
                 pass
-        assert 0.3 < time.monotonic() - began < 2
+        assert answer and time.monotonic() - began > 0.3
         client.sock.settimeout(5)
         assert (answer + read_all(client.sock)).startswith(b"HTTP/1.1 408 ")
     assert wait_until(lambda: "upload failed: 503" in server.stderr())
@@ -371,8 +376,9 @@ def test_handler_that_stops_reading_is_answered_for(pool):
             client.send(bytes(9 << 20))
         except OSError:
             pass
+        client.sock.settimeout(20)
         assert client.response().status == 503
-        assert 0.3 < time.monotonic() - began < 4
+        assert time.monotonic() - began > 0.3
 
 
 def test_handler_timeout_counts_from_the_end_of_the_content(pool):
@@ -381,10 +387,10 @@ def test_handler_timeout_counts_from_the_end_of_the_content(pool):
         client.send(head("/upload?then=wait", 4) + b"a")
         for octet in b"bcd":
             time.sleep(0.2)
+            began = time.monotonic()
             client.send(bytes([octet]))
-        began = time.monotonic()
         assert client.response().status == 503
-        assert 0.2 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.25
 
 
 def test_full_queue_is_refused_and_the_connection_ends(pool):
@@ -403,10 +409,11 @@ def test_full_queue_is_refused_and_the_connection_ends(pool):
 
 def test_stop_waits_for_content(server):
     with Client(server) as client:
+        client.send(GET)
+        assert client.response().status == 200
         client.send(head(length=5) + b"ab")
-        time.sleep(0.05)
         server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.1)
+        assert wait_until(lambda: is_refused(server))
         client.send(b"cde")
         response = client.response()
         assert response.body == taken(b"abcde")
@@ -417,8 +424,9 @@ def test_stop_waits_for_content(server):
 def test_stop_that_takes_too_long_ends_the_read(pool):
     server = pool(shutdown_timeout_ms=200)
     with Client(server) as client:
+        client.send(GET)
+        assert client.response().status == 200
         client.send(head(length=5) + b"ab")
-        time.sleep(0.05)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(5) == 0
     assert "upload failed: 503" in server.stderr()

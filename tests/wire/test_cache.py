@@ -35,6 +35,7 @@ def figure(server, name: str) -> int:
 
 
 def test_a_hit_on_the_wire(cache):
+    began = int(time.time())
     with Client(cache) as client:
         client.send(GET % b"/hit?a")
         first = client.response()
@@ -42,11 +43,13 @@ def test_a_hit_on_the_wire(cache):
         second = client.response()
     assert first.body == second.body
     assert "age" not in first.fields
-    assert int(second.fields["age"]) <= 2
+    ended = int(time.time())
+    assert int(second.fields["age"]) <= ended - began + 1
     assert re.fullmatch(
         r"flare; hit; ttl=(60|5\d)", second.fields["cache-status"]
     )
-    assert abs(int(time.time()) - http_seconds(second.fields["date"])) <= 2
+    # The clock that it is read from may be a tick behind.
+    assert began - 1 <= http_seconds(second.fields["date"]) <= ended
 
 
 def http_seconds(date: str) -> int:
@@ -89,7 +92,7 @@ def many(server, path: bytes, count: int = CROWD) -> list[Response]:
 
 def test_one_fetch_for_many(cache):
     before = asked(cache)
-    answers = many(cache, b"/slow?ms=300")
+    answers = many(cache, b"/slow?ms=1000")
     assert asked(cache) - before == 1
     assert len({answer.body for answer in answers}) == 1
     states = [answer.fields["cache-status"] for answer in answers]
@@ -99,13 +102,13 @@ def test_one_fetch_for_many(cache):
 
 
 def test_what_is_not_kept_is_not_waited_for(cache):
-    path = b"/slow?ms=200&control=no-store"
+    path = b"/slow?ms=1000&control=no-store"
     httpx.get(cache.url + path.decode())
     start = time.monotonic()
     answers = many(cache, path, 12)
     elapsed = time.monotonic() - start
     assert len({answer.body for answer in answers}) == 12
-    assert elapsed < 1.5, "one after the other takes 2.4 s"
+    assert elapsed < 8, "one after the other takes 12 s"
 
 
 def test_a_wait_has_an_end():
@@ -113,7 +116,7 @@ def test_a_wait_has_an_end():
     server = Server(built("cache_server"), ["threads=8", "wait_ms=200"])
     try:
         with ThreadPoolExecutor(2) as pool:
-            url = f"{server.url}/slow?ms=1000"
+            url = f"{server.url}/slow?ms=3000"
             first = pool.submit(httpx.get, url)
             assert wait_until(lambda: asked(server) == 1)
             second = pool.submit(httpx.get, url)
@@ -220,18 +223,16 @@ def test_hits_of_a_slow_route_are_quick():
             httpx.get(f"{server.url}/slow?ms=20&{number}")
         with ThreadPoolExecutor(4) as pool:
             slow = [
-                pool.submit(httpx.get, f"{server.url}/slow?ms=1000&b{number}")
+                pool.submit(httpx.get, f"{server.url}/slow?ms=5000&b{number}", timeout=30)
                 for number in range(3)
             ]
             with httpx.Client() as client:
                 client.get(f"{server.url}/slow?ms=20&0")
-                start = time.monotonic()
-                for _ in range(50):
+                for _ in range(20):
                     answer = client.get(f"{server.url}/slow?ms=20&0")
                     assert "hit" in answer.headers["cache-status"]
-                elapsed = time.monotonic() - start
+            assert not any(future.done() for future in slow), "it waited for them"
             assert all(future.result().status_code == 200 for future in slow)
-        assert elapsed < 0.9, "as long as a slow fetch"
     finally:
         assert server.stop() == 0
 

@@ -178,7 +178,7 @@ def test_a_connection_closed_meanwhile_is_replaced(fetcher):
     for count in range(1, 5):
         method = "POST" if count % 2 else "GET"
         assert fetcher.get(server.url, method=method)["body"] == "one"
-        time.sleep(0.05)
+        assert wait_until(lambda: server.ended_count == count)
         assert server.connection_count == count
     server.close()
 
@@ -580,7 +580,8 @@ def test_a_client_that_cannot_connect_in_time(fetcher):
     fetcher.client(connect_timeout_ms=300)
     answer = fetcher.get("http://192.0.2.1/")
     assert answer["phase"] in ("connect", "total"), answer
-    assert time.monotonic() - began < 2
+    # By itself it would be 10 s.
+    assert time.monotonic() - began < 8
 
 
 def test_files_in_a_form(fetcher, server):

@@ -8,36 +8,38 @@ from conftest import Client, read_all, wait_until
 HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
-def drip(client: Client, data: bytes, pause_s: float) -> float:
-    """Sends octet by octet until the server ends the connection."""
-    began = time.monotonic()
+def is_ended_within(client: Client, data: bytes, pause_s: float) -> bool:
+    """Sends octet by octet; tells whether the server ends the connection, or answers,
+    before all is sent."""
     client.sock.settimeout(pause_s)
     for octet in data:
         try:
             client.sock.send(bytes([octet]))
-            if client.sock.recv(1) is not None:
-                break
+            client.sock.recv(1)
         except TimeoutError:
             continue
         except OSError:
-            break
-    return time.monotonic() - began
+            pass
+        return True
+    return False
 
 
 def test_silent_connection_is_closed_without_a_word(start):
     server = start(header_timeout_ms=300)
-    with Client(server) as client:
-        began = time.monotonic()
+    began = time.monotonic()
+    # Of itself a server waits for 10 s.
+    with Client(server, 8) as client:
         assert read_all(client.sock) == b""
-        assert 0.25 < time.monotonic() - began < 1.5
+        assert time.monotonic() - began > 0.25
 
 
 def test_dripped_head_is_held_to_the_total(start):
     server = start(header_timeout_ms=400)
+    began = time.monotonic()
     with Client(server) as client:
-        assert (
-            0.3 < drip(client, HEAD[:-2] + b"X-A: " + b"b" * 1000, 0.02) < 1.5
-        )
+        # All of it would take 20 s, and has 10 s where nothing is set.
+        assert is_ended_within(client, HEAD[:-2] + b"X-A: " + b"b" * 400, 0.02)
+        assert time.monotonic() - began > 0.3
 
 
 def test_dripped_head_gets_408(start):
@@ -60,11 +62,11 @@ def test_late_head_requests_get_408_without_content(start):
 
 
 def test_second_head_has_its_own_time(start):
-    server = start(header_timeout_ms=300, idle_timeout_ms=5000)
+    server = start(header_timeout_ms=2_000)
     with Client(server) as client:
-        for _ in range(4):
+        for _ in range(3):
             client.send(HEAD[:10])
-            time.sleep(0.15)
+            time.sleep(0.8)
             client.send(HEAD[10:])
             assert client.response().body == b"OK"
 
@@ -72,11 +74,12 @@ def test_second_head_has_its_own_time(start):
 def test_idle_connection_is_closed(start):
     server = start(idle_timeout_ms=300)
     with Client(server) as client:
+        # Its time begins behind the response.
+        began = time.monotonic()
         client.send(HEAD)
         assert client.response().body == b"OK"
-        began = time.monotonic()
         assert client.is_closed()
-        assert 0.25 < time.monotonic() - began < 1.5
+        assert time.monotonic() - began > 0.25
 
 
 def test_part_of_a_head_after_idling_has_the_head_timeout(start):
@@ -90,15 +93,18 @@ def test_part_of_a_head_after_idling_has_the_head_timeout(start):
 
 def test_body_total(start):
     server = start(body_timeout_ms=400, min_body_rate=0)
+    began = time.monotonic()
     with Client(server) as client:
         client.send(
             b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
         )
-        assert 0.3 < drip(client, b"x" * 999, 0.02) < 1.5
+        # All of it would take 20 s, and has 30 s where nothing is set.
+        assert is_ended_within(client, b"x" * 999, 0.02)
+        assert time.monotonic() - began > 0.3
 
 
 def test_body_at_the_minimum_rate_may_take_longer(start):
-    server = start(body_timeout_ms=300, min_body_rate=1000)
+    server = start(body_timeout_ms=600, min_body_rate=1000)
     with Client(server) as client:
         client.send(
             b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n"
@@ -115,18 +121,16 @@ def test_body_below_the_minimum_rate_does_not(start):
         client.send(
             b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n"
         )
-        assert drip(client, b"x" * 1900, 0.02) < 1.5
+        assert is_ended_within(client, b"x" * 1900, 0.02)
 
 
 def test_reader_that_stops_is_cut_off(start):
     server = start(write_timeout_ms=400)
     with Client(server, timeout=10) as client:
         client.send(HEAD.replace(b"/ ", b"/shared ", 1) * 40)
-        began = time.monotonic()
-        time.sleep(1.2)
+        assert wait_until(lambda: "is cut off" in server.stderr())
         data = read_all(client.sock)
         assert len(data) < 40 * 1_000_000
-        assert time.monotonic() - began < 5
 
 
 def test_slow_reader_disturbs_nobody(start):
@@ -155,7 +159,7 @@ def test_lingering_ends(start):
             except OSError:
                 return True
 
-        assert wait_until(is_gone, 3)
+        assert wait_until(is_gone)
 
 
 @pytest.mark.parametrize(

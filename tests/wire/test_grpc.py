@@ -571,12 +571,12 @@ def test_a_caller_that_takes_nothing_is_not_read(server):
 def test_a_deadline_ends_a_stream_by_itself(server, method):
     with H2Client(server) as client:
         fields = [*HEAD, ("grpc-timeout", "200m")]
+        began = time.monotonic()
         stream = client.request(CALL + method, "POST", fields, ends=False)
         endless = b"\x0a\x0b" + WISH if method == "ListFeatures" else b""
         client.data(stream, message(endless), ends=method == "ListFeatures")
-        began = time.monotonic()
         assert status(client.answer(stream))[0] == 4
-        assert 0.1 < time.monotonic() - began < 5
+        assert time.monotonic() - began > 0.1
 
 
 @pytest.mark.parametrize("method", ["ListFeatures", "RouteChat", "Listen"])
@@ -588,7 +588,8 @@ def test_a_deadline_ends_a_call_whose_caller_takes_nothing(server, guide, method
     with H2Client(server) as client:
         client.grants = False
         client.settle()
-        fields = [*HEAD, ("grpc-timeout", "500m")]
+        # Long enough for windows to be full.
+        fields = [*HEAD, ("grpc-timeout", "2S")]
         stream = client.request(path, "POST", fields, ends=False)
         if method == "RouteChat":
             while min(client.room, client.room_of(stream)) > len(note):
@@ -638,7 +639,8 @@ def test_open_streams_hold_the_end_no_longer_than_allowed(start):
         client.until(lambda: stream in client.answers)
         began = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - began < 5
+        # By itself it would be 30 s.
+        assert time.monotonic() - began < 20
 
 
 def health(server, service: str, method: str):

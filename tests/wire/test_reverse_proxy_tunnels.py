@@ -12,6 +12,7 @@ import pytest
 from conftest import Client, read_to, wait_until
 from h2_client import H2Client, encode
 from raw_server import Connection, RawServer, answering
+from ready import ready
 from test_h2_websocket import open_stream
 from test_ws_client import GUID
 
@@ -123,12 +124,12 @@ def test_who_ends_a_tunnel(proxied):
 def test_a_tunnel_in_which_nothing_moves_is_ended(proxied):
     _, server = proxied(echo, idle_timeout_ms=200)
     with Client(server) as client:
+        began = time.monotonic()
         client.send(ASK)
         assert client.response().status == 101
         read_to(client.sock, b"hi") if client.buffer != b"hi" else None
         client.buffer = b""
-        began = time.monotonic()
-        assert client.is_closed() and 0.1 < time.monotonic() - began < 2
+        assert client.is_closed() and time.monotonic() - began > 0.15
 
 
 def test_an_upstream_that_takes_nothing_holds_the_client(proxied):
@@ -314,11 +315,11 @@ def test_a_key_of_the_gateway_is_answered(proxied, accept):
 def test_a_response_that_is_made_later(proxied):
     _, server = proxied(answering(OK))
     with Client(server) as client:
-        client.send(PAUSE % 100 + PAUSE.replace(b"?ms=%d", b""))
         began = time.monotonic()
+        client.send(PAUSE % 100 + PAUSE.replace(b"?ms=%d", b""))
         response = client.response()
         assert response.body == b"paused 0"
-        assert 0.05 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.05
         assert response.fields["x-middleware"] == "was here"
         assert client.response().body == b"at once"
     with H2Client(server) as client:
@@ -330,12 +331,11 @@ def test_many_that_wait_keep_nobody_waiting(proxied):
     _, server = proxied(answering(OK))
     clients = [Client(server) for _ in range(100)]
     for client in clients:
-        client.send(PAUSE % 500)
+        client.send(PAUSE % 4_000)
     with Client(server) as quick:
-        began = time.monotonic()
         quick.send(b"GET /own HTTP/1.1\r\nHost: x\r\n\r\n")
         assert quick.response().status == 200
-        assert time.monotonic() - began < 0.3
+    assert not ready([client.sock for client in clients], 0)
     for client in clients:
         assert client.response().body == b"paused 0"
         client.sock.close()
@@ -391,4 +391,4 @@ def test_access_logs_tell_of_the_response_itself(proxied):
     assert wait_until(lambda: line() != "")
     words = line().split(" ")
     assert words[2:7] == ["GET", "/logged?x=1", "HTTP/1.1", "200", "2"]
-    assert 150 < float(words[7].removesuffix("ms")) < 2000
+    assert float(words[7].removesuffix("ms")) > 150

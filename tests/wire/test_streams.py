@@ -138,14 +138,16 @@ def test_no_more_is_made_than_the_client_takes(start):
     assert wait_until(lambda: counts(streams)[0] == 0)
 
 
-def test_client_that_reads_nothing_is_given_up(streams):
+def test_client_that_reads_nothing_is_given_up(start):
     """Each piece has the write timeout, so a slow client lives on."""
+    streams = start("stream_server", write_timeout_ms=600)
     with streams.connect() as sock:
-        sock.sendall(GET % b"/pieces?count=10000&length=60000")
-        assert wait_until(lambda: counts(streams)[0] == 1)
         began = time.monotonic()
+        sock.sendall(GET % b"/pieces?count=10000&length=60000")
+        # Half a gibibyte, had it been taken.
+        assert wait_until(lambda: "is cut off" in streams.stderr())
         assert wait_until(lambda: counts(streams)[0] == 0)
-        assert 0.4 < time.monotonic() - began < 3
+        assert time.monotonic() - began > 0.5
 
 
 def test_slow_client_is_not_given_up(streams):
@@ -206,15 +208,12 @@ def test_stream_does_not_keep_others_waiting(streams):
         selector = selectors.DefaultSelector()
         greedy.setblocking(False)
         selector.register(greedy, selectors.EVENT_READ)
-        slowest = 0.0
         for _ in range(30):
             for _ in range(20):
                 if selector.select(0):
                     greedy.recv(1 << 20)
-            began = time.monotonic()
-            counts(streams)
-            slowest = max(slowest, time.monotonic() - began)
-        assert slowest < 0.5
+            # Whoever waits for all of the other one is not answered in time.
+            assert counts(streams)[0] == 1
 
 
 def test_streams_of_handlers_on_other_threads(start):
@@ -406,7 +405,7 @@ def test_closed_hub_and_drain_end_streams(start):
     server.process.send_signal(signal.SIGTERM)
     assert read_all(listener.sock) == b""
     assert server.process.wait(5) == 0
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
 
 
 def test_drain_ends_the_stream_of_a_client_that_is_behind(start):

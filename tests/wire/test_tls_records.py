@@ -2,6 +2,7 @@
 against the client and the server: each ends by its deadline or by an alert."""
 
 import ssl
+import threading
 import time
 from pathlib import Path
 
@@ -32,7 +33,9 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
 TICKETS = ticket() * 600
-LATE_S = 4
+# When a server that has said all ends the connection, and what is long before that.
+LATE_S = 12
+SOON_S = 8
 ENDLESS_S = 30
 # A client that does not end a flood does not return: any bound shows that, and a
 # busy machine needs a long one.
@@ -93,7 +96,7 @@ def answered_soon(fetcher, certs, server) -> dict:
     fetcher.client(ca_file=str(certs / "root.pem"))
     began = time.monotonic()
     answer = fetcher.get(server.url)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < SOON_S
     return answer
 
 
@@ -128,7 +131,11 @@ def test_the_client_ends_a_flood(
     fetcher_of_module, certs, tls_peer, content, content_type, start, outcomes
 ):
     server = tls_peer(endless(content, content_type, start))
-    fetcher_of_module.client(ca_file=str(certs / "root.pem"), total_timeout_ms=400)
+    # Whose outcome is another has time for it, however slow the machine is.
+    total_timeout_ms = 400 if LATE in outcomes else 15_000
+    fetcher_of_module.client(
+        ca_file=str(certs / "root.pem"), total_timeout_ms=total_timeout_ms
+    )
     began = time.monotonic()
     answer = fetcher_of_module.get(server.url)
     assert (answer.get("phase"), answer.get("kind")) in outcomes, answer
@@ -143,7 +150,7 @@ def test_a_flood_keeps_no_other_request_waiting(fetcher, certs, tls_peer):
 
     flood = tls_peer(treat)
     good = RawServer(answering(SIZED + b"0123456789"))
-    fetcher.client(ca_file=str(certs / "root.pem"), total_timeout_ms=1_500)
+    fetcher.client(ca_file=str(certs / "root.pem"), total_timeout_ms=6_000)
     requests = [f'{{"url":"{flood.url}"}}'] + [f'{{"url":"{good.url}"}}'] * 3
     began = time.monotonic()
     answer = fetcher.ask(do="all", requests=requests, parallel=4)
@@ -175,15 +182,18 @@ def test_an_idle_connection_that_has_ended_is_not_used(
 ):
     """Not even for POST, and though its socket is open (RFC 9110 section
     9.2.2: it is repeated by nobody)."""
+    is_said = threading.Semaphore(0)
 
     def treat(connection, sealer):
         # Late tickets do it no harm; a notice does.
         records = sealer.seal(SIZED + b"0123456789")
         records += sealer.seal(ticket(), HANDSHAKE)
         connection.raw.sendall(records)
+        is_said.release()
         if connection.head():
             connection.raw.sendall(sealer.seal(SIZED + b"and again!"))
             connection.raw.sendall(sealer.seal(CLOSE_NOTIFY, ALERT))
+            is_said.release()
             connection.sock.recv(1)
 
     server = tls_peer(treat)
@@ -191,7 +201,7 @@ def test_an_idle_connection_that_has_ended_is_not_used(
     bodies = []
     for _ in range(3):
         bodies.append(fetcher.get(server.url, method="POST").get("body"))
-        time.sleep(0.1)
+        assert is_said.acquire(timeout=10)
     assert bodies == ["0123456789", "and again!", "0123456789"]
     assert server.connection_count == 2
 
@@ -288,7 +298,7 @@ def test_a_fatal_alert_behind_a_frame_for_a_client(certs, tls_peer, part):
     talker.ask(do="connect", url=url, ca_file=str(certs / "root.pem"))
     began = time.monotonic()
     answers = [talker.ask(do="recv"), talker.ask(do="recv")]
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < SOON_S
     kinds = [answer.get("kind") for answer in answers]
     assert answers[0].get("text") == "hello" or kinds[0] == "TlsFailed", answers
     assert "TlsFailed" in kinds, answers
@@ -421,14 +431,14 @@ def held_sockets(server, certs) -> int:
 def ends_at_once(server, client: Sealer, before: int) -> bool:
     """Waits, far less than any phase lasts, until the server has closed: to
     end its own direction is not enough."""
-    client.sock.settimeout(LATE_S)
+    client.sock.settimeout(SOON_S)
     try:
         while client.sock.recv(65536):
             pass
     except ConnectionResetError:
         pass
     closed = wait_until(
-        lambda: descriptor_count(server.process.pid) <= before, LATE_S
+        lambda: descriptor_count(server.process.pid) <= before, SOON_S
     )
     return closed and server.is_alive()
 
@@ -531,6 +541,6 @@ def test_key_updates_without_end(start_tls, certs, sealing, update):
     except (ConnectionError, TimeoutError):
         pass
     assert time.monotonic() - began < ENDLESS_S
-    assert slowest < 1
+    assert slowest < 10
     resident = memory_len(server.process.pid, "VmRSS")
     assert resident - before < 8_000_000

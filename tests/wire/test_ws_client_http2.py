@@ -317,7 +317,7 @@ def test_the_time_to_connect_is_bounded(talker, begin, pairs):
     url = f"ws://127.0.0.1:{server.port}/"
     late = connect(talker, url, prior_knowledge=1, connect_timeout_ms=200)
     assert late.get("kind") == "Timeout", late
-    assert 0.15 < time.monotonic() - began < 3
+    assert 0.15 < time.monotonic() - began < 9
     gate.set()
     server.close()
 
@@ -547,7 +547,7 @@ def test_a_window_that_stays_shut(talker):
     began = time.monotonic()
     late = talk(talker, "send", text="x" * 1_000)
     assert late["kind"] == "Timeout" and late["is_open"], late
-    assert 0.15 < time.monotonic() - began < 3
+    assert 0.15 < time.monotonic() - began < 9
     gate.set()
     while talk(talker, "send", text="y").get("kind") == "Timeout":
         assert time.monotonic() - began < 10
@@ -589,7 +589,7 @@ def test_a_timeout_is_not_the_end(talker):
     began = time.monotonic()
     answer = talk(talker, "recv")
     assert answer["kind"] == "Timeout" and answer["is_open"], answer
-    assert 0.1 < time.monotonic() - began < 3
+    assert 0.1 < time.monotonic() - began < 9
     gate.set()
     while "kind" in (answer := talk(talker, "recv")):
         assert answer["kind"] == "Timeout"
@@ -610,6 +610,6 @@ def test_a_server_that_does_not_answer_the_close(talker):
     began = time.monotonic()
     closed = talk(talker, "close")
     assert "kind" not in closed and closed["closed_with"] == 1006
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 9
     assert wait_until(lambda: seen == [CANCEL, NO_ERROR])
     server.close()

@@ -175,12 +175,12 @@ def test_a_server_that_stops_tells_its_clients(start, count):
 
 
 def test_client_that_is_silent_is_pinged_and_dropped(start):
-    server = start("ws_server", ping_interval_ms=200, pong_timeout_ms=300)
+    server = start("ws_server", ping_interval_ms=1_000, pong_timeout_ms=1_500)
+    began = time.monotonic()
     with raw(server) as client, dial(server) as answering:
-        began = time.monotonic()
         data = client.buffer + read_all(client.sock)
         assert data == b"\x89\x00"
-        assert 0.3 < time.monotonic() - began < 3
+        assert time.monotonic() - began > 2
         answering.send("still here")
         assert answering.recv(5) == "still here"
 
@@ -190,7 +190,7 @@ def test_client_that_does_not_answer_a_close_is_left(echo):
         client.send(frame(0x81, b"close"))
         began = time.monotonic()
         assert b"as you say" in client.buffer + read_all(client.sock)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 9
 
 
 def test_room_on_two_workers(start):
