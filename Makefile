@@ -2,13 +2,14 @@
 # FLAGS=--all widens `make autobahn`, SEEDS=1000000 `make simulate`, MINUTES=30 `make soak`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan fuzz fuzz-guided coverage simulate autobahn connect-conformance protobuf-conformance grpc-interop lines walks bench bench-quick examples docs chat-proof soak differential nightly wheel release-check clean setup
+.PHONY: run test check format test-asan test-threads fuzz fuzz-guided coverage simulate autobahn connect-conformance protobuf-conformance grpc-interop lines walks bench bench-quick examples docs chat-proof soak differential nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
 check: setup ; @$(PY) tools/test.py check
 format: setup ; @.venv/bin/mblack -q --include '\.mojo$$' .
 test-asan: setup ; @$(PY) tools/test.py asan
+test-threads: setup ; @$(PY) tools/threads.py
 fuzz: setup ; @$(PY) tools/fuzz.py --seconds 60
 fuzz-guided: setup ; @$(PY) tools/fuzz.py --seconds 60 --guided
 coverage: setup ; @$(PY) tools/cover.py $(FLAGS)

@@ -31,6 +31,7 @@ import fuzz as fuzz_targets
 import package
 import refusals
 import simulate
+import threads
 import unit
 from report import Report
 from toolchain import BUILD, MBLACK, ROOT, build, environment
@@ -242,6 +243,7 @@ def nightly(report: Report) -> None:
         "simulator", simulate.run, SIMULATED_SEEDS_NIGHTLY, 1, simulate.CHECKED
     )
     report.step("wire tests, whole", whole)
+    report.step("threads", threads.run)
     for folder in ("tests/wire", "tests/deploy", "tests/cli"):
         report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")
 
