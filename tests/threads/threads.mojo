@@ -13,7 +13,6 @@ from flare.http import (
     Response,
     Router,
     ServerConfig,
-    ShutdownHandle,
     State,
     ok,
 )
