@@ -173,8 +173,8 @@ def test_a_server_says_how_long_to_wait(reader):
     assert following(reader, number)["data"] == "b"
     following(reader, number, "stop")
     stream.server.close()
-    # No sooner, and with half as much again at random.
-    assert 0.29 < stream.times[1] - stream.times[0] < 1.5
+    # No sooner, and with half as much again at random; of itself it is 3 s.
+    assert 0.29 < stream.times[1] - stream.times[0] < 2.9
 
 
 def test_a_busy_server_is_asked_again(reader):

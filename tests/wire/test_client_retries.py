@@ -188,7 +188,7 @@ def test_the_total_time_bounds_all_attempts(asker):
     answer = asker.get(server.url)
     took_s = time.monotonic() - began
     # The pauses of 100 attempts would take 20 s.
-    assert took_s < 5
+    assert took_s < 15
     assert 2 <= answer["attempts"] < 100
     assert answer["attempts"] - 1 <= script.count <= answer["attempts"]
     if "status" in answer:

@@ -332,7 +332,7 @@ def test_the_server_has_heard_enough(server, caller):
 
 def test_a_deadline_here(server, caller):
     start = time.monotonic()
-    id = caller.begin("/t.T/Stall", SERVER, timeout_ms=500)
+    id = caller.begin("/t.T/Stall", SERVER, timeout_ms=2_000)
     caller.ask(do="send", id=id)
     assert caller.ask(do="next", id=id)["message"] == "first"
     assert caller.ask(do="next", id=id)["code"] == "DEADLINE_EXCEEDED"
@@ -656,7 +656,8 @@ def test_a_server_that_stalls(caller, at):
     server = RawServer(run)
     caller.channel(server.url)
     start = time.monotonic()
-    got = caller.unary(timeout_ms=400)
+    # Time to get so far.
+    got = caller.unary(timeout_ms=1_500)
     assert got["code"] == "DEADLINE_EXCEEDED", got
     assert time.monotonic() - start < 10
     if at != "preface":
@@ -827,8 +828,8 @@ def test_a_pause_beyond_the_deadline_is_not_begun(caller):
     flaky = Flaky(refuses(("grpc-retry-pushback-ms", "60000")))
     caller.channel(flaky.url, service=policy())
     start = time.monotonic()
-    assert caller.unary(timeout_ms=5_000)["code"] == "UNAVAILABLE"
-    assert time.monotonic() - start < 4
+    assert caller.unary(timeout_ms=30_000)["code"] == "UNAVAILABLE"
+    assert time.monotonic() - start < 20
     assert len(flaky.contents) == 1
 
 

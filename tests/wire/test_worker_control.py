@@ -240,8 +240,9 @@ def test_a_worker_that_does_not_go_on_is_told_of(gateway):
         answers = []
         while not answers and time.monotonic() - began < 60:
             try:
-                with Client(server, 2) as client:
-                    path = f"/drain?url={quote(urls[0], safe='')}&timeout=300"
+                with Client(server, 6) as client:
+                    # Time for the two that go on, however slow they are.
+                    path = f"/drain?url={quote(urls[0], safe='')}&timeout=2000"
                     client.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
                     answers.append(client.response())
             except TimeoutError:
