@@ -5,6 +5,7 @@ from flare.bytes.checked import *
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call import GrpcCall, left_until_ms
+from flare.grpc.server.open_call import late
 from flare.grpc.server.stream import GrpcStream, Replies
 from flare.http.message.body import StreamWaker
 from flare.protobuf.message import Message
@@ -169,6 +170,17 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         deadline later than the clock has it."""
         return not talk.is_cancelled and monotonic_ns() < self._deadline_ns
 
+    def _end_of(self, status: GrpcStatus) -> GrpcStatus:
+        """Tells how the call ends whose code has failed so. Code may hear of the
+        deadline before the loop does: its caller is told of that, not of code that
+        was given up."""
+        if (
+            status.code == GrpcCode.CANCELLED
+            and monotonic_ns() >= self._deadline_ns
+        ):
+            return late()
+        return status.copy()
+
     def _finish(self, var status: GrpcStatus):
         var talk = self._talk.lock()
         if not self._has_headers:
@@ -236,7 +248,7 @@ struct _Run[C: BlockingCall](Task):
         try:
             self.call.run(self.conversation)
         except status:
-            self.conversation._finish(status.copy())
+            self.conversation._finish(self.conversation._end_of(status))
             return
         self.conversation._finish(GrpcStatus())
 

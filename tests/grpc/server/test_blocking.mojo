@@ -5,7 +5,12 @@ from flare.grpc.core.kind import GrpcKind
 from flare.grpc.core.message_reader import MessageReader
 from flare.grpc.core.message_writer import append_message
 from flare.grpc.core.status import GrpcStatus
-from flare.grpc.server.blocking import Blocking, BlockingCall, Conversation
+from flare.grpc.server.blocking import (
+    Blocking,
+    BlockingCall,
+    Conversation,
+    _Run,
+)
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.interceptor import Interceptors
@@ -134,4 +139,22 @@ def test_a_deadline_that_is_over_is_the_same_to_all_that_asks() raises:
         _ = conversation.read()
     with assert_raises(contains="CANCELLED"):
         conversation.write(StringValue(value="one"))
+    _ = blocking^
+
+
+def test_code_that_hears_of_its_deadline_ends_the_call_by_it() raises:
+    """Its thread may hear of it before the loop: who waits is told that its time is
+    over (4), whoever was first, and not that the call was given up (1)."""
+    var count = Count(Atomic[Int64](0))
+    var blocking = Blocking(_Reading(count, count))
+    var call = GrpcCall("/t/M", SocketAddr.localhost(1), deadline_ns=1)
+    var run = _Run(
+        _Reading(count, count),
+        Conversation(call, blocking._talk, blocking._changed),
+    )
+    run.run()
+    var talk = blocking._talk.lock()
+    assert_equal(Int(talk[].status.value().code.number), 4)
+    deinit(talk^)
+    _ = run^
     _ = blocking^
