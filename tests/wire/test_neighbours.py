@@ -237,7 +237,6 @@ def test_a_route_that_has_held_the_loop_is_moved(start, over):
     assert longest_ms < 150
 
 
-@pytest.mark.nightly
 def test_many_connections_with_a_slow_request_each(start):
     server = start("h2_server")
     with ExitStack() as stack:
@@ -248,12 +247,13 @@ def test_many_connections_with_a_slow_request_each(start):
                 client.response()
         healthy = Healthy(server)
         for client in clients:
-            client.send(GET % b"/slow/10")
+            client.send(GET % b"/slow/50")
         for client in clients:
             assert client.response().status == 200
         longest_ms = healthy.longest_ms()
-    print(f"\n100 connections with one of 10 ms each: others waited {longest_ms:.0f} ms")
-    assert longest_ms < 150
+    print(f"\n100 connections with one of 50 ms each: others waited {longest_ms:.0f} ms")
+    # One behind the other they take 5 s.
+    assert longest_ms < 1_500
 
 
 @pytest.mark.parametrize(
