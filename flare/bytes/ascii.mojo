@@ -1,10 +1,11 @@
 """ASCII: case, hexadecimal digits, and escaping for messages."""
 
 from flare.bytes.checked import *
-from flare.bytes.compare import load_word
+from flare.bytes.compare import load_ends, load_word
 from flare.bytes.copy import text_of
 from std.bit import byte_swap
 from std.memory import bitcast
+from std.sys.intrinsics import likely
 
 
 @always_inline
@@ -27,10 +28,28 @@ def is_scheme_octet(octet: UInt8, *, is_first: Bool = False) -> Bool:
 
 def is_lower(octets: Span[UInt8, _]) -> Bool:
     """Tells whether no octet is an ASCII capital."""
-    for octet in octets:
-        if octet >= 65 and octet <= 90:
-            return False
-    return True
+    # SAFETY: of eight octets or more the last eight lie within.
+    var length = len(octets)
+    var base = octets.unsafe_ptr()
+    if length < 8:
+        for index in range(length):
+            var octet = base[unsafe_offset=index]
+            if octet >= 65 and octet <= 90:
+                return False
+        return True
+    var capitals = _capitals(load_word(base, length - 8))
+    for index in range(0, length - 8, 8):
+        capitals |= _capitals(load_word(base, index))
+    return capitals == 0
+
+
+@always_inline
+def _capitals(word: UInt64) -> UInt64:
+    """Sets the highest bit of each octet that is a capital."""
+    comptime EACH: UInt64 = 0x0101010101010101
+    # An octet's highest bit shows whether it is at least `A`, and above `Z`.
+    var low = word & (EACH * 0x7F)
+    return (low + EACH * 0x3F) & ~(low + EACH * 0x25) & ~word & (EACH * 0x80)
 
 
 @no_inline
@@ -65,33 +84,29 @@ def _are_same_letters(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
                 return False
         return True
     if length < 8:
-        return _is_same_word(_ends(a, length), _ends(b, length))
-    for index in range(0, length - 8, 8):
-        if not _is_same_word(load_word(a, index), load_word(b, index)):
+        return _is_same_word(load_ends(a, length), load_ends(b, length))
+    var start = 0
+    while start < length - 8:
+        if not _is_same_word(load_word(a, start), load_word(b, start)):
             return False
+        start += 8
     return _is_same_word(load_word(a, length - 8), load_word(b, length - 8))
-
-
-@always_inline
-def _ends(base: Pointer[UInt8, _], length: Int) -> UInt64:
-    """Reads the first four octets and the last four."""
-    # SAFETY: the caller has four at least.
-    var first = base.unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
-    var last = (
-        base.unsafe_offset(length - 4)
-        .unsafe_bitcast[UInt32]()
-        .unsafe_load[alignment=1]()
-    )
-    return UInt64(first) << 32 | UInt64(last)
 
 
 @always_inline
 def _is_same_word(left: UInt64, right: UInt64) -> Bool:
     """Compares eight octets likewise."""
+    # Most are the same: names of HTTP/2 are lower-case.
+    if likely(left == right):
+        return True
+    return _differ_in_case(left, right)
+
+
+@always_inline
+def _differ_in_case(left: UInt64, right: UInt64) -> Bool:
+    """Tells whether eight octets differ in nothing but the case of letters."""
     comptime EACH: UInt64 = 0x0101010101010101
     var other = left ^ right
-    if other == 0:
-        return True
     if other & ~(EACH * 0x20) != 0:
         return False
     # What differs is in the bit of the case: those octets must be letters. An

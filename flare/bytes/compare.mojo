@@ -9,21 +9,49 @@ it is used with; this one is generated once.
 def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
     """Compares length and octets."""
     # SAFETY: both spans have the length that is compared, and of eight octets
-    # or more the last eight lie within.
+    # or more the last eight lie within, and of four or more the last four.
     var length = len(left)
     if length != len(right):
         return False
     var a = left.unsafe_ptr()
     var b = right.unsafe_ptr()
-    if length < 8:
+    if length < 4:
         for index in range(length):
             if a[unsafe_offset=index] != b[unsafe_offset=index]:
                 return False
         return True
-    for index in range(0, length - 8, 8):
-        if load_word(a, index) != load_word(b, index):
+    if length < 8:
+        return load_ends(a, length) == load_ends(b, length)
+    var start = 0
+    while start < length - 16:
+        if _differences(a, b, start, start + 8) != 0:
             return False
-    return load_word(a, length - 8) == load_word(b, length - 8)
+        start += 16
+    return _differences(a, b, max(length - 16, 0), length - 8) == 0
+
+
+@always_inline
+def _differences(
+    a: Pointer[UInt8, _], b: Pointer[UInt8, _], first: Int, second: Int
+) -> UInt64:
+    """Tells which bits differ in one of two words."""
+    return (load_word(a, first) ^ load_word(b, first)) | (
+        load_word(a, second) ^ load_word(b, second)
+    )
+
+
+@always_inline
+def load_ends(base: Pointer[UInt8, _], length: Int) -> UInt64:
+    """Reads the first four octets and the last four, which the caller has
+    there."""
+    # SAFETY: as said.
+    var first = base.unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
+    var last = (
+        base.unsafe_offset(length - 4)
+        .unsafe_bitcast[UInt32]()
+        .unsafe_load[alignment=1]()
+    )
+    return UInt64(first) << 32 | UInt64(last)
 
 
 @always_inline

@@ -3,6 +3,7 @@
 from flare.bytes.ascii import (
     equals_ignore_case,
     find_octet,
+    is_lower,
     is_scheme_octet,
     lower_text,
     skip_whitespace,
@@ -78,3 +79,19 @@ def test_case_of_ascii_letters_alone_does_not_matter() raises:
                     )
     assert_equal(equals_ignore_case("".as_bytes(), "".as_bytes()), True)
     assert_equal(equals_ignore_case("a".as_bytes(), "ab".as_bytes()), False)
+
+
+def test_capitals_are_found() raises:
+    """Each octet at each place of texts that are looked at octet by octet, and by
+    words that overlap."""
+    for length in [0, 1, 7, 8, 9, 15, 16, 17]:
+        for place in range(length):
+            for octet in range(256):
+                var text = List[UInt8](length=length, fill=0xE1)
+                text.at(place) = UInt8(octet)
+                assert_equal(
+                    is_lower(text),
+                    octet < ord("A") or octet > ord("Z"),
+                    String(octet, " at ", place, " of ", length),
+                )
+    assert_equal(is_lower("".as_bytes()), True)

@@ -89,8 +89,11 @@ struct ContentReceiver(Movable):
             self._drop(header, length, padding_len, out, state)
             return True
         self._stream_id = header.stream_id
-        # What is no content goes back at once.
-        state.consume(out, self._stream_id, header.payload_len - length)
+        # What is no content goes back at once; a stream that is owed no more
+        # than before, and has less left, is told nothing.
+        state.owe(header.payload_len - length, out)
+        if unlikely(header.payload_len > length):
+            state.release(out, self._stream_id, header.payload_len - length)
         self._left = length
         self._padding_left = padding_len
         return True

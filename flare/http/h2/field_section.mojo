@@ -212,7 +212,8 @@ struct Http2FieldSection(Movable):
         if field.note & FieldKind.BAD_VALUE != 0:
             self._break(Http2Rule.FIELD_VALUE)
         self._is_text = self._is_text and field.note & FieldKind.IS_HIGH == 0
-        self._has_bad_host |= field.note & FieldKind.BAD_HOST != 0
+        # Of `te` it says that, too, and the section is broken in any case.
+        self._has_bad_host |= field.note & FieldKind.BAD_OF_KIND != 0
         var kind = field.note & FieldKind.KINDS
         if kind != FieldKind.OTHER and kind <= FieldKind.PSEUDO_MAX:
             self._note_pseudo(kind, field.line)
@@ -226,9 +227,7 @@ struct Http2FieldSection(Movable):
         elif kind == FieldKind.COOKIE:
             self._cookie_count += 1
         elif kind == FieldKind.TE:
-            if not equals_ignore_case(
-                self._value(field.line), "trailers".as_bytes()
-            ):
+            if field.note & FieldKind.BAD_OF_KIND != 0:
                 self._break(Http2Rule.CONNECTION_FIELD)
         elif kind == FieldKind.OF_CONNECTION:
             self._break(Http2Rule.CONNECTION_FIELD)

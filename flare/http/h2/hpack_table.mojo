@@ -2,6 +2,7 @@
 what was sent (RFC 7541 sections 2.3 and 4).
 """
 
+from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import TerminatedInput
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
@@ -130,9 +131,9 @@ struct FieldKind:
     """The bit of a note that says: control octets, or space around it."""
     comptime IS_HIGH = UInt8(0x40)
     """The bit of a note that says: octets from 0x80 up in the value."""
-    comptime BAD_HOST = UInt8(0x80)
+    comptime BAD_OF_KIND = UInt8(0x80)
     """The bit of a note that says: the value of `:authority` or `host` is no
-    authority."""
+    authority, or that of `te` is not `trailers`."""
 
     comptime PSEUDO_MAX = UInt8(7)
     """The last kind that is a pseudo-header field; OTHER is none."""
@@ -306,7 +307,11 @@ def value_note_of(
             authority_error(input.unsafe_base(), start, end)
             != AUTHORITY_IS_GOOD
         ):
-            note |= FieldKind.BAD_HOST
+            note |= FieldKind.BAD_OF_KIND
+    elif kind == FieldKind.TE and not equals_ignore_case(
+        input.span(start, end - start), "trailers".as_bytes()
+    ):
+        note |= FieldKind.BAD_OF_KIND
     if start == end:
         return note
     var first = input[start]

@@ -204,6 +204,11 @@ struct StreamTable(Movable, Sized):
     def find(self, id: Int) -> Int:
         """Finds the index of a stream, good until one is added or dropped, or
         -1."""
+        # Most often it is the last one.
+        var last = len(self._streams) - 1
+        # SAFETY: from the first on, indices up to the last are the list's.
+        if last >= self._first and self._streams.unsafe_get(last).id == id:
+            return last - self._first
         return _find(Span(self._streams), self._first, id)
 
     @always_inline
@@ -230,7 +235,9 @@ struct StreamTable(Movable, Sized):
     @always_inline
     def drop(mut self, index: Int):
         """Forgets a closed stream that `find` gave."""
-        if index == 0 and len(self) > 1:
+        if index == len(self) - 1:
+            self._streams.shrink(len(self._streams) - 1)
+        elif index == 0:
             self._first += 1
         else:
             _drop(self._streams, self._first + index, 1)
@@ -273,9 +280,6 @@ def _find(streams: Span[Http2Stream, _], first: Int, id: Int) -> Int:
     var end = len(streams)
     if end == first:
         return -1
-    # Often it is the last one.
-    if streams.unsafe_get(end - 1).id == id:
-        return end - 1 - first
     # Numbers of one side go up by two, and often none is gone between: it is
     # there or before.
     var start = first

@@ -79,7 +79,7 @@ def answer_request(
         _answer_by_policy(connection, link, event, input, state)
         return
     state.params[].clear()
-    _answer_now(connection, link, id, _no_content(link), state)
+    _answer_now(connection, link, id, _lend(connection, link, state), state)
 
 
 @always_inline
@@ -87,30 +87,27 @@ def _answer_now(
     mut connection: Connection,
     mut link: Http2Link,
     id: Int,
-    content: Span[UInt8, ImmUntrackedOrigin],
+    request: Request[ImmUntrackedOrigin],
     mut state: WorkerState,
 ):
     """Lets the handler answer the request of the session's section."""
-    var response = _call(_lend(connection, link, content, state), state)
+    var response = _call(request, state)
     var is_head = link.session.section[].method == Method.HEAD
     begin_response(connection, link, id, response^, is_head, state)
 
 
 @always_inline
 def _lend(
-    connection: Connection,
-    link: Http2Link,
-    content: Span[UInt8, ImmUntrackedOrigin],
-    mut state: WorkerState,
+    connection: Connection, link: Http2Link, mut state: WorkerState
 ) -> Request[ImmUntrackedOrigin]:
-    """Lends the request of the session's section."""
+    """Lends the request of the session's section, without content."""
     ref asked = link.session.section[]
     # SAFETY: the loan ends with the call of the handler, and nothing is decoded
     # meanwhile.
     return Request[_o](
         asked.unsafe_request_line[_o](),
         asked.unsafe_fields[_o](),
-        content,
+        asked.unsafe_nothing[_o](),
         Fields(asked.unsafe_nothing[_o](), Span[FieldLine, _o](), True),
         peer=connection.peer,
         params=state.params_pointer(),
@@ -180,7 +177,8 @@ def _answer_by_policy(
     state.params[].clear()
     var memo = Optional[OwnedPointer[RouteMemo]](None)
     begin_memo(memo, state)
-    var policy = _ask_policy(connection, link, is_whole, state)
+    var request = _lend(connection, link, state)
+    var policy = _ask_policy(request, is_whole, state)
     var fits = link.session.section[].content_length <= policy.max_body_size
     var is_by_head = fits and not is_whole and not policy.needs_content
     var content_len = 0
@@ -198,16 +196,14 @@ def _answer_by_policy(
         _begin_task(connection, link, event, policy, memo, state)
         return
     state.params[].clear()
-    var content = _no_content(link)
     if not is_whole and not is_by_head:
         if not link.session.take_content(input, state.out, state.now_ms):
             give_memo(memo, state)
             return
-        content = _lent_content(link, input)
-        link.session.state.owe(len(content), state.out)
+        request.body = _lent_content(link, input)
+        link.session.state.owe(len(request.body), state.out)
     lend_memo(memo, state)
     if is_by_head:
-        var request = _lend(connection, link, content, state)
         var note = HeadOnly()
         var scope = ExtensionScope(request.extensions(), note)
         var response = _call(request, state)
@@ -215,18 +211,17 @@ def _answer_by_policy(
         var is_head = request.method == Method.HEAD
         begin_response(connection, link, id, response^, is_head, state)
     else:
-        _answer_now(connection, link, id, content, state)
+        _answer_now(connection, link, id, request, state)
     give_memo(memo, state)
 
 
+@always_inline
 def _ask_policy(
-    connection: Connection,
-    link: Http2Link,
+    request: Request[ImmUntrackedOrigin],
     is_whole: Bool,
     mut state: WorkerState,
 ) -> RequestPolicy:
-    """Asks the handler about the request of the session's section."""
-    var request = _lend(connection, link, _no_content(link), state)
+    """Asks the handler about a request without its content."""
     var policy: RequestPolicy
     if is_whole or (
         request.method != Method.GET and request.method != Method.HEAD
@@ -239,10 +234,6 @@ def _ask_policy(
         scope^.end()
     complete_policy(policy, state)
     return policy
-
-
-def _no_content(link: Http2Link) -> Span[UInt8, ImmUntrackedOrigin]:
-    return link.session.section[].unsafe_nothing[_o]()
 
 
 def _lent_content(

@@ -86,7 +86,10 @@ def begin_response(
         if known.or_else(whole_len) != whole_len:
             whole_len = 0
         # Some clients take the last octet of content for the end.
-        if "trailer" in response.headers:
+        if (
+            len(response.headers.lines_octets()) > 0
+            and "trailer" in response.headers
+        ):
             content_len = LENGTH_UNKNOWN
     elif content_len == 0:
         has_content = False
