@@ -81,9 +81,11 @@ def read_prefix(
 
 
 def _length(octets: Span[UInt8, _]) -> Int:
+    var digits = octets.between(1, PREFIX_LEN)
+    # SAFETY: there are four.
     var length = 0
-    for index in range(1, PREFIX_LEN):
-        length = length << 8 | Int(octets.at(index))
+    comptime for index in range(PREFIX_LEN - 1):
+        length = length << 8 | Int(digits.unsafe_get(index))
     return length
 
 

@@ -64,11 +64,6 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         """Makes an empty one; allocates nothing."""
         self._fields = HeaderMap()
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def __len__(self) -> Int:
         """Counts the entries.
 

@@ -78,6 +78,10 @@ struct Interceptors(Copyable, Movable):
     def add[I: GrpcInterceptor](mut self, var interceptor: I):
         self._all[].append(_AnyInterceptor(interceptor^))
 
+    @always_inline
+    def is_empty(self) -> Bool:
+        return len(self._all[]) == 0
+
     def before(self, mut call: GrpcCall) raises GrpcStatus:
         ref all = self._all[]
         for index in range(len(all)):

@@ -188,14 +188,38 @@ def log_status(path: String, status: GrpcStatus):
         )
 
 
+@always_inline
+def says_ok_alone(call: GrpcCall) -> Bool:
+    """Tells whether a reply has nothing beside it but the status OK."""
+    return (
+        len(call.headers) == 0
+        and len(call.trailers) == 0
+        and call.coding() == MessageCoding.IDENTITY
+    )
+
+
+@always_inline
+def ok_alone(
+    mut call: GrpcCall, ok: Trailers, mut spare: SpareContent
+) -> Response:
+    """Answers a call of gRPC with its one reply and the status OK, which `ok`
+    says; `says_ok_alone` is true of it."""
+    var message = Buffer(0)
+    swap(message, call.out)
+    return Response(
+        200,
+        spare.body(message^, ok.copy()),
+        content_type=call.protocol().content_type(),
+    )
+
+
 def unary_response(
-    call: GrpcCall,
-    var message: Buffer,
-    ok: Trailers,
-    mut spare: SpareContent,
+    mut call: GrpcCall, ok: Trailers, mut spare: SpareContent
 ) raises HeaderError -> Response:
     """Answers with one reply, which has its prefix, and the status OK; `ok` are
     the trailers that say so and no more."""
+    var message = Buffer(0)
+    swap(message, call.out)
     var protocol = call.protocol()
     if protocol.has_trailers():
         var trailers = ok.copy()

@@ -58,7 +58,9 @@ from flare.grpc.server.open_call import (
 )
 from flare.grpc.server.reply import (
     log_status,
+    ok_alone,
     refused_by_server,
+    says_ok_alone,
     status_alone,
     trailers_of,
     unary_response,
@@ -377,8 +379,8 @@ struct GrpcServices(Handler, HoldsHandler):
         var refusal = self._refusal(req, asked)
         if refusal != _Refusal.NONE:
             return self._refuse(req, asked, refusal)
-        var protocol = asked.protocol.held()
         ref method = self._methods[].at(asked.index)
+        var protocol = asked.protocol
         # SAFETY: the request outlives the method, or `keep_metadata`.
         var call = GrpcCall(
             method.path,
@@ -391,63 +393,92 @@ struct GrpcServices(Handler, HoldsHandler):
         call.out = req.route_params()[].spare.take_room()
         if protocol.codec() == MessageCodec.JSON:
             call._json = self._json.copy()
+        var query = _Query(None)
+        if asked.is_by_get:
+            query = OwnedPointer(ConnectQuery(req.query.as_bytes()))
         var coding: MessageCoding
         try:
-            coding = _begin(req, call, asked.query, self.config)
+            coding = _begin(req, call, query, self.config)
         except status:
             return _with_codings(protocol, status)
+        if method.kind != GrpcKind.UNARY:
+            return self._answer_stream(req, method, call, coding)
+        # What may fail makes no response: one that comes out of it is moved
+        # field by field.
         try:
-            return self._answer(req, method, call, asked.query, coding)
+            self._run_unary(req, method, call, query, coding)
         except raised:
-            var status = failure_of(raised)
-            log_status(method.path, status)
-            self._interceptors.after(call, status)
-            return status_alone(protocol, status, call.headers, call.trailers)
+            return self._fail(call, raised)
+        ref spare = req.route_params()[].spare
+        if not protocol.has_trailers() or not says_ok_alone(call):
+            return self._respond(call, spare)
+        var response = ok_alone(call, self._ok, spare)
+        if not self._interceptors.is_empty():
+            self._interceptors.after(call, GrpcStatus())
+        return response^
+
+    @no_inline
+    def _respond(self, mut call: GrpcCall, mut spare: SpareContent) -> Response:
+        """Answers a unary call whose reply there is."""
+        try:
+            var response = unary_response(call, self._ok, spare)
+            self._interceptors.after(call, GrpcStatus())
+            return response^
+        except:
+            return self._fail(call, head_too_long())
+
+    @no_inline
+    def _fail(self, call: GrpcCall, raised: GrpcStatus) -> Response:
+        """Answers a call that has failed."""
+        var status = failure_of(raised)
+        log_status(call.path, status)
+        self._interceptors.after(call, status)
+        return status_alone(
+            call.protocol(), status, call.headers, call.trailers
+        )
 
     def _asked(self, req: Request) -> _Asked:
         """Finds out what a request is."""
         var index = self._methods[].find(req.path.as_bytes())
-        var protocol = Optional[CallProtocol](None)
+        var asked = _Asked(index, CallProtocol.GRPC, False, False, False)
         var type = req.headers.find("content-type")
         if type >= 0:
-            protocol = CallProtocol.of_content_type(
-                req.headers.value_bytes(type)
+            asked.take(
+                CallProtocol.of_content_type(req.headers.value_bytes(type))
             )
-        var is_by_get = (
+        asked.is_by_get = (
             _reads(req.method)
             and index >= 0
             and self._methods[].at(index).is_safe
-            and (not protocol or not protocol.held().is_framed())
+            and not (asked.has_protocol and asked.protocol.is_framed())
         )
-        var query = _Query(None)
-        if is_by_get:
-            query = OwnedPointer(ConnectQuery(req.query.as_bytes()))
-            protocol = CallProtocol.of_query(query.held()[].codec)
+        if asked.is_by_get:
+            var query = ConnectQuery(req.query.as_bytes())
+            asked.take(CallProtocol.of_query(query.codec))
         # Other handlers have content of these types, too.
-        var is_beside = index < 0 and (
-            not protocol
+        asked.is_beside = index < 0 and (
+            not asked.has_protocol
             or (
-                not protocol.held().is_framed()
+                not asked.protocol.is_framed()
                 and not self._methods[].has_service(req.path.as_bytes())
             )
         )
-        return _Asked(index, protocol^, query^, is_beside)
+        return asked
 
     def _refusal(self, req: Request, asked: _Asked) -> _Refusal:
         """Tells why this cannot be a call of a method, if so."""
-        ref protocol = asked.protocol
         if (
-            protocol
-            and protocol.held().has_trailers()
+            asked.has_protocol
+            and asked.protocol.has_trailers()
             and req.version.major < 2
         ):
             return _Refusal.VERSION
-        if req.method != HttpMethod.POST and not asked.query:
+        if req.method != HttpMethod.POST and not asked.is_by_get:
             return _Refusal.METHOD
         if asked.index < 0:
             return _Refusal.PATH
         var kind = self._methods[].at(asked.index).kind
-        if not protocol or not protocol.held().takes(kind):
+        if not asked.has_protocol or not asked.protocol.takes(kind):
             return _Refusal.TYPE
         return _Refusal.NONE
 
@@ -464,36 +495,42 @@ struct GrpcServices(Handler, HoldsHandler):
             )
         if refusal == _Refusal.PATH:
             return _no_method(
-                asked.protocol.held(),
+                asked.protocol,
                 self._methods[].has_service(req.path.as_bytes()),
             )
         return _wrong_type(
-            self._methods[].at(asked.index).kind, asked.query.__bool__()
+            self._methods[].at(asked.index).kind, asked.is_by_get
         )
 
-    def _answer(
+    @no_inline
+    def _answer_stream(
+        self,
+        req: Request,
+        method: Method,
+        mut call: GrpcCall,
+        coding: MessageCoding,
+    ) -> Response:
+        """Begins a call with a stream, or refuses it."""
+        try:
+            self._interceptors.before(call)
+            if call.is_late():
+                raise late()
+            return self._open(req, method, call, coding)
+        except raised:
+            return self._fail(call, raised)
+
+    def _run_unary(
         self,
         req: Request,
         method: Method,
         mut call: GrpcCall,
         query: _Query,
         coding: MessageCoding,
-    ) raises GrpcStatus -> Response:
+    ) raises GrpcStatus:
+        """Runs a method for its one message, and leaves the reply in the call."""
         self._interceptors.before(call)
         if call.is_late():
             raise late()
-        if method.kind == GrpcKind.UNARY:
-            return self._answer_unary(req, method, call, query, coding)
-        return self._open(req, method, call, coding)
-
-    def _answer_unary(
-        self,
-        req: Request,
-        method: Method,
-        mut call: GrpcCall,
-        query: _Query,
-        coding: MessageCoding,
-    ) raises GrpcStatus -> Response:
         var protocol = call.protocol()
         if protocol.is_text():
             var octets = Buffer()
@@ -509,13 +546,6 @@ struct GrpcServices(Handler, HoldsHandler):
             self._run_plain(req.body, method, call, coding)
         if call.is_late():
             raise late()
-        var message = Buffer(0)
-        swap(message, call.out)
-        var response = _unary_response(
-            call, message^, self._ok, req.route_params()[].spare
-        )
-        self._interceptors.after(call, GrpcStatus())
-        return response^
 
     def _run_framed(
         self,
@@ -625,7 +655,7 @@ struct GrpcServices(Handler, HoldsHandler):
                 defers=True,
             )
         var length_max = self.config.receive_len_max + _SPARE_LEN
-        if asked.protocol.held().is_text():
+        if asked.protocol.is_text():
             length_max = 2 * length_max
         if method.kind != GrpcKind.UNARY:
             return RequestPolicy(
@@ -658,24 +688,33 @@ struct GrpcServices(Handler, HoldsHandler):
             Error: What the handler beside raises.
         """
         var asked = self._asked(req)
-        if asked.is_beside or not asked.protocol:
+        if asked.is_beside or not asked.has_protocol:
             return self.handler.refuse(req, response^)
         var code = response.status.code
-        return refused_by_server(asked.protocol.held(), _status_of(code), code)
+        return refused_by_server(asked.protocol, _status_of(code), code)
 
 
 @fieldwise_init
-struct _Asked(Movable):
+struct _Asked(TrivialRegisterPassable):
     """What a request is."""
 
     # -1 if there is no such method.
     var index: Int
-    # Nothing if the content is of no protocol.
-    var protocol: Optional[CallProtocol]
-    # What a GET says, of a method that allows it.
-    var query: _Query
+    # That of the content, or of the query.
+    var protocol: CallProtocol
+    # False if the content is of no protocol.
+    var has_protocol: Bool
+    # Whether the query says what is asked, of a method that allows it.
+    var is_by_get: Bool
     # Whether it is the other handler's.
     var is_beside: Bool
+
+    @always_inline
+    def take(mut self, protocol: Optional[CallProtocol]):
+        """Takes over what was found."""
+        self.has_protocol = Bool(protocol)
+        if protocol:
+            self.protocol = protocol.held()
 
 
 @fieldwise_init
@@ -847,18 +886,6 @@ def _with_codings(protocol: CallProtocol, status: GrpcStatus) -> Response:
     if status.code == GrpcCode.UNIMPLEMENTED:
         _set(response, protocol.accept_field(), ACCEPTED_CODINGS)
     return response^
-
-
-def _unary_response(
-    call: GrpcCall,
-    var message: Buffer,
-    ok: Trailers,
-    mut spare: SpareContent,
-) raises GrpcStatus -> Response:
-    try:
-        return unary_response(call, message^, ok, spare)
-    except:
-        raise head_too_long()
 
 
 def _respond_later(
