@@ -5,7 +5,6 @@ from flare.bytes.compare import load_ends, load_word
 from flare.bytes.copy import text_of
 from std.bit import byte_swap
 from std.memory import bitcast
-from std.sys.intrinsics import likely
 
 
 @always_inline
@@ -97,12 +96,11 @@ def _are_same_letters(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
 def _is_same_word(left: UInt64, right: UInt64) -> Bool:
     """Compares eight octets likewise."""
     # Most are the same: names of HTTP/2 are lower-case.
-    if likely(left == right):
-        return True
-    return _differ_in_case(left, right)
+    return left == right or _differ_in_case(left, right)
 
 
-@always_inline
+# Inlined, all of it would be done before it is known whether it has to be.
+@no_inline
 def _differ_in_case(left: UInt64, right: UInt64) -> Bool:
     """Tells whether eight octets differ in nothing but the case of letters."""
     comptime EACH: UInt64 = 0x0101010101010101

@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.compare import same_octets
+from flare.bytes.compare import load_ends, same_octets
 from flare.bytes.scan import load64
 from flare.http.h2.hpack_table import (
     HpackTable,
@@ -16,7 +16,7 @@ from flare.http.h2.huffman import huffman_encode, huffman_len
 from flare.http.message.fields import FieldLine
 from std.builtin.globals import global_constant
 from std.memory import unsafe_memset_zero
-from std.sys.intrinsics import likely, unlikely
+from std.sys.intrinsics import likely
 
 
 @fieldwise_init
@@ -202,21 +202,37 @@ struct HpackEncoder(Movable):
             indexing: What is kept of it.
         """
         if likely(indexing == Indexing.KEPT):
-            var slot = _hash(name, value)
-            var number = Int(self._slots.at(slot)) - 1
-            var is_found = self._is_entry(number, name, value)
-            if unlikely(not is_found):
-                # Two fields of one slot would drive each other out of it: the
-                # older entry of two slots goes.
-                var first = number
-                number = Int(self._slots.at(slot ^ 1)) - 1
-                if first > number:
-                    slot ^= 1
-                is_found = self._is_entry(number, name, value)
-            if likely(is_found):
-                var index = STATIC_COUNT + self._table.insert_count - number
-                append_integer[7](out, 0x80, index)
+            var number = Int(self._slots.at(_hash(name, value))) - 1
+            if likely(self._is_entry(number, name, value)):
+                self._refer(out, number)
                 return
+        self._add_other(out, name, value, indexing)
+
+    @always_inline
+    def _refer(self, mut out: Buffer, number: Int):
+        """Writes the index of an entry."""
+        var index = STATIC_COUNT + self._table.insert_count - number
+        append_integer[7](out, 0x80, index)
+
+    @no_inline
+    def _add_other(
+        mut self,
+        mut out: Buffer,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        indexing: Indexing,
+    ):
+        """Encodes a field that its slot does not have."""
+        if likely(indexing == Indexing.KEPT):
+            # Two fields of one slot would drive each other out of it: the older
+            # entry of two slots goes.
+            var slot = _hash(name, value)
+            var number = Int(self._slots.at(slot ^ 1)) - 1
+            if self._is_entry(number, name, value):
+                self._refer(out, number)
+                return
+            if Int(self._slots.at(slot)) - 1 > number:
+                slot ^= 1
             var static = find_static(name, value)
             if static.is_whole:
                 append_integer[7](out, 0x80, static.index)
@@ -350,6 +366,8 @@ def _ends(octets: Span[UInt8, _]) -> UInt64:
             .unsafe_origin_cast[MutUntrackedOrigin]()
         )
         return load64(base, 0) ^ (load64(base, length - 8) << 1)
+    if length >= 4:
+        return load_ends(octets.unsafe_ptr(), length)
     var word = UInt64(0)
     for octet in octets:
         word = (word << 8) | UInt64(octet)

@@ -249,34 +249,16 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         """
         self._add(name, value)
 
+    @always_inline
     def _add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
-        var text = trim_whitespace(value.as_bytes().as_imm())
-        if self._has_content_type() == 0 and equals_ignore_case(
-            name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()
-        ):
-            self._content_type = text_of(text)
-            return
-        var start = len(self._octets)
-        var name_len = name.byte_length()
-        var end = start + name_len + len(text) + 4
-        if end > HEADER_BLOCK_LEN_MAX:
-            raise HeaderError("header block", name, 0)
-        # Few responses have just one line, and none of ours grows line by line.
-        if len(self._lines) == 0:
-            self._octets.reserve(_FIRST_OCTET_COUNT)
-            self._lines.reserve(_FIRST_LINE_COUNT)
-        if end > self._octets.capacity():
-            self._octets.reserve(max(end, 2 * start))
-        self._octets.resize(unsafe_uninit_length=end)
-        # SAFETY: the list has just got these octets.
-        var to = self._octets.unsafe_ptr().unsafe_offset(start)
-        _write_line(
-            unsafe_lend[ImmUntrackedOrigin](name.unsafe_ptr(), name_len),
-            unsafe_lend[ImmUntrackedOrigin](text.unsafe_ptr(), len(text)),
-            to.unsafe_origin_cast[MutUntrackedOrigin](),
-        )
-        self._lines.append(
-            FieldLine(start, name_len, start + name_len + 2, len(text))
+        _add_line(
+            Pointer(to=self).unsafe_origin_cast[MutUntrackedOrigin](),
+            unsafe_lend_text[ImmUntrackedOrigin](
+                name.unsafe_ptr(), name.byte_length()
+            ),
+            unsafe_lend_text[ImmUntrackedOrigin](
+                value.unsafe_ptr(), value.byte_length()
+            ),
         )
 
     def remove(mut self, name: StringSpan) -> Bool:
@@ -441,6 +423,49 @@ struct HeaderError(Copyable, Movable, Writable):
             message = message^.add("a value holds no control octet but HTAB")
             message = message^.add(" (RFC 9110 section 5.5)")
         return message^.end()
+
+
+@no_inline
+def _add_line(
+    at: Pointer[HeaderMap, MutUntrackedOrigin],
+    name: StringSpan[ImmUntrackedOrigin],
+    value: StringSpan[ImmUntrackedOrigin],
+) raises HeaderError:
+    """Adds a line to a map, which comes by its address: `mut self` would load
+    and store all of it."""
+    # SAFETY: the caller lends map and texts until this returns.
+    ref map = at[]
+    var text = value.as_bytes()
+    var text_len = len(text)
+    # Few values have whitespace around them.
+    if text_len > 0 and (text.at(0) <= 32 or text.at(text_len - 1) <= 32):
+        text = trim_whitespace(text)
+        text_len = len(text)
+    var name_len = name.byte_length()
+    if map._has_content_type() == 0 and equals_ignore_case(
+        name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()
+    ):
+        map._content_type = text_of(text)
+        return
+    var start = len(map._octets)
+    var end = start + name_len + text_len + 4
+    if end > HEADER_BLOCK_LEN_MAX:
+        raise HeaderError("header block", name, 0)
+    # Few responses have just one line, and none of ours grows line by line.
+    if len(map._lines) == 0:
+        map._octets.reserve(_FIRST_OCTET_COUNT)
+        map._lines.reserve(_FIRST_LINE_COUNT)
+    if end > map._octets.capacity():
+        map._octets.reserve(max(end, 2 * start))
+    map._octets.resize(unsafe_uninit_length=end)
+    # SAFETY: the list has just got these octets.
+    var to = map._octets.unsafe_ptr().unsafe_offset(start)
+    _write_line(
+        name.as_bytes(), text, to.unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+    map._lines.append(
+        FieldLine(start, name_len, start + name_len + 2, text_len)
+    )
 
 
 @always_inline

@@ -374,8 +374,11 @@ def call_while_arriving(
 
 
 @always_inline
-def _serve(handler: AnyHandler, request: Request) raises -> Response:
-    """Calls a handler, and holds what it answers to what a response may be."""
+def _serve(
+    handler: AnyHandler, request: Request, out response: Response
+) raises:
+    """Calls a handler, and holds what it answers to what a response may be. The
+    response is made where it is wanted, and not moved there."""
     ref record = request.route_params()[].record
     # SAFETY: the request outlives the call, behind which it is forgotten.
     record.request = (
@@ -385,7 +388,7 @@ def _serve(handler: AnyHandler, request: Request) raises -> Response:
         .unsafe_bitcast[NoneType]()
     )
     try:
-        var response = handler.serve(request)
+        response = handler.serve(request)
         record.request = None
         var code = response.status.code
         if unlikely(
@@ -394,7 +397,6 @@ def _serve(handler: AnyHandler, request: Request) raises -> Response:
             or response.outcome() != ResponseOutcome.NOW
         ):
             _check_outcome(code, response.outcome(), request)
-        return response^
     except error:
         record.request = None
         raise error^

@@ -115,15 +115,22 @@ def _lend(
     )
 
 
-@no_inline
+@always_inline
 def _call(
     request: Request[ImmUntrackedOrigin], mut state: WorkerState
 ) -> Response:
     if unlikely(state.slow.is_timing):
-        state.slow.begin_handler()
+        return _call_timed(request, state)
+    return call_rarely(state.handler[], request)
+
+
+@no_inline
+def _call_timed(
+    request: Request[ImmUntrackedOrigin], mut state: WorkerState
+) -> Response:
+    state.slow.begin_handler()
     var response = call_rarely(state.handler[], request)
-    if unlikely(state.slow.is_timing):
-        state.end_handler(response)
+    state.end_handler(response)
     return response^
 
 
