@@ -251,6 +251,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
 
     @always_inline
     def _add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
+        # SAFETY: the caller keeps map and texts until the call returns.
         _add_line(
             Pointer(to=self).unsafe_origin_cast[MutUntrackedOrigin](),
             unsafe_lend_text[ImmUntrackedOrigin](
