@@ -253,7 +253,7 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
     def _add(mut self, name: StringSpan, value: StringSpan) raises HeaderError:
         # SAFETY: the caller keeps map and texts until the call returns.
         _add_line(
-            Pointer(to=self).unsafe_origin_cast[MutUntrackedOrigin](),
+            Pointer(to=self),
             unsafe_lend_text[ImmUntrackedOrigin](
                 name.unsafe_ptr(), name.byte_length()
             ),
@@ -428,7 +428,7 @@ struct HeaderError(Copyable, Movable, Writable):
 
 @no_inline
 def _add_line(
-    at: Pointer[HeaderMap, MutUntrackedOrigin],
+    at: MutPointer[HeaderMap, _],
     name: StringSpan[ImmUntrackedOrigin],
     value: StringSpan[ImmUntrackedOrigin],
 ) raises HeaderError:
