@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from processes import memory_len, next_line
-from ready import ready
+from ready import accepted, ready
 from toolchain import environment
 
 ANSWER_TIMEOUT_S = 30
@@ -137,11 +137,7 @@ class RawServer:
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, segment_len)
 
     def _accept(self) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
+        for sock in accepted(self._listener):
             self.connection_count += 1
             connection = Connection(sock, self.connection_count)
             threading.Thread(

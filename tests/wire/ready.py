@@ -1,9 +1,10 @@
-"""Which of several sockets can be read or written, however many descriptors this
-process has: `select.select` fails at 1,024."""
+"""What comes to sockets: which of several can be read or written, however many
+descriptors this process has (`select.select` fails at 1,024), and the connections of
+a listener."""
 
 import selectors
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 def ready(
@@ -16,3 +17,13 @@ def ready(
         for sock in sockets:
             selector.register(sock, events)
         return [key.fileobj for key, _ in selector.select(timeout_s)]
+
+
+def accepted(listener: socket.socket) -> Iterator[socket.socket]:
+    """The connections that come to a listener, until it is closed."""
+    while True:
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return
+        yield sock

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from ready import accepted
 from redis_servers import RedisServer
 
 PORTION = 65_536
@@ -38,11 +39,7 @@ class RedisProxy:
         return len(ways)
 
     def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
+        for near in accepted(self.listener):
             try:
                 far = socket.create_connection(("127.0.0.1", self.server.port))
             except OSError:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from conftest import running_client, wait_until
 from ports import claim_port
+from ready import accepted
 from redis_servers import RedisServer, running_redis
 
 QUICK = {"backoff_ms": 5, "backoff_max_ms": 50}
@@ -42,11 +43,7 @@ class Scripted:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
+        for connection in accepted(self.listener):
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:

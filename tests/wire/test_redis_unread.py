@@ -12,7 +12,7 @@ import threading
 
 import pytest
 from conftest import running_client, wait_until
-from ready import ready
+from ready import accepted, ready
 from redis_servers import encoded
 from test_redis_failures import HELLO, QUICK, call
 
@@ -45,11 +45,7 @@ class Echo:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
+        for connection in accepted(self.listener):
             self.orders = queue.Queue()
             self.bell, ring = socket.socketpair()
             self.connection_count += 1

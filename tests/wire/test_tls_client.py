@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import built, wait_until
 from ports import claim_port
+from ready import accepted
 
 TIMEOUT_S = 20
 
@@ -196,11 +197,7 @@ class RawServer:
         self.thread.start()
 
     def _run(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
+        for connection in accepted(self.listener):
             try:
                 self.treat(connection)
             except OSError:

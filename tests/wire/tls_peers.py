@@ -15,6 +15,7 @@ from pathlib import Path
 from client_asker import Asker
 from conftest import Server
 from raw_server import Fetcher
+from ready import accepted
 from toolchain import environment
 from wire_programs import built
 
@@ -57,11 +58,7 @@ class TlsPeer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
+        for sock in accepted(self._listener):
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock: socket.socket) -> None:
