@@ -20,6 +20,7 @@ _KIND = re.compile(r"\b(error|warning|note): ")
 # The compiler's own summary, and the programs that we write ourselves.
 _NOISE = re.compile(
     r"failed to parse the provided Mojo source module"
+    r"|^\S*mojo: error: failed to run the pass manager"
     rf"|^Imported from \S*{re.escape(project.WORK_FOLDER)}/"
 )
 
@@ -75,7 +76,7 @@ def build(
     show_diagnostics(said)
     if result.returncode:
         raise CommandError(
-            f"{what} cannot be built: {_error_count(said)}",
+            f"{what} cannot be built: {error_count(said)}",
             code=ExitCode.DOES_NOT_COMPILE,
         )
 
@@ -106,7 +107,8 @@ def show_diagnostics(said: str) -> None:
             terminal.err.print(_coloured(line))
 
 
-def _error_count(said: str) -> str:
+def error_count(said: str) -> str:
+    """Says how many errors the compiler has told of."""
     lines = [x for x in said.splitlines() if not _NOISE.search(x)]
     count = sum(": error: " in line for line in lines)
     return "1 error" if count == 1 else f"{count} errors" if count else "see above"

@@ -289,14 +289,19 @@ def test_a_run_path_without_room_is_told(tmp_path: Path) -> None:
     ("text", "said"),
     [
         (BROKEN, "main.mojo:2:5: error: use of unknown declaration 'prin'"),
-        (WRONG_HANDLER, "has not the form of a handler; write"),
+        (
+            WRONG_HANDLER,
+            "main.mojo:10:21: error: this function has not the form of a handler;",
+        ),
     ],
 )
 def test_check_tells_what_is_wrong(flare, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "main.mojo").write_text(text)
     done = flare(tmp_path, "check")
     assert done.returncode == 4
-    assert said in " ".join(done.stdout.split())
+    assert " ".join(done.stdout.split()).startswith(said)
+    last = done.stdout.splitlines()[-1]
+    assert last == "error: main.mojo cannot be built: 1 error"
     assert [path.name for path in tmp_path.iterdir()] == ["main.mojo"]
 
 

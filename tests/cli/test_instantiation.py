@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mojo_flare.building import error_count, show_diagnostics
 from mojo_flare.dev.build import diagnostics
 from mojo_flare.instantiation import shortened
 from mojo_flare.toolchain import Toolchain
@@ -76,6 +77,41 @@ def test_paths_may_be_absolute(toolchain: Toolchain, tmp_path: Path) -> None:
     assert shortened(said, toolchain) == SHORT
 
 
+def test_a_library_that_was_compiled_before_is_the_library(
+    toolchain: Toolchain,
+) -> None:
+    """What is compiled once names its sources from the folder that they were in,
+    and the compiler has no lines of them to show."""
+    said = """\
+main.mojo:9:5: error: function instantiation failed
+def main() raises:
+    ^
+main.mojo:12:18: note: call expansion failed with parameter value(s): (...)
+    serve(routes())
+                ^
+app/routes.mojo:4:5: note: function instantiation failed
+def routes() raises -> Router:
+    ^
+app/routes.mojo:6:34: note: call expansion failed with parameter value(s): (...)
+    router.get("/", Guard(Extracted[Show]()))
+                                 ^
+flare/http/handler/any_handler.mojo:205:9: note: function instantiation failed
+flare/http/handler/any_handler.mojo:207:9: note: constraint failed: {said}
+.venv/modular/bin/mojo: error: failed to run the pass manager
+""".replace("{said}", SENTENCE)
+    assert shortened(said, toolchain) == SHORT
+
+
+def test_a_package_of_the_users_of_the_same_name_is_no_library(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    check = tmp_path / "flare" / "check.mojo"
+    check.parent.mkdir()
+    check.touch()
+    said = trace("flare/check.mojo")
+    assert shortened(said, toolchain) == said
+
+
 def test_the_same_refusal_is_told_once(toolchain: Toolchain) -> None:
     assert shortened(trace(CHECK) + trace(CHECK), toolchain) == SHORT
 
@@ -112,6 +148,18 @@ def test_what_is_no_refusal_of_the_library_stays_whole(
     toolchain: Toolchain, said: str
 ) -> None:
     assert shortened(said, toolchain) == said
+
+
+def test_how_the_compiler_ends_is_neither_shown_nor_counted(
+    toolchain: Toolchain, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = trace("app/checks.mojo")
+    assert "failed to run the pass manager" in said
+    assert error_count(said) == "1 error"
+    show_diagnostics(said)
+    told = "".join(capsys.readouterr())
+    assert "function instantiation failed" in told
+    assert "pass manager" not in told
 
 
 def test_the_page_of_flare_dev_shows_each_place_with_its_own_line() -> None:
