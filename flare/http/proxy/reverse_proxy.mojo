@@ -155,12 +155,8 @@ struct ReverseProxy(Copyable, Handler):
                 check_request_start(start, framing)
                 _take_for_http2(req, forwarded, framing, exchange)
             else:
-                _write_head(
-                    exchange.request.http1,
-                    start,
-                    forwarded.headers,
-                    framing,
-                    shared.config.rules,
+                exchange.request.http1.forward_head(
+                    start, forwarded.headers, framing
                 )
                 _add_content(req, call.keeps(req.body), exchange)
         except error:
@@ -315,21 +311,6 @@ def _take_for_http2(
     if exchange.upgrade.byte_length() > 0:
         handshake = StreamHandshake(req)
     exchange.request.http2 = OwnedPointer(StreamSide(request^, handshake^))
-
-
-def _write_head(
-    mut http1: Http1Request,
-    start: RequestStart,
-    headers: HeaderMap,
-    framing: RequestFraming,
-    rules: ForwardingRules,
-) raises LocalProtocolError:
-    """Makes the request for an upstream that speaks HTTP/1.1."""
-    if len(rules.request_fields) > 0:
-        # Host or framing may be among them.
-        http1.write_head(start, headers, framing)
-    else:
-        http1.forward_head(start, headers, framing)
 
 
 def _add_content(req: Request, is_kept: Bool, mut exchange: Exchange):

@@ -166,6 +166,30 @@ struct ForwardedRequest(Movable):
         self._host.clear()
 
 
+def _unsettable(name: Span[UInt8, _]) -> StaticString:
+    """Says why a field cannot be set on the way to an upstream, and what to do;
+    empty if it can."""
+    if equals_ignore_case(name, "host".as_bytes()):
+        return "; set rules.host, and rules.fixed_host, instead"
+    for own in [
+        StaticString("content-length"),
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "upgrade",
+        "http2-settings",
+        "expect",
+    ]:
+        if equals_ignore_case(name, own.as_bytes()):
+            return (
+                ", which the gateway writes as each connection needs it; leave"
+                " it out"
+            )
+    return ""
+
+
 struct ForwardingRules(Copyable, Movable):
     """How requests are changed on their way to an upstream, and responses on
     their way back.
@@ -193,7 +217,9 @@ struct ForwardingRules(Copyable, Movable):
     """
     var request_fields: HeaderMap
     """Fields that are set on the way to the upstream, in place of the
-    client's."""
+    client's. Host, which `host` decides, the framing (Content-Length,
+    Transfer-Encoding) and what is about one connection (Connection, Keep-Alive,
+    TE, Upgrade, Expect ...) are refused when the proxy is made."""
     var removed_request_fields: List[String]
     """Names of fields that are not passed to the upstream."""
     var upgrade_protocols: List[String]
@@ -227,6 +253,24 @@ struct ForwardingRules(Copyable, Movable):
     def __deinit__(deinit self):
         """Drops all of it, out of line."""
         return
+
+    def check(self) raises:
+        """Looks for rules that cannot work.
+
+        Raises:
+            Error: If `request_fields` has Host, or a field that is written for
+                each connection; it names the field, and what to do.
+        """
+        for index in range(len(self.request_fields)):
+            var name = self.request_fields.name(index)
+            var reason = _unsettable(name.as_bytes())
+            if reason.byte_length() > 0:
+                raise Error(
+                    "reverse proxy: rules.request_fields has '",
+                    name,
+                    "'",
+                    reason,
+                )
 
     def leaves(self, name: StringSpan) -> Bool:
         """Tells whether a field of the request is left to whom it comes from.

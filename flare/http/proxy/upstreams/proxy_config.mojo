@@ -113,6 +113,7 @@ struct ProxyConfig(Copyable, Movable):
         _within("max_idle_connections", self.max_idle_connections, 0, 1 << 20)
         _within("http2_ping_after_ms", self.http2_ping_after_ms, -1, DAY_MS)
         _within("http2_ping_timeout_ms", self.http2_ping_timeout_ms, 1, DAY_MS)
+        self.rules.check()
 
     def offers_http2(self, is_tls: Bool) -> Bool:
         """Tells whether HTTP/2 may be spoken to an upstream.
