@@ -110,13 +110,15 @@ def running_redis(folder: Path, **options: str) -> Iterator[RedisServer]:
 class Sentinel(RedisServer):
     """A sentinel that watches one master, and gives it up quickly."""
 
-    def __init__(self, folder: Path, master_port: int, quorum: int) -> None:
+    def __init__(
+        self, folder: Path, master_port: int, quorum: int, *lines: str
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "sentinel.conf").write_text(
             f"sentinel monitor mymaster 127.0.0.1 {master_port} {quorum}\n"
             "sentinel down-after-milliseconds mymaster 500\n"
             "sentinel failover-timeout mymaster 3000\n"
-            f"unixsocket {folder}/redis.sock\n"
+            f"unixsocket {folder}/redis.sock\n" + "".join(f"{x}\n" for x in lines)
         )
         super().__init__(folder)
 

@@ -124,6 +124,18 @@ def test_what_one_fetches_the_other_serves(origin, pair):
     assert len(origin.asked) == 1
 
 
+@pytest.mark.parametrize("keep_max_s, most_ms", [(100, 100_000), (86_400, 7_200_000)])
+def test_how_long_redis_keeps_at_most(redis, caches, keep_max_s, most_ms):
+    """As long as it may be used and an hour more, to be validated; at most
+    `keep_max_s`."""
+    cache = caches("threads", f"keep_max_s={keep_max_s}")
+    assert cache.ask("/hit?tag=v1&control=max-age%3D3600").status_code == 200
+    assert cache.comes_to("written", 1)
+    (key,) = kept(redis)
+    left_ms = int(redis.ask("PTTL", key).removeprefix(b":"))
+    assert most_ms // 2 < left_ms <= most_ms
+
+
 def test_what_is_stale_is_validated_by_the_other(origin, pair):
     first, second = pair
     one = first.ask("/a?no-cache")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from conftest import running_client
 from peer_servers import program
-from redis_servers import PACKAGE, RedisServer, start_cluster, start_watched
+from redis_servers import PACKAGE, RedisServer, Sentinel, start_cluster, start_watched
 from test_redis import TYPED
 
 QUICK = {"backoff_ms": 20, "backoff_max_ms": 100}
@@ -399,6 +399,34 @@ def test_a_master_that_nobody_knows(talker, watched):
     )
     assert answer["kind"] == "NoMaster"
     assert "knows no master other" in answer["error"]
+
+
+def test_a_sentinel_that_knows_its_users(talker, tmp_path):
+    """It takes nobody but a user of its own (ACL), whom the master does not know."""
+    program("redis-server", PACKAGE)
+    master = RedisServer(tmp_path / "master")
+    sentinel = Sentinel(
+        tmp_path / "sentinel",
+        master.port,
+        1,
+        "user default off",
+        "user watcher on >secret ~* &* +@all",
+    )
+    try:
+        order = dict(
+            do="connect",
+            sentinels=[sentinel.address],
+            master_name="mymaster",
+            sentinel_password="secret",
+        )
+        answer = talker.ask(**order, sentinel_username="watcher")
+        assert answer.get("port") == master.port, answer
+        answer = talker.ask(**order, sentinel_username="stranger")
+        assert answer["kind"] == "NoMaster"
+        assert "WRONGPASS" in answer["error"]
+    finally:
+        sentinel.stop()
+        master.stop()
 
 
 def test_a_master_that_dies(talker, watched):

@@ -84,6 +84,7 @@ def _config(order: JsonValue) raises RedisError -> RedisConfig:
     )
     config.sentinels = _texts(order, "sentinels")
     config.master_name = _text(order, "master_name")
+    config.sentinel_username = _text(order, "sentinel_username")
     config.sentinel_password = _text(order, "sentinel_password")
     if _has(order, "ca_file"):
         config.tls = TlsConfig(ca_file=_text(order, "ca_file"))

@@ -156,14 +156,12 @@ def main() raises:
     var workers = 1
     var origin = 0
     var policy = CachePolicy()
-    var store = CacheStore(octet_max=16 << 20)
+    var redis = String()
+    var keep_max_s = 86_400
     for index in range(2, len(argv())):
         var parts = String(argv()[index]).split("=", 1)
         if parts[0] == "redis":
-            store = CacheStore(
-                octet_max=16 << 20,
-                shared=RedisResponses(RedisConfig.from_url(parts[1])),
-            )
+            redis = String(parts[1])
             continue
         var number = Int(parts[1])
         if parts[0] == "threads":
@@ -172,8 +170,16 @@ def main() raises:
             workers = number
         elif parts[0] == "wait_ms":
             policy.collapse_timeout_ms = number
+        elif parts[0] == "keep_max_s":
+            keep_max_s = number
         else:
             origin = number
+    var store = CacheStore(octet_max=16 << 20)
+    if redis.byte_length() > 0:
+        var shared = RedisResponses(
+            RedisConfig.from_url(redis), keep_max_s=keep_max_s
+        )
+        store = CacheStore(octet_max=16 << 20, shared=shared^)
     var router = Router()
     router.get("/plain", plain)
     router.get("/purge", Purge(store))
