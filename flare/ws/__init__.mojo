@@ -5,6 +5,7 @@ from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.hub import WsHub
 from flare.http.websocket.outbox import WsSender
 from flare.ws.client import WsClient
+from flare.ws.client_sender import WsClientSender
 from flare.ws.config import WsClientConfig
 from flare.ws.core.error import CloseCode
 from flare.ws.core.deflate import DeflateAgreement
@@ -15,6 +16,7 @@ from flare.ws.error import (
     WsError,
     WsMisused,
     WsProtocolBroken,
+    WsQueueFull,
     WsRefused,
 )
 from flare.ws.message import WsFrame

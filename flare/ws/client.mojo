@@ -3,6 +3,7 @@
 from flare.http.client.message.response import url_without_credentials
 from flare.http.message.header_map import HeaderMap
 from flare.sys.clock import Deadline
+from flare.ws.client_sender import WsClientSender
 from flare.ws.config import WsClientConfig
 from flare.ws.core.error import CloseCode
 from flare.ws.core.frame import Opcode
@@ -25,7 +26,7 @@ struct WsClient(Movable):
 
     Pings are answered while something is received. The connection is closed
     with code 1000 when its owner goes, unless `close` was called. Every wait
-    has a deadline. A client belongs to one thread.
+    has a deadline. A client belongs to one thread; others send by its `sender`.
     """
 
     var headers: HeaderMap
@@ -163,6 +164,24 @@ struct WsClient(Movable):
         """
         self._link[].config.write_timeout_ms = timeout_ms
 
+    def sender(self) raises WsError -> WsClientSender:
+        """Gives a handle by which other threads send, while this one receives:
+
+            var sender = ws.sender()
+            var thread = Thread(Typist(sender^))
+            while True:
+                print(ws.recv_message().as_text())
+
+        Returns:
+            The handle; all of a connection have one queue, whose bound is
+            `WsClientConfig.max_queue_size` when the first is asked for.
+
+        Raises:
+            WsError: If the system has no more locks or descriptors, or
+                `max_queue_size` is less than 1.
+        """
+        return WsClientSender(self._link[].send_queue())
+
     def send_text(mut self, text: StringSpan) raises WsError:
         """Sends a message of text.
 
@@ -294,7 +313,7 @@ struct WsClient(Movable):
     ) raises WsError:
         """Closes the connection; a second call does nothing.
 
-        The server is told, and given `close_timeout_ms` to answer; messages
+        What a `sender` has queued goes before. The server is told, and given `close_timeout_ms` to answer; messages
         that arrive meanwhile are dropped. Whether and how it answered is in
         `close_code`.
 
@@ -309,6 +328,11 @@ struct WsClient(Movable):
         """
         if not self._link[].is_connected():
             return
+        try:
+            self._link[].send_queued()
+        except:
+            # The connection goes in any case.
+            pass
         if self._link[].core.state.may_send():
             var key = self._link[].key()
             try:

@@ -28,6 +28,9 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
     """Longest payload of a frame that is taken, in bytes. Default 16 MiB."""
     var max_message_size: Int
     """Longest message that is taken, in bytes, decompressed. Default 16 MiB."""
+    var max_queue_size: Int
+    """Most that waits of what a `WsClientSender` sends, in bytes, each message
+    with 64 more than it holds. Default 1 MiB."""
     var headers: HeaderMap
     """Further fields of the handshake, such as Authorization or Origin."""
     var subprotocols: List[String]
@@ -59,6 +62,7 @@ struct WsClientConfig(Copyable, Defaultable, Movable):
         # As much as other clients take; a stream of video comes in pieces.
         self.max_frame_size = 16 << 20
         self.max_message_size = 16 << 20
+        self.max_queue_size = 1 << 20
         self.headers = HeaderMap()
         self.subprotocols = []
         self.compression = DeflateAgreement.widest()

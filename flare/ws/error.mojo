@@ -20,6 +20,9 @@ comptime WsProtocolBroken = NetworkErrorKind("WsProtocolBroken")
 comptime WsMisused = NetworkErrorKind("WsMisused")
 """What was asked for cannot be sent, or a message is of another kind."""
 
+comptime WsQueueFull = NetworkErrorKind("WsQueueFull")
+"""A message of a `WsClientSender` has found no room among those that wait."""
+
 comptime REFUSAL_CONTENT_LEN_MAX = 4_096
 """Most octets of a refusal's content that are kept, in bytes: enough for a
 problem in JSON or a sentence."""

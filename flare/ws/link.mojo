@@ -7,10 +7,11 @@ from flare.net.error import Timeout
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
 from flare.sys.random import fill_random
+from flare.ws.client_sender import QueuedMessage, SendQueue
 from flare.ws.config import WsClientConfig
 from flare.ws.core.connection import WsConnection
 from flare.ws.core.error import CloseCode, WsMisuse
-from flare.ws.core.frame import MaskingKey, Role
+from flare.ws.core.frame import MaskingKey, Opcode, Role
 from flare.ws.core.receiver import WsProgress
 from flare.ws.error import WsError, WsMisused
 from flare.ws.opening import Opened
@@ -43,6 +44,8 @@ struct WsLink(Movable):
     var _input: Buffer
     var _keys: MaskingKeys
     var _was_closed_here: Bool
+    # What other threads send; none until one is to.
+    var _queue: Optional[SendQueue]
 
     def __init__(
         out self,
@@ -64,6 +67,7 @@ struct WsLink(Movable):
         self._url = url^
         self._keys = MaskingKeys()
         self._was_closed_here = False
+        self._queue = None
         self._input = Buffer()
         swap(self._input, opened.input)
         self._wire = opened^.take_wire()
@@ -88,6 +92,63 @@ struct WsLink(Movable):
             return self._keys.next()
         except error:
             raise self.named(WsError(error))
+
+    def send_queue(mut self) raises WsError -> SendQueue:
+        """Gives the queue of what other threads send. Raises if the system has
+        no more locks or descriptors, or the queue could hold nothing."""
+        if not self._queue:
+            var octet_max = self.config.max_queue_size
+            if octet_max < 1:
+                var said = String(
+                    "max_queue_size is ", octet_max, "; allowed is 1 or more"
+                )
+                raise self.named(WsError(materialize[WsMisused](), said^))
+            try:
+                self._queue = SendQueue(octet_max, self._url)
+            except error:
+                raise self.named(WsError(error))
+            if not (self._wire and self.core.state.may_send()):
+                self._queue.value().end(self.closed_error())
+        return self._queue.value().copy()
+
+    def send_queued(mut self) raises WsError:
+        """Sends what other threads have queued, if a message may begin now.
+        Raises as `flush`."""
+        if not self._queue or not self.core.may_begin_message():
+            return
+        # What is left of messages before these is not added to without end.
+        if len(self.core.output) > 0:
+            self.flush()
+        var messages = self._queue.value().take()
+        for index in range(len(messages)):
+            self._write_queued(messages[index])
+        if len(messages) > 0:
+            self.flush()
+
+    def _write_queued(mut self, message: QueuedMessage) raises WsError:
+        var key = self.key()
+        try:
+            if message.opcode == Opcode.CLOSE:
+                var reason = text_of(Span(message.payload))
+                self.core.send_close(message.close_code, reason, key)
+            elif message.opcode == Opcode.PING:
+                self.core.send_control(Opcode.PING, message.payload, key)
+            else:
+                self.core.send_message(message.opcode, message.payload, key)
+        except error:
+            raise self.named(WsError(error))
+
+    def _bell(self) -> Int32:
+        """The descriptor that tells of queued messages, if they can be sent; -1
+        if not."""
+        if self._queue and self.core.may_begin_message():
+            return self._queue.value().bell()
+        return -1
+
+    def _drop_wire(mut self):
+        self._wire = None
+        if self._queue:
+            self._queue.value().end(self.closed_error())
 
     def take_payload(mut self) -> List[UInt8]:
         """Takes the payload that `await_progress` told of, so that a long one
@@ -115,6 +176,8 @@ struct WsLink(Movable):
         or fails, the time is over, or the peer breaks a rule."""
         if not self._wire:
             raise self.closed_error()
+        if self._queue:
+            self.send_queued()
         var deadline = Deadline(self.config.read_timeout_ms)
         var has_received = False
         while True:
@@ -152,7 +215,7 @@ struct WsLink(Movable):
         except:
             # The connection goes in any case.
             pass
-        self._wire = None
+        self._drop_wire()
 
     def closed_error(self) -> WsError:
         """Makes the error `WsClosed` for a call on a closed connection."""
@@ -178,7 +241,7 @@ struct WsLink(Movable):
     ) raises WsError:
         """Takes what is there, waiting for the first octet. From the second
         piece on the time counts also if there is something: what a peer sends
-        without end always is."""
+        without end always is. What other threads queue meanwhile is sent."""
         if has_received and deadline.left_ms() == 0:
             raise self.named(WsError.timeout("receive", deadline.timeout_ms))
         has_received = True
@@ -186,16 +249,20 @@ struct WsLink(Movable):
         if len(self._input) == 0:
             if self._input.capacity() > BUFFER_KEEP_LEN_MAX:
                 self._input = Buffer()
-        var count: Int
+        var count: Optional[Int]
         try:
-            count = self._wire.value().receive(self._input, deadline)
+            count = self._wire.value().receive(
+                self._input, deadline, self._bell()
+            )
         except error:
             if error.kind != Timeout:
                 # Nothing more comes, and nothing that is sent is heard.
-                self._wire = None
+                self._drop_wire()
             raise self.named(error^)
-        if count == 0:
-            self._wire = None
+        if not count:
+            self.send_queued()
+        elif count.value() == 0:
+            self._drop_wire()
             raise self.closed_error()
 
     def _note_close(mut self):
@@ -205,6 +272,8 @@ struct WsLink(Movable):
     def _say_goodbye(mut self, code: Int) raises WsError:
         if self.core.owes_answer():
             self.core.answer(self.key())
+        if self.core.state.may_send():
+            self.send_queued()
         if self.core.state.may_send():
             self.core.send_close(code, "", self.key())
         self.flush()

@@ -23,6 +23,7 @@ from flare.sys.poll import (
     POLL_WRITE,
     PollEntry,
     poll_descriptors,
+    wait_for,
 )
 from flare.url.url import Url
 from flare.ws.error import WsError
@@ -72,11 +73,12 @@ struct StreamWire(Movable):
         return headers^
 
     def receive(
-        mut self, mut input: Buffer, deadline: Deadline
-    ) raises WsError -> Int:
-        """Takes what is there, waiting for the first octet. Returns how many
-        octets; 0 at the end of the stream, or of the connection. Raises if one
-        of them fails, or the time is over."""
+        mut self, mut input: Buffer, deadline: Deadline, bell: Int32 = -1
+    ) raises WsError -> Optional[Int]:
+        """Takes what is there, waiting for the first octet, or until the bell
+        can be read, if there is one. Returns how many octets; 0 at the end of
+        the stream, or of the connection, nothing if the bell rings and nothing
+        is there. Raises if one of them fails, or the time is over."""
         var is_late = False
         while True:
             var count = len(self._flight[].content)
@@ -94,7 +96,9 @@ struct StreamWire(Movable):
                 raise WsError(failure.copy())
             if is_late:
                 raise WsError.timeout("receive", deadline.timeout_ms)
-            is_late = not _wait(self._link[], deadline)
+            if bell >= 0 and rings(bell):
+                return None
+            is_late = not _wait(self._link[], deadline, bell)
 
     def send(mut self, mut output: Buffer, deadline: Deadline) raises WsError:
         """Sends all that is in a buffer, and consumes it. What arrives
@@ -223,16 +227,25 @@ def _closing_error() -> WsError:
     )
 
 
-def _wait(mut link: Http2Link, deadline: Deadline) raises WsError -> Bool:
-    """Waits for the connection, and takes what has arrived; False if the time
-    was over before."""
+def rings(bell: Int32) -> Bool:
+    """Tells whether a descriptor can be read now."""
+    return wait_for(bell, POLL_READ, Deadline(0)) > 0
+
+
+def _wait(
+    mut link: Http2Link, deadline: Deadline, bell: Int32 = -1
+) raises WsError -> Bool:
+    """Waits for the connection, or the bell, and takes what has arrived; False
+    if the time was over before."""
     link.flush()
     var left_ms = deadline.left_ms()
     if not link.has_more:
         var wanted = POLL_READ
         if link.wants_write():
             wanted |= POLL_WRITE
-        var entries = Array[PollEntry, 1](fill=PollEntry(link.fd(), wanted, 0))
+        # The system passes over an entry with a negative number.
+        var entries = Array[PollEntry, 2](fill=PollEntry(bell, POLL_READ, 0))
+        entries[0] = PollEntry(link.fd(), wanted, 0)
         var wait_ms = shorter(left_ms, link.wait_ms())
         var result = poll_descriptors(Span(entries), wait_ms)
         if result < 0 and result != -EINTR:

@@ -12,7 +12,7 @@ from flare.sys.poll import (
     poll_descriptors,
 )
 from flare.ws.error import WsError
-from flare.ws.stream import StreamWire
+from flare.ws.stream import StreamWire, rings
 from std.memory import OwnedPointer
 
 comptime READ_LEN = 65_536
@@ -48,14 +48,15 @@ struct Wire(Movable):
         return
 
     def receive(
-        mut self, mut input: Buffer, deadline: Deadline
-    ) raises WsError -> Int:
-        """Reads what is there, waiting for the first octet. Returns how many
-        octets; 0 at the end. Raises if the connection fails or the time is
-        over."""
+        mut self, mut input: Buffer, deadline: Deadline, bell: Int32 = -1
+    ) raises WsError -> Optional[Int]:
+        """Reads what is there, waiting for the first octet, or until the bell
+        can be read, if there is one. Returns how many octets; 0 at the end,
+        nothing if the bell rings and nothing is there. Raises if the connection
+        fails or the time is over."""
         if self._stream:
-            return self._stream.value().receive(input, deadline)
-        return self._socket.value().receive(input, deadline)
+            return self._stream.value().receive(input, deadline, bell)
+        return self._socket.value().receive(input, deadline, bell)
 
     def send(
         mut self, mut output: Buffer, mut input: Buffer, deadline: Deadline
@@ -80,13 +81,15 @@ struct SocketWire(Movable):
         self._connection = connection^
 
     def receive(
-        mut self, mut input: Buffer, deadline: Deadline
-    ) raises WsError -> Int:
+        mut self, mut input: Buffer, deadline: Deadline, bell: Int32 = -1
+    ) raises WsError -> Optional[Int]:
         while True:
             var count = self._read(input)
             if count >= 0:
                 return count
-            if self._wait(POLL_READ, deadline) == 0:
+            if bell >= 0 and rings(bell):
+                return None
+            if self._wait(POLL_READ, deadline, bell) == 0:
                 raise WsError.timeout("receive", deadline.timeout_ms)
 
     def send(
@@ -135,17 +138,20 @@ struct SocketWire(Movable):
         input.commit(max(count, 0))
         return count
 
-    def _wait(self, wanted: Int16, deadline: Deadline) raises WsError -> Int16:
-        """Waits; gives what is ready, with errors as readable, or 0."""
+    def _wait(
+        self, wanted: Int16, deadline: Deadline, bell: Int32 = -1
+    ) raises WsError -> Int16:
+        """Waits; gives what is ready, with errors as readable, or 0. A bell ends
+        the wait, too."""
         ref transport = self._connection[].transport
         if (wanted & POLL_READ) != 0 and transport.has_buffered():
             return POLL_READ
         var all = wanted
         if transport.wants_write():
             all |= POLL_WRITE
-        var entries = Array[PollEntry, 1](
-            fill=PollEntry(transport.fd(), all, 0)
-        )
+        # The system passes over an entry with a negative number.
+        var entries = Array[PollEntry, 2](fill=PollEntry(bell, POLL_READ, 0))
+        entries[0] = PollEntry(transport.fd(), all, 0)
         while True:
             var result = poll_descriptors(Span(entries), deadline.left_ms())
             if result == -EINTR:

@@ -236,6 +236,11 @@ struct WsConnection(Movable):
             raise WsMisuse.CLOSE_REASON
         self._write_close(code, reason.as_bytes(), key)
 
+    def may_begin_message(self) -> Bool:
+        """Tells whether a message can be sent now: the connection is open, and
+        no message is being sent in fragments (RFC 6455 section 5.4)."""
+        return self.state.may_send() and not self._is_in_message
+
     def release(mut self):
         """Gives memory back; nothing is sent or received any more."""
         self.state = CloseState.CLOSED
