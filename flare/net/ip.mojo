@@ -340,6 +340,16 @@ def _error(
     return AddressParseError(_IP, lossy_text(text), offset, reason)
 
 
+comptime _NAME = StaticString(
+    "it begins as a name does; write its address, such as 127.0.0.1, or look it"
+    " up with `resolve` of flare.dns"
+)
+
+
+def _is_letter(octet: UInt8) -> Bool:
+    return (octet | 32) >= 97 and (octet | 32) <= 122
+
+
 def _parse_v4(
     text: Span[UInt8, _], start: Int
 ) raises AddressParseError -> UInt64:
@@ -363,6 +373,8 @@ def _parse_v4(
             if offset - octet_start > 3 or octet > 255:
                 raise _error(text, octet_start, "an octet is at most 255")
         if offset == octet_start:
+            if offset == 0 and _is_letter(text.at(0)):
+                raise _error(text, 0, _NAME)
             raise _error(text, offset, "a decimal digit must stand here")
         if offset - octet_start > 1 and text.at(octet_start) == 48:
             raise _error(text, octet_start, "an octet has no leading zero")

@@ -36,6 +36,11 @@ def test_socket_addr_round_trip() raises:
 
 def test_socket_addr_refuses() raises:
     comptime DIGITS = StaticString("a port has one to five digits")
+    # RFC 3986 section 3.2.2: what is no address is a registered name.
+    comptime NAME = StaticString(
+        "it begins as a name does; write its address, such as 127.0.0.1, or"
+        " look it up with `resolve` of flare.dns"
+    )
     comptime DECIMAL = StaticString("a port has decimal digits only")
     var rows: List[_Bad] = [
         _Bad("", 0, "a colon and a port are missing"),
@@ -53,8 +58,10 @@ def test_socket_addr_refuses() raises:
         _Bad("[::1]80", 4, DECIMAL),
         _Bad("[1.2.3.4]:80", 0, "IPv4 has no brackets around it"),
         _Bad("[fe80::1%eth0]:80", 7, "groups are parted by colons"),
-        _Bad("u@1.2.3.4:80", 0, "a decimal digit must stand here"),
-        _Bad("localhost:80", 0, "a decimal digit must stand here"),
+        _Bad(".1.2.3:80", 0, "a decimal digit must stand here"),
+        _Bad("1..2.3:80", 2, "a decimal digit must stand here"),
+        _Bad("u@1.2.3.4:80", 0, NAME),
+        _Bad("localhost:80", 0, NAME),
         _Bad(":80", 0, "it is empty"),
     ]
     for row in rows:
