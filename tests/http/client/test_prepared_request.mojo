@@ -81,6 +81,32 @@ def test_urls_are_appended_to_the_base() raises:
         assert_equal(String(url), row.whole, row.url)
 
 
+def test_a_base_url_that_leads_nowhere_is_refused_when_it_is_given() raises:
+    # RFC 3986 section 3.1: what stands before the first colon is the scheme.
+    for row in [
+        (
+            "localhost:8080",
+            "the scheme is 'localhost'; allowed are http, https and http+unix,"
+            " as in http://localhost:8080",
+        ),
+        (
+            "ws://a/b",
+            "the scheme is 'ws'; allowed are http, https and http+unix, as in"
+            " http://localhost:8080",
+        ),
+    ]:
+        var said = String()
+        try:
+            _ = ClientBase(row[0], Credentials())
+        except error:
+            assert_true(error.kind == BadUrl, row[0])
+            said = String(error)
+        assert_true(said.endswith(row[1]), said)
+        assert_true(row[0] in said, said)
+    _ = ClientBase("http+unix://%2Frun%2Fx.sock/v1", Credentials())
+    _ = ClientBase("", Credentials())
+
+
 def test_query_is_appended() raises:
     var request = ClientRequest("GET", "http://a/b?c=d#e")
     request.add_query("x y", "1&2")

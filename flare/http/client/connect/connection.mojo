@@ -101,7 +101,18 @@ struct Endpoint(Copyable, Equatable, Movable):
             return Self._unix(hostname)
         var is_tls = protocol == "https:"
         if not is_tls and not (protocol == "http:"):
-            raise _bad("the scheme must be http, https or http+unix")
+            raise ClientError(
+                Phase.REQUEST,
+                BadUrl,
+                String(
+                    "the scheme is '",
+                    protocol.removesuffix(":"),
+                    (
+                        "'; allowed are http, https and http+unix, as in"
+                        " http://localhost:8080"
+                    ),
+                ),
+            )
         if hostname.startswith("["):
             hostname = hostname.removeprefix("[").removesuffix("]")
         var endpoint = Self(String(hostname), url.port_number())

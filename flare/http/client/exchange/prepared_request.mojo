@@ -632,14 +632,19 @@ struct ClientBase(Copyable, Movable):
         out self, url: StringSpan, auth: Credentials
     ) raises ClientError:
         """Takes a base URL, if it is not empty, and who logs in, or else whom
-        the URL names. Raises if the URL is none, or the credentials cannot
-        work."""
+        the URL names. Raises if the URL is none or leads nowhere, or the
+        credentials cannot work."""
         auth.check()
         self.url = None
         self.auth = auth.copy()
         if url.byte_length() == 0:
             return
         var base = parse_request_url(url)
+        try:
+            _ = Endpoint.of(base)
+        except error:
+            error.url = url_without_credentials(base)
+            raise error^
         if not auth:
             self.auth = credentials_of(base)
         self.url = base^
