@@ -38,6 +38,9 @@ struct Json[T: Movable & Deinitable](Input):
             also asked.
     """
 
+    comptime TAKES_CONTENT = True
+    """All of the content is one value."""
+
     var value: Self.T
     """What was read."""
 
@@ -93,6 +96,9 @@ struct Form[T: Movable & Deinitable](Input):
     Parameters:
         T: What it is read into. If it is `Checked`, it is also asked.
     """
+
+    comptime TAKES_CONTENT = True
+    """All of the content is one value."""
 
     var value: Self.T
     """What was read."""

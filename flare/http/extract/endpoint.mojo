@@ -58,8 +58,8 @@ struct Extracted[E: Endpoint](Copyable, Handler):
     """Answers with an endpoint, made of each request.
 
     Parameters:
-        E: The endpoint's type; one with a field that is no `Input` does not
-            compile.
+        E: The endpoint's type; one with a field that is no `Input`, or with two
+            that read the content, does not compile.
     """
 
     def serve(self, req: Request) raises -> Response:
@@ -175,6 +175,35 @@ def _check_fields[E: Endpoint]():
     comptime for index in range(reflect[E].field_count()):
         comptime PROBLEM = _field_problem[E, index]()
         comptime assert PROBLEM.byte_length() == 0, PROBLEM
+    comptime TWICE = _content_problem[E]()
+    comptime assert TWICE.byte_length() == 0, TWICE
+
+
+def _content_problem[E: AnyType]() -> String:
+    """Says that two fields read the content, if they do; run by the compiler."""
+    var first = String()
+    comptime for index in range(reflect[E].field_count()):
+        comptime F = reflect[E].field_types()[index]
+        comptime if conforms_to(F, Input):
+            comptime if F.TAKES_CONTENT or F.STREAMS_BODY:
+                var name = String(
+                    materialize[reflect[E].field_names()[index]]()
+                )
+                if first.byte_length() > 0:
+                    return String(
+                        "Endpoint ",
+                        type_name[E](),
+                        ": the fields '",
+                        first,
+                        "' and '",
+                        name,
+                        (
+                            "' both read the content, and one may; put all"
+                            " that the content has into one struct"
+                        ),
+                    )
+                first = name^
+    return String()
 
 
 def _field_problem[E: AnyType, index: Int]() -> String:

@@ -329,6 +329,7 @@ def handler_problem[T: AnyType]() -> String:
         type_name[T](),
         " is no handler; let it conform to Handler, with `def serve(self,"
         " req: Request) raises -> Response`, put an Endpoint into"
-        " Extracted[...](), or write ",
+        " Extracted[...](), give a WsHandler to router.ws(pattern, handler),"
+        " or write ",
         _FUNCTION,
     )

@@ -406,6 +406,10 @@ trait Input(Deinitable, Movable):
     """True if the input reads content while it arrives; one of an endpoint may.
     """
 
+    comptime TAKES_CONTENT: Bool = False
+    """True if the input is made of all of the content; one of an endpoint may.
+    """
+
     @staticmethod
     def extract(req: Request) raises InputError -> Self:
         """Takes the input from a request.
