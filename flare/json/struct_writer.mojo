@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.json.error import JsonError
+from flare.json.field_types import json_field_problem
 from flare.json.writer import JsonWriter
 from std.reflection import reflect
 
@@ -77,6 +78,14 @@ def write_json[T: AnyType](value: T, mut writer: JsonWriter) raises JsonError:
         ].is_struct(), "JSON has no form for a field of this type"
         writer.begin_object()
         comptime for index in range(reflect[T].field_count()):
+            comptime F = reflect[T].field_types()[index]
+            comptime PROBLEM = json_field_problem[
+                T,
+                index,
+                conforms_to(F, JsonWritable) or F == StaticString,
+                "JsonWritable",
+            ]()
+            comptime assert PROBLEM.byte_length() == 0, PROBLEM
             comptime NAME = reflect[T].field_names()[index]
             writer.key(materialize[NAME]())
             write_json(reflect[T].field_ref[index](value), writer)
