@@ -1,6 +1,5 @@
 """Sending over a client's connection from other threads than its owner's."""
 
-from flare.net.error import NetworkErrorKind
 from flare.runtime.event import Waker
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError
@@ -12,7 +11,7 @@ from flare.ws.core.error import (
     may_send_close_code,
 )
 from flare.ws.core.frame import CONTROL_PAYLOAD_LEN_MAX, Opcode
-from flare.ws.error import WsError, WsMisused, WsQueueFull
+from flare.ws.error import WsError, WsQueueFull
 
 comptime QUEUED_LEN = 64
 """What a message that waits counts beside its octets, in bytes, so that empty
