@@ -305,6 +305,8 @@ def test_who_waits_for_room_hears_of_the_end() raises:
     # It may wait already, or be about to: it is told in both cases.
     pair.client.close()
     waiter^.join()
+    assert_false(sender.is_open())
+    assert_equal(sender.waiting_len(), 0)
 
 
 @fieldwise_init
