@@ -10,6 +10,7 @@ from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
     NEVER_MS,
     Phase,
+    StreamPhase,
 )
 
 comptime HALF_CLOSED_MS = 2_000
@@ -71,6 +72,18 @@ def wait_of(phase: Phase) -> Wait:
         return Wait.HANDSHAKE
     if phase == Phase.LINGER:
         return Wait.GOODBYE
+    return Wait.NOTHING
+
+
+@always_inline
+def wait_of(phase: StreamPhase) -> Wait:
+    """Tells what a stream of HTTP/2 waits for."""
+    if phase == StreamPhase.CLIENT or phase == StreamPhase.READER:
+        return Wait.CONTENT
+    if phase == StreamPhase.HANDLER:
+        return Wait.HANDLER
+    if phase == StreamPhase.SHUT:
+        return Wait.CLIENT
     return Wait.NOTHING
 
 

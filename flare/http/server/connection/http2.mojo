@@ -30,10 +30,9 @@ from flare.http.server.connection.http2_response import (
     send_content,
 )
 from flare.http.server.connection.link_times import LinkWaits
-from flare.http.server.connection.phase import NEVER_MS, NextAction
+from flare.http.server.connection.phase import NEVER_MS, NextAction, StreamPhase
 from flare.http.server.connection.send_wait import set_send_deadlines
 from flare.http.server.connection.sides import Backlog, Shutdown
-from flare.http.server.connection.stream_task import StreamPhase
 from flare.http.server.connection.transport import (
     begin_http2,
     deliver,

@@ -9,13 +9,9 @@ from flare.http.h2.session import Http2Session
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import NOBODY_WAITS
 from flare.http.server.connection.link_times import LinkTimes
-from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.phase import NEVER_MS, StreamPhase
 from flare.http.server.connection.sides import Shutdown
-from flare.http.server.connection.stream_task import (
-    StreamPhase,
-    StreamPool,
-    StreamTask,
-)
+from flare.http.server.connection.stream_task import StreamPool, StreamTask
 from flare.http.server.worker_state import WorkerState
 from std.memory import OwnedPointer
 

@@ -15,9 +15,9 @@ from flare.http.server.connection.http2_request import (
     share_time,
 )
 from flare.http.server.connection.http2_response import send_interim
-from flare.http.server.connection.phase import NextAction
+from flare.http.server.connection.phase import NextAction, StreamPhase
 from flare.http.server.connection.request_call import ANSWERED, Intake
-from flare.http.server.connection.stream_task import StreamPhase, StreamTask
+from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job
 from flare.http.server.request_jobs import RequestJobs

@@ -39,11 +39,10 @@ from flare.http.server.connection.http2_response import (
     has_to_wait,
     refusal_of_task,
 )
-from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.phase import NEVER_MS, StreamPhase
 from flare.http.server.connection.request_call import BROKEN_OFF, Intake
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
-    StreamPhase,
     StreamTask,
 )
 from flare.http.server.response_lengths import UNKNOWN_LEN

@@ -24,7 +24,11 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.message.status import Status
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.deadlines import Wait, deadline_of
+from flare.http.server.connection.deadlines import (
+    Wait,
+    deadline_of,
+    wait_of,
+)
 from flare.http.server.connection.dispatch import (
     LATE_ANSWER,
     LATE_REQUEST,
@@ -32,13 +36,10 @@ from flare.http.server.connection.dispatch import (
     refusal_of_request,
 )
 from flare.http.server.connection.http2_link import Http2Link
-from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.phase import NEVER_MS, StreamPhase
 from flare.http.server.connection.send_order import send_rank
 from flare.http.server.connection.request_call import Intake
-from flare.http.server.connection.stream_task import (
-    StreamPhase,
-    StreamTask,
-)
+from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.connection.write import log_failure, note_origin
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
 from std.sys.intrinsics import likely, unlikely
@@ -469,17 +470,21 @@ def end_late_tasks(
             task.pace.clock.end_ms = NEVER_MS
             index += 1
             continue
-        if task.phase == StreamPhase.SHUT and _prolong_stream(task, state):
+        var wait = wait_of(task.phase)
+        # What it let through earns a client time that keeps its window shut.
+        if task.phase == StreamPhase.SHUT and task.pace.clock.prolong(
+            wait, task.pace.sent_len, state.now_ms, state.config
+        ):
             index += 1
             continue
-        if task.waits_for_client() and (
+        if wait == Wait.CONTENT and (
             link.session.state.receive_window < _SHUT_LEN
         ):
             # Content of others takes up the connection's window: what may not
             # be sent is not late.
             task.turns.start_ms = state.now_ms
             task.pace.clock.end_ms = deadline_of(
-                Wait.CONTENT, state.now_ms, state.config
+                wait, state.now_ms, state.config
             )
             index += 1
             continue
@@ -529,14 +534,6 @@ def refusal_of_task(
         connection.peer, state.params_pointer(), tls=connection.tls_peer
     )
     return refusal_of_request(state, lent, status, reason)
-
-
-def _prolong_stream(mut task: StreamTask, state: WorkerState) -> Bool:
-    """Gives a client that keeps a stream's window shut the time that it has
-    earned by what it let through; False if there is none."""
-    return task.pace.clock.prolong(
-        Wait.CLIENT, task.pace.sent_len, state.now_ms, state.config
-    )
 
 
 @no_inline

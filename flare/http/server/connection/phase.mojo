@@ -2,6 +2,8 @@
 
 The table is pure. `Connection` alone goes by it, and a build with
 `-D ASSERT=all` aborts where something happens that the table does not know.
+Streams of HTTP/2 have a smaller one, of pairs of phases, and `StreamTask` goes by
+that.
 """
 
 from std.sys import get_defined_string
@@ -255,3 +257,57 @@ def action_after(phase: Phase, event: Event) -> NextAction:
         if event == ROW.event and (ROW.phases >> Int(phase.number)) & 1 == 1:
             return ROW.action
     return NextAction.NONE
+
+
+@fieldwise_init
+struct StreamPhase(Equatable, TrivialRegisterPassable):
+    """What a stream of HTTP/2 waits for, of a connection in STREAMS."""
+
+    var number: UInt8
+
+    comptime CLIENT = StreamPhase(0)
+    """Content of the request, before its handler is called."""
+    comptime QUEUED = StreamPhase(1)
+    """To be given to a handler elsewhere."""
+    comptime PARKED = StreamPhase(2)
+    """More of other responses to leave, before its handler is called."""
+    comptime HANDLER = StreamPhase(3)
+    """A handler elsewhere, which has the request."""
+    comptime READER = StreamPhase(4)
+    """Content of the request, for such a handler to read."""
+    comptime SENDS = StreamPhase(5)
+    """Its turn to send of the response, or the source of that."""
+    comptime SHUT = StreamPhase(6)
+    """The client, which has not taken all since its window was shut."""
+    comptime OVER = StreamPhase(7)
+    """Nothing: all is sent, or the source has failed."""
+
+    comptime COUNT = 8
+
+
+comptime _EDGES = [
+    (StreamPhase.CLIENT, StreamPhase.QUEUED),
+    (StreamPhase.CLIENT, StreamPhase.PARKED),
+    (StreamPhase.CLIENT, StreamPhase.SENDS),
+    (StreamPhase.QUEUED, StreamPhase.PARKED),
+    (StreamPhase.QUEUED, StreamPhase.HANDLER),
+    (StreamPhase.QUEUED, StreamPhase.READER),
+    (StreamPhase.PARKED, StreamPhase.QUEUED),
+    (StreamPhase.HANDLER, StreamPhase.HANDLER),
+    (StreamPhase.HANDLER, StreamPhase.READER),
+    (StreamPhase.READER, StreamPhase.READER),
+    (StreamPhase.READER, StreamPhase.HANDLER),
+    (StreamPhase.SENDS, StreamPhase.SENDS),
+    (StreamPhase.SENDS, StreamPhase.SHUT),
+    (StreamPhase.SENDS, StreamPhase.OVER),
+    (StreamPhase.SHUT, StreamPhase.SENDS),
+    (StreamPhase.SHUT, StreamPhase.OVER),
+]
+
+
+def may_follow(phase: StreamPhase, next: StreamPhase) -> Bool:
+    comptime for index in range(len(_EDGES)):
+        comptime EDGE = _EDGES[index]
+        if phase == EDGE[0] and next == EDGE[1]:
+            return True
+    return False

@@ -2,10 +2,10 @@
 
 from flare.bytes.checked import *
 from flare.http.h2.stream import StreamTable
-from flare.http.server.connection.deadlines import Wait, deadline_of
+from flare.http.server.connection.deadlines import deadline_of, wait_of
 from flare.http.server.connection.http2_link import Http2Link
-from flare.http.server.connection.phase import NEVER_MS
-from flare.http.server.connection.stream_task import StreamPhase, StreamTask
+from flare.http.server.connection.phase import NEVER_MS, StreamPhase
+from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import unlikely
 
@@ -99,7 +99,7 @@ def _await_window(mut task: StreamTask, state: WorkerState):
         task.pace.go_on(state.now_ms)
         return
     task.enter[StreamPhase.SHUT]()
-    var end_ms = deadline_of(Wait.CLIENT, state.now_ms, state.config)
+    var end_ms = deadline_of(wait_of(task.phase), state.now_ms, state.config)
     if unlikely(task.is_tunnel and task.body.source):
         var stall_ms = task.body.source.held()[].stall_timeout_ms()
         if stall_ms != NEVER_MS:

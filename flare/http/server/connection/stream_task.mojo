@@ -12,7 +12,12 @@ from flare.http.message.request import (
     TlsPeer,
 )
 from flare.http.server.connection.deadlines import TakingClock
-from flare.http.server.connection.phase import CHECKS_PHASES, NEVER_MS
+from flare.http.server.connection.phase import (
+    CHECKS_PHASES,
+    NEVER_MS,
+    StreamPhase,
+    may_follow,
+)
 from flare.http.server.connection.request_call import (
     Intake,
     RequestCall,
@@ -62,57 +67,6 @@ struct ReceivedRequest(Movable):
             cancel=cancel,
             tls=tls,
         )
-
-
-@fieldwise_init
-struct StreamPhase(Equatable, TrivialRegisterPassable):
-
-    var number: UInt8
-
-    comptime CLIENT = StreamPhase(0)
-    """Content of the request, before its handler is called."""
-    comptime QUEUED = StreamPhase(1)
-    """To be given to a handler elsewhere."""
-    comptime PARKED = StreamPhase(2)
-    """More of other responses to leave, before its handler is called."""
-    comptime HANDLER = StreamPhase(3)
-    """A handler elsewhere, which has the request."""
-    comptime READER = StreamPhase(4)
-    """Content of the request, for such a handler to read."""
-    comptime SENDS = StreamPhase(5)
-    """Its turn to send of the response, or the source of that."""
-    comptime SHUT = StreamPhase(6)
-    """The client, which has not taken all since its window was shut."""
-    comptime OVER = StreamPhase(7)
-    """Nothing: all is sent, or the source has failed."""
-
-
-comptime _EDGES = [
-    (StreamPhase.CLIENT, StreamPhase.QUEUED),
-    (StreamPhase.CLIENT, StreamPhase.PARKED),
-    (StreamPhase.CLIENT, StreamPhase.SENDS),
-    (StreamPhase.QUEUED, StreamPhase.PARKED),
-    (StreamPhase.QUEUED, StreamPhase.HANDLER),
-    (StreamPhase.QUEUED, StreamPhase.READER),
-    (StreamPhase.PARKED, StreamPhase.QUEUED),
-    (StreamPhase.HANDLER, StreamPhase.HANDLER),
-    (StreamPhase.HANDLER, StreamPhase.READER),
-    (StreamPhase.READER, StreamPhase.READER),
-    (StreamPhase.READER, StreamPhase.HANDLER),
-    (StreamPhase.SENDS, StreamPhase.SENDS),
-    (StreamPhase.SENDS, StreamPhase.SHUT),
-    (StreamPhase.SENDS, StreamPhase.OVER),
-    (StreamPhase.SHUT, StreamPhase.SENDS),
-    (StreamPhase.SHUT, StreamPhase.OVER),
-]
-
-
-def may_follow(phase: StreamPhase, next: StreamPhase) -> Bool:
-    comptime for index in range(len(_EDGES)):
-        comptime EDGE = _EDGES[index]
-        if phase == EDGE[0] and next == EDGE[1]:
-            return True
-    return False
 
 
 @fieldwise_init
@@ -258,13 +212,6 @@ struct StreamTask(Movable):
     def called_len(self) -> Int:
         """Counts the content that a handler elsewhere is about to make."""
         return self.expected_len if self.call.job else 0
-
-    @always_inline
-    def waits_for_client(self) -> Bool:
-        """Tells whether the client is to send content of the request."""
-        return self.phase == StreamPhase.CLIENT or (
-            self.phase == StreamPhase.READER
-        )
 
     def hears(self) -> Bool:
         """Tells whether a conversation is to hear of its client: it has

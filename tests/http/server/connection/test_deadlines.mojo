@@ -11,7 +11,7 @@ from flare.http.server.connection.deadlines import (
     limit_ms,
     wait_of,
 )
-from flare.http.server.connection.phase import NEVER_MS, Phase
+from flare.http.server.connection.phase import NEVER_MS, Phase, StreamPhase
 from flare.http.server.http2_config import Http2Config
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -158,6 +158,29 @@ def test_each_phase_has_its_limit() raises:
             limit_ms(wait_of(row.phase), _config(), _OWN_MS),
             _value(row.limit),
             String(row.phase),
+        )
+
+
+def test_each_phase_of_a_stream_has_its_limit() raises:
+    var rows = [
+        (StreamPhase.CLIENT, "body_timeout_ms"),
+        (StreamPhase.QUEUED, "none"),
+        (StreamPhase.PARKED, "none"),
+        (StreamPhase.HANDLER, "what it says itself"),
+        (StreamPhase.READER, "body_timeout_ms"),
+        # Its source is asked when it wants to be; others end by themselves.
+        (StreamPhase.SENDS, "none"),
+        (StreamPhase.SHUT, "write_timeout_ms"),
+        (StreamPhase.OVER, "none"),
+    ]
+    assert_equal(len(rows), StreamPhase.COUNT)
+    for number in range(len(rows)):
+        ref row = rows[number]
+        assert_equal(Int(row[0].number), number)
+        assert_equal(
+            limit_ms(wait_of(row[0]), _config(), _OWN_MS),
+            _value(row[1]),
+            String(number),
         )
 
 

@@ -4,14 +4,16 @@ again is as a new one."""
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.message.body import Body
 from flare.http.server.connection.body_pipe import BodyPipe
-from flare.http.server.connection.phase import NEVER_MS
+from flare.http.server.connection.phase import (
+    NEVER_MS,
+    StreamPhase,
+    may_follow,
+)
 from flare.http.server.connection.request_call import Intake
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
-    StreamPhase,
     StreamPool,
     StreamTask,
-    may_follow,
 )
 from std.memory import OwnedPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -46,6 +48,7 @@ def _life() -> List[_Phase]:
 
 def test_every_pair_of_phases() raises:
     var life = _life()
+    assert_equal(len(life), StreamPhase.COUNT)
     for row in range(len(life)):
         ref cells = life[row]
         assert_equal(Int(cells.phase.number), row, cells.what)
