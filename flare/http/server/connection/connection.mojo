@@ -26,11 +26,7 @@ from flare.http.server.connection.phase import (
     action_after,
     phase_of,
 )
-from flare.http.server.connection.request_call import (
-    Intake,
-    RequestCall,
-    TurnClock,
-)
+from flare.http.server.connection.request_call import Intake, RequestCall
 from flare.http.server.connection.sides import (
     Backlog,
     ClientSide,
@@ -184,21 +180,14 @@ struct StreamedContent(Movable):
 
     var body: DetachedBody
     """Takes off the framing."""
-    # Here, and not with the rest of the request: most connections have none.
-    var turns: TurnClock
     var is_paused: Bool
     """True if nothing is received until the handler rings."""
     var has_response: Bool
     """True once the response has begun, behind whose head it goes on."""
 
-    def __init__(
-        out self, var body: DetachedBody, is_paused: Bool, now_ms: Int
-    ):
-        """Makes content of which nothing was handed on; it is the handler's
-        turn."""
+    def __init__(out self, var body: DetachedBody, is_paused: Bool):
+        """Makes content of which nothing was handed on."""
         self.body = body^
-        self.turns = TurnClock()
-        self.turns.start_ms = now_ms
         self.is_paused = is_paused
         self.has_response = False
 
@@ -295,7 +284,6 @@ struct Connection(Movable):
     var request_count: UInt64
     var phase_request: UInt64
     """`request_count` when the phase began: tells two heads apart."""
-    var phase_start_ms: Int
     var retire_ms: Int
     """From when on a response is the connection's last."""
     var deadline_ms: Int
@@ -327,7 +315,6 @@ struct Connection(Movable):
         self.is_woken = False
         self.request_count = 0
         self.phase_request = 0
-        self.phase_start_ms = 0
         self.retire_ms = NEVER_MS
         self.deadline_ms = NEVER_MS
         self.armed_ms = NEVER_MS
@@ -388,7 +375,6 @@ struct Connection(Movable):
             return
         self.enter[event]()
         self.phase_request = self.request_count
-        self.phase_start_ms = now_ms
         self.deadline_ms = deadline_of(
             wait_of(phase_of(event)), now_ms, config, own_ms=own_ms
         )

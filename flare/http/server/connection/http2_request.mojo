@@ -23,6 +23,7 @@ from flare.http.handler.handler import (
 )
 from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.deadlines import wait_of
 from flare.http.server.connection.dispatch import (
     BUSY,
     LATE_REQUEST,
@@ -293,7 +294,7 @@ def _begin_task(
     if is_whole:
         _answer_or_park(connection, link, index, state)
         return
-    _await_content(added, state)
+    _await_turn(added, state)
     if added.call.intake == Intake.HELD_BACK:
         _send_continue(link.session, added, state)
 
@@ -315,16 +316,15 @@ def _expected_len(policy: RequestPolicy, state: WorkerState) -> Int:
     return limit // _UNKNOWN_SHARE
 
 
-def _await_content(mut task: StreamTask, state: WorkerState):
-    """Sets the time in which content has to come."""
-    task.turns.give(to_client=True, now_ms=state.now_ms)
-    _prolong_turn(task, state)
-
-
-def _prolong_turn(mut task: StreamTask, state: WorkerState):
-    """Sets the deadline of the side whose turn it is, by what has come."""
-    task.pace.clock.end_ms = task.turns.end_ms(
-        state.config, task.call.policy.timeout_ms, task.received_len
+def _await_turn(mut task: StreamTask, state: WorkerState, begins: Bool = False):
+    """Sets the deadline of the side that is waited for in the task's phase, by
+    what has come; its turn is a new one if it `begins`."""
+    task.pace.clock.end_ms = task.call.await_turn(
+        wait_of(task.phase),
+        task.received_len,
+        state.now_ms,
+        state.config,
+        begins=begins,
     )
 
 
@@ -525,7 +525,7 @@ def _keep_content(
     if event.ends:
         on_request_end(connection, link, event.stream_id, False, state)
     elif task.phase == StreamPhase.CLIENT:
-        _prolong_turn(task, state)
+        _await_turn(task, state)
 
 
 def _refuse_content(
@@ -697,12 +697,11 @@ def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):
     var to_client = False
     if task.call.pipe and task.call.intake == Intake.ARRIVING:
         to_client = task.call.pipe.held().waiting_len() == 0
-    task.turns.give(to_client=to_client, now_ms=state.now_ms, begins=begins)
     if to_client:
         task.enter[StreamPhase.READER]()
     else:
         task.enter[StreamPhase.HANDLER]()
-    _prolong_turn(task, state)
+    _await_turn(task, state, begins)
 
 
 def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):

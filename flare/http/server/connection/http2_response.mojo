@@ -482,7 +482,7 @@ def end_late_tasks(
         ):
             # Content of others takes up the connection's window: what may not
             # be sent is not late.
-            task.turns.start_ms = state.now_ms
+            task.call.turns.start_ms = state.now_ms
             task.pace.clock.end_ms = deadline_of(
                 wait, state.now_ms, state.config
             )

@@ -27,6 +27,7 @@ from flare.http.server.connection.request_body import (
     start_content,
     take_content,
 )
+from flare.http.server.connection.request_call import TurnClock
 from flare.http.server.connection.sides import Backlog, ClientSide, Ending
 from flare.http.server.connection.transport import deliver
 from flare.http.server.connection.write import (
@@ -80,7 +81,7 @@ def offload(
             state.now_ms, state.config, timeout_ms
         )
         if pipe:
-            start_content(connection, box[], pipe.take(), state.now_ms)
+            start_content(connection, box[], pipe.take())
         return _submit(connection, token, box^, jobs, state)
     return _answer_busy(connection, box^, is_late, state)
 
@@ -114,6 +115,7 @@ def _submit(
     var defers = connection.request.call.policy.defers
     var job = jobs.take_job(token, connection.peer)
     connection.request.call.job = job[].cancel.copy()
+    connection.request.call.turns = TurnClock()
     ref request = connection.request
     request.row.advance(has_followers=box[].has_more())
     if connection.client != ClientSide.OPEN and (

@@ -9,7 +9,7 @@ from flare.http.h1.error import RemoteProtocolError
 from flare.http.h1.request_parser import Progress, RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.deadlines import Wait, deadline_of
+from flare.http.server.connection.deadlines import wait_of
 from flare.http.server.connection.dispatch import (
     CONTENT_FULL,
     answer,
@@ -23,6 +23,7 @@ from flare.http.server.connection.http2 import (
     on_writable_http2,
 )
 from flare.http.server.connection.phase import Event, NextAction, Phase
+from flare.http.server.connection.request_call import TurnClock
 from flare.http.server.connection.request_body import (
     drive_both_ways,
     owes_continue,
@@ -400,12 +401,15 @@ def _await_rest(
     if connection.request.pending:
         return await_pending(connection, state)
     elif parser.is_in_body():
+        ref call = connection.request.call
+        if connection.begins[Event.BODY_AWAITED]():
+            call.turns = TurnClock()
         connection.begin[Event.BODY_AWAITED](state.now_ms, config)
-        connection.deadline_ms = deadline_of(
-            Wait.CONTENT,
-            connection.phase_start_ms,
+        connection.deadline_ms = call.await_turn(
+            wait_of(connection.phase),
+            parser.body_received_len(),
+            state.now_ms,
             config,
-            received_len=parser.body_received_len(),
         )
     elif parser.is_skipping():
         connection.begin[Event.BODY_AWAITED](state.now_ms, config)

@@ -33,6 +33,7 @@ from flare.http.server.connection.dispatch import (
     CONTENT_FULL,
     refuse_peer,
 )
+from flare.http.server.connection.deadlines import Wait, wait_of
 from flare.http.server.connection.phase import Event, NextAction
 from flare.http.server.connection.request_call import (
     ANSWERED,
@@ -76,14 +77,13 @@ def start_content(
     mut connection: Connection,
     mut parser: RequestParser,
     var pipe: BodyPipe,
-    now_ms: Int,
 ):
     """Begins to take content while a handler, whose turn it is first, reads it.
     The connection is about to be parked; the parser has only the head then."""
     ref request = connection.request
     var is_held_back = owes_continue(parser)
     request.content = OwnedPointer(
-        StreamedContent(parser.detach_body(), is_held_back, now_ms)
+        StreamedContent(parser.detach_body(), is_held_back)
     )
     request.call.pipe = pipe^
     request.call.intake = Intake.HELD_BACK if is_held_back else Intake.ARRIVING
@@ -151,7 +151,7 @@ def _take(
             return NextAction.WAIT
         content.is_paused = False
         # The handler has moved, so its next turn is a new one.
-        content.turns.give(to_client=True, now_ms=state.now_ms)
+        call.turns.give(Wait.CONTENT, state.now_ms)
     if call.intake == Intake.HELD_BACK:
         call.intake = Intake.ARRIVING
         state.out.append_literal[CONTINUE_RESPONSE]()
@@ -218,15 +218,16 @@ def _share_time(
 ):
     """Sets the deadline of the side that is waited for."""
     ref call = connection.request.call
-    var to_client = not content.is_paused and call.intake != Intake.WHOLE
-    content.turns.give(to_client=to_client, now_ms=state.now_ms)
-    connection.deadline_ms = content.turns.end_ms(
-        state.config, call.policy.timeout_ms, content.body.decoder.taken_len
-    )
-    if to_client:
+    if not content.is_paused and call.intake != Intake.WHOLE:
         connection.enter[Event.BODY_AWAITED]()
     else:
         connection.enter[Event.OFFLOADED]()
+    connection.deadline_ms = call.await_turn(
+        wait_of(connection.phase),
+        content.body.decoder.taken_len,
+        state.now_ms,
+        state.config,
+    )
 
 
 def end_content(

@@ -33,7 +33,7 @@ struct Intake(Equatable, TrivialRegisterPassable):
 
 
 struct TurnClock(TrivialRegisterPassable):
-    """Times a request whose content arrives while a handler elsewhere has it.
+    """Times a request whose content arrives, also while a handler elsewhere has it.
 
     Time counts for the side that is waited for: the handler's turns have their
     time each, those of the client one in all. It is the client's turn while the
@@ -42,25 +42,26 @@ struct TurnClock(TrivialRegisterPassable):
     and behind the end of the content.
     """
 
-    var is_client_turn: Bool
+    var wait: Wait
+    """What the side is waited for whose turn it is: CONTENT is the client's."""
     var start_ms: Int
     """When the turn began."""
     var client_ms: Int
     """How long the client was waited for in its turns before."""
 
     def __init__(out self):
-        self.is_client_turn = False
+        self.wait = Wait.NOTHING
         self.start_ms = 0
         self.client_ms = 0
 
-    def give(mut self, *, to_client: Bool, now_ms: Int, begins: Bool = False):
-        """Says whose turn it is. It goes on if it was that side's before, unless
-        another one of it `begins`."""
-        if to_client == self.is_client_turn and not begins:
+    def give(mut self, wait: Wait, now_ms: Int, *, begins: Bool = False):
+        """Says what is waited for. It goes on if it was so before, unless another
+        turn of the same side `begins`."""
+        if wait == self.wait and not begins:
             return
-        if self.is_client_turn:
+        if self.wait == Wait.CONTENT:
             self.client_ms += now_ms - self.start_ms
-        self.is_client_turn = to_client
+        self.wait = wait
         self.start_ms = now_ms
 
     def end_ms(
@@ -68,13 +69,15 @@ struct TurnClock(TrivialRegisterPassable):
     ) -> Int:
         """Tells when the turn is over, if the handler has `handler_ms` for each,
         and so much content has come."""
-        if not self.is_client_turn:
-            return deadline_of(
-                Wait.HANDLER, self.start_ms, config, own_ms=handler_ms
-            )
         var end_ms = deadline_of(
-            Wait.CONTENT, self.start_ms, config, received_len=received_len
+            self.wait,
+            self.start_ms,
+            config,
+            received_len=received_len,
+            own_ms=handler_ms,
         )
+        if self.wait != Wait.CONTENT:
+            return end_ms
         return max(end_ms - self.client_ms, self.start_ms)
 
 
@@ -92,6 +95,8 @@ struct RequestCall(Movable):
     var pipe: Optional[BodyPipe]
     """Where its content goes, if that handler reads it while it arrives."""
     var intake: Intake
+    var turns: TurnClock
+    """Whose turn it is, and has been, while the content arrives."""
     var is_head: Bool
     """True if it is known to be a HEAD."""
 
@@ -102,12 +107,27 @@ struct RequestCall(Movable):
         self.job = None
         self.pipe = None
         self.intake = Intake.WHOLE
+        self.turns = TurnClock()
         self.is_head = False
 
     @no_inline
     def __deinit__(deinit self):
         """Drops all of it, out of line."""
         return
+
+    def await_turn(
+        mut self,
+        wait: Wait,
+        received_len: Int,
+        now_ms: Int,
+        config: ServerConfig,
+        *,
+        begins: Bool = False,
+    ) -> Int:
+        """Waits for content, of which so much has come, or for the handler, as
+        `TurnClock.give` does. Returns until when."""
+        self.turns.give(wait, now_ms, begins=begins)
+        return self.turns.end_ms(config, self.policy.timeout_ms, received_len)
 
     def goes_on_behind(self, body: Body) -> Bool:
         """Tells whether content goes on arriving for somebody behind the head of

@@ -18,11 +18,7 @@ from flare.http.server.connection.phase import (
     StreamPhase,
     may_follow,
 )
-from flare.http.server.connection.request_call import (
-    Intake,
-    RequestCall,
-    TurnClock,
-)
+from flare.http.server.connection.request_call import Intake, RequestCall
 from flare.net.socket_addr import SocketAddr
 from std.memory import OwnedPointer
 
@@ -109,9 +105,6 @@ struct StreamTask(Movable):
     var is_tunnel: Bool
     """True if the request is an extended CONNECT (RFC 8441)."""
     var call: RequestCall
-    var turns: TurnClock
-    """Whose turn it is while content arrives, before its handler is called,
-    too."""
     var expected_len: Int
     """How much content its handler is expected to make, in bytes."""
     var piped_len: Int
@@ -133,7 +126,6 @@ struct StreamTask(Movable):
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
         self.call = RequestCall()
-        self.turns = TurnClock()
         self.expected_len = 0
         self.piped_len = 0
         self.received_len = 0
@@ -158,7 +150,6 @@ struct StreamTask(Movable):
         self.phase = StreamPhase.CLIENT
         self.is_tunnel = False
         self.call = RequestCall()
-        self.turns = TurnClock()
         self.expected_len = 0
         self.piped_len = 0
         self.received_len = 0

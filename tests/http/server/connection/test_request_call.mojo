@@ -5,11 +5,8 @@ from flare.http.message.body import Body, StreamWaker, WakeTarget
 from flare.http.message.request import CancelFlag
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import BodyPipe, ClientPace
-from flare.http.server.connection.request_call import (
-    Intake,
-    RequestCall,
-    TurnClock,
-)
+from flare.http.server.connection.deadlines import Wait
+from flare.http.server.connection.request_call import Intake, RequestCall
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -27,7 +24,7 @@ struct _Turn(Copyable):
     is waited for then."""
 
     var now_ms: Int
-    var to_client: Bool
+    var wait: Wait
     var begins: Bool
     var end_ms: Int
 
@@ -35,41 +32,37 @@ struct _Turn(Copyable):
 def _turns() -> List[_Turn]:
     return [
         # The handler is called; it has not asked for anything.
-        _Turn(100, False, True, 30_100),
+        _Turn(100, Wait.HANDLER, True, 30_100),
         # It is the same turn as long as nothing changes.
-        _Turn(200, False, False, 30_100),
-        _Turn(1_000, True, False, 11_000),
-        _Turn(4_000, True, False, 11_000),
+        _Turn(200, Wait.HANDLER, False, 30_100),
+        _Turn(1_000, Wait.CONTENT, False, 11_000),
+        _Turn(4_000, Wait.CONTENT, False, 11_000),
         # The client has used three seconds of its ten.
-        _Turn(4_000, False, False, 34_000),
-        _Turn(5_000, False, True, 35_000),
-        _Turn(6_000, True, False, 13_000),
+        _Turn(4_000, Wait.HANDLER, False, 34_000),
+        _Turn(5_000, Wait.HANDLER, True, 35_000),
+        _Turn(6_000, Wait.CONTENT, False, 13_000),
         # Two more; a turn that begins anew does not give them back.
-        _Turn(8_000, True, True, 13_000),
+        _Turn(8_000, Wait.CONTENT, True, 13_000),
         # All of its time is over: no less than none is left.
-        _Turn(20_000, False, False, 50_000),
-        _Turn(21_000, True, False, 21_000),
+        _Turn(20_000, Wait.HANDLER, False, 50_000),
+        _Turn(21_000, Wait.CONTENT, False, 21_000),
     ]
 
 
 def test_turns_share_the_time() raises:
-    var clock = TurnClock()
+    var call = RequestCall()
+    call.policy.timeout_ms = _HANDLER_MS
     for turn in _turns():
-        clock.give(
-            to_client=turn.to_client, now_ms=turn.now_ms, begins=turn.begins
+        var end_ms = call.await_turn(
+            turn.wait, 0, turn.now_ms, _config(), begins=turn.begins
         )
-        assert_equal(
-            clock.end_ms(_config(), _HANDLER_MS, 0),
-            turn.end_ms,
-            String(turn.now_ms),
-        )
+        assert_equal(end_ms, turn.end_ms, String(turn.now_ms))
 
 
 def test_content_that_comes_gives_the_client_time() raises:
-    var clock = TurnClock()
-    clock.give(to_client=True, now_ms=0)
-    assert_equal(clock.end_ms(_config(), 1, 0), 10_000)
-    assert_equal(clock.end_ms(_config(), 1, 2_000), 12_000)
+    var call = RequestCall()
+    assert_equal(call.await_turn(Wait.CONTENT, 0, 0, _config()), 10_000)
+    assert_equal(call.await_turn(Wait.CONTENT, 2_000, 5, _config()), 12_000)
 
 
 @fieldwise_init

@@ -75,7 +75,7 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     task.piped_len = 5
     task.received_len = 6
     task.expected_len = 7
-    task.turns.client_ms = 8
+    task.call.turns.client_ms = 8
     task.call.pipe = BodyPipe(waits_to_be_asked=False)
     task.request = OwnedPointer(ReceivedRequest())
     task.request.held()[].content.write_string("content")
@@ -95,7 +95,7 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     assert_equal(again[].piped_len, 0)
     assert_equal(again[].received_len, 0)
     assert_equal(again[].expected_len, 0)
-    assert_equal(again[].turns.client_ms, 0)
+    assert_equal(again[].call.turns.client_ms, 0)
     assert_false(again[].call.pipe.__bool__())
     # The room of the request stays, not what was in it.
     assert_equal(len(again[].request.held()[].content), 0)
