@@ -20,7 +20,7 @@ from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
 from flare.http.server.connection.body_pipe import ClientPace
-from flare.http.server.connection.dispatch import BUSY
+from flare.http.server.connection.request_call import Refusal
 from flare.http.server.job import Job, SpareJobs
 from flare.runtime.event import Waker
 from flare.sys.clock import coarse_monotonic_ms, monotonic_ns
@@ -186,7 +186,7 @@ def _move_gone(
         if not job.had_to_wait or not job.cancel[].is_set():
             index += 1
             continue
-        job.response = refusal(503, String(BUSY, "\n"))
+        job.response = refusal(503, String(Refusal.BUSY.reason, "\n"))
         done.append(waiting.pop(index))
 
 

@@ -16,7 +16,6 @@ from flare.http.server.connection.deadlines import (
     wait_of,
 )
 from flare.http.server.connection.http2_link import Http2Link
-from flare.http.server.connection.body_pipe import NOBODY_WAITS
 from flare.http.server.connection.phase import (
     CHECKS_PHASES,
     Event,
@@ -26,7 +25,11 @@ from flare.http.server.connection.phase import (
     action_after,
     phase_of,
 )
-from flare.http.server.connection.request_call import Intake, RequestCall
+from flare.http.server.connection.request_call import (
+    Intake,
+    Refusal,
+    RequestCall,
+)
 from flare.http.server.connection.sides import (
     Backlog,
     ClientSide,
@@ -245,7 +248,7 @@ struct RequestState(Movable):
         is one; what it answers is dropped."""
         if self.content:
             self.end_content()
-        self.call.cancel(503, NOBODY_WAITS)
+        self.call.cancel(Refusal.NOT_WANTED)
 
     def drop(mut self):
         """Ends the request, whatever has become of it."""

@@ -48,6 +48,7 @@ from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import NextAction
+from flare.http.server.connection.request_call import Refusal
 from flare.http.server.connection.sides import Ending
 from flare.http.server.connection.transport import (
     COPIED_BODY_LEN_MAX,
@@ -58,14 +59,6 @@ from flare.http.server.connection.write import feed_upgraded, start_stream
 from flare.http.server.worker_state import WorkerState
 from std.memory import OwnedPointer
 from std.sys.intrinsics import likely, unlikely
-
-
-comptime LATE_REQUEST = StaticString("the request did not arrive in time")
-"""Why 408 is answered."""
-comptime LATE_ANSWER = StaticString("the answer could not be made in time")
-"""Why 503 is answered in place of a handler that takes too long."""
-comptime BUSY = StaticString("the server is busy")
-"""Why 503 is answered when there is no room for a request."""
 
 
 @no_inline
@@ -437,37 +430,32 @@ def status_problem(code: Int, outcome: ResponseOutcome) -> String:
     return problem^.add("a handler answered with status ").add(code).end()
 
 
-comptime CONTENT_FULL = "the server holds too much unfinished content"
-
-
 @no_inline
 def refuse_unread(
     mut parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
-    status: Int,
-    reason: String,
+    why: Refusal,
 ) -> NextAction:
     """Answers in place of the handler, with what was read of the request, and
     ends the connection: SHUTDOWN, or CLOSE if it is broken."""
     # It is known even where the rest of the line is not.
     var is_head = parser.head.method == Method.HEAD
     var request = _request_so_far(parser, connection, state)
-    return _refuse(connection, state, request, status, reason, is_head)
+    return _refuse(connection, state, request, why, is_head)
 
 
 @no_inline
 def refuse_peer(
     mut connection: Connection,
     mut state: WorkerState,
-    status: Int,
-    reason: String,
+    why: Refusal,
     is_head: Bool,
 ) -> NextAction:
     """Does the same for a request of which nothing was read, or which a handler
     has already; `is_head` if it is known to be a HEAD."""
     var request = _request_of_peer(connection, state)
-    return _refuse(connection, state, request, status, reason, is_head)
+    return _refuse(connection, state, request, why, is_head)
 
 
 @no_inline
@@ -477,31 +465,25 @@ def busy_response(
     """Makes the answer for when all handler threads and their queue are full: a
     503 with Retry-After (RFC 9110 section 10.2.3)."""
     var request = _request_so_far(parser, connection, state)
-    return refusal_of_request(state, request, 503, BUSY)
+    return refusal_of_request(state, request, Refusal.BUSY)
 
 
 def refusal_of_peer(
-    connection: Connection,
-    mut state: WorkerState,
-    status: Int,
-    reason: String,
+    connection: Connection, mut state: WorkerState, why: Refusal
 ) -> Response:
     """Makes an answer in place of the handler, to a request of which only the
-    client counts; the reason is fit for strangers."""
-    return refusal_of_request(
-        state, _request_of_peer(connection, state), status, reason
-    )
+    client counts."""
+    return refusal_of_request(state, _request_of_peer(connection, state), why)
 
 
 def _refuse(
     mut connection: Connection,
     mut state: WorkerState,
     request: Request,
-    status: Int,
-    reason: String,
+    why: Refusal,
     is_head: Bool,
 ) -> NextAction:
-    var response = refusal_of_request(state, request, status, reason)
+    var response = refusal_of_request(state, request, why)
     var framing = ResponseFraming(is_head, False, 1)
     _write_rare_head(state, response, framing)
     if sends_content(response, framing):
@@ -514,20 +496,19 @@ def _refuse(
 
 
 def refusal_of_request(
-    mut state: WorkerState, request: Request, status: Int, reason: String
+    mut state: WorkerState, request: Request, why: Refusal
 ) -> Response:
     """Makes an answer in place of the handler, which its middleware finishes.
     What that must not make of it, such as a success or a stream, is not taken.
-    The reason is fit for strangers."""
+    """
+    var text = Text().add(why.reason).add("\n").end()
     try:
         return finished_refusal(
-            state.handler[].refuse(
-                request, refusal(status, Text().add(reason).add("\n").end())
-            )
+            state.handler[].refuse(request, refusal(why.status, text.copy()))
         )
     except error:
         log_failure(request, error)
-    return refusal(status, Text().add(reason).add("\n").end())
+    return refusal(why.status, text^)
 
 
 def _request_so_far(

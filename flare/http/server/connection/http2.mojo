@@ -19,16 +19,14 @@ from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_request import (
     answer_parked,
     answer_request,
+    end_late_tasks,
     may_answer_parked,
     on_content,
     on_request_end,
     on_reset,
     take_back_window,
 )
-from flare.http.server.connection.http2_response import (
-    end_late_tasks,
-    send_content,
-)
+from flare.http.server.connection.http2_response import send_content
 from flare.http.server.connection.link_times import LinkWaits
 from flare.http.server.connection.phase import NEVER_MS, NextAction, StreamPhase
 from flare.http.server.connection.send_wait import set_send_deadlines

@@ -7,9 +7,9 @@ from flare.bytes.checked import *
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
 from flare.http.server.config import ServerConfig
-from flare.http.server.connection.body_pipe import NOBODY_WAITS
 from flare.http.server.connection.link_times import LinkTimes
 from flare.http.server.connection.phase import NEVER_MS, StreamPhase
+from flare.http.server.connection.request_call import Refusal
 from flare.http.server.connection.sides import Shutdown
 from flare.http.server.connection.stream_task import StreamPool, StreamTask
 from flare.http.server.worker_state import WorkerState
@@ -107,7 +107,7 @@ struct Http2Link(Movable):
     def cancel(mut self):
         """Tells all handlers that nobody waits for them."""
         for index in range(len(self.tasks)):
-            self.tasks.at(index)[].call.cancel(503, NOBODY_WAITS)
+            self.tasks.at(index)[].call.cancel(Refusal.NOT_WANTED)
 
     def find(self, id: Int) -> Int:
         """Finds the index of the task of a stream, or -1."""

@@ -16,7 +16,7 @@ from flare.http.server.connection.http2_request import (
 )
 from flare.http.server.connection.http2_response import send_interim
 from flare.http.server.connection.phase import NextAction, StreamPhase
-from flare.http.server.connection.request_call import ANSWERED, Intake
+from flare.http.server.connection.request_call import Intake, Refusal
 from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job
@@ -42,7 +42,7 @@ def offload_streams(
         if _submit(connection, link[], index, jobs, state):
             index += 1
         else:
-            refuse_task(connection, link[], index, 503, state)
+            refuse_task(connection, link[], index, Refusal.BUSY, state)
     var action = continue_http2(connection, link[], state)
     connection.http2 = link^
     return action
@@ -147,7 +147,7 @@ def _answer(
     task[].call.job = None
     var goes_on = task[].call.goes_on_behind(job.response.body)
     if not goes_on:
-        task[].call.cancel(503, ANSWERED)
+        task[].call.cancel(Refusal.ANSWERED)
     if not task[].is_tunnel and not goes_on:
         # What it did not read is dropped, and its room comes back.
         link.session.state.consume(state.out, task[].id, task[].piped_len)
@@ -173,7 +173,7 @@ def _go_on_receiving(
         return
     # The stream is over.
     link.session.state.owe(task.piped_len, state.out)
-    task.call.cancel(503, ANSWERED)
+    task.call.cancel(Refusal.ANSWERED)
 
 
 def settle_jobs(mut connection: Connection, mut pool: HandlerPool):

@@ -4,6 +4,7 @@ their head alone, or on another thread.
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.h1.error import Rule
 from flare.http.h2.connection_state import Http2Event
 from flare.http.h2.error import ErrorCode, Http2Error
@@ -23,25 +24,27 @@ from flare.http.handler.handler import (
 )
 from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.deadlines import wait_of
+from flare.http.server.connection.deadlines import (
+    Wait,
+    deadline_of,
+    wait_of,
+)
 from flare.http.server.connection.dispatch import (
-    BUSY,
-    LATE_REQUEST,
     begin_memo,
     call_rarely,
     complete_policy,
     give_memo,
     lend_memo,
     refusal_of_peer,
+    refusal_of_request,
 )
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.http2_response import (
     begin_response,
     has_to_wait,
-    refusal_of_task,
 )
 from flare.http.server.connection.phase import NEVER_MS, StreamPhase
-from flare.http.server.connection.request_call import BROKEN_OFF, Intake
+from flare.http.server.connection.request_call import Intake, Refusal
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
     StreamTask,
@@ -68,7 +71,8 @@ def answer_request(
     var status = link.session.section[].status
     if unlikely(status != 0 and status != WANTS_UPGRADE):
         var is_head = link.session.section[].method == Method.HEAD
-        _refuse(connection, link, id, status, is_head, state)
+        var why = Refusal(status, _reason_of(status))
+        _refuse(connection, link, id, why, is_head, state)
         return
     if unlikely(
         not event.ends
@@ -138,14 +142,12 @@ def _refuse(
     mut connection: Connection,
     mut link: Http2Link,
     id: Int,
-    status: Int,
+    why: Refusal,
     is_head: Bool,
     mut state: WorkerState,
 ):
     """Answers in place of the handler a request that is more than is allowed."""
-    var response = refusal_of_peer(
-        connection, state, status, _reason_of(status)
-    )
+    var response = refusal_of_peer(connection, state, why)
     begin_response(connection, link, id, response^, is_head, state)
 
 
@@ -155,14 +157,8 @@ def _reason_of(status: Int) -> StaticString:
         return Rule.HEADER_LEN.text()
     if status == 414:
         return Rule.TARGET_LEN.text()
-    if status == 413:
-        return Rule.BODY_LEN.text()
-    if status == 408:
-        return LATE_REQUEST
     if status == 417:
         return Rule.EXPECTATION.text()
-    if status == 503:
-        return BUSY
     return "the method, or the protocol that it asks for, is not known here"
 
 
@@ -284,7 +280,8 @@ def _begin_task(
     var index = link.add(task^)
     ref added = link.tasks.at(index)[]
     if length > policy.max_body_size:
-        refuse_task(connection, link, index, 413, state)
+        var why = Refusal(413, Rule.BODY_LEN.text())
+        refuse_task(connection, link, index, why, state)
         return
     if policy.runs_elsewhere():
         added.expected_len = _expected_len(policy, state)
@@ -342,21 +339,101 @@ def refuse_task(
     mut connection: Connection,
     mut link: Http2Link,
     index: Int,
-    status: Int,
+    why: Refusal,
     mut state: WorkerState,
 ):
     """Answers a request in place of its handler, which does not get it, or not
-    all of it.
-    """
+    all of it, or has it for too long."""
     var task = link.drop(index, state.out)
-    task[].call.cancel(status, _reason_of(status))
+    task[].call.cancel(why)
     give_memo(task[].call.memo, state)
-    var response = refusal_of_task(
-        task[], connection, state, status, _reason_of(status)
-    )
+    var response = _refusal_of(task[], connection, state, why)
     begin_response(
         connection, link, task[].id, response^, task[].call.is_head, state
     )
+
+
+def _refusal_of(
+    task: StreamTask,
+    connection: Connection,
+    mut state: WorkerState,
+    why: Refusal,
+) -> Response:
+    """Makes an answer in place of the handler, with what has come of the
+    request if it is not elsewhere."""
+    if not task.request:
+        return refusal_of_peer(connection, state, why)
+    state.params[].clear()
+    # SAFETY: the loan ends with the call.
+    var lent = task.request.held()[].unsafe_request[ImmUntrackedOrigin](
+        connection.peer, state.params_pointer(), tls=connection.tls_peer
+    )
+    return refusal_of_request(state, lent, why)
+
+
+comptime _SHUT_LEN = 16_384
+# With less room than a frame needs, many clients send nothing.
+
+
+def end_late_tasks(
+    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
+):
+    """Ends what has taken too long, and asks sources whose time has come."""
+    var index = 0
+    while index < len(link.tasks):
+        ref task = link.tasks.at(index)[]
+        if state.now_ms >= task.pace.clock.end_ms:
+            if not _is_let_go_on(task, link.session, state):
+                _end_late(connection, link, index, state)
+                continue
+        index += 1
+
+
+def _is_let_go_on(
+    mut task: StreamTask, session: Http2Session, state: WorkerState
+) -> Bool:
+    """Tells whether a task whose time is over is not late, and when it will be."""
+    var wait = wait_of(task.phase)
+    if task.phase == StreamPhase.SENDS and task.body.source:
+        task.body.wake()
+        task.pace.clock.end_ms = NEVER_MS
+        return True
+    if wait == Wait.CLIENT:
+        # What it has let through earns it time.
+        return task.pace.clock.prolong(
+            wait, task.pace.sent_len, state.now_ms, state.config
+        )
+    if wait == Wait.CONTENT and session.state.receive_window < _SHUT_LEN:
+        # Content of others takes up the connection's window: what may not be
+        # sent is not late.
+        task.call.turns.start_ms = state.now_ms
+        task.pace.clock.end_ms = deadline_of(wait, state.now_ms, state.config)
+        return True
+    return False
+
+
+def _end_late(
+    mut connection: Connection,
+    mut link: Http2Link,
+    index: Int,
+    mut state: WorkerState,
+):
+    ref task = link.tasks.at(index)[]
+    if not task.has_response():
+        refuse_task(connection, link, index, task.call.late_refusal(), state)
+        return
+    var id = task.id
+    state.log(
+        Text()
+        .add(connection.peer)
+        .add(" is not sent the rest on stream ")
+        .add(id)
+        .add(": it kept its window shut (write_timeout_ms, min_send_rate)")
+        .end()
+    )
+    link.session.state.reset(state.out, id, ErrorCode.CANCEL)
+    var late = link.drop(index, state.out)
+    late[].call.cancel(Refusal.LATE_ANSWER)
 
 
 def _answer_task(
@@ -416,7 +493,8 @@ def _open_tunnel(
     """Answers an extended CONNECT: where HTTP/1.1 has 101, 200 opens the stream
     for the conversation (RFC 8441 section 5). Any other success would, too."""
     if response.status < 300 and not response.body.listens():
-        _refuse(connection, link, task.id, 501, False, state)
+        var why = Refusal(501, _reason_of(501))
+        _refuse(connection, link, task.id, why, False, state)
     else:
         if response.body.listens():
             response.status = 200
@@ -463,7 +541,8 @@ def on_content(
     task.received_len += len(content)
     if task.received_len > task.call.policy.max_body_size:
         link.session.state.owe(len(content), state.out)
-        _refuse_content(connection, link, index, 413, state)
+        var why = Refusal(413, Rule.BODY_LEN.text())
+        _refuse_content(connection, link, index, why, state)
         return
     var is_only_piece = event.ends and task.received_len == len(content)
     if (
@@ -507,7 +586,7 @@ def _keep_content(
         held_len = kept.capacity()
     if not state.charge(task.call.charge, held_len):
         link.session.state.owe(len(content), state.out)
-        _refuse_content(connection, link, index, 503, state)
+        _refuse_content(connection, link, index, Refusal.CONTENT_FULL, state)
         return
     var is_queued = task.phase == StreamPhase.QUEUED
     if task.call.pipe:
@@ -532,13 +611,13 @@ def _refuse_content(
     mut connection: Connection,
     mut link: Http2Link,
     index: Int,
-    status: Int,
+    why: Refusal,
     mut state: WorkerState,
 ):
     """Takes no more of a request, of which there is too much."""
     ref task = link.tasks.at(index)[]
     if not task.has_response():
-        refuse_task(connection, link, index, status, state)
+        refuse_task(connection, link, index, why, state)
         return
     # It is too late for a status.
     var id = task.id
@@ -685,7 +764,7 @@ def on_reset(mut link: Http2Link, id: Int, mut state: WorkerState):
     var index = link.find(id)
     if index >= 0:
         var task = link.drop(index, state.out)
-        task[].call.cancel(400, BROKEN_OFF)
+        task[].call.cancel(Refusal.BROKEN_OFF)
 
 
 def share_time(mut task: StreamTask, state: WorkerState, begins: Bool):

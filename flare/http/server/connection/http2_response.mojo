@@ -4,7 +4,6 @@ content as the windows allow, the most urgent first.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.text import Text
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.message_fields import (
@@ -24,21 +23,10 @@ from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.message.status import Status
 from flare.http.server.connection.connection import Connection
-from flare.http.server.connection.deadlines import (
-    Wait,
-    deadline_of,
-    wait_of,
-)
-from flare.http.server.connection.dispatch import (
-    LATE_ANSWER,
-    LATE_REQUEST,
-    refusal_of_peer,
-    refusal_of_request,
-)
 from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import NEVER_MS, StreamPhase
 from flare.http.server.connection.send_order import send_rank
-from flare.http.server.connection.request_call import Intake
+from flare.http.server.connection.request_call import Intake, Refusal
 from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.connection.write import log_failure, note_origin
 from flare.http.server.worker_state import FLUSH_LEN, WorkerState
@@ -46,9 +34,6 @@ from std.sys.intrinsics import likely, unlikely
 
 comptime _QUICK_LEN_MAX = 16_384
 # Content that goes with its header section if the windows allow it.
-
-comptime _SHUT_LEN = 16_384
-# With less room than a frame needs, many clients send nothing.
 
 comptime _FRAME_COUNT_MAX = 1_024
 # Frames of one portion: sources may make small pieces, or none.
@@ -427,7 +412,7 @@ def _end_content(mut link: Http2Link, index: Int, mut state: WorkerState):
     task.enter[StreamPhase.OVER]()
     if unlikely(task.call.pipe.__bool__()):
         link.session.state.owe(task.piped_len, state.out)
-        task.call.cancel(503, "the response is complete")
+        task.call.cancel(Refusal(503, "the response is complete"))
     if unlikely(task.is_tunnel):
         # The other direction is the client's to end.
         link.session.state.owe(task.piped_len, state.out)
@@ -453,96 +438,3 @@ def _fill(
     if unlikely(task.body.failure.byte_length() > 0):
         log_failure(task.body, connection.peer, state)
     return next != BodyState.FAILED
-
-
-def end_late_tasks(
-    mut connection: Connection, mut link: Http2Link, mut state: WorkerState
-):
-    """Ends what has taken too long, and asks sources whose time has come."""
-    var index = 0
-    while index < len(link.tasks):
-        ref task = link.tasks.at(index)[]
-        if state.now_ms < task.pace.clock.end_ms:
-            index += 1
-            continue
-        if task.phase == StreamPhase.SENDS and task.body.source:
-            task.body.wake()
-            task.pace.clock.end_ms = NEVER_MS
-            index += 1
-            continue
-        var wait = wait_of(task.phase)
-        # What it let through earns a client time that keeps its window shut.
-        if task.phase == StreamPhase.SHUT and task.pace.clock.prolong(
-            wait, task.pace.sent_len, state.now_ms, state.config
-        ):
-            index += 1
-            continue
-        if wait == Wait.CONTENT and (
-            link.session.state.receive_window < _SHUT_LEN
-        ):
-            # Content of others takes up the connection's window: what may not
-            # be sent is not late.
-            task.call.turns.start_ms = state.now_ms
-            task.pace.clock.end_ms = deadline_of(
-                wait, state.now_ms, state.config
-            )
-            index += 1
-            continue
-        var late = link.drop(index, state.out)
-        # Where the content is not whole: while the handler has not asked for it, or
-        # does not take what has come.
-        var is_servers_fault = (
-            late[].call.intake == Intake.WHOLE
-            or late[].is_tunnel
-            or (
-                late[].call.pipe.__bool__()
-                and late[].phase != StreamPhase.READER
-            )
-        )
-        late[].call.cancel(503, LATE_ANSWER)
-        if late[].has_response():
-            _log_shut(connection, late[].id, state)
-            link.session.state.reset(state.out, late[].id, ErrorCode.CANCEL)
-            continue
-        var response = refusal_of_task(
-            late[],
-            connection,
-            state,
-            503 if is_servers_fault else 408,
-            LATE_ANSWER if is_servers_fault else LATE_REQUEST,
-        )
-        begin_response(
-            connection, link, late[].id, response^, late[].call.is_head, state
-        )
-
-
-@no_inline
-def refusal_of_task(
-    task: StreamTask,
-    connection: Connection,
-    mut state: WorkerState,
-    status: Int,
-    reason: StaticString,
-) -> Response:
-    """Makes an answer in place of the handler, with what has come of the
-    request if it is not elsewhere; the reason is fit for strangers."""
-    if not task.request:
-        return refusal_of_peer(connection, state, status, reason)
-    state.params[].clear()
-    # SAFETY: the loan ends with the call.
-    var lent = task.request.held()[].unsafe_request[ImmUntrackedOrigin](
-        connection.peer, state.params_pointer(), tls=connection.tls_peer
-    )
-    return refusal_of_request(state, lent, status, reason)
-
-
-@no_inline
-def _log_shut(connection: Connection, id: Int, mut state: WorkerState):
-    state.log(
-        Text()
-        .add(connection.peer)
-        .add(" is not sent the rest on stream ")
-        .add(id)
-        .add(": it kept its window shut (write_timeout_ms, min_send_rate)")
-        .end()
-    )

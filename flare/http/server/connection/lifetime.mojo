@@ -11,12 +11,7 @@ from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.deadlines import Wait, deadline_of
-from flare.http.server.connection.dispatch import (
-    LATE_ANSWER,
-    LATE_REQUEST,
-    refuse_peer,
-    refuse_unread,
-)
+from flare.http.server.connection.dispatch import refuse_peer, refuse_unread
 from flare.http.server.connection.phase import (
     Event,
     FRESH_GRACE_MS,
@@ -24,6 +19,7 @@ from flare.http.server.connection.phase import (
     NextAction,
     Phase,
 )
+from flare.http.server.connection.request_call import Refusal
 from flare.http.server.connection.sides import ClientSide, Ending
 from flare.http.server.connection.write import (
     ask_again,
@@ -196,16 +192,15 @@ def on_timeout(
     ref request = connection.request
     if request.call.job:
         var is_head = request.call.is_head
+        var why = request.call.late_refusal()
         request.cancel()
-        if connection.phase == Phase.BODY:
-            return refuse_peer(connection, state, 408, LATE_REQUEST, is_head)
-        return refuse_peer(connection, state, 503, LATE_ANSWER, is_head)
+        return refuse_peer(connection, state, why, is_head)
     if not request.parser or request.parser.held()[].is_skipping():
         # Nothing has come, or it was answered already.
         return NextAction.CLOSE
     var box = request.take_parser()
     request.call.charge = None
-    return refuse_unread(box[], connection, state, 408, LATE_REQUEST)
+    return refuse_unread(box[], connection, state, Refusal.LATE_REQUEST)
 
 
 def refuse_connection(
@@ -216,9 +211,8 @@ def refuse_connection(
     request."""
     if connection.tls:
         return NextAction.CLOSE
-    return refuse_peer(
-        connection, state, 503, "the server has too many connections", False
-    )
+    var why = Refusal(503, "the server has too many connections")
+    return refuse_peer(connection, state, why, False)
 
 
 def begin_drain(mut connection: Connection, state: WorkerState) -> NextAction:

@@ -11,7 +11,6 @@ from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.deadlines import wait_of
 from flare.http.server.connection.dispatch import (
-    CONTENT_FULL,
     answer,
     answer_by_head,
     ask_policy,
@@ -23,7 +22,7 @@ from flare.http.server.connection.http2 import (
     on_writable_http2,
 )
 from flare.http.server.connection.phase import Event, NextAction, Phase
-from flare.http.server.connection.request_call import TurnClock
+from flare.http.server.connection.request_call import Refusal, TurnClock
 from flare.http.server.connection.request_body import (
     drive_both_ways,
     owes_continue,
@@ -134,7 +133,7 @@ def _refuse_unread(
         # It was told something before that it has not taken.
         state.give_parser(box^)
         return NextAction.CLOSE
-    var action = refuse_unread(box[], connection, state, 503, CONTENT_FULL)
+    var action = refuse_unread(box[], connection, state, Refusal.CONTENT_FULL)
     state.give_parser(box^)
     return action
 
@@ -228,13 +227,10 @@ def _stop_reading(
     if link.protocol.is_without_tls():
         var is_head = link.protocol == SpokenProtocol.HEAD_WITHOUT_TLS
         connection.drop_tls()
-        return refuse_peer(
-            connection,
-            state,
-            400,
-            "a plain HTTP request was sent to an HTTPS port; use https://",
-            is_head,
+        var why = Refusal(
+            400, "a plain HTTP request was sent to an HTTPS port; use https://"
         )
+        return refuse_peer(connection, state, why, is_head)
     # An alert of the client ends all at once; one of ours has to arrive.
     connection.ending.end(is_unread=link.tells_why())
     return NextAction.SHUTDOWN
@@ -260,13 +256,8 @@ def read_requests(
         except error:
             if begins_http2(connection, parser, state):
                 return NextAction.YIELD
-            return refuse_unread(
-                parser,
-                connection,
-                state,
-                error.status(),
-                String(error.rule.text()),
-            )
+            var why = Refusal(error.status(), error.rule.text())
+            return refuse_unread(parser, connection, state, why)
         var result: NextAction
         if unlikely(progress != Progress.READY):
             if progress == Progress.SKIPPED:

@@ -29,16 +29,12 @@ from flare.http.server.connection.connection import (
     Connection,
     StreamedContent,
 )
-from flare.http.server.connection.dispatch import (
-    CONTENT_FULL,
-    refuse_peer,
-)
+from flare.http.server.connection.dispatch import refuse_peer
 from flare.http.server.connection.deadlines import Wait, wait_of
 from flare.http.server.connection.phase import Event, NextAction
 from flare.http.server.connection.request_call import (
-    ANSWERED,
-    BROKEN_OFF,
     Intake,
+    Refusal,
     RequestCall,
 )
 from flare.http.server.connection.sides import Backlog, ClientSide, Ending
@@ -101,7 +97,7 @@ def take_content(
         if not _charge(connection, box[], state):
             action = _refuse_streamed(connection, state)
     if action == NextAction.CLOSE or action == NextAction.SHUTDOWN:
-        connection.request.call.cancel(400, BROKEN_OFF)
+        connection.request.call.cancel(Refusal.BROKEN_OFF)
         connection.request.end_content()
         return action
     _share_time(connection, box[], state)
@@ -128,11 +124,11 @@ def _refuse_streamed(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
     """Ends a connection whose content there is no memory for."""
-    connection.request.call.end_content(503, CONTENT_FULL)
+    connection.request.call.end_content(Refusal.CONTENT_FULL)
     if connection.request.pending:
         return NextAction.CLOSE
     var is_head = connection.request.call.is_head
-    return refuse_peer(connection, state, 503, CONTENT_FULL, is_head)
+    return refuse_peer(connection, state, Refusal.CONTENT_FULL, is_head)
 
 
 def _take(
@@ -164,11 +160,9 @@ def _take(
     try:
         return _receive(connection, content, state)
     except error:
-        var reason = error.rule.text()
-        call.end_content(error.status(), reason)
-        return refuse_peer(
-            connection, state, error.status(), String(reason), call.is_head
-        )
+        var why = Refusal(error.status(), error.rule.text())
+        call.end_content(why)
+        return refuse_peer(connection, state, why, call.is_head)
 
 
 def _receive(
@@ -240,7 +234,7 @@ def end_content(
     goes to the parser. Returns False if the content goes on, so that the
     connection has to end."""
     var box = connection.request.content.take()
-    connection.request.call.end_content(503, ANSWERED)
+    connection.request.call.end_content(Refusal.ANSWERED)
     var is_held_back = connection.request.call.intake == Intake.HELD_BACK
     connection.request.end_content()
     if not is_held_back and _drain(connection, box[].body, state):
@@ -319,10 +313,10 @@ def drive_both_ways(
     var box = connection.request.content.take()
     var is_sound = _receive_on(connection, box[], state)
     if is_sound and not _charge(connection, box[], state):
-        _log_cut_off(connection, state, CONTENT_FULL)
+        _log_cut_off(connection, state, Refusal.CONTENT_FULL.reason)
         is_sound = False
     if not is_sound:
-        connection.request.call.end_content(400, BROKEN_OFF)
+        connection.request.call.end_content(Refusal.BROKEN_OFF)
         connection.request.end_content()
         return NextAction.CLOSE
     var has_more = (

@@ -7,15 +7,33 @@ from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError
 from flare.http.message.request import CancelFlag
 from flare.http.server.config import ServerConfig
-from flare.http.server.connection.body_pipe import BodyCharge, BodyPipe
+from flare.http.server.connection.body_pipe import (
+    BodyCharge,
+    BodyPipe,
+    NOBODY_WAITS,
+)
 from flare.http.server.connection.deadlines import Wait, deadline_of
 from std.memory import ArcPointer, OwnedPointer
 
 
-comptime ANSWERED = StaticString("the handler has answered")
-"""Why they fail behind its own answer."""
-comptime BROKEN_OFF = StaticString("the client broke it off")
-"""Why they fail when the client has ended before the content."""
+@fieldwise_init
+struct Refusal(TrivialRegisterPassable):
+    """What a request is answered in place of its handler, whose reads of content
+    fail with the same; the reason is fit for strangers."""
+
+    var status: Int
+    var reason: StaticString
+
+    comptime LATE_REQUEST = Refusal(408, "the request did not arrive in time")
+    comptime LATE_ANSWER = Refusal(503, "the answer could not be made in time")
+    comptime BUSY = Refusal(503, "the server is busy")
+    comptime CONTENT_FULL = Refusal(
+        503, "the server holds too much unfinished content"
+    )
+    # Nobody is answered this, and reads of content alone fail.
+    comptime NOT_WANTED = Refusal(503, NOBODY_WAITS)
+    comptime ANSWERED = Refusal(503, "the handler has answered")
+    comptime BROKEN_OFF = Refusal(400, "the client broke it off")
 
 
 @fieldwise_init
@@ -141,14 +159,22 @@ struct RequestCall(Movable):
             return False
         return body.is_stream() and self.pipe.held().goes_on()
 
-    def end_content(mut self, status: Int, reason: StaticString):
-        """Has reads of content fail with the status: no more is handed on."""
-        if self.pipe:
-            self.pipe.take().fail(BodyError(status, String(reason)))
+    def late_refusal(self) -> Refusal:
+        """Tells what is answered if it has taken too long, by whose turn it is:
+        that is the client's fault, or the server's (RFC 9110 sections 15.5.9 and
+        15.6.4)."""
+        if self.turns.wait == Wait.CONTENT:
+            return Refusal.LATE_REQUEST
+        return Refusal.LATE_ANSWER
 
-    def cancel(mut self, status: Int, reason: StaticString):
-        """Tells a handler elsewhere, whose reads of content fail with the
-        status, that nobody waits for it, if there is one."""
-        self.end_content(status, reason)
+    def end_content(mut self, why: Refusal):
+        """Has reads of content fail: no more is handed on."""
+        if self.pipe:
+            self.pipe.take().fail(BodyError(why.status, String(why.reason)))
+
+    def cancel(mut self, why: Refusal):
+        """Tells a handler elsewhere, whose reads of content fail, that nobody
+        waits for it, if there is one."""
+        self.end_content(why)
         if self.job:
             self.job.take()[].set()

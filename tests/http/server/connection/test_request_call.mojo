@@ -6,7 +6,11 @@ from flare.http.message.request import CancelFlag
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import BodyPipe, ClientPace
 from flare.http.server.connection.deadlines import Wait
-from flare.http.server.connection.request_call import Intake, RequestCall
+from flare.http.server.connection.request_call import (
+    Intake,
+    Refusal,
+    RequestCall,
+)
 from std.atomic import Atomic
 from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
@@ -113,11 +117,11 @@ def test_who_gives_up_tells_the_reader() raises:
     call.pipe = pipe^
     call.job = flag.copy()
     assert_false(flag[].is_set())
-    call.cancel(503, "nobody waits")
+    call.cancel(Refusal.NOT_WANTED)
     assert_true(flag[].is_set())
     assert_equal(outlet.failure().value().status, 503)
     # The worker, which has said so, need not hear of it.
     assert_equal(Int(ring_count[].load()), 0)
     # What is told once is told for good.
-    call.cancel(400, "nor now")
+    call.cancel(Refusal.BROKEN_OFF)
     assert_equal(outlet.failure().value().status, 503)
