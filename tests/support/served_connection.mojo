@@ -223,12 +223,7 @@ struct ServedConnection(Movable):
         """Does what `Worker._carry_out` does."""
         var next = action
         while next == NextAction.OFFLOAD:
-            next = offload(
-                self._connection,
-                _TOKEN,
-                self._jobs,
-                self._state,
-            )
+            next = offload(self._connection, self._jobs, self._state)
         if next == NextAction.SHUTDOWN:
             next = begin_shutdown(self._connection, self._state)
         if next == NextAction.CLOSE:

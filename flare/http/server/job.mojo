@@ -15,9 +15,12 @@ from flare.http.server.connection.body_pipe import BodyCharge, BodyOutlet
 from flare.http.server.connection.dispatch import (
     call_rarely,
     call_while_arriving,
+    give_memo,
 )
+from flare.http.server.connection.request_call import RequestCall
 from flare.http.server.connection.stream_task import ReceivedRequest
 from flare.http.server.slow_handlers import HandlerTimer
+from flare.http.server.worker_state import WorkerState
 from flare.net.socket_addr import SocketAddr
 from flare.sys.crash import set_crash_note
 from std.memory import ArcPointer, OwnedPointer
@@ -117,6 +120,15 @@ struct Job(Movable):
         """Tells whether this is what a handler says before it answers, and the
         job itself is still to come."""
         return self.response.status.is_interim()
+
+    def end(mut self, mut call: RequestCall, mut state: WorkerState):
+        """Gives back what it had of a request that its handler has answered, but
+        for the request itself."""
+        call.job = None
+        if self.charge:
+            swap(call.charge, self.charge)
+        state.params[].record.copy_from(self.params.record)
+        give_memo(self.memo, state)
 
     def note(self, status: Status, var fields: HeaderMap) -> OwnedPointer[Self]:
         """Makes what tells the worker of an interim response, 100 to 199, but

@@ -1,11 +1,16 @@
 """The requests of a worker that are not answered here and now: those on threads,
 and those that are answered later."""
 
+from flare.bytes.checked import *
+from flare.bytes.text import Text
 from flare.http.server.config import ServerConfig
+from flare.http.server.connection.body_pipe import BodyPipe
+from flare.http.server.connection.connection import Connection
+from flare.http.server.connection.request_call import Intake, RequestCall
 from flare.http.server.deferred_jobs import DeferredJobs
 from flare.http.server.handler_pool import HandlerPool
 from flare.http.server.job import Job, SpareJobs
-from flare.net.socket_addr import SocketAddr
+from flare.http.server.worker_state import WorkerState
 from flare.sys.errno import OsError
 from std.memory import OwnedPointer
 
@@ -33,18 +38,50 @@ struct RequestJobs(Movable):
         """Drops all of it, out of line."""
         return
 
-    def take_job(
-        mut self, token: UInt64, peer: SocketAddr
-    ) -> OwnedPointer[Job]:
+    def admits(
+        self, mut call: RequestCall, is_late: Bool, state: WorkerState
+    ) -> Bool:
+        """Tells whether there is room for a request, and makes the window of its
+        content if that is still to come (`is_late`)."""
+        # Its own handler needs no thread if it answers later.
+        if not call.policy.defers and self.threads.is_full(is_late):
+            return False
+        try:
+            if is_late:
+                call.pipe = BodyPipe(
+                    waits_to_be_asked=call.intake == Intake.HELD_BACK
+                )
+        except error:
+            state.log(Text().add("handler threads: ").add(error).end())
+            return False
+        return True
+
+    def take_job(mut self, connection: Connection) -> OwnedPointer[Job]:
         """Makes the job of a request, whose flag is not set."""
-        var job = self.spare.take(token, peer)
+        var job = self.spare.take(connection.token, connection.peer)
         job[].params.record.logs_errors = self._logs_errors
+        if connection.tls:
+            job[].tls = connection.tls.held()[].peer
         return job^
 
-    def submit(mut self, var job: OwnedPointer[Job], *, defers: Bool):
-        """Hands a request over; if it `defers`, its handler answers later, and
-        so needs no thread."""
-        if defers:
+    def submit(
+        mut self,
+        var job: OwnedPointer[Job],
+        mut call: RequestCall,
+        state: WorkerState,
+    ):
+        """Hands a request over, which was admitted, with what the call has for
+        its handler."""
+        if call.pipe:
+            job[].outlet = call.pipe.held().outlet(
+                state.wake_queue.waker_for(job[].token, job[].stream_id),
+                self.threads.pace(),
+            )
+            job[].is_late = True
+        else:
+            swap(job[].charge, call.charge)
+        swap(job[].memo, call.memo)
+        if call.policy.defers:
             self.deferred.put(job^)
         else:
             self.threads.submit(job^)

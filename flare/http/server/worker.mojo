@@ -332,12 +332,7 @@ struct Worker(Movable):
         """Gives requests away that are not answered here and now."""
         var next = NextAction.OFFLOAD
         while next == NextAction.OFFLOAD:
-            next = offload(
-                self._table.at(slot),
-                self._table.token(slot),
-                self._jobs,
-                self._state,
-            )
+            next = offload(self._table.at(slot), self._jobs, self._state)
             if self._jobs.threads.wants_thread():
                 self._add_threads()
         self._carry_out(slot, next)

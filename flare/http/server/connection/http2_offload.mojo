@@ -2,9 +2,8 @@
 later."""
 
 from flare.bytes.checked import *
-from flare.bytes.text import Text
 from flare.http.message.response import Response
-from flare.http.server.connection.body_pipe import BodyPipe
+from flare.http.server.connection.dispatch import give_memo
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2 import continue_http2
 from flare.http.server.connection.http2_link import Http2Link
@@ -58,47 +57,28 @@ def _submit(
     """Hands a request over; False if there is no room for it."""
     ref task = link.tasks.at(index)[]
     var is_late = task.call.intake != Intake.WHOLE and not task.is_tunnel
-    try:
-        if not task.call.policy.defers and jobs.threads.is_full(is_late):
-            return False
-        if is_late:
-            task.call.pipe = BodyPipe(
-                waits_to_be_asked=task.call.intake == Intake.HELD_BACK
-            )
-    except error:
-        state.log(Text().add("handler threads: ").add(error).end())
+    if not jobs.admits(task.call, is_late, state):
         return False
     ref content = task.request.held()[].content
-    if not is_late:
-        # Nothing more comes: the room of what is here is the connection's.
-        if not task.is_tunnel:
-            link.session.state.consume(state.out, task.id, task.piped_len)
-            task.piped_len = 0
-        if not state.charge(task.call.charge, content.capacity()):
-            return False
-    var box = jobs.take_job(connection.token, connection.peer)
-    ref job = box[]
-    task.call.job = job.cancel.copy()
-    link.is_quiet = False
-    job.stream_id = task.id
-    if connection.tls:
-        job.tls = connection.tls.held()[].peer
     if is_late:
         var window = state.config.http2_limits.upload_window_size
         link.session.state.widen(state.out, task.id, window)
         if len(content) > 0:
             _ = task.call.pipe.held().put(content.span(), rings=True)
             content.clear()
-        job.outlet = task.call.pipe.held().outlet(
-            state.wake_queue.waker_for(connection.token, task.id),
-            jobs.threads.pace(),
-        )
-        job.is_late = True
     else:
-        swap(job.charge, task.call.charge)
-    job.http2 = task.request.take()
-    swap(job.memo, task.call.memo)
-    jobs.submit(box^, defers=task.call.policy.defers)
+        # Nothing more comes: the room of what is here is the connection's.
+        if not task.is_tunnel:
+            link.session.state.consume(state.out, task.id, task.piped_len)
+            task.piped_len = 0
+        if not state.charge(task.call.charge, content.capacity()):
+            return False
+    var job = jobs.take_job(connection)
+    job[].stream_id = task.id
+    job[].http2 = task.request.take()
+    task.call.begin(job[].cancel)
+    link.is_quiet = False
+    jobs.submit(job^, task.call, state)
     share_time(task, state, True)
     return True
 
@@ -110,9 +90,8 @@ def on_stream_done(
     its job."""
     var link = connection.http2.take()
     var index = link[].find(job.stream_id)
-    var waits = index >= 0 and link[].tasks.at(index)[].call.job.__bool__()
-    var is_its = (
-        waits and link[].tasks.at(index)[].call.job.held() is job.cancel
+    var is_its = index >= 0 and (
+        link[].tasks.at(index)[].call.waits_for(job.cancel)
     )
     if unlikely(job.is_interim()):
         if is_its:
@@ -124,8 +103,7 @@ def on_stream_done(
     else:
         # The stream is over; only now it counts no more.
         link[].end_lost_call(job.stream_id)
-        if job.memo:
-            state.give_memo(job.memo.take())
+        give_memo(job.memo, state)
     var action = continue_http2(connection, link[], state)
     connection.http2 = link^
     return action
@@ -144,7 +122,7 @@ def _answer(
     other side, for as long as the handler reads there.
     """
     var task = link.tasks.pop(index)
-    task[].call.job = None
+    job.end(task[].call, state)
     var goes_on = task[].call.goes_on_behind(job.response.body)
     if not goes_on:
         task[].call.cancel(Refusal.ANSWERED)
@@ -153,9 +131,6 @@ def _answer(
         link.session.state.consume(state.out, task[].id, task[].piped_len)
     var response = Response(500)
     swap(response, job.response)
-    state.params[].record.copy_from(job.params.record)
-    if job.memo:
-        state.give_memo(job.memo.take())
     begin_task_response(connection, link, task[], response^, state)
     if goes_on:
         _go_on_receiving(link, task[], state)

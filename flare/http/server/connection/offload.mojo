@@ -2,12 +2,10 @@
 later."""
 
 from flare.bytes.checked import *
-from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import write_interim
 from flare.http.message.method import Method
 from flare.http.message.response import Response
-from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.dispatch import (
     busy_response,
@@ -27,7 +25,7 @@ from flare.http.server.connection.request_body import (
     start_content,
     take_content,
 )
-from flare.http.server.connection.request_call import TurnClock
+from flare.http.server.connection.request_call import Intake
 from flare.http.server.connection.sides import Backlog, ClientSide, Ending
 from flare.http.server.connection.transport import deliver
 from flare.http.server.connection.write import (
@@ -45,7 +43,6 @@ from std.sys.intrinsics import unlikely
 
 def offload(
     mut connection: Connection,
-    token: UInt64,
     mut jobs: RequestJobs,
     mut state: WorkerState,
 ) -> NextAction:
@@ -55,35 +52,25 @@ def offload(
     if connection.http2:
         return offload_streams(connection, jobs, state)
     var box = connection.request.take_parser()
-    connection.request.call.is_head = box[].head.method == Method.HEAD
+    ref call = connection.request.call
+    call.is_head = box[].head.method == Method.HEAD
     var is_late = box[].is_in_body()
-    # What the socket still has is read when the answer is there.
     if is_late:
+        # What the socket still has is read when the answer is there.
         connection.backlog.note_unread()
-    if box[].head.framing.has_content() and not state.charge(
-        connection.request.call.charge, box[].input.capacity()
-    ):
+        call.intake = Intake.HELD_BACK if owes_continue(
+            box[]
+        ) else Intake.ARRIVING
+    var has_content = box[].head.framing.has_content()
+    if (
+        has_content and not state.charge(call.charge, box[].input.capacity())
+    ) or not jobs.admits(call, is_late, state):
         return _answer_busy(connection, box^, is_late, state)
-    var pipe = Optional[BodyPipe](None)
-    var is_admitted = False
-    try:
-        if is_late:
-            pipe = BodyPipe(waits_to_be_asked=owes_continue(box[]))
-        is_admitted = (
-            connection.request.call.policy.defers
-            or not jobs.threads.is_full(is_late)
-        )
-    except error:
-        state.log(Text().add("handler threads: ").add(error).end())
-    if is_admitted:
-        var timeout_ms = connection.request.call.policy.timeout_ms
-        connection.begin[Event.OFFLOADED](
-            state.now_ms, state.config, timeout_ms
-        )
-        if pipe:
-            start_content(connection, box[], pipe.take())
-        return _submit(connection, token, box^, jobs, state)
-    return _answer_busy(connection, box^, is_late, state)
+    var timeout_ms = call.policy.timeout_ms
+    connection.begin[Event.OFFLOADED](state.now_ms, state.config, timeout_ms)
+    if is_late:
+        start_content(connection, box[])
+    return _submit(connection, box^, jobs, state)
 
 
 @no_inline
@@ -95,6 +82,7 @@ def _answer_busy(
 ) -> NextAction:
     """Answers 503; the connection goes on unless content is still to come."""
     if is_late:
+        connection.request.call.intake = Intake.WHOLE
         _ = box[].detach_body()
         box[].end_connection()
     var refusal = busy_response(box[], connection, state)
@@ -106,34 +94,22 @@ def _answer_busy(
 
 def _submit(
     mut connection: Connection,
-    token: UInt64,
     var box: OwnedPointer[RequestParser],
     mut jobs: RequestJobs,
     mut state: WorkerState,
 ) -> NextAction:
     """Parks a connection while a handler has its request."""
     var defers = connection.request.call.policy.defers
-    var job = jobs.take_job(token, connection.peer)
-    connection.request.call.job = job[].cancel.copy()
-    connection.request.call.turns = TurnClock()
+    var job = jobs.take_job(connection)
     ref request = connection.request
+    request.call.begin(job[].cancel)
     request.row.advance(has_followers=box[].has_more())
     if connection.client != ClientSide.OPEN and (
         not defers or request.has_all_content()
     ):
         note_end(connection, state)
     job[].box = box^
-    if connection.tls:
-        job[].tls = connection.tls.held()[].peer
-    job[].is_late = request.content.__bool__()
-    if job[].is_late:
-        job[].outlet = request.call.pipe.held().outlet(
-            state.wake_queue.waker_for(token), jobs.threads.pace()
-        )
-    else:
-        swap(job[].charge, request.call.charge)
-    swap(job[].memo, request.call.memo)
-    jobs.submit(job^, defers=defers)
+    jobs.submit(job^, request.call, state)
     var action = NextAction.WAIT
     if connection.request.content:
         action = take_content(connection, state)
@@ -176,15 +152,11 @@ def on_job_done(
         return on_stream_done(connection, job, state)
     if unlikely(job.is_interim()):
         return _send_interim(connection, job.response, state)
-    connection.request.call.job = None
-    if job.charge:
-        swap(connection.request.call.charge, job.charge)
+    job.end(connection.request.call, state)
     if unlikely(connection.request.pending.__bool__()):
         # What it was told before the answer, as far as it had room for it.
         if not write_pending(connection, state) or connection.request.pending:
             return NextAction.CLOSE
-    state.params[].record.copy_from(job.params.record)
-    swap(connection.request.call.memo, job.memo)
     var box = job.box.take()
     var is_cut = connection.request.content.__bool__() and not (
         begins_both_ways(connection, job.response.body)
@@ -262,6 +234,4 @@ def waits_for(connection: Connection, job: Job) -> Bool:
     if job.stream_id > 0:
         # It looks for the stream itself.
         return connection.http2.__bool__() and connection.ending == Ending.OPEN
-    if not connection.request.call.job:
-        return False
-    return connection.request.call.job.held() is job.cancel
+    return connection.request.call.waits_for(job.cancel)

@@ -24,7 +24,6 @@ from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import CONTINUE_RESPONSE
 from flare.http.message.body import Body
 from flare.http.message.body_reader import owned_fields
-from flare.http.server.connection.body_pipe import BodyPipe
 from flare.http.server.connection.connection import (
     Connection,
     StreamedContent,
@@ -72,17 +71,14 @@ def owes_continue(parser: RequestParser) -> Bool:
 def start_content(
     mut connection: Connection,
     mut parser: RequestParser,
-    var pipe: BodyPipe,
 ):
     """Begins to take content while a handler, whose turn it is first, reads it.
     The connection is about to be parked; the parser has only the head then."""
     ref request = connection.request
-    var is_held_back = owes_continue(parser)
+    var is_held_back = request.call.intake == Intake.HELD_BACK
     request.content = OwnedPointer(
         StreamedContent(parser.detach_body(), is_held_back)
     )
-    request.call.pipe = pipe^
-    request.call.intake = Intake.HELD_BACK if is_held_back else Intake.ARRIVING
 
 
 @no_inline

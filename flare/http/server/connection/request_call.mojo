@@ -133,6 +133,15 @@ struct RequestCall(Movable):
         """Drops all of it, out of line."""
         return
 
+    def begin(mut self, flag: ArcPointer[CancelFlag]):
+        """Begins to wait for the handler that has a flag, and for nobody yet."""
+        self.job = flag.copy()
+        self.turns = TurnClock()
+
+    def waits_for(self, flag: ArcPointer[CancelFlag]) -> Bool:
+        """Tells whether it is the handler with a flag that has it."""
+        return self.job.__bool__() and self.job.held() is flag
+
     def await_turn(
         mut self,
         wait: Wait,

@@ -1,7 +1,8 @@
-"""Whose turn it is while a handler elsewhere reads content, and what becomes of the
-content when the response begins."""
+"""Whose turn it is while content arrives, and what becomes of a request, and of its
+content, in whatever state: over both versions."""
 
 from flare.http.message.body import Body, StreamWaker, WakeTarget
+from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import CancelFlag
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.body_pipe import BodyPipe, ClientPace
@@ -13,7 +14,7 @@ from flare.http.server.connection.request_call import (
 )
 from std.atomic import Atomic
 from std.memory import ArcPointer
-from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.assertions import assert_equal, assert_false
 
 comptime _HANDLER_MS = 30_000
 
@@ -105,23 +106,117 @@ struct _Bell(WakeTarget):
         _ = self.ring_count[].fetch_add(1)
 
 
-def test_who_gives_up_tells_the_reader() raises:
-    var pipe = BodyPipe(waits_to_be_asked=False)
-    var ring_count = ArcPointer(Atomic[Int64](0))
-    var outlet = pipe.outlet(
-        StreamWaker(_Bell(ring_count), 1),
-        ClientPace(ArcPointer(Atomic[Int64](0)), 1_000),
-    )
-    var flag = ArcPointer(CancelFlag())
+@fieldwise_init
+struct _State(Copyable):
+    """Where a request is."""
+
+    var what: String
+    var wait: Wait
+    var has_handler: Bool
+    """True if a handler elsewhere has it."""
+    var has_pipe: Bool
+    """True if its content goes on arriving for a reader."""
+
+
+def _received() -> _State:
+    return _State("received", Wait.CONTENT, False, False)
+
+
+def _whole() -> _State:
+    return _State("a handler has all", Wait.HANDLER, True, False)
+
+
+def _reads() -> _State:
+    return _State("a handler waits for content", Wait.CONTENT, True, True)
+
+
+def _works() -> _State:
+    return _State("a handler has content", Wait.HANDLER, True, True)
+
+
+def _answered() -> _State:
+    return _State("the response has begun", Wait.HANDLER, False, True)
+
+
+@fieldwise_init
+struct _Case(Copyable):
+    """What an event does to a request in some state."""
+
+    var state: _State
+    var event: String
+    var status: Int
+    """What the client is answered; 0 if it is not."""
+    var is_told: Bool
+    """True if the handler hears that nobody waits for it."""
+    var read_status: Int
+    """With what the reader of its content fails; 0 if it does not."""
+
+
+def _cases() -> List[_Case]:
+    return [
+        # RFC 9110 section 15.5.9: 408 where the client was waited for; section
+        # 15.6.4: 503 where the handler was.
+        _Case(_received(), "late", 408, False, 0),
+        _Case(_whole(), "late", 503, True, 0),
+        _Case(_reads(), "late", 408, True, 408),
+        _Case(_works(), "late", 503, True, 503),
+        # RFC 9112 section 8, RFC 9113 section 8.1: a request that is incomplete.
+        _Case(_received(), "broken off", 0, False, 0),
+        _Case(_whole(), "broken off", 0, True, 0),
+        _Case(_reads(), "broken off", 0, True, 400),
+        _Case(_works(), "broken off", 0, True, 400),
+        _Case(_answered(), "broken off", 0, False, 400),
+        # RFC 9112 section 9.3, RFC 9113 section 8.1: a complete response ends it.
+        _Case(_whole(), "answered", 0, False, 0),
+        _Case(_reads(), "answered", 0, False, 503),
+        _Case(_works(), "answered", 0, False, 503),
+        _Case(_answered(), "answered", 0, False, 503),
+    ]
+
+
+def test_what_becomes_of_a_request() raises:
+    for case in _cases():
+        var what = String(case.state.what, ": ", case.event)
+        var call = RequestCall()
+        var flag = ArcPointer(CancelFlag())
+        if case.state.has_handler:
+            call.begin(flag)
+        assert_equal(call.waits_for(flag), case.state.has_handler, what)
+        assert_false(call.waits_for(ArcPointer(CancelFlag())), what)
+        var pipe = BodyPipe(waits_to_be_asked=False)
+        var ring_count = ArcPointer(Atomic[Int64](0))
+        var outlet = pipe.outlet(
+            StreamWaker(_Bell(ring_count), 1),
+            ClientPace(ArcPointer(Atomic[Int64](0)), 1_000),
+        )
+        if case.state.has_pipe:
+            call.pipe = pipe^
+        else:
+            pipe.end(HeaderMap())
+        _ = call.await_turn(case.state.wait, 0, 0, _config())
+        var why = call.late_refusal()
+        if case.event == "late":
+            assert_equal(why.status, case.status, what)
+            call.cancel(why)
+        elif case.event == "broken off":
+            call.cancel(Refusal.BROKEN_OFF)
+        else:
+            call.end_content(Refusal.ANSWERED)
+        assert_equal(flag[].is_set(), case.is_told, what)
+        # What is told once is told for good.
+        call.cancel(Refusal.NOT_WANTED)
+        var failure = outlet.failure()
+        var status = failure.value().status if failure else 0
+        assert_equal(status, case.read_status, what)
+        # The worker, which has said so, need not hear of it.
+        assert_equal(Int(ring_count[].load()), 0, what)
+
+
+def test_a_new_call_forgets_the_turns_before() raises:
+    """Turns of one request take nothing from the time of the next."""
     var call = RequestCall()
-    call.pipe = pipe^
-    call.job = flag.copy()
-    assert_false(flag[].is_set())
-    call.cancel(Refusal.NOT_WANTED)
-    assert_true(flag[].is_set())
-    assert_equal(outlet.failure().value().status, 503)
-    # The worker, which has said so, need not hear of it.
-    assert_equal(Int(ring_count[].load()), 0)
-    # What is told once is told for good.
-    call.cancel(Refusal.BROKEN_OFF)
-    assert_equal(outlet.failure().value().status, 503)
+    _ = call.await_turn(Wait.CONTENT, 0, 0, _config())
+    _ = call.await_turn(Wait.HANDLER, 0, 9_000, _config())
+    call.begin(ArcPointer(CancelFlag()))
+    assert_equal(call.late_refusal().status, 503)
+    assert_equal(call.await_turn(Wait.CONTENT, 0, 9_000, _config()), 19_000)
