@@ -329,6 +329,14 @@ struct WorkerLoop(Movable):
             index >= 0 and self._slots.at(index).deadline_ms != NO_DEADLINE_MS
         )
 
+    def was_used(self) -> Bool:
+        """Tells whether there has been any task.
+
+        Returns:
+            False until the first one is added.
+        """
+        return len(self._slots) > 0
+
     def next_deadline_ms(self) -> Int:
         """Tells when `run_expired` has something to do.
 

@@ -143,6 +143,13 @@ struct DeferredJobs(Movable):
             or len(self.loop[].woken) > 0
         )
 
+    def is_unsettled(self) -> Bool:
+        """Tells whether a connection has had a task do something that nobody has
+        settled yet: content that goes to a client may be the last of it."""
+        return self.loop[].was_used() and (
+            self.has_news() or self.loop[].next_deadline_ms() < self._armed_ms
+        )
+
     def begin_settling(mut self, now_ms: Int) -> Bool:
         """Begins to settle what there is; False if it has begun already,
         further up."""

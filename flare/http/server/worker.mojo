@@ -179,6 +179,8 @@ struct Worker(Movable):
                 self._on_connection(slot, event)
             self._on_ready_list()
             self._on_timers()
+            if unlikely(self._jobs.deferred.is_unsettled()):
+                self._settle()
             self._stats.publish(self._state.request_count, len(self._table))
             if unlikely(self._state.slow.is_late()):
                 self._state.end_late_round()
