@@ -203,6 +203,11 @@ struct ConnectionState(Movable):
         """Drops all of it, out of line."""
         return
 
+    def has_drained(self) -> Bool:
+        """Tells whether the peer knows which of its streams is the last one that
+        counts."""
+        return self.goaway_id < STREAM_ID_MAX
+
     def note_data(mut self, index: Int, length: Int):
         """Notes that we have sent content behind which its stream goes on.
 

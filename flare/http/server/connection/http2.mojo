@@ -460,6 +460,12 @@ def _await(
         and not is_blocked
     ):
         connection.ending.end(is_unread=True)
+        # The client learns which of its streams were looked at (RFC 9113 section
+        # 6.8), also if it was the first to end.
+        if not link.session.state.has_drained():
+            _end_taking(link, state)
+            if not deliver(connection, state):
+                return NextAction.CLOSE
         return NextAction.SHUTDOWN
     # What is not read is not late.
     var is_partial = (
