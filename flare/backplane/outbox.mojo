@@ -28,7 +28,8 @@ struct SenderPhase(Equatable, TrivialRegisterPassable):
 
 
 struct Outbox(Movable, Sized):
-    """Two bounded queues, and whether the engine answers.
+    """A bounded queue of what is to be sent, a list of what has come, and whether the
+    engine answers.
 
     Messages that come back are not delivered before they do. If the engine
     fails meanwhile, they arrive from here, and wait on to be sent: receivers

@@ -101,7 +101,7 @@ struct RequestEvent(Equatable, TrivialRegisterPassable):
     comptime DRY = RequestEvent(5)
     """All that is there is sent, and more content will come."""
     comptime ASKED = RequestEvent(6)
-    """The head is sent; the content waits for 100 (Continue)."""
+    """The head is sent, and no content, which waits for 100 (Continue)."""
     comptime SENT = RequestEvent(7)
     """All of it is sent, or no more is wanted."""
     comptime CONTINUE = RequestEvent(8)

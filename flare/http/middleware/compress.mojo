@@ -289,7 +289,6 @@ def shrinks(content_type: Span[UInt8, _]) -> Bool:
         "application/xml",
         "application/wasm",
         "application/x-ndjson",
-        "application/manifest+json",
         "application/vnd.ms-fontobject",
         "font/ttf",
         "font/otf",

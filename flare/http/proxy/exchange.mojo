@@ -713,8 +713,9 @@ def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     ref stream = x.request.http2.held()[].stream.held()
     var is_silent = stream.upstream[].is_silent()
     var outcome = outcome_of_failure(failure, is_silent)
-    # One that is found dead may have been so for long; and one that is closed for
-    # the rules it breaks may break them on the streams of others.
+    # A connection that is found dead may have been dead for long, and one that was
+    # closed because we broke a rule may have been so for another request's stream.
+    # Neither says anything of this upstream.
     var was_idle = fate == StreamFate.OPEN and (
         x.request.was_reused() if is_silent else x.request.was_idle(
             x.loop[].now_ms
@@ -807,7 +808,7 @@ def _leave_rest(e: ArcPointer[Exchange]):
         if x.request.content:
             _join_loop(e)
             x.request.content.held().go_on(x._token)
-        # What has come by now nobody tells once more.
+        # Content that has come by now was told to the errand, which is over.
         _send_behind_head(e)
     if x.phase == RequestPhase.BOTH_WAYS:
         # What is lent goes with the request.
@@ -979,7 +980,8 @@ def _fail(
     if x.phase == RequestPhase.OVER:
         return
     var is_http1 = not x.request.http2
-    # What is late has been sent, if not on the connection at hand.
+    # That time runs from the first complete sending, so the request has been sent,
+    # even if not on the connection at hand.
     var was_sent = x.request.may_have_been_sent() or (
         outcome == Outcome.HEAD_TIMEOUT
     )

@@ -41,9 +41,9 @@ struct CachePolicy(Copyable, Movable):
     var content_len_max: Int
     """Longest content that is kept, in bytes. Default 1 MiB."""
     var collapse_timeout_ms: Int
-    """How long a request on a handler thread waits for the response to the same
-    request of another client before it is sent itself, in milliseconds; 0 for
-    not at all. Default 5 s."""
+    """How long a request on a handler thread, or one that is answered later,
+    waits for the response to the same request of another client before it is sent
+    itself, in milliseconds; 0 for not at all. Default 5 s."""
     var cache_name: String
     """Who speaks in Cache-Status (RFC 9211), a token; empty for no such field.
     Default `flare`."""

@@ -240,7 +240,7 @@ struct StreamTask(Movable):
 
 comptime _POOLED_COUNT_MAX = 128
 comptime _POOLED_LEN_MAX = 32_768
-# A quarter of a stream's window: with the most of both, 4 MiB of a worker.
+# Half of a stream's window; 128 of them are 4 MiB of a worker.
 
 
 struct StreamPool(Defaultable, Movable):
