@@ -63,7 +63,7 @@ from flare.http.proxy.upstreams.placement import (
 from flare.http.proxy.proxy_worker import ProxyWorker
 from flare.http.proxy.stream_tunnel import (
     begin_stream_tunnel,
-    opens_tunnel,
+    end_unless_tunnel,
 )
 from flare.http.proxy.tunnel import agree_on_protocol, begin_tunnel
 from flare.http.proxy.upstream_content import has_events
@@ -452,7 +452,7 @@ def _open(e: ArcPointer[Exchange]):
     ref link = upstream[].http2.held()[]
     ref config = x.worker[].shared[].config
     var is_tunnel = side.handshake.__bool__()
-    if is_tunnel and not _may_tunnel(e):
+    if is_tunnel and not _ensure_tunnel(e):
         return
     if link.is_closing():
         return _again(e, Outcome.RESET, _TAKES_NO_MORE)
@@ -493,7 +493,7 @@ def _open(e: ArcPointer[Exchange]):
     _send(e)
 
 
-def _may_tunnel(e: ArcPointer[Exchange]) -> Bool:
+def _ensure_tunnel(e: ArcPointer[Exchange]) -> Bool:
     """Tells whether the upstream takes a WebSocket on a stream; where it does not,
     or has not said so yet (RFC 8441 section 3), the request goes on by itself.
     """
@@ -742,7 +742,7 @@ def _on_head(e: ArcPointer[Exchange]) raises:
         var flight = x.request.flight()
         if not flight[].has_ended():
             return _await_end(e, flight)
-    if not _is_retried(e, head.status):
+    if not _retry_by_status(e, head.status):
         _respond(e, head)
 
 
@@ -853,7 +853,7 @@ def _pull(e: ArcPointer[Exchange], mut out: Buffer) raises -> Poll:
 
 def _opens_tunnel(e: ArcPointer[Exchange]) -> Bool:
     ref side = e[].request.http2.held()[]
-    return side.handshake.__bool__() and opens_tunnel(side.stream.held())
+    return side.handshake.__bool__() and end_unless_tunnel(side.stream.held())
 
 
 def _open_tunnel(e: ArcPointer[Exchange]) raises:
@@ -946,11 +946,11 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
         x._completion.take().finish(response^)
 
 
-def _is_retried(e: ArcPointer[Exchange], status: Int) -> Bool:
+def _retry_by_status(e: ArcPointer[Exchange], status: Int) -> Bool:
     """Sends the request again if its status says so, and that is safe."""
     ref x = e[]
     var is_kept = x.request.supply().is_kept()
-    if not x.place.asks_again(status, content_is_kept=is_kept):
+    if not x.place.replace_by_status(status, content_is_kept=is_kept):
         return False
     _start_elsewhere(e)
     return True
@@ -1002,7 +1002,7 @@ def _fail(
         return _connect(e, trusts_idle=False)
     var is_own = counts and not was_idle and not is_strange
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
-    var decision = x.place.goes_again(
+    var decision = x.place.choose_again(
         outcome, was_sent=was_sent, content_is_kept=is_kept
     )
     if decision.is_again():

@@ -136,7 +136,7 @@ struct _StreamEnd(LinkUser, TunnelSide):
         stream^.give_back()
 
 
-def opens_tunnel(mut stream: UpstreamStream) -> Bool:
+def end_unless_tunnel(mut stream: UpstreamStream) -> Bool:
     """Tells whether the head of an upstream has opened the tunnel; if not, the
     request ends there (RFC 9110 section 9.3.6)."""
     if stream.flight.held()[].status < _REDIRECTION:

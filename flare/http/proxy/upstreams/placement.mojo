@@ -209,7 +209,7 @@ struct Placement(Movable):
         )
         return True
 
-    def goes_again(
+    def choose_again(
         mut self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
     ) -> RetryDecision:
         """Chooses an upstream for another attempt, behind `report` of one that
@@ -248,7 +248,9 @@ struct Placement(Movable):
         )
         return upgrade.byte_length() > 0 and is_known
 
-    def asks_again(mut self, status: Int, *, content_is_kept: Bool) -> Bool:
+    def replace_by_status(
+        mut self, status: Int, *, content_is_kept: Bool
+    ) -> Bool:
         """Tells whether an answer has the request sent again, to an upstream
         that is chosen, which ends the attempt. An answer for which there is no
         other upstream is passed on: better than one of the gateway's own.
