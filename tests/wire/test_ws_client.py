@@ -116,6 +116,16 @@ def test_echo(talker, echo, compresses):
     assert talk(talker, "send", text="x")["kind"] == "WsClosed"
 
 
+@pytest.mark.parametrize("length", [0, 20_000])
+def test_a_thread_sends_while_another_receives(talker, echo, length):
+    """Also more than its queue holds."""
+    server = echo()
+    connect(talker, f"ws://127.0.0.1:{server.port}/")
+    assert talk(talker, "type", text="n" * length, count=300)["text"] == "typed"
+    talk(talker, "close")
+    assert server.wait_for_close()[0] == 1000
+
+
 def test_small_windows_and_no_context(talker, echo):
     server = echo(compression="deflate")
     url = f"ws://127.0.0.1:{server.port}/"

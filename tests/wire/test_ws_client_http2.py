@@ -93,6 +93,14 @@ def test_echo(talker, request, certs, kind, compresses):
     assert wait_until(lambda: server.stderr().count("closed 4002 enough") == said + 1)
 
 
+@pytest.mark.parametrize("length", [0, 20_000])
+def test_a_thread_sends_while_another_receives(talker, sealed, certs, length):
+    """Over TLS and a stream, also more than queue and windows hold."""
+    open_to(talker, sealed, certs)
+    assert talk(talker, "type", text="n" * length, count=300)["text"] == "typed"
+    assert talk(talker, "close")["closed_with"] == 1000
+
+
 def test_a_close_of_the_server_and_a_client_that_is_dropped(talker, sealed, certs):
     open_to(talker, sealed, certs)
     talk(talker, "send", text="close")

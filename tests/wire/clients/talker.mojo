@@ -3,12 +3,14 @@ standard input, one a line on standard output."""
 
 from flare.http.client.connect.proxy import NoProxy, Proxy, ProxySettings
 from flare.json import JsonValue, JsonWriter
+from flare.runtime import Task, Thread
 from flare.tls.config import TlsConfig
 from flare.ws import (
     DeflateAgreement,
     Opcode,
     WsClient,
     WsClientConfig,
+    WsClientSender,
     WsError,
     WsFrame,
 )
@@ -75,6 +77,28 @@ def _write_frame(frame: WsFrame, mut answer: JsonWriter) raises:
     answer.value(frame.text_payload())
 
 
+@fieldwise_init
+struct _Typist(Task):
+    """Sends texts with numbers from a thread of its own."""
+
+    var sender: WsClientSender
+    var text: String
+    var count: Int
+
+    def run(mut self) raises:
+        for number in range(self.count):
+            self.sender.send_text(String(self.text, number), timeout_ms=10_000)
+
+
+def _type(mut ws: WsClient, text: String, count: Int) raises:
+    """Receives what a thread sends and the server gives back."""
+    var thread = Thread(_Typist(ws.sender(), text, count))
+    for number in range(count):
+        if ws.recv_message().as_text() != String(text, number):
+            raise Error("message ", number, " is another one")
+    thread^.join()
+
+
 def _talk(
     mut ws: WsClient, command: JsonValue, mut answer: JsonWriter
 ) raises WsError:
@@ -99,6 +123,12 @@ def _talk(
     elif order == "fragment":
         var opcode = Opcode.TEXT if code == 1 else Opcode.CONTINUATION
         ws.send_fragment(opcode, text.as_bytes(), count == 1)
+    elif order == "type":
+        try:
+            _type(ws, text, count)
+            _note_text("typed", answer)
+        except error:
+            _note_text(String(error), answer)
     elif order == "ping":
         ws.ping(text)
     elif order == "close":
