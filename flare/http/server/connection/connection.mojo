@@ -243,12 +243,12 @@ struct RequestState(Movable):
         self.call.charge = None
         self.call.intake = Intake.WHOLE
 
-    def cancel(mut self, why: Refusal = Refusal.NOT_WANTED):
+    def cancel(mut self):
         """Tells a handler elsewhere that nobody waits for it, if there
         is one; what it answers is dropped."""
         if self.content:
             self.end_content()
-        self.call.cancel(why)
+        self.call.cancel(Refusal.NOT_WANTED)
 
     def drop(mut self):
         """Ends the request, whatever has become of it."""

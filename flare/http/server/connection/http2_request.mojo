@@ -420,7 +420,10 @@ def _end_late(
 ):
     ref task = link.tasks.at(index)[]
     if not task.has_response():
-        refuse_task(connection, link, index, task.call.late_refusal(), state)
+        var why = task.call.late_refusal()
+        # Whosever fault it is: its handler hears that nobody waits for it.
+        task.call.cancel(Refusal.NOT_WANTED)
+        refuse_task(connection, link, index, why, state)
         return
     var id = task.id
     state.log(

@@ -193,7 +193,7 @@ def on_timeout(
     if request.call.job:
         var is_head = request.call.is_head
         var why = request.call.late_refusal()
-        request.cancel(why)
+        request.cancel()
         return refuse_peer(connection, state, why, is_head)
     if not request.parser or request.parser.held()[].is_skipping():
         # Nothing has come, or it was answered already.
