@@ -165,12 +165,7 @@ struct WsClient(Movable):
         self._link[].config.write_timeout_ms = timeout_ms
 
     def sender(self) raises WsError -> WsClientSender:
-        """Gives a handle by which other threads send, while this one receives:
-
-            var sender = ws.sender()
-            var thread = Thread(Typist(sender^))
-            while True:
-                print(ws.recv_message().as_text())
+        """Gives a handle by which other threads send, while this one receives.
 
         Returns:
             The handle; all of a connection have one queue, whose bound is
