@@ -94,13 +94,10 @@ struct Endpoint(Copyable, Equatable, Movable):
         """Reads where an `http`, `https` or `http+unix` URL leads, without a
         proxy. Raises if the scheme is another one, or there is no host."""
         var protocol = url.protocol()
-        var hostname = url.hostname()
-        if hostname.byte_length() == 0:
-            raise _bad("the URL has no host")
-        if protocol == UNIX_PROTOCOL:
-            return Self._unix(hostname)
         var is_tls = protocol == "https:"
-        if not is_tls and not (protocol == "http:"):
+        var is_unix = protocol == UNIX_PROTOCOL
+        # First, since a host without a scheme is taken for one.
+        if not (is_tls or is_unix or protocol == "http:"):
             raise ClientError(
                 Phase.REQUEST,
                 BadUrl,
@@ -113,6 +110,11 @@ struct Endpoint(Copyable, Equatable, Movable):
                     ),
                 ),
             )
+        var hostname = url.hostname()
+        if hostname.byte_length() == 0:
+            raise _bad("the URL has no host")
+        if is_unix:
+            return Self._unix(hostname)
         if hostname.startswith("["):
             hostname = hostname.removeprefix("[").removesuffix("]")
         var endpoint = Self(String(hostname), url.port_number())

@@ -213,7 +213,11 @@ struct ClientResponse(Movable):
 
 def url_without_credentials(url: Url) -> String:
     """Writes a URL for messages, without user name, password and fragment."""
-    return String(url.protocol(), "//", url.host(), url.request_target())
+    var text = String(url.protocol())
+    if url.host().byte_length() > 0:
+        text.write("//", url.host())
+    text.write(url.request_target())
+    return text^
 
 
 comptime StatusError = ClientError
