@@ -62,15 +62,16 @@ struct TurnClock(TrivialRegisterPassable):
 
     var wait: Wait
     """What the side is waited for whose turn it is: CONTENT is the client's."""
+    # Each connection has one: so small it takes two words.
+    var client_ms: Int32
+    """How long the client was waited for in its turns before."""
     var start_ms: Int
     """When the turn began."""
-    var client_ms: Int
-    """How long the client was waited for in its turns before."""
 
     def __init__(out self):
         self.wait = Wait.NOTHING
-        self.start_ms = 0
         self.client_ms = 0
+        self.start_ms = 0
 
     def give(mut self, wait: Wait, now_ms: Int, *, begins: Bool = False):
         """Says what is waited for. It goes on if it was so before, unless another
@@ -78,7 +79,7 @@ struct TurnClock(TrivialRegisterPassable):
         if wait == self.wait and not begins:
             return
         if self.wait == Wait.CONTENT:
-            self.client_ms += now_ms - self.start_ms
+            self.client_ms += Int32(now_ms - self.start_ms)
         self.wait = wait
         self.start_ms = now_ms
 
@@ -96,7 +97,7 @@ struct TurnClock(TrivialRegisterPassable):
         )
         if self.wait != Wait.CONTENT:
             return end_ms
-        return max(end_ms - self.client_ms, self.start_ms)
+        return max(end_ms - Int(self.client_ms), self.start_ms)
 
 
 struct RequestCall(Movable):
