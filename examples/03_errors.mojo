@@ -3,7 +3,7 @@
 # Expected output:
 #   at byte 8: an octet has no leading zero
 #   '127.0.0.01' is not an IPv4 or IPv6 address: an octet has no leading zero (byte 8)
-#   'a\x0d\x0a' is not an IPv4 or IPv6 address: a decimal digit must stand here (byte 0)
+#   'a\x0d\x0a' is not an IPv4 or IPv6 address: it begins as a name does; write its address, such as 127.0.0.1, or look it up with `resolve` of flare.dns (byte 0)
 #   AddressInUse: True
 #   bind 127.0.0.1:*: *; stop the other program or choose another port
 #   ConnectionRefused: True
