@@ -308,9 +308,9 @@ struct WsClient(Movable):
     ) raises WsError:
         """Closes the connection; a second call does nothing.
 
-        What a `sender` has queued goes before. The server is told, and given `close_timeout_ms` to answer; messages
-        that arrive meanwhile are dropped. Whether and how it answered is in
-        `close_code`.
+        What a `sender` has queued goes before. The server is told, and given
+        `close_timeout_ms` to answer; messages that arrive meanwhile are
+        dropped. Whether and how it answered is in `close_code`.
 
         Args:
             code: Why, as a number: 1000 to 1003, 1007 to 1014, or 3000 to
