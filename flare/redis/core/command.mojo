@@ -342,13 +342,11 @@ def key_place(name: StringSpan) -> Int:
         return 1
     if name == "ZUNION" or name == "ZINTER" or name == "ZDIFF":
         return 1
-    if name == "ZINTERCARD":
+    if name == "LMPOP" or name == "ZMPOP":
         return 1
-    if name == "MIGRATE":
-        return 2
-    if name == "LMPOP" or name == "ZMPOP" or name == "SINTERCARD":
+    if name == "SINTERCARD" or name == "ZINTERCARD":
         return 1
-    if name == "BLMPOP" or name == "BZMPOP":
+    if name == "BLMPOP" or name == "BZMPOP" or name == "MIGRATE":
         return 2
     return 0
 
