@@ -26,7 +26,8 @@ stuck."""
 
 
 struct RequestPolicy(TrivialRegisterPassable):
-    """How a request is to be treated, as far as its head tells.
+    """What a handler needs for a request, as far as its head tells; what becomes of
+    it is the server's decision.
 
     ```mojo
     def policy_for(self, req: Request) -> RequestPolicy:
@@ -49,7 +50,9 @@ struct RequestPolicy(TrivialRegisterPassable):
     `Handler.may_stream`. Default False."""
     var blocks: Bool
     """False if the handler never takes long: it is then called on the worker's
-    own thread, which costs less and waits for no other handler. Default True.
+    own thread, which costs less and waits for no other handler. True says what
+    it may do, and not where it is called: that is the server's to decide, by
+    `ServerConfig.handler_threads`. Without meaning if it `defers`. Default True.
     """
     var defers: Bool
     """Whether the handler is called on the worker's own thread, and may answer
@@ -87,16 +90,6 @@ struct RequestPolicy(TrivialRegisterPassable):
             One that neither needs content nor blocks.
         """
         return Self(blocks=False, needs_content=False)
-
-    @always_inline
-    def runs_elsewhere(self) -> Bool:
-        """Tells whether the worker hands the request on in place of answering it
-        at once; asked of a policy that the server has completed.
-
-        Returns:
-            True if it blocks, or its content is read while it arrives.
-        """
-        return self.streams or self.blocks
 
 
 struct HeadOnly(TrivialRegisterPassable):

@@ -44,7 +44,7 @@ struct RequestJobs(Movable):
         """Tells whether there is room for a request, and makes the window of its
         content if that is still to come (`is_late`)."""
         # Its own handler needs no thread if it answers later.
-        if not call.policy.defers and self.threads.is_full(is_late):
+        if not call.plan.defers() and self.threads.is_full(is_late):
             return False
         try:
             if is_late:
@@ -81,7 +81,7 @@ struct RequestJobs(Movable):
         else:
             swap(job[].charge, call.charge)
         swap(job[].memo, call.memo)
-        if call.policy.defers:
+        if call.plan.defers():
             self.deferred.put(job^)
         else:
             self.threads.submit(job^)

@@ -35,17 +35,12 @@ from flare.http.handler.failure import (
     refusal,
 )
 from flare.http.handler.any_handler import AnyHandler
-from flare.http.handler.handler import (
-    DEFAULT_BODY_LIMIT,
-    DEFAULT_TIMEOUT_MS,
-    HeadOnly,
-    RequestPolicy,
-    TIMEOUT_MS_MAX,
-)
+from flare.http.handler.handler import HeadOnly, RequestPolicy
 from flare.http.handler.later import DeferredCall
 from flare.http.handler.route_memo import RouteMemo, erase_memo
 from flare.http.server.config import ConfigError, ServerConfig
 from flare.http.server.connection.body_pipe import BodyOutlet
+from flare.http.server.connection.call_plan import CallPlan
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.phase import NextAction
 from flare.http.server.connection.request_call import Refusal
@@ -62,45 +57,31 @@ from std.sys.intrinsics import likely, unlikely
 
 
 @no_inline
-def ask_policy(
+def plan_request(
     parser: RequestParser,
     mut connection: Connection,
     mut state: WorkerState,
 ):
-    """Asks the handler how the request whose head is first is to be treated.
-    The connection keeps the answer, with the server's own limits in place of
-    defaults."""
+    """Asks the handler about the request whose head is first; the connection
+    keeps what follows from it."""
     state.params[].clear()
     begin_memo(connection.request.call.memo, state)
     # SAFETY: the request ends before the parser changes; the handler's own
     # signature keeps it from holding on to a part of it.
     var request = _lend(parser, connection, state)
     var policy = state.handler[].policy_for(request)
-    complete_policy(policy, state)
-    connection.request.call.policy = policy
+    connection.request.call.plan = plan_of(policy, state)
 
 
-def complete_policy(mut policy: RequestPolicy, state: WorkerState):
-    """Puts the server's own limits in place of defaults, and decides where the
-    handler gets the request: `blocks` says afterwards that it does so elsewhere,
-    on a thread or as an errand, and not before all content is here."""
-    ref config = state.config
-    if policy.max_body_size == DEFAULT_BODY_LIMIT:
-        policy.max_body_size = config.max_body_size
-    if policy.timeout_ms == DEFAULT_TIMEOUT_MS:
-        policy.timeout_ms = config.handler_timeout_ms
-    policy.timeout_ms = min(max(policy.timeout_ms, 1), TIMEOUT_MS_MAX)
-    if policy.defers:
-        # It takes content while it arrives without a wait, or it is called
-        # behind the content, as for a thread.
-        policy.blocks = not policy.streams
-        return
-    # Reading waits for the client, which the worker's own thread must not.
-    policy.streams = policy.streams and config.handler_threads != 0
-    if config.handler_threads <= 0:
-        policy.blocks = policy.blocks and state.slow.is_moved(
-            state.params[].record.route
-        )
+def plan_of(policy: RequestPolicy, state: WorkerState) -> CallPlan:
+    """Decides about a request, of which its handler was asked just now."""
+    # What answers later takes no thread, slow or not.
+    var is_moved = (
+        policy.blocks
+        and not policy.defers
+        and state.slow.is_moved(state.params[].record.route)
+    )
+    return CallPlan(policy, state.config, is_moved)
 
 
 def check_handler(handler: AnyHandler, config: ServerConfig) raises:

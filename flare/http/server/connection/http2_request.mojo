@@ -20,9 +20,9 @@ from flare.http.message.response import Response
 from flare.http.handler.handler import (
     ContentToCome,
     HeadOnly,
-    RequestPolicy,
 )
 from flare.http.handler.route_memo import RouteMemo
+from flare.http.server.connection.call_plan import CallPlan
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.deadlines import (
     Wait,
@@ -32,9 +32,9 @@ from flare.http.server.connection.deadlines import (
 from flare.http.server.connection.dispatch import (
     begin_memo,
     call_rarely,
-    complete_policy,
     give_memo,
     lend_memo,
+    plan_of,
     refusal_of_peer,
     refusal_of_request,
 )
@@ -181,22 +181,22 @@ def _answer_by_policy(
     var memo = Optional[OwnedPointer[RouteMemo]](None)
     begin_memo(memo, state)
     var request = _lend(connection, link, state)
-    var policy = _ask_policy(request, is_whole, state)
-    var fits = link.session.section[].content_length <= policy.max_body_size
-    var is_by_head = fits and not is_whole and not policy.needs_content
+    var plan = _plan_request(request, is_whole, state)
+    var fits = link.session.section[].content_length <= plan.max_body_size
+    var is_by_head = fits and not is_whole and not plan.needs_content
     var content_len = 0
     if not is_whole and not is_by_head:
         content_len = link.session.next_content_len(input, id)
     var is_at_once = is_by_head or (
         fits
         and content_len >= 0
-        and content_len <= policy.max_body_size
+        and content_len <= plan.max_body_size
         and not is_tunnel
-        and not policy.runs_elsewhere()
+        and not plan.runs_elsewhere()
         and (len(link.tasks) == 0 or not has_to_wait(link, id, state))
     )
     if not is_at_once:
-        _begin_task(connection, link, event, policy, memo, state)
+        _begin_task(connection, link, event, plan, memo, state)
         return
     state.params[].clear()
     if not is_whole and not is_by_head:
@@ -219,24 +219,21 @@ def _answer_by_policy(
 
 
 @always_inline
-def _ask_policy(
+def _plan_request(
     request: Request[ImmUntrackedOrigin],
     is_whole: Bool,
     mut state: WorkerState,
-) -> RequestPolicy:
-    """Asks the handler about a request without its content."""
-    var policy: RequestPolicy
+) -> CallPlan:
+    """Asks the handler about a request without its content, and decides."""
     if is_whole or (
         request.method != Method.GET and request.method != Method.HEAD
     ):
-        policy = state.handler[].policy_for(request)
-    else:
-        var note = ContentToCome()
-        var scope = ExtensionScope(request.extensions(), note)
-        policy = state.handler[].policy_for(request)
-        scope^.end()
-    complete_policy(policy, state)
-    return policy
+        return plan_of(state.handler[].policy_for(request), state)
+    var note = ContentToCome()
+    var scope = ExtensionScope(request.extensions(), note)
+    var policy = state.handler[].policy_for(request)
+    scope^.end()
+    return plan_of(policy, state)
 
 
 def _lent_content(
@@ -254,7 +251,7 @@ def _begin_task(
     mut connection: Connection,
     mut link: Http2Link,
     event: Http2Event,
-    policy: RequestPolicy,
+    plan: CallPlan,
     mut memo: Optional[OwnedPointer[RouteMemo]],
     mut state: WorkerState,
 ):
@@ -267,7 +264,7 @@ def _begin_task(
     swap(task[].call.memo, memo)
     ref head = request.section[]
     task[].call.is_head = head.method == Method.HEAD
-    task[].call.policy = policy
+    task[].call.plan = plan
     var is_tunnel = head.status == WANTS_UPGRADE
     var is_whole = event.ends or is_tunnel
     task[].is_tunnel = is_tunnel
@@ -279,13 +276,13 @@ def _begin_task(
     var length = head.content_length
     var index = link.add(task^)
     ref added = link.tasks.at(index)[]
-    if length > policy.max_body_size:
+    if length > plan.max_body_size:
         var why = Refusal(413, Rule.BODY_LEN.text())
         refuse_task(connection, link, index, why, state)
         return
-    if policy.runs_elsewhere():
-        added.expected_len = _expected_len(policy, state)
-        if is_whole or policy.streams:
+    if plan.runs_elsewhere():
+        added.expected_len = _expected_len(plan, state)
+        if is_whole or plan.starts_at_head:
             added.enter[StreamPhase.QUEUED]()
             return
     if is_whole:
@@ -300,14 +297,14 @@ comptime _UNKNOWN_SHARE = 16
 # So many calls of routes that have not answered yet are begun at once.
 
 
-def _expected_len(policy: RequestPolicy, state: WorkerState) -> Int:
+def _expected_len(plan: CallPlan, state: WorkerState) -> Int:
     """Tells how much memory the answer to a request may take, in bytes."""
     var route = state.params[].record.route
     var length = state.lengths.expected(route, state.now_ms)
     if length != UNKNOWN_LEN:
         return length
     # What answers later takes no thread, and mostly hands a stream on.
-    if policy.defers:
+    if plan.defers():
         return 0
     var limit = state.config.http2_limits.max_pending_response_size
     return limit // _UNKNOWN_SHARE
@@ -542,7 +539,7 @@ def on_content(
         return
     ref task = link.tasks.at(index)[]
     task.received_len += len(content)
-    if task.received_len > task.call.policy.max_body_size:
+    if task.received_len > task.call.plan.max_body_size:
         link.session.state.owe(len(content), state.out)
         var why = Refusal(413, Rule.BODY_LEN.text())
         _refuse_content(connection, link, index, why, state)
@@ -551,7 +548,7 @@ def on_content(
     if (
         is_only_piece
         and task.phase == StreamPhase.CLIENT
-        and not task.call.policy.blocks
+        and not task.call.plan.runs_elsewhere()
         and not _has_to_park(link, index, state)
     ):
         # Its handler is called now: nothing is kept.
@@ -600,7 +597,7 @@ def _keep_content(
             if event.ends:
                 on_request_end(connection, link, event.stream_id, False, state)
             return
-    elif is_queued and task.call.policy.streams:
+    elif is_queued and task.call.plan.starts_at_head:
         task.piped_len += len(content)
     else:
         link.session.state.consume(state.out, event.stream_id, len(content))
@@ -665,7 +662,7 @@ def on_request_end(
         task.request.held()[].trailers = box^
     if task.phase != StreamPhase.CLIENT:
         return
-    if task.call.policy.blocks:
+    if task.call.plan.runs_elsewhere():
         task.enter[StreamPhase.QUEUED]()
         return
     _answer_or_park(connection, link, index, state)
@@ -756,7 +753,7 @@ def answer_parked(
         if has_to_wait(link, link.tasks.at(index)[].id, state):
             return
         ref task = link.tasks.at(index)[]
-        if task.call.policy.runs_elsewhere():
+        if task.call.plan.runs_elsewhere():
             task.enter[StreamPhase.QUEUED]()
         else:
             _answer_task(connection, link, index, state)

@@ -66,7 +66,7 @@ def offload(
         has_content and not state.charge(call.charge, box[].input.capacity())
     ) or not jobs.admits(call, is_late, state):
         return _answer_busy(connection, box^, is_late, state)
-    var timeout_ms = call.policy.timeout_ms
+    var timeout_ms = call.plan.timeout_ms
     connection.begin[Event.OFFLOADED](state.now_ms, state.config, timeout_ms)
     if is_late:
         start_content(connection, box[])
@@ -99,7 +99,7 @@ def _submit(
     mut state: WorkerState,
 ) -> NextAction:
     """Parks a connection while a handler has its request."""
-    var defers = connection.request.call.policy.defers
+    var defers = connection.request.call.plan.defers()
     var job = jobs.take_job(connection)
     ref request = connection.request
     request.call.begin(job[].cancel)

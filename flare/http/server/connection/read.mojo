@@ -13,7 +13,7 @@ from flare.http.server.connection.deadlines import wait_of
 from flare.http.server.connection.dispatch import (
     answer,
     answer_by_head,
-    ask_policy,
+    plan_request,
     refuse_peer,
     refuse_unread,
 )
@@ -268,7 +268,7 @@ def read_requests(
                 break
             if parser.is_streamed:
                 return _begin_offload(connection, parser, state)
-            if connection.request.call.policy.needs_content:
+            if connection.request.call.plan.needs_content:
                 break
             result = answer_by_head(
                 parser, connection, state, owes_continue(parser)
@@ -277,8 +277,8 @@ def read_requests(
             if unlikely(state.asks_policies):
                 # One with content was asked about when its head was there.
                 if not parser.head.framing.has_content():
-                    ask_policy(parser, connection, state)
-                if connection.request.call.policy.runs_elsewhere():
+                    plan_request(parser, connection, state)
+                if connection.request.call.plan.runs_elsewhere():
                     return _begin_offload(connection, parser, state)
             result = answer(parser, connection, state)
         if unlikely(result == NextAction.CLOSE):
@@ -337,20 +337,18 @@ def _begin_content(
     mut state: WorkerState,
 ) raises RemoteProtocolError -> Progress:
     """Decides how content is taken whose request's head is there."""
-    ask_policy(parser, connection, state)
-    ref policy = connection.request.call.policy
-    parser.body.max_body_size = policy.max_body_size
-    if not policy.streams:
+    plan_request(parser, connection, state)
+    ref plan = connection.request.call.plan
+    parser.body.max_body_size = plan.max_body_size
+    if not plan.starts_at_head:
         # More could never be had.
         parser.body.max_body_size = min(
-            policy.max_body_size, state.config.max_buffered_bodies_size
+            plan.max_body_size, state.config.max_buffered_bodies_size
         )
     var progress = parser.advance_body(state.limits)
     if progress == Progress.NEEDS_OCTETS:
-        var needs_content = connection.request.call.policy.needs_content
-        parser.is_streamed = (
-            connection.request.call.policy.streams and needs_content
-        )
+        var needs_content = plan.needs_content
+        parser.is_streamed = plan.starts_at_head and needs_content
         var is_taken = needs_content and not parser.is_streamed
         if is_taken and owes_continue(parser):
             state.out.append_literal[CONTINUE_RESPONSE]()

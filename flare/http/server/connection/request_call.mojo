@@ -1,7 +1,6 @@
 """A request on its way to its handler and back, over either version: what the
 handler said of it, who has it, and whose turn it is."""
 
-from flare.http.handler.handler import RequestPolicy
 from flare.http.handler.route_memo import RouteMemo
 from flare.http.message.body import Body
 from flare.http.message.body_reader import BodyError
@@ -12,6 +11,7 @@ from flare.http.server.connection.body_pipe import (
     BodyPipe,
     NOBODY_WAITS,
 )
+from flare.http.server.connection.call_plan import CallPlan
 from flare.http.server.connection.deadlines import Wait, deadline_of
 from std.memory import ArcPointer, OwnedPointer
 
@@ -103,8 +103,8 @@ struct TurnClock(TrivialRegisterPassable):
 struct RequestCall(Movable):
     """What is kept of a request that does not get its answer at once."""
 
-    var policy: RequestPolicy
-    """What the handler said of it, if it was asked."""
+    var plan: CallPlan
+    """What was decided about it, if its handler was asked."""
     var memo: Optional[OwnedPointer[RouteMemo]]
     """The route that was found when the handler was asked."""
     var charge: Optional[BodyCharge]
@@ -120,7 +120,7 @@ struct RequestCall(Movable):
     """True if it is known to be a HEAD."""
 
     def __init__(out self):
-        self.policy = RequestPolicy()
+        self.plan = CallPlan()
         self.memo = None
         self.charge = None
         self.job = None
@@ -155,7 +155,7 @@ struct RequestCall(Movable):
         """Waits for content, of which so much has come, or for the handler, as
         `TurnClock.give` does. Returns until when."""
         self.turns.give(wait, now_ms, begins=begins)
-        return self.turns.end_ms(config, self.policy.timeout_ms, received_len)
+        return self.turns.end_ms(config, self.plan.timeout_ms, received_len)
 
     def goes_on_behind(self, body: Body) -> Bool:
         """Tells whether content goes on arriving for somebody behind the head of

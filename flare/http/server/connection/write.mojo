@@ -154,7 +154,7 @@ def note_end(mut connection: Connection, state: WorkerState):
     """Takes note that a client has ended its side behind all of its request, for
     which a handler elsewhere is under way."""
     ref request = connection.request
-    if not request.call.policy.defers:
+    if not request.call.plan.defers():
         return request.call.job.held()[].set()
     if not request.row.outlasts_end():
         request.row.outlast_end()

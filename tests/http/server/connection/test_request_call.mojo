@@ -56,7 +56,7 @@ def _turns() -> List[_Turn]:
 
 def test_turns_share_the_time() raises:
     var call = RequestCall()
-    call.policy.timeout_ms = _HANDLER_MS
+    call.plan.timeout_ms = _HANDLER_MS
     for turn in _turns():
         var end_ms = call.await_turn(
             turn.wait, 0, turn.now_ms, _config(), begins=turn.begins
