@@ -3,15 +3,11 @@ elsewhere that reads it, a thread or an errand; and the memory that content take
 counted.
 
     worker: put -> [window] -> reader: read
-            pause  <- ring <-  (has taken something, or waits for the first)
+                <- ring, if the worker waits for it: `WindowState` says for what
 
 Over HTTP/1.1 a full window stops the receiving. Over HTTP/2 the receiving goes on
 for other streams: what is in the window is not given back to the client's
 (`Http2Config.upload_window_size`), which bounds it, and each reading rings.
-
-So the ring that a reader owes says one of three things: the window is no longer full
-(HTTP/1.1), some of it was taken (HTTP/2), or the client that waits to be asked for
-its content may send it (`Expect: 100-continue`).
 """
 
 from flare.bytes.buffer import Buffer
@@ -102,6 +98,84 @@ struct ClientPace(Movable):
         return self._received_len * 1_000 < self._rate * self._waited_ms
 
 
+@fieldwise_init
+struct WindowState(Equatable, TrivialRegisterPassable):
+    """What the worker waits for before it goes on with a window."""
+
+    var number: UInt8
+
+    comptime OPEN = WindowState(0)
+    """Nothing: content is put as it comes."""
+    comptime UNASKED = WindowState(1)
+    """The first read, which asks the client for its content (`Expect:
+    100-continue`)."""
+    comptime FULL = WindowState(2)
+    """Room: the client of HTTP/1.1 is not read until some is taken."""
+    comptime LENT = WindowState(3)
+    """That what is there is taken: until then the client of HTTP/2 misses it in
+    its own window."""
+    comptime LEFT = WindowState(4)
+    """Nobody: there is no reader any more, and what is put is dropped."""
+
+    comptime COUNT = 5
+
+    @always_inline
+    def rings(self) -> Bool:
+        """Tells whether the reader is to ring when it takes what is there."""
+        return self != Self.OPEN and self != Self.LEFT
+
+
+@fieldwise_init
+struct WindowEvent(Equatable, TrivialRegisterPassable):
+    """What happens to a window."""
+
+    var number: UInt8
+
+    comptime PUT = WindowEvent(0)
+    """Content was put, over HTTP/1.1, and there is room for more."""
+    comptime FILLED = WindowEvent(1)
+    """Content was put, over HTTP/1.1, and there is no room for more."""
+    comptime PUT_LENT = WindowEvent(2)
+    """Content was put, over HTTP/2."""
+    comptime TAKEN = WindowEvent(3)
+    """The reader has taken all that was there, or has found nothing."""
+    comptime LEFT = WindowEvent(4)
+    """The reader has gone."""
+
+    comptime COUNT = 5
+
+
+@fieldwise_init
+struct _Row(TrivialRegisterPassable):
+    var state: WindowState
+    var event: WindowEvent
+    var next: WindowState
+
+
+# What is not here leaves the state as it is: a client that sends before it is asked
+# has not been asked for that, and whoever has left stays away.
+comptime _ROWS = [
+    _Row(WindowState.OPEN, WindowEvent.FILLED, WindowState.FULL),
+    _Row(WindowState.OPEN, WindowEvent.PUT_LENT, WindowState.LENT),
+    _Row(WindowState.OPEN, WindowEvent.LEFT, WindowState.LEFT),
+    _Row(WindowState.UNASKED, WindowEvent.TAKEN, WindowState.OPEN),
+    _Row(WindowState.UNASKED, WindowEvent.LEFT, WindowState.LEFT),
+    _Row(WindowState.FULL, WindowEvent.TAKEN, WindowState.OPEN),
+    _Row(WindowState.FULL, WindowEvent.LEFT, WindowState.LEFT),
+    _Row(WindowState.LENT, WindowEvent.TAKEN, WindowState.OPEN),
+    _Row(WindowState.LENT, WindowEvent.LEFT, WindowState.LEFT),
+]
+
+
+def window_state_after(state: WindowState, event: WindowEvent) -> WindowState:
+    """Tells what is waited for when something has happened."""
+    comptime for index in range(len(_ROWS)):
+        comptime ROW = _ROWS[index]
+        if state == ROW.state and event == ROW.event:
+            return ROW.next
+    return state
+
+
 struct _Window(Movable):
     """What waits for the reader, and what is known of the end."""
 
@@ -109,8 +183,7 @@ struct _Window(Movable):
     var trailers: HeaderMap
     var failure: Optional[BodyError]
     var is_complete: Bool
-    # True if the reader is to ring when it wants more.
-    var owes_ring: Bool
+    var state: WindowState
     # The memory of what the reader has taken: of the buffer that it got in exchange
     # for its own, or the octets that were copied.
     var taken_len: Int
@@ -118,22 +191,25 @@ struct _Window(Movable):
     var bell: Optional[LaterBell]
     # True if the reader goes on when the response has begun.
     var goes_on: Bool
-    # True if there is no reader any more.
-    var is_left: Bool
 
-    def __init__(out self, owes_ring: Bool):
+    def __init__(out self, state: WindowState):
         self.waiting = Buffer(0)
         self.trailers = HeaderMap()
         self.failure = None
         self.is_complete = False
-        self.owes_ring = owes_ring
+        self.state = state
         self.taken_len = 0
         self.bell = None
         self.goes_on = False
-        self.is_left = False
 
     def held_len(self) -> Int:
         return self.waiting.capacity() + self.taken_len
+
+    def note(mut self, event: WindowEvent) -> Bool:
+        """Takes note of what happened; True if the worker has waited for it."""
+        var rings = self.state.rings()
+        self.state = window_state_after(self.state, event)
+        return rings
 
 
 @fieldwise_init
@@ -145,11 +221,12 @@ struct _Shared(Copyable):
 
     def put(self, octets: Span[UInt8, _], rings: Bool) -> Bool:
         var window = self.window.lock()
-        if window[].is_left:
+        if window[].state == WindowState.LEFT:
             return True
         window[].waiting.append(octets)
         var is_full = len(window[].waiting) >= WINDOW_LEN
-        window[].owes_ring = is_full or rings
+        var event = WindowEvent.FILLED if is_full else WindowEvent.PUT
+        _ = window[].note(WindowEvent.PUT_LENT if rings else event)
         if window[].bell:
             window[].bell.held().ring()
         self.changed.notify_one()
@@ -159,11 +236,9 @@ struct _Shared(Copyable):
         """Drops what waits and what will come, of which the worker hears if it
         receives on behind the head of the response."""
         var window = self.window.lock()
-        window[].is_left = True
         window[].waiting = Buffer(0)
         window[].taken_len = 0
-        var rings = window[].owes_ring and window[].goes_on
-        window[].owes_ring = False
+        var rings = window[].note(WindowEvent.LEFT) and window[].goes_on
         deinit(window^)
         if rings:
             waker.wake()
@@ -206,8 +281,7 @@ struct _Shared(Copyable):
             out.append(window[].waiting.span())
             window[].taken_len = len(window[].waiting)
         window[].waiting.clear()
-        var rings = window[].owes_ring
-        window[].owes_ring = False
+        var rings = window[].note(WindowEvent.TAKEN)
         var is_complete = window[].is_complete
         deinit(window^)
         if rings:
@@ -221,8 +295,7 @@ struct _Shared(Copyable):
         var window = self.window.lock()
         if window[].failure:
             raise window[].failure.held().copy()
-        var rings = window[].owes_ring
-        window[].owes_ring = False
+        var rings = window[].note(WindowEvent.TAKEN)
         swap(taken, window[].waiting)
         window[].taken_len = taken.capacity()
         var is_complete = window[].is_complete
@@ -261,7 +334,10 @@ struct BodyPipe(Movable):
     def __init__(out self, *, waits_to_be_asked: Bool) raises OsError:
         """Makes an empty window; nothing is put before the handler reads if it
         `waits_to_be_asked`."""
-        self._shared = _Shared(Mutex(_Window(waits_to_be_asked)), Condvar())
+        var state = WindowState.OPEN
+        if waits_to_be_asked:
+            state = WindowState.UNASKED
+        self._shared = _Shared(Mutex(_Window(state)), Condvar())
 
     @no_inline
     def __deinit__(deinit self):
@@ -283,10 +359,20 @@ struct BodyPipe(Movable):
         if the content is complete, or has failed before."""
         self._shared.finish(HeaderMap(), error^)
 
-    def owes_ring(self) -> Bool:
-        """Tells whether the reader will ring when it wants more, and has not
-        yet."""
-        return self._shared.window.lock()[].owes_ring
+    def is_asked_for(self) -> Bool:
+        """Tells whether the client may be asked for its content, if it waits for
+        that: the reader wants some, or has gone."""
+        return self._state() != WindowState.UNASKED
+
+    def has_room(self) -> Bool:
+        """Tells whether a client of HTTP/1.1 is to be read: it was asked for its
+        content, and the window is not full. The reader rings when that changes.
+        """
+        var state = self._state()
+        return state != WindowState.UNASKED and state != WindowState.FULL
+
+    def _state(self) -> WindowState:
+        return self._shared.window.lock()[].state
 
     def goes_on(self) -> Bool:
         """Tells whether the reader has said that it takes more when the
@@ -295,7 +381,7 @@ struct BodyPipe(Movable):
 
     def is_left(self) -> Bool:
         """Tells whether nobody reads any more: what is put is dropped."""
-        return self._shared.window.lock()[].is_left
+        return self._state() == WindowState.LEFT
 
     def waiting_len(self) -> Int:
         """Tells how much content waits for the handler."""

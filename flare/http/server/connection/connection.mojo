@@ -184,7 +184,8 @@ struct StreamedContent(Movable):
     var body: DetachedBody
     """Takes off the framing."""
     var is_paused: Bool
-    """True if nothing is received until the handler rings."""
+    """True if nothing is received until the handler has asked for content, or
+    made room for it, which `BodyPipe.has_room` tells."""
     var has_response: Bool
     """True once the response has begun, behind whose head it goes on."""
 

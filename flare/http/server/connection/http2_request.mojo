@@ -789,7 +789,7 @@ def take_back_window(mut link: Http2Link, index: Int, mut state: WorkerState):
     ref task = link.tasks.at(index)[]
     if (
         task.call.intake == Intake.HELD_BACK
-        and not task.call.pipe.held().owes_ring()
+        and task.call.pipe.held().is_asked_for()
     ):
         _send_continue(link.session, task, state)
         share_time(task, state, True)

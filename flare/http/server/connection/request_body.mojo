@@ -139,7 +139,7 @@ def _take(
         # A handler that does not read now would not find the end.
         return NextAction.CLOSE
     if content.is_paused:
-        if call.pipe.held().owes_ring():
+        if not call.pipe.held().has_room():
             return NextAction.WAIT
         content.is_paused = False
         # The handler has moved, so its next turn is a new one.
@@ -335,7 +335,7 @@ def _receive_on(
     """Receives what there is room for in the window; False if the content is
     broken, or the client has gone. `backlog` says if there is more."""
     if content.is_paused:
-        content.is_paused = connection.request.call.pipe.held().owes_ring()
+        content.is_paused = not connection.request.call.pipe.held().has_room()
     if connection.client == ClientSide.FAILED:
         return False
     connection.backlog.note_unread()

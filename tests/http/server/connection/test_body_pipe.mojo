@@ -16,6 +16,9 @@ from flare.http.server.connection.body_pipe import (
     ClientPace,
     STALL_MS,
     WINDOW_LEN,
+    WindowEvent,
+    WindowState,
+    window_state_after,
 )
 from flare.http.server.worker_state import WorkerState
 from flare.sys.thread import Task, Thread
@@ -109,6 +112,108 @@ def test_what_has_arrived_is_taken_in_order_without_a_wait() raises:
     _ = outlet^
 
 
+@fieldwise_init
+struct _Edge(Copyable):
+    """What is waited for behind each event: PUT, FILLED, PUT_LENT, TAKEN, LEFT."""
+
+    var state: WindowState
+    var next: List[WindowState]
+    var rings: Bool
+
+
+def test_what_is_waited_for_after_each_event() raises:
+    comptime O = WindowState.OPEN
+    comptime U = WindowState.UNASKED
+    comptime F = WindowState.FULL
+    comptime T = WindowState.LENT
+    comptime L = WindowState.LEFT
+    var rows = [
+        _Edge(O, [O, F, T, O, L], False),
+        # 9110-10.1.1: content that comes unasked is no question for it.
+        _Edge(U, [U, U, U, O, L], True),
+        _Edge(F, [F, F, F, O, L], True),
+        _Edge(T, [T, T, T, O, L], True),
+        _Edge(L, [L, L, L, L, L], False),
+    ]
+    assert_equal(len(rows), WindowState.COUNT)
+    for row in rows:
+        assert_equal(len(row.next), WindowEvent.COUNT)
+        assert_equal(row.state.rings(), row.rings)
+        for number in range(WindowEvent.COUNT):
+            var next = window_state_after(row.state, WindowEvent(UInt8(number)))
+            assert_true(
+                next == row.next[number],
+                String("from ", row.state.number, " by ", number),
+            )
+
+
+@fieldwise_init
+struct _Wait(Copyable):
+    """A pipe behind some steps: u waits to be asked, p and l put an octet (over
+    HTTP/1.1, over HTTP/2), f fills the window, t takes, g goes on behind the
+    response, x goes away."""
+
+    var steps: String
+    var is_asked_for: Bool
+    var has_room: Bool
+    var is_left: Bool
+    var ring_count: Int64
+
+
+def test_the_reader_rings_for_what_is_waited_for_alone() raises:
+    for row in [
+        _Wait("", True, True, False, 0),
+        _Wait("p", True, True, False, 0),
+        _Wait("pt", True, True, False, 0),
+        _Wait("u", False, False, False, 0),
+        _Wait("ut", True, True, False, 1),
+        _Wait("utt", True, True, False, 1),
+        _Wait("utpt", True, True, False, 1),
+        # It came without being asked for: the first read rings once, for both.
+        _Wait("ul", False, False, False, 0),
+        _Wait("ult", True, True, False, 1),
+        _Wait("f", True, False, False, 0),
+        _Wait("ft", True, True, False, 1),
+        _Wait("ftt", True, True, False, 1),
+        _Wait("l", True, True, False, 0),
+        _Wait("lt", True, True, False, 1),
+        _Wait("llt", True, True, False, 1),
+        _Wait("ltlt", True, True, False, 2),
+        # Who leaves rings only if the worker receives on behind the response.
+        _Wait("ux", True, True, True, 0),
+        _Wait("fx", True, True, True, 0),
+        _Wait("gfx", True, True, True, 1),
+        _Wait("glx", True, True, True, 1),
+        _Wait("gpx", True, True, True, 0),
+        _Wait("gfxp", True, True, True, 1),
+        _Wait("gfxf", True, True, True, 1),
+    ]:
+        var rings = ArcPointer(_Rings())
+        var pipe = BodyPipe(waits_to_be_asked=row.steps.startswith("u"))
+        var outlet = Optional(_outlet(pipe, rings))
+        var out = Buffer()
+        var failure = Optional[BodyError](None)
+        for step in row.steps.codepoint_slices():
+            if step == "p":
+                assert_true(pipe.put("x".as_bytes()), row.steps)
+            elif step == "l":
+                assert_true(pipe.put("x".as_bytes(), rings=True), row.steps)
+            elif step == "f":
+                var octets = List[UInt8](length=WINDOW_LEN, fill=1)
+                assert_equal(pipe.put(octets), pipe.is_left(), row.steps)
+            elif step == "t":
+                assert_false(outlet.value().take(out, failure), row.steps)
+            elif step == "g":
+                outlet.value().go_on(9)
+            elif step == "x":
+                outlet = None
+        assert_equal(pipe.is_asked_for(), row.is_asked_for, row.steps)
+        assert_equal(pipe.has_room(), row.has_room, row.steps)
+        assert_equal(pipe.is_left(), row.is_left, row.steps)
+        assert_equal(rings[].count.load(), row.ring_count, row.steps)
+        _ = outlet^
+
+
 def test_full_window_pauses_until_something_is_taken() raises:
     var rings = ArcPointer(_Rings())
     var pipe = BodyPipe(waits_to_be_asked=False)
@@ -116,10 +221,10 @@ def test_full_window_pauses_until_something_is_taken() raises:
     var octets = List[UInt8](length=WINDOW_LEN - 1, fill=120)
     assert_true(pipe.put(octets))
     assert_false(pipe.put("y".as_bytes()))
-    assert_true(pipe.owes_ring())
+    assert_false(pipe.has_room())
     assert_equal(_read(outlet, 1), "x")
     assert_equal(rings[].count.load(), 1)
-    assert_false(pipe.owes_ring())
+    assert_true(pipe.has_room())
     # What is in the handler's hands already needs no further ring.
     assert_equal(_read(outlet, WINDOW_LEN).byte_length(), WINDOW_LEN - 1)
     assert_equal(rings[].count.load(), 1)
@@ -232,12 +337,12 @@ struct _Feeder(Task):
         var is_open = False
         for number in range(self.count):
             # The bell of the first read, and of each full window.
-            while not is_open and self.pipe.owes_ring():
+            while not is_open and not self.pipe.has_room():
                 pass
             for index in range(len(octets)):
                 octets[index] = UInt8((number + index) & 255)
             is_open = self.pipe.put(octets)
-        while not is_open and self.pipe.owes_ring():
+        while not is_open and not self.pipe.has_room():
             pass
         self.pipe.end(HeaderMap())
 
