@@ -4,13 +4,12 @@ from flare.backplane.backplane import Handover
 from flare.backplane.message import MESSAGE_HEAD_LEN, load_word
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 
 
 comptime ECHO_MS = 1_000
 """How long an own message takes at most from its sending to its coming back
 over a channel, before the connection that listens is doubted."""
-
-comptime _NEVER_MS = Int.MAX
 
 
 @fieldwise_init
@@ -75,7 +74,7 @@ struct Outbox(Movable, Sized):
         self._taken_count = 0
         self._echo_origin = 0
         self._echo_sequence = 0
-        self._doubt_ms = _NEVER_MS
+        self._doubt_ms = NEVER
 
     def __len__(self) -> Int:
         """Counts what waits to be sent."""
@@ -137,7 +136,7 @@ struct Outbox(Movable, Sized):
         """Waits for the oldest message that is being sent to come back over
         the channel, unless another one is waited for.
         """
-        if self._doubt_ms != _NEVER_MS or len(self) == 0:
+        if self._doubt_ms != NEVER or len(self) == 0:
             return
         ref octets = self.waiting_at(0)
         if len(octets) < MESSAGE_HEAD_LEN:
@@ -149,8 +148,8 @@ struct Outbox(Movable, Sized):
     def doubt_in_ms(self, now_ms: Int) -> Int:
         """Tells in how many milliseconds the connection that listens is to be
         asked; the largest number if not at all."""
-        if self._doubt_ms == _NEVER_MS:
-            return _NEVER_MS
+        if self._doubt_ms == NEVER:
+            return NEVER
         return max(self._doubt_ms - now_ms, 0)
 
     def take_doubt(mut self, now_ms: Int) -> Bool:
@@ -158,17 +157,17 @@ struct Outbox(Movable, Sized):
         for each doubt."""
         if now_ms < self._doubt_ms:
             return False
-        self._doubt_ms = _NEVER_MS
+        self._doubt_ms = NEVER
         return True
 
     def _note_echo(mut self, octets: Span[UInt8, _]):
-        if self._doubt_ms == _NEVER_MS or len(octets) < MESSAGE_HEAD_LEN:
+        if self._doubt_ms == NEVER or len(octets) < MESSAGE_HEAD_LEN:
             return
         if (
             load_word(octets, 8) == self._echo_origin
             and load_word(octets, 16) >= self._echo_sequence
         ):
-            self._doubt_ms = _NEVER_MS
+            self._doubt_ms = NEVER
 
     def put_arrived(mut self, octets: Span[UInt8, _]):
         """Adds a message that has come."""

@@ -6,6 +6,7 @@ of this may be called from another thread.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
@@ -15,9 +16,6 @@ from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
 
 comptime TASK_TOKEN: UInt64 = 0xFFFFFFF8
 """The low half of every task's token; no connection has such a slot."""
-
-comptime NO_DEADLINE_MS = Int.MAX
-"""No time at all, for `WorkerLoop.set_deadline`."""
 
 comptime _LOW_HALF: UInt64 = 0xFFFFFFFF
 comptime _INDEX_BITS: UInt64 = 20
@@ -103,8 +101,8 @@ struct _Slot(Movable):
     def __init__(out self):
         self.task = None
         self.generation = 0
-        self.deadline_ms = NO_DEADLINE_MS
-        self.armed_ms = NO_DEADLINE_MS
+        self.deadline_ms = NEVER
+        self.armed_ms = NEVER
         self.timer = TimerId.NONE
 
 
@@ -235,8 +233,8 @@ struct WorkerLoop(Movable):
         var task = slot.task.held()
         slot.task = None
         slot.generation = (slot.generation + 1) & _GENERATION_MASK
-        slot.deadline_ms = NO_DEADLINE_MS
-        slot.armed_ms = NO_DEADLINE_MS
+        slot.deadline_ms = NEVER
+        slot.armed_ms = NEVER
         slot.timer = TimerId.NONE
         self._free.append(index)
         task.drop(task.box)
@@ -303,7 +301,7 @@ struct WorkerLoop(Movable):
 
         Args:
             token: The task's.
-            deadline_ms: When it is over; `NO_DEADLINE_MS` for never.
+            deadline_ms: When it is over; `flare.bytes.never.NEVER` for no time.
         """
         var index = self._find(token)
         if index < 0:
@@ -325,9 +323,7 @@ struct WorkerLoop(Movable):
             False for never, or if it was removed.
         """
         var index = self._find(token)
-        return (
-            index >= 0 and self._slots.at(index).deadline_ms != NO_DEADLINE_MS
-        )
+        return index >= 0 and self._slots.at(index).deadline_ms != NEVER
 
     def was_used(self) -> Bool:
         """Tells whether there has been any task.
@@ -341,10 +337,10 @@ struct WorkerLoop(Movable):
         """Tells when `run_expired` has something to do.
 
         Returns:
-            A time at or before that; `NO_DEADLINE_MS` if no task has one.
+            A time at or before that; `NEVER` if no task has one.
         """
         var next = self._wheel.next_deadline_ms()
-        return next.held() if next else NO_DEADLINE_MS
+        return next.held() if next else NEVER
 
     def timer_count(self) -> Int:
         """Counts the tasks that have a time.
@@ -368,12 +364,12 @@ struct WorkerLoop(Movable):
                 continue
             ref slot = self._slots.at(index)
             slot.timer = TimerId.NONE
-            slot.armed_ms = NO_DEADLINE_MS
+            slot.armed_ms = NEVER
             if slot.deadline_ms > self.now_ms:
-                if slot.deadline_ms < NO_DEADLINE_MS:
+                if slot.deadline_ms < NEVER:
                     self.set_deadline(token.held(), slot.deadline_ms)
                 continue
-            slot.deadline_ms = NO_DEADLINE_MS
+            slot.deadline_ms = NEVER
             return slot.task.held()
 
     def _task_of(self, token: UInt64) -> Optional[_Task]:

@@ -14,8 +14,9 @@ from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.errno import ECONNREFUSED, EINTR, OsError
 from flare.sys.poll import POLL_WRITE, PollEntry, poll_descriptors
 
-# Further ahead than any deadline, and far from overflow.
-comptime _NEVER_MS = 1 << 52
+# Further ahead than any deadline. Not `NEVER`: what is left until then is added to
+# times of other clocks.
+comptime _FAR_MS = 1 << 52
 
 
 @fieldwise_init
@@ -77,7 +78,7 @@ struct AddressRace(Movable):
         """Makes a race that has not begun, of at least one address, best first."""
         var now_ms = monotonic_ms()
         var left_ms = deadline.left_ms()
-        var end_ms = _NEVER_MS if left_ms < 0 else now_ms + left_ms
+        var end_ms = _FAR_MS if left_ms < 0 else now_ms + left_ms
         if left_ms > 0:
             # Its clock has whole milliseconds, and the first has begun: who asks
             # behind the race has to find the deadline over.

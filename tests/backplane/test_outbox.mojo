@@ -4,6 +4,7 @@ from flare.backplane.backplane import Handover
 from flare.backplane.message import MessageKind, write_message
 from flare.backplane.outbox import ECHO_MS, Outbox
 from flare.bytes.buffer import Buffer
+from flare.bytes.never import NEVER
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
 
@@ -103,7 +104,7 @@ def test_a_message_that_does_not_come_back_raises_a_doubt() raises:
     var box = Outbox(1_000)
     _ = box.put(_message(1).span(), False)
     _ = box.put(_message(2).span(), False)
-    assert_equal(box.doubt_in_ms(0), Int.MAX, "nothing was sent")
+    assert_equal(box.doubt_in_ms(0), NEVER, "nothing was sent")
     box.expect_echo(100)
     assert_equal(box.doubt_in_ms(100), ECHO_MS)
     # Another one that is sent meanwhile puts nothing off.
@@ -113,7 +114,7 @@ def test_a_message_that_does_not_come_back_raises_a_doubt() raises:
     assert_equal(box.doubt_in_ms(200 + ECHO_MS), 0)
     assert_true(box.take_doubt(100 + ECHO_MS))
     assert_false(box.take_doubt(100 + ECHO_MS), "once")
-    assert_equal(box.doubt_in_ms(100 + ECHO_MS), Int.MAX)
+    assert_equal(box.doubt_in_ms(100 + ECHO_MS), NEVER)
 
 
 def test_its_echo_or_a_later_one_ends_the_doubt() raises:
@@ -127,7 +128,7 @@ def test_its_echo_or_a_later_one_ends_the_doubt() raises:
         box.put_arrived(other.span())
         assert_equal(box.doubt_in_ms(0), ECHO_MS, "another's does not count")
         box.put_arrived(_message(heard).span())
-        assert_equal(box.doubt_in_ms(0), Int.MAX)
+        assert_equal(box.doubt_in_ms(0), NEVER)
         assert_false(box.take_doubt(10 * ECHO_MS))
 
 

@@ -1,12 +1,8 @@
 """When the tasks of a worker's loop have their turns."""
 
+from flare.bytes.never import NEVER
 from flare.runtime.event import Event
-from flare.runtime.worker_loop import (
-    LoopTask,
-    NO_DEADLINE_MS,
-    WorkerLoop,
-    run_expired,
-)
+from flare.runtime.worker_loop import LoopTask, WorkerLoop, run_expired
 from std.memory import ArcPointer
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -74,7 +70,7 @@ def test_a_loop_knows_which_task_has_a_time() raises:
     assert_false(loop[].has_deadline(token), "it has had its turn")
     loop[].set_deadline(token, 1 << 40)
     assert_true(loop[].has_deadline(token), "one that is far away")
-    loop[].set_deadline(token, NO_DEADLINE_MS)
+    loop[].set_deadline(token, NEVER)
     assert_false(loop[].has_deadline(token), "it was taken back")
     loop[].set_deadline(token, 0)
     loop[].remove(token)

@@ -3,6 +3,7 @@ messages."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.grpc.core.codec import decode_as, encode_as
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_writer import begin_message, end_message
@@ -19,9 +20,6 @@ from flare.protobuf.json_settings import ProtobufJson
 from flare.protobuf.message import Message
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer
-
-comptime NO_DEADLINE_NS = Int.MAX
-"""Stands for a caller that has named no deadline."""
 
 
 struct GrpcCall(Movable):
@@ -74,7 +72,7 @@ struct GrpcCall(Movable):
         fields: Optional[Fields[ImmUntrackedOrigin]] = None,
         cancel: OptionalPointer[CancelFlag, ImmUntrackedOrigin] = None,
         *,
-        deadline_ns: Int = NO_DEADLINE_NS,
+        deadline_ns: Int = NEVER,
         send_len_max: Int = Int.MAX,
         protocol: CallProtocol = CallProtocol.GRPC,
     ):
@@ -149,8 +147,7 @@ struct GrpcCall(Movable):
             False if it has named none.
         """
         return (
-            self._deadline_ns != NO_DEADLINE_NS
-            and monotonic_ns() >= self._deadline_ns
+            self._deadline_ns != NEVER and monotonic_ns() >= self._deadline_ns
         )
 
     def is_wanted(self) -> Bool:
@@ -215,7 +212,7 @@ struct GrpcCall(Movable):
 
 def left_until_ms(deadline_ns: Int) -> Optional[Int]:
     """Tells how long it is until a deadline; nothing if it is none."""
-    if deadline_ns == NO_DEADLINE_NS:
+    if deadline_ns == NEVER:
         return None
     return max(0, (deadline_ns - monotonic_ns()) // 1_000_000)
 

@@ -9,6 +9,7 @@ response begins with, and then the source of that response.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_reader import MessageReader, has_compressed
 from flare.grpc.core.metadata import Metadata
@@ -32,7 +33,7 @@ from flare.http.message.body_reader import BodyError
 from flare.http.message.response import Response
 from flare.http.message.trailers import Trailers
 from flare.runtime.event import Event
-from flare.runtime.worker_loop import LoopTask, NO_DEADLINE_MS, WorkerLoop
+from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer
 
@@ -454,7 +455,7 @@ struct OpenTask(Errand, LoopTask):
         self.open.held().go_on()
         var now_ms = self.loop[].now_ms
         var left_ms = self.open.held().call.time_left_ms()
-        var end_ms = now_ms + left_ms.held() + 1 if left_ms else NO_DEADLINE_MS
+        var end_ms = now_ms + left_ms.held() + 1 if left_ms else NEVER
         if not self.open.held().has_head() and now_ms < self._head_ms:
             self.loop[].set_deadline(self.token, min(self._head_ms, end_ms))
             return

@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.grpc.core.codec import MessageCodec
 from flare.grpc.core.coding import (
@@ -29,7 +30,7 @@ from flare.grpc.core.protocol import (
 )
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.core.web import TextDecoder
-from flare.grpc.server.call import GrpcCall, NO_DEADLINE_NS, failure_of
+from flare.grpc.server.call import GrpcCall, failure_of
 from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.described import Described
@@ -837,7 +838,7 @@ def _begin(
             if not timeout_ns:
                 raise _malformed(protocol, protocol.timeout_rule())
             var now_ns = monotonic_ns()
-            if timeout_ns.held() < NO_DEADLINE_NS - now_ns:
+            if timeout_ns.held() < NEVER - now_ns:
                 call._deadline_ns = now_ns + timeout_ns.held()
         elif _is(name, protocol.encoding_field()):
             if not query:

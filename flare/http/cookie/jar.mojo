@@ -2,6 +2,7 @@
 
 from flare.bytes.checked import *
 from flare.bytes.copy import text_of
+from flare.bytes.never import NEVER
 from flare.http.cookie.set_cookie import parse_set_cookie_header
 from flare.http.cookie.suffix import is_public_suffix
 from flare.http.message.cookie import Cookie, CookieError
@@ -15,8 +16,6 @@ comptime DOMAIN_COOKIE_COUNT_MAX = 50
 """
 comptime LIFETIME_S_MAX = 400 * 86_400
 """Longest that a cookie is kept, in seconds (RFC 6265bis section 5.5)."""
-
-comptime _NEVER = Int.MAX
 
 
 @fieldwise_init
@@ -103,9 +102,9 @@ struct CookieJar(Copyable, Movable, Sized):
         """
         _check_sendable("name", cookie.name)
         _check_sendable("value", cookie.value)
-        var expiry_s = cookie.expires.or_else(_NEVER)
+        var expiry_s = cookie.expires.or_else(NEVER)
         if cookie.max_age:
-            expiry_s = _NEVER if cookie.max_age.value() > 0 else -1
+            expiry_s = NEVER if cookie.max_age.value() > 0 else -1
         # URLs have their hosts in lower case (RFC 6265 section 5.1.2).
         var domain = cookie.domain.lower()
         var entry = _Entry(cookie.copy(), domain^, False, expiry_s, 0, 0)
@@ -160,7 +159,7 @@ struct CookieJar(Copyable, Movable, Sized):
         var host = String(url.hostname())
         if host.byte_length() == 0 or (cookie.secure and not _is_secure(url)):
             return False
-        var entry = _Entry(cookie.copy(), host, True, _NEVER, 0, 0)
+        var entry = _Entry(cookie.copy(), host, True, NEVER, 0, 0)
         if cookie.domain.byte_length() > 0:
             var domain = cookie.domain.lower()
             if not domain_matches(host, domain):
@@ -323,7 +322,7 @@ def _expiry_s(cookie: Cookie, now_s: Int) -> Int:
         return now_s + max_age if max_age > 0 else now_s
     if cookie.expires:
         return min(cookie.expires.value(), now_s + LIFETIME_S_MAX)
-    return _NEVER
+    return NEVER
 
 
 def _check_sendable(part: StaticString, text: String) raises CookieError:

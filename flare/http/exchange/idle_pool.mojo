@@ -4,6 +4,7 @@ no clock."""
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.bytes.digits import read_digits
+from flare.bytes.never import NEVER
 from flare.http.message.fields import Fields, ListElements
 
 comptime _TIMEOUT = StaticString("timeout=")
@@ -97,7 +98,7 @@ struct IdleConnections[C: Movable & Deinitable](Movable, Sized):
 
     def __init__(out self):
         self._idle = []
-        self._first_end_ms = Int.MAX
+        self._first_end_ms = NEVER
 
     def __len__(self) -> Int:
         return len(self._idle)
@@ -116,13 +117,13 @@ struct IdleConnections[C: Movable & Deinitable](Movable, Sized):
         self._idle.append(_Idle(connection^, end_ms))
 
     def oldest_end_ms(self) -> Int:
-        """Tells when the oldest one ends; `Int.MAX` if there is none."""
-        return self._idle.at(0).end_ms if len(self._idle) > 0 else Int.MAX
+        """Tells when the oldest one ends; `NEVER` if there is none."""
+        return self._idle.at(0).end_ms if len(self._idle) > 0 else NEVER
 
     def first_end_ms(self) -> Int:
-        """Tells when `expire` has something to do, or before; `Int.MAX` if there
+        """Tells when `expire` has something to do, or before; `NEVER` if there
         is nothing."""
-        return self._first_end_ms if len(self._idle) > 0 else Int.MAX
+        return self._first_end_ms if len(self._idle) > 0 else NEVER
 
     def drop_oldest(mut self, mut ended: List[Self.C]):
         """Takes out the one that waited longest, if there is one."""
@@ -133,7 +134,7 @@ struct IdleConnections[C: Movable & Deinitable](Movable, Sized):
         """Takes out those that have waited too long."""
         if now_ms < self._first_end_ms:
             return
-        self._first_end_ms = Int.MAX
+        self._first_end_ms = NEVER
         for index in range(len(self._idle) - 1, -1, -1):
             var end_ms = self._idle.at(index).end_ms
             if now_ms < end_ms:

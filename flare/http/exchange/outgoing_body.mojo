@@ -19,6 +19,7 @@ state that it gives:
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.bytes.text import Text
 from flare.http.message.body import Body, BodyStream, FileRegion, Poll
@@ -379,9 +380,9 @@ struct OutgoingBody(Movable):
 
     def next_ask_ms(self, now_ms: Int) -> Int:
         """Tells when, later than now, a source that has nothing is asked even
-        if it does not ring; never is the greatest time."""
+        if it does not ring; `NEVER` if it is not."""
         var interval_ms = max(1, self.source.held()[].poll_interval_ms())
-        return now_ms + min(interval_ms, Int.MAX - now_ms)
+        return now_ms + min(interval_ms, NEVER - now_ms)
 
     @no_inline
     def take_failure(mut self) -> String:

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.message.header_map import HeaderError
 from flare.http.message.trailers import Trailers
@@ -549,7 +550,7 @@ trait UpgradedProtocol(BodySource):
         comptime if conforms_to(Self, HoldsSource):
             return self.source()[].stall_timeout_ms()
         else:
-            return Int.MAX
+            return NEVER
 
 
 def _receive[
@@ -790,7 +791,7 @@ struct BodyStream(Movable):
         """Tells how long the client of a conversation may take nothing at all;
         without end for any other source."""
         if not self._stall_timeout_ms:
-            return Int.MAX
+            return NEVER
         return self._stall_timeout_ms.held()(self._source)
 
     def end_early(self, mut out: Buffer) -> Poll:

@@ -9,6 +9,7 @@ which is taken out was open a moment ago.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.client.exchange.loop_calls import interest_of
 from flare.http.client.exchange.connect_context import ConnectContext
@@ -24,11 +25,7 @@ from flare.http.message.body import (
 from flare.http.exchange.octet_stream import OctetStream
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
-from flare.runtime.worker_loop import (
-    LoopTask,
-    NO_DEADLINE_MS,
-    WorkerLoop,
-)
+from flare.runtime.worker_loop import LoopTask, WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import EAGAIN
 from std.memory import ArcPointer, OwnedPointer
@@ -179,7 +176,7 @@ struct UpstreamLink(LoopTask, OctetStream):
         0 is no bound, or up to an eighth of it before. Which part depends on the
         connection, so that those of one age do not end at once."""
         if age_max_ms == 0:
-            return Int.MAX
+            return NEVER
         var share = Int((self._token >> 32) & 7)
         return self.opened_ms + age_max_ms - age_max_ms * share // 64
 
@@ -198,7 +195,7 @@ struct UpstreamLink(LoopTask, OctetStream):
     def set_deadline(self, wait_ms: Int):
         """Sets the time that its user has, or the idle connection; negative for
         ever."""
-        var deadline_ms = NO_DEADLINE_MS
+        var deadline_ms = NEVER
         if wait_ms >= 0:
             deadline_ms = coarse_monotonic_ms() + wait_ms
         self._loop[].set_deadline(self._token, deadline_ms)

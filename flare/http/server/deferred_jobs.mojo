@@ -6,6 +6,7 @@ when its sockets are ready.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.h1.framing import CONTINUE
 from flare.http.message.early_hints import EARLY_HINTS
@@ -32,7 +33,6 @@ from flare.runtime.event import Event
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerWheel
 from flare.runtime.worker_loop import (
-    NO_DEADLINE_MS,
     TASK_TOKEN,
     WorkerLoop,
     Woken,
@@ -101,7 +101,7 @@ struct DeferredJobs(Movable):
         self._finished = []
         self._rung = []
         self._is_settling = False
-        self._armed_ms = NO_DEADLINE_MS
+        self._armed_ms = NEVER
         self._padding = {}
 
     def unsafe_begin(mut self, mut selector: Selector):
@@ -120,7 +120,7 @@ struct DeferredJobs(Movable):
 
     def on_timer(mut self, now_ms: Int):
         """Lets the tasks go on whose time is over."""
-        self._armed_ms = NO_DEADLINE_MS
+        self._armed_ms = NEVER
         self.loop[].now_ms = now_ms
         run_expired(self.loop)
 

@@ -11,6 +11,7 @@ called last in it; so are the first ones of connections that had to give way.
 
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig
 from flare.http.message.request import no_route
@@ -101,7 +102,7 @@ struct SlowHandlers(Movable):
         self._has_threads = config.handler_threads > 0
         self._limit_ms = config.slow_handler_ms
         if self._limit_ms == 0 or not config.logs_errors:
-            self._limit_ms = Int.MAX
+            self._limit_ms = NEVER
         self._look_ms = 1 if self._is_automatic else self._limit_ms
         self._last_ms = 0
         self._suspect = no_route()

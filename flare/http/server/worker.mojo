@@ -1,6 +1,7 @@
 """The one loop of a worker."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.handler.any_handler import SharedHandler
@@ -22,7 +23,7 @@ from flare.http.server.connection.offload import (
     on_job_done,
     waits_for,
 )
-from flare.http.server.connection.phase import NEVER_MS, NextAction, Phase
+from flare.http.server.connection.phase import NextAction, Phase
 from flare.http.server.connection.read import on_readable, on_writable
 from flare.http.server.connection.upgrade import read_upgraded
 from flare.http.server.connection.write import has_to_write, on_wake
@@ -102,7 +103,7 @@ struct Worker(Movable):
         self._jobs = RequestJobs(context.config)
         self._stats = stats^
         self._ready = ReadyList()
-        self._drain_end_ms = NEVER_MS
+        self._drain_end_ms = NEVER
         self._master = None
 
     # Not inlined where a call may raise: it ends some fifty fields.
@@ -447,7 +448,7 @@ struct Worker(Movable):
         """Ends a connection whose time is over, or looks again later."""
         ref connection = self._table.at(slot)
         connection.timer = TimerId.NONE
-        connection.armed_ms = NEVER_MS
+        connection.armed_ms = NEVER
         if self._state.now_ms < connection.deadline_ms:
             self._arm(slot)
             return

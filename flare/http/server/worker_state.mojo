@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_parser import RequestParser
@@ -18,7 +19,6 @@ from flare.http.server.config import (
     ServerContext,
 )
 from flare.http.server.connection.body_pipe import BodyCharge
-from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.send_order import SendOrder
 from flare.http.server.connection.stream_task import StreamPool
 from flare.http.server.connection.tls import ServerTls
@@ -364,7 +364,7 @@ struct WorkerState(Movable):
         together do not all end together."""
         var age_ms = self.config.max_connection_age_ms
         if age_ms == 0:
-            return NEVER_MS
+            return NEVER
         var spread = UInt64(age_ms * AGE_JITTER_PERCENT // 100 + 1)
         return self.now_ms + age_ms - Int(self._jitter.next() % spread)
 

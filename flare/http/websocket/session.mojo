@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.bytes.utf8 import lossy_text
 from flare.http.message.body import Poll, StreamWaker, UpgradedProtocol
@@ -30,8 +31,6 @@ comptime _TURN_MS = 2
 comptime _TURN_EVENT_COUNT_MAX = 256
 # Messages and control frames of one turn. What they send to other clients waits
 # until the turn is over.
-
-comptime _NEVER_MS = Int.MAX
 
 
 struct WsSession(UpgradedProtocol):
@@ -74,9 +73,9 @@ struct WsSession(UpgradedProtocol):
         self._close_reason = String()
         self._failure = String()
         self._heard_ms = coarse_monotonic_ms()
-        self._pinged_ms = _NEVER_MS
+        self._pinged_ms = NEVER
         self._is_ping_behind = False
-        self._close_end_ms = _NEVER_MS
+        self._close_end_ms = NEVER
         self._unheard = None
         self._is_paused = False
         self._handler_has_failed = False
@@ -107,7 +106,7 @@ struct WsSession(UpgradedProtocol):
             self._is_ping_behind = False
             self._pinged_ms = now_ms
         var pings = False
-        if self._pinged_ms != _NEVER_MS:
+        if self._pinged_ms != NEVER:
             if now_ms - self._pinged_ms >= self._config[].pong_timeout_ms:
                 return Poll.DONE
         elif now_ms - self._heard_ms >= self._config[].ping_interval_ms:
@@ -134,7 +133,7 @@ struct WsSession(UpgradedProtocol):
         behind; one that breaks a rule gets a close frame."""
         var now_ms = coarse_monotonic_ms()
         self._heard_ms = now_ms
-        self._pinged_ms = _NEVER_MS
+        self._pinged_ms = NEVER
         self._is_ping_behind = False
         var supply = Self._take_turn(
             Pointer(to=self), Pointer(to=input), Pointer(to=out), now_ms
@@ -183,9 +182,9 @@ struct WsSession(UpgradedProtocol):
     def poll_interval_ms(self) -> Int:
         """Tells when to look at the time again."""
         var now_ms = coarse_monotonic_ms()
-        if self._close_end_ms != _NEVER_MS:
+        if self._close_end_ms != NEVER:
             return self._close_end_ms - now_ms
-        if self._pinged_ms != _NEVER_MS:
+        if self._pinged_ms != NEVER:
             return self._pinged_ms + self._config[].pong_timeout_ms - now_ms
         return self._heard_ms + self._config[].ping_interval_ms - now_ms
 
@@ -198,7 +197,7 @@ struct WsSession(UpgradedProtocol):
         wait to be answered; without end if nothing waits, or slow clients are
         not cut off."""
         if not self._unheard or not self._config[].cuts_slow_clients:
-            return _NEVER_MS
+            return NEVER
         return self._config[].stall_timeout_ms
 
     def _go_on(mut self, mut out: Buffer, now_ms: Int) raises -> Poll:
@@ -334,7 +333,7 @@ def _what_follows(
     if not state.may_send():
         if not state.may_receive():
             return Poll.DONE
-        if close_end_ms == _NEVER_MS:
+        if close_end_ms == NEVER:
             if has_output:
                 return Poll.READY
             close_end_ms = coarse_monotonic_ms() + config.close_timeout_ms

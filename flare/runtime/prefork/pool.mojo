@@ -1,13 +1,13 @@
 """The worker processes of a master: made, replaced, stopped, reaped."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.config import Jitter, PreforkConfig, RestartBudget
 from flare.runtime.prefork.orders import NEWS_READY, OrderSender
 from flare.runtime.prefork.program import AnyPreforkHooks, AnyPreforkProgram
 from flare.runtime.prefork.roster import (
     ListenerShare,
-    NEVER_MS,
     WorkerProcess,
     WorkerRoster,
     WorkerSlot,
@@ -200,7 +200,7 @@ struct WorkerPool(Movable):
                 process.is_ready = True
                 self._budget.note_start(is_ready=True)
                 self.roster.slots[index].has_worked = True
-                process.kill_ms = NEVER_MS
+                process.kill_ms = NEVER
                 if process.is_successor:
                     process.is_successor = False
                     self.spawner.hooks.on_child_recovered(index, process_id)
@@ -388,7 +388,7 @@ struct WorkerPool(Movable):
         return self.now_ms - process.started_ms
 
     def next_deadline_ms(self) -> Int:
-        """Tells when something is due first, or `NEVER_MS`."""
+        """Tells when something is due first, or `NEVER`."""
         var deadline = self.roster.next_deadline_ms(not self.is_stopping)
         if len(self._to_replace) > 0:
             deadline = min(deadline, self.now_ms + _SPAWN_RETRY_MS)

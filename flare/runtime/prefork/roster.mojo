@@ -1,6 +1,7 @@
 """The worker processes there are, and which socket goes to whom."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.net.error import AddressInUse
 from flare.net.raw_socket import RawSocket, share_port
 from flare.runtime.prefork.orders import OrderSender
@@ -9,8 +10,6 @@ from flare.sys.log import log_line
 from flare.sys.platform import IS_MACOS
 from flare.sys.process import ExitStatus
 from flare.sys.signal import SIGKILL, SIGTERM, send_signal
-
-comptime NEVER_MS = Int.MAX
 
 
 def signal_process(process_id: Int, signal: Int):
@@ -215,8 +214,8 @@ struct WorkerRoster(Movable):
 
     def next_deadline_ms(self, restarts: Bool) -> Int:
         """Tells when a process is to be made, if it `restarts`, or killed; or
-        `NEVER_MS`."""
-        var deadline = NEVER_MS
+        `NEVER`."""
+        var deadline = NEVER
         for index in range(len(self.slots)):
             ref slot = self.slots.at(index)
             if slot.process:
@@ -233,7 +232,7 @@ struct WorkerRoster(Movable):
 def _check(mut process: WorkerProcess, now_ms: Int, what: StringSpan):
     if now_ms < process.kill_ms:
         return
-    process.kill_ms = NEVER_MS
+    process.kill_ms = NEVER
     log_line(
         String(
             "process ",

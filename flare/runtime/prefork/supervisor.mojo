@@ -1,12 +1,13 @@
 """The master process: signals, orders, upgrades of the program."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.net.raw_socket import RawSocket
 from flare.runtime.event import Waker
 from flare.runtime.prefork.config import PreforkConfig
 from flare.runtime.prefork.pool import WorkerPool
 from flare.runtime.prefork.program import AnyPreforkHooks, AnyPreforkProgram
-from flare.runtime.prefork.roster import NEVER_MS, signal_process
+from flare.runtime.prefork.roster import signal_process
 from flare.runtime.service_manager import FIRST_INHERITED, ServiceManager
 from flare.runtime.stats_board import SharedStats
 from flare.sys.clock import monotonic_ms
@@ -91,8 +92,8 @@ struct Supervisor(Movable):
         self._program_path = program_path()
         self._is_announced = False
         self._is_told_to_stop = False
-        self._tick_ms = NEVER_MS
-        self._watchdog_ms = NEVER_MS
+        self._tick_ms = NEVER
+        self._watchdog_ms = NEVER
 
     def run(mut self) raises:
         """Makes the workers and watches them until all have ended. Raises if
@@ -264,7 +265,7 @@ struct Supervisor(Movable):
             self._manager.tell(String("MAINPID=", new_id))
             self._pool.stop()
         elif self._pool.now_ms >= upgrade.deadline_ms:
-            upgrade.deadline_ms = NEVER_MS
+            upgrade.deadline_ms = NEVER
             signal_process(upgrade.process_id, SIGKILL)
 
     def _announce(mut self):

@@ -1,7 +1,7 @@
+from flare.bytes.never import NEVER
 from flare.http.exchange.request_phase import RequestPhase
 from flare.http.proxy.upstreams.lateness import UNBOUNDED_MS, HeadTime, wait_ms
 from flare.http.proxy.upstreams.proxy_config import ProxyConfig
-from flare.runtime.worker_loop import NO_DEADLINE_MS
 from flare.sys.clock import coarse_monotonic_ms
 from tests.support.assertions import assert_equal, assert_true
 
@@ -25,7 +25,7 @@ def test_every_phase_has_the_time_of_its_own_or_of_somebody_else() raises:
 
 def test_the_time_for_the_head_bounds_every_phase() raises:
     var time = HeadTime()
-    assert_equal(time.deadline_ms(UNBOUNDED_MS), NO_DEADLINE_MS)
+    assert_equal(time.deadline_ms(UNBOUNDED_MS), NEVER)
     var before_ms = coarse_monotonic_ms()
     time.begin(1_000)
     var due_ms = time.deadline_ms(UNBOUNDED_MS)

@@ -2,8 +2,8 @@
 told of it."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.proxy.upstreams.group_config import GroupConfig
-from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS
 from flare.http.proxy.upstreams.outcome import Outcome
 from flare.http.proxy.upstreams.upstream_group import MEMBERS_MAX, Waiter
 from flare.http.proxy.upstreams.upstreams import Upstreams
@@ -74,7 +74,7 @@ def test_one_worker_has_the_time_for_all() raises:
     var wakers: List[Waker] = [Waker(), Waker()]
     var lines = [upstreams.open_line(waker) for waker in wakers]
     for index in range(2):
-        assert_equal(upstreams.alarm_ms(lines.at(index)), NO_CHANGE_MS)
+        assert_equal(upstreams.alarm_ms(lines.at(index)), NEVER)
     for index in range(2):
         assert_true(upstreams.wait(Waiter(lines.at(index), 7, 0)))
     assert_equal(wakers.at(0).drain(), 1)
@@ -82,12 +82,12 @@ def test_one_worker_has_the_time_for_all() raises:
     var alarm_ms = upstreams.alarm_ms(lines.at(0))
     var now_ms = coarse_monotonic_ms()
     assert_true(now_ms < alarm_ms and alarm_ms <= now_ms + 60_000)
-    assert_equal(upstreams.alarm_ms(lines.at(1)), NO_CHANGE_MS)
+    assert_equal(upstreams.alarm_ms(lines.at(1)), NEVER)
     # A worker that ends leaves that to another one.
     upstreams.close_line(lines.at(0))
     assert_equal(wakers.at(1).drain(), 1)
     assert_equal(upstreams.alarm_ms(lines.at(1)), alarm_ms)
-    assert_equal(upstreams.alarm_ms(lines.at(0)), NO_CHANGE_MS)
+    assert_equal(upstreams.alarm_ms(lines.at(0)), NEVER)
 
 
 def test_an_ejection_that_begins_behind_the_wait() raises:
@@ -102,16 +102,16 @@ def test_an_ejection_that_begins_behind_the_wait() raises:
     _ = upstreams.choose(0, 0)
     var failed = upstreams.choose(0, 0).choice.member
     assert_true(upstreams.wait(Waiter(line, 7, 0)))
-    assert_equal(upstreams.alarm_ms(line), NO_CHANGE_MS)
+    assert_equal(upstreams.alarm_ms(line), NEVER)
     assert_equal(waker.drain(), 0)
     upstreams.finish(failed, Outcome.RESET, 0)
     assert_equal(waker.drain(), 1)
     var alarm_ms = upstreams.alarm_ms(line)
-    assert_true(alarm_ms < NO_CHANGE_MS)
+    assert_true(alarm_ms < NEVER)
     _until(alarm_ms)
     upstreams.place_waiting()
     assert_equal(waker.drain(), 1)
-    assert_equal(upstreams.alarm_ms(line), NO_CHANGE_MS)
+    assert_equal(upstreams.alarm_ms(line), NEVER)
     assert_equal(_arrived(upstreams, line), String("7:", TWO, " "))
 
 

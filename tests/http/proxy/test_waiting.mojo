@@ -1,6 +1,6 @@
 """Requests that wait until an upstream has room: order, bounds, and when none may."""
 
-from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS
+from flare.bytes.never import NEVER
 from flare.http.proxy.upstreams.outcome import Outcome
 from flare.http.proxy.upstreams.upstream_group import (
     MemberId,
@@ -181,7 +181,7 @@ def _group_with_one_left_out(opens: Bool) raises -> UpstreamGroup:
 def test_time_alone_makes_room() raises:
     for opens in [False, True]:
         var group = _group_with_one_left_out(opens)
-        assert_equal(group.next_place_ms(0), NO_CHANGE_MS)
+        assert_equal(group.next_place_ms(0), NEVER)
         assert_equal(group.first_line(), -1)
         assert_true(group.wait(Waiter(3, 1, 0), 0))
         assert_true(group.wait(Waiter(4, 2, 0), 0))
@@ -194,11 +194,11 @@ def test_time_alone_makes_room() raises:
         assert_equal(_placed(group), "1:1 ")
         # There is nothing more that time will do.
         assert_equal(group.first_line(), 4)
-        assert_equal(group.next_place_ms(500), NO_CHANGE_MS)
+        assert_equal(group.next_place_ms(500), NEVER)
 
 
 def test_time_makes_no_room_at_one_that_leaves() raises:
     var group = _group_with_one_left_out(False)
     assert_true(_wait(group, 1))
     assert_true(group.drain("b", now_ms=0))
-    assert_equal(group.next_place_ms(0), NO_CHANGE_MS)
+    assert_equal(group.next_place_ms(0), NEVER)

@@ -2,6 +2,7 @@
 bookkeeping, with no socket, no clock and no lock."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.client.connect.connection import Endpoint, Http1Endpoints
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 
@@ -551,9 +552,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
             self._sweep()
 
     def first_end_ms(self) -> Int:
-        """Tells when `expire` has something to do, or before; `Int.MAX` if no
+        """Tells when `expire` has something to do, or before; `NEVER` if no
         connection is idle."""
-        var end_ms = Int.MAX
+        var end_ms = NEVER
         for index in range(len(self._hosts)):
             end_ms = min(end_ms, self._hosts.at(index).idle.first_end_ms())
         return end_ms
@@ -689,7 +690,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def _host_of_oldest(self) -> Int:
         """Finds the host of the idle connection that ends first."""
         var found = -1
-        var end_ms = Int.MAX
+        var end_ms = NEVER
         for index in range(len(self._hosts)):
             if self._hosts.at(index).idle.oldest_end_ms() < end_ms:
                 end_ms = self._hosts.at(index).idle.oldest_end_ms()

@@ -9,6 +9,7 @@ that speak HTTP/2, which are watched by themselves.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.client.exchange.driver import check_cancelled
 from flare.http.client.connect.error import Cancelled, ClientError, Phase
@@ -21,12 +22,7 @@ from flare.http.client.exchange.task import RequestTask
 from flare.http.client.exchange.task_phase import TaskEvent, TaskProgress
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
-from flare.runtime.worker_loop import (
-    LoopTask,
-    NO_DEADLINE_MS,
-    run_event,
-    WorkerLoop,
-)
+from flare.runtime.worker_loop import LoopTask, run_event, WorkerLoop
 from flare.sys.clock import Deadline, coarse_monotonic_ms
 from flare.sys.errno import OsError
 from flare.sys.poll import POLL_WRITE, PollEntry
@@ -292,7 +288,7 @@ def _is_done(
 
 
 def _arm[U: CallUser](call: ArcPointer[_Call[U]], wait_ms: Int):
-    var deadline_ms = NO_DEADLINE_MS
+    var deadline_ms = NEVER
     if wait_ms >= 0:
         deadline_ms = coarse_monotonic_ms() + wait_ms
     call[].calls[].loop[].set_deadline(call[].token, deadline_ms)

@@ -57,7 +57,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
     def expire(self) -> Int:
         """Closes connections that have waited too long, and tells when it has
         something to do again, in milliseconds of the coarse clock, or before
-        that; `Int.MAX` if none is idle."""
+        that; `NEVER` if none is idle."""
         var hold = self.hold()
         hold[].expire(coarse_monotonic_ms())
         return hold[].first_end_ms()

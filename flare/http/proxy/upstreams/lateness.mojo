@@ -1,13 +1,13 @@
 """How long an upstream is waited for, and what is said of one that takes longer.
 """
 
+from flare.bytes.never import NEVER
 from flare.http.exchange.request_phase import (
     CONTINUE_TIMEOUT_MS,
     RequestPhase,
 )
 from flare.http.proxy.upstreams.outcome import Outcome
 from flare.http.proxy.upstreams.proxy_config import ProxyConfig
-from flare.runtime.worker_loop import NO_DEADLINE_MS
 from flare.sys.clock import coarse_monotonic_ms
 
 comptime UNBOUNDED_MS = -1
@@ -21,11 +21,11 @@ struct HeadTime(TrivialRegisterPassable):
     var _due_ms: Int
 
     def __init__(out self):
-        self._due_ms = NO_DEADLINE_MS
+        self._due_ms = NEVER
 
     def begin(mut self, head_timeout_ms: Int):
         """Begins, unless it has."""
-        if self._due_ms == NO_DEADLINE_MS:
+        if self._due_ms == NEVER:
             self._due_ms = coarse_monotonic_ms() + head_timeout_ms
 
     def late_phase(self, phase: RequestPhase, now_ms: Int) -> RequestPhase:

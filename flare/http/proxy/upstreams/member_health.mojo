@@ -1,11 +1,9 @@
 """Whether one upstream works: what its answers tell, what checks tell, and its circuit; without clock and socket."""
 
+from flare.bytes.never import NEVER
 from flare.http.proxy.upstreams.circuit import Circuit, CircuitState
 from flare.http.proxy.upstreams.group_config import GroupConfig
 from flare.http.proxy.upstreams.outcome import Outcome
-
-comptime NO_CHANGE_MS = Int.MAX
-"""The time of what time alone does not change."""
 
 comptime _NEVER = -1
 
@@ -118,8 +116,8 @@ struct MemberHealth(Copyable, Movable):
     def next_change_ms(self, now_ms: Int) -> Int:
         """Tells when time alone may have it asked again: the end of its
         ejection, or when its circuit lets a request try, whichever comes first;
-        `NO_CHANGE_MS` if neither is ahead."""
-        var next_ms = NO_CHANGE_MS
+        `NEVER` if neither is ahead."""
+        var next_ms = NEVER
         if self.is_ejected(now_ms):
             next_ms = self._ejected_until_ms
         if self._circuit.is_open_at(now_ms):

@@ -1,11 +1,12 @@
 """Upstreams of one kind: which of them a request goes to, without clock and socket."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.exchange.retry_budget import RetryBudget
 from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
 from flare.http.proxy.upstreams.group_config import Balance, GroupConfig
 from flare.http.proxy.upstreams.member import Member, MemberFigures, MemberPhase
-from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS, MemberHealth
+from flare.http.proxy.upstreams.member_health import MemberHealth
 from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.upstreams.retry_rules import Attempt, decide
 from std.bit import count_trailing_zeros, pop_count
@@ -573,10 +574,10 @@ struct UpstreamGroup(Movable):
             now_ms: The time.
 
         Returns:
-            The time; `NO_CHANGE_MS` if nobody waits, or time alone changes
+            The time; `NEVER` if nobody waits, or time alone changes
             nothing.
         """
-        var next_ms = NO_CHANGE_MS
+        var next_ms = NEVER
         if len(self._waiting) == 0:
             return next_ms
         for slot in range(len(self._members)):

@@ -1,6 +1,7 @@
 """The upstreams of a reverse proxy, which all workers share and a program may change."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.client.connect.connection import Endpoint
 from flare.http.exchange.retry_rules import DECISION_COUNT, RetryDecision
 from flare.http.proxy.upstreams.group_config import GroupConfig
@@ -12,7 +13,6 @@ from flare.http.proxy.upstreams.looked_up_names import (
 from flare.http.proxy.upstreams.outcome import OUTCOME_COUNT, Outcome
 from flare.http.proxy.upstreams.retry_rules import Attempt
 from flare.http.proxy.upstreams.member import MemberFigures
-from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS
 from flare.http.proxy.upstreams.upstream_group import (
     Choice,
     MemberId,
@@ -168,7 +168,7 @@ struct _Table(Movable):
         self.group = group^
         self.upstreams = []
         self.lines = []
-        self.alarm_ms = NO_CHANGE_MS
+        self.alarm_ms = NEVER
         self.alarm_line = -1
 
     def pick(self, choice: Choice) -> Pick:
@@ -438,7 +438,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             table.give_back(arrived.pick.choice, change.now_ms)
         if table.alarm_line == line:
             # Another one looks after those that wait.
-            table.alarm_ms = NO_CHANGE_MS
+            table.alarm_ms = NEVER
 
     def wait(self, waiter: Waiter) -> Bool:
         """Has a request wait that was refused with FULL.
@@ -494,7 +494,7 @@ struct Upstreams(ImplicitlyCopyable, Movable):
         var change = _Change(self._table)
         ref table = change[]
         if table.alarm_ms <= change.now_ms:
-            table.alarm_ms = NO_CHANGE_MS
+            table.alarm_ms = NEVER
         table.group.place_waiting(change.now_ms)
 
     def alarm_ms(self, line: Int) -> Int:
@@ -505,12 +505,12 @@ struct Upstreams(ImplicitlyCopyable, Movable):
             line: The worker's number.
 
         Returns:
-            The time, of a clock in milliseconds; `NO_CHANGE_MS` if another one
+            The time, of a clock in milliseconds; `NEVER` if another one
             does, or nobody needs to.
         """
         var guard = self._table.lock()
         ref table = guard[]
-        return table.alarm_ms if table.alarm_line == line else NO_CHANGE_MS
+        return table.alarm_ms if table.alarm_line == line else NEVER
 
     def take_arrived(self, line: Int) -> List[Arrived]:
         """Takes requests that wait no longer.

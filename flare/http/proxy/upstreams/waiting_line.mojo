@@ -3,7 +3,7 @@ woken, by whichever worker has a request end, and lets them go on. Where time al
 makes room, one of the workers has the time, for all."""
 
 from flare.bytes.checked import *
-from flare.http.proxy.upstreams.member_health import NO_CHANGE_MS
+from flare.bytes.never import NEVER
 from flare.http.proxy.upstreams.outcome import Outcome
 from flare.http.proxy.upstreams.upstreams import Pick, Upstreams
 from flare.runtime.event import Event, Interest, Waker
@@ -46,7 +46,7 @@ struct WaitingLine(LoopTask):
         """Lets those go on that have got an upstream, or will get none."""
         _ = task[]._waker.drain()
         var alarm_ms = task[]._upstreams.alarm_ms(task[].number)
-        if alarm_ms != NO_CHANGE_MS:
+        if alarm_ms != NEVER:
             task[]._loop[].set_deadline(task[]._token, alarm_ms)
         var arrived = task[]._upstreams.take_arrived(task[].number)
         while len(arrived) > 0:

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h1.body_decoder import DetachedBody
@@ -19,7 +20,6 @@ from flare.http.server.connection.http2_link import Http2Link
 from flare.http.server.connection.phase import (
     CHECKS_PHASES,
     Event,
-    NEVER_MS,
     NextAction,
     Phase,
     action_after,
@@ -319,9 +319,9 @@ struct Connection(Movable):
         self.is_woken = False
         self.request_count = 0
         self.phase_request = 0
-        self.retire_ms = NEVER_MS
-        self.deadline_ms = NEVER_MS
-        self.armed_ms = NEVER_MS
+        self.retire_ms = NEVER
+        self.deadline_ms = NEVER
+        self.armed_ms = NEVER
         self.timer = TimerId.NONE
         self.tls = None
         self.tls_peer = None
@@ -371,7 +371,7 @@ struct Connection(Movable):
     @always_inline
     def begin[
         event: Event
-    ](mut self, now_ms: Int, config: ServerConfig, own_ms: Int = NEVER_MS):
+    ](mut self, now_ms: Int, config: ServerConfig, own_ms: Int = NEVER):
         """Goes where an event leads, with the deadline of what is waited for there
         (`own_ms` as for `limit_ms`); unless the connection is there already for
         the same request."""

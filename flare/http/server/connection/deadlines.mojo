@@ -5,10 +5,10 @@ Each wait has one limit, named as in `ServerConfig`. What moves meanwhile gives 
 peer more time by one rule, over either version.
 """
 
+from flare.bytes.never import NEVER
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.phase import (
     FRESH_GRACE_MS,
-    NEVER_MS,
     Phase,
     StreamPhase,
 )
@@ -88,7 +88,7 @@ def wait_of(phase: StreamPhase) -> Wait:
 
 
 @always_inline
-def limit_ms(wait: Wait, config: ServerConfig, own_ms: Int = NEVER_MS) -> Int:
+def limit_ms(wait: Wait, config: ServerConfig, own_ms: Int = NEVER) -> Int:
     """Tells how long something is waited for, if nothing moves. `own_ms` is what
     a handler's policy, or the configuration of TLS, says of it."""
     if wait == Wait.HEAD:
@@ -111,7 +111,7 @@ def limit_ms(wait: Wait, config: ServerConfig, own_ms: Int = NEVER_MS) -> Int:
         return HALF_CLOSED_MS
     if wait == Wait.HANDLER or wait == Wait.HANDSHAKE:
         return own_ms
-    return NEVER_MS
+    return NEVER
 
 
 @always_inline
@@ -121,14 +121,14 @@ def deadline_of(
     config: ServerConfig,
     *,
     received_len: Int = 0,
-    own_ms: Int = NEVER_MS,
+    own_ms: Int = NEVER,
 ) -> Int:
     """Tells until when something is waited for that is waited for since
     `start_ms`, and of which, if it is content, so much has come; `own_ms` as for
     `limit_ms`."""
     var limit = limit_ms(wait, config, own_ms)
-    if limit == NEVER_MS:
-        return NEVER_MS
+    if limit == NEVER:
+        return NEVER
     if wait == Wait.CONTENT:
         limit += earned_ms(received_len, config.min_body_rate)
     return start_ms + limit
@@ -146,17 +146,17 @@ struct TakingClock(TrivialRegisterPassable):
     wait that begins now would last."""
 
     var end_ms: Int
-    """When it is over; `NEVER_MS` while nothing waits."""
+    """When it is over; `NEVER` while nothing waits."""
     var _counted_len: Int
     """What has earned time already, in bytes."""
 
-    def __init__(out self, end_ms: Int = NEVER_MS):
+    def __init__(out self, end_ms: Int = NEVER):
         self.end_ms = end_ms
         self._counted_len = 0
 
     @always_inline
     def waits(self) -> Bool:
-        return self.end_ms != NEVER_MS
+        return self.end_ms != NEVER
 
     def prolong(
         mut self, wait: Wait, taken_len: Int, now_ms: Int, config: ServerConfig

@@ -8,6 +8,7 @@ own. Frames of all streams are written to the worker's output and sent together.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h2.connection_state import EventKind
@@ -28,7 +29,7 @@ from flare.http.server.connection.http2_request import (
 )
 from flare.http.server.connection.http2_response import send_content
 from flare.http.server.connection.link_times import LinkWaits
-from flare.http.server.connection.phase import NEVER_MS, NextAction, StreamPhase
+from flare.http.server.connection.phase import NextAction, StreamPhase
 from flare.http.server.connection.send_wait import set_send_deadlines
 from flare.http.server.connection.sides import Backlog, Shutdown
 from flare.http.server.connection.transport import (
@@ -277,9 +278,7 @@ def _take_events(
             elif kind == EventKind.GOAWAY:
                 # The client opens no more; what is under way goes on.
                 link.shutdown.end()
-            elif (
-                kind == EventKind.PONG and link.times.goaway_end_ms != NEVER_MS
-            ):
+            elif kind == EventKind.PONG and link.times.goaway_end_ms != NEVER:
                 _end_taking(link, state)
         except error:
             return _fail(connection, link, state, error)
@@ -336,7 +335,7 @@ def _begin_end(mut link: Http2Link, mut state: WorkerState):
 
 def _end_taking(mut link: Http2Link, mut state: WorkerState):
     """Takes no more streams."""
-    link.times.goaway_end_ms = NEVER_MS
+    link.times.goaway_end_ms = NEVER
     link.shutdown.end()
     link.session.end_drain(state.out)
 
@@ -421,7 +420,7 @@ def _prolong_all(
 def _write_end_ms(connection: Connection) -> Int:
     """Tells when the client must have taken what waits in the socket's way."""
     if not connection.request.pending:
-        return NEVER_MS
+        return NEVER
     return connection.request.pending.held()[].pace.clock.end_ms
 
 

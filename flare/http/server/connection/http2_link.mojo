@@ -4,11 +4,12 @@ what is under way on each of its streams.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.h2.connection_state import Http2Limits, Http2Role
 from flare.http.h2.session import Http2Session
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.link_times import LinkTimes
-from flare.http.server.connection.phase import NEVER_MS, StreamPhase
+from flare.http.server.connection.phase import StreamPhase
 from flare.http.server.connection.request_call import Refusal
 from flare.http.server.connection.sides import Shutdown
 from flare.http.server.connection.stream_task import StreamPool, StreamTask
@@ -71,7 +72,7 @@ struct Http2Link(Movable):
         self.turn_count = 0
         self.woken = []
         self.times = LinkTimes(config)
-        self.deadline_ms = NEVER_MS
+        self.deadline_ms = NEVER
         self.shutdown = Shutdown.NONE
         self.has_cancelled = False
         self.lost_len = 0

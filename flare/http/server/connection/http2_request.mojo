@@ -4,6 +4,7 @@ their head alone, or on another thread.
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.http.h1.error import Rule
 from flare.http.h2.connection_state import Http2Event
@@ -43,7 +44,7 @@ from flare.http.server.connection.http2_response import (
     begin_response,
     has_to_wait,
 )
-from flare.http.server.connection.phase import NEVER_MS, StreamPhase
+from flare.http.server.connection.phase import StreamPhase
 from flare.http.server.connection.request_call import Intake, Refusal
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
@@ -393,7 +394,7 @@ def _is_let_go_on(
     var wait = wait_of(task.phase)
     if task.phase == StreamPhase.SENDS and task.body.source:
         task.body.wake()
-        task.pace.clock.end_ms = NEVER_MS
+        task.pace.clock.end_ms = NEVER
         return True
     if wait == Wait.CLIENT:
         # What it has let through earns it time.
@@ -696,7 +697,7 @@ def _park(mut link: Http2Link, index: Int):
     ref task = link.tasks.at(index)[]
     task.enter[StreamPhase.PARKED]()
     # All of it has come.
-    task.pace.clock.end_ms = NEVER_MS
+    task.pace.clock.end_ms = NEVER
     link.has_parked = True
 
 

@@ -4,6 +4,7 @@ content as the windows allow, the most urgent first.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.message_fields import (
@@ -24,7 +25,7 @@ from flare.http.message.response import Response
 from flare.http.message.status import Status
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.http2_link import Http2Link
-from flare.http.server.connection.phase import NEVER_MS, StreamPhase
+from flare.http.server.connection.phase import StreamPhase
 from flare.http.server.connection.send_order import send_rank
 from flare.http.server.connection.request_call import Intake, Refusal
 from flare.http.server.connection.stream_task import StreamTask
@@ -365,7 +366,7 @@ def _send_frame(
         if task.phase != StreamPhase.SHUT or state.config.min_send_rate == 0:
             # Each piece has a time of its own, and so has each wait for one.
             task.enter[StreamPhase.SENDS]()
-            task.pace.clock.end_ms = NEVER_MS
+            task.pace.clock.end_ms = NEVER
     var room = min(link.session.sendable_len(task.id), FRAME_LEN_MIN)
     var before_len = link.session.state.send_window
     var ends: Bool

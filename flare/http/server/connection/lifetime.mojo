@@ -7,6 +7,7 @@ what follows, be it a request or a TLS handshake, ever comes by there.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.http.h1.request_parser import RequestParser
 from flare.http.server.connection.connection import Connection
@@ -15,7 +16,6 @@ from flare.http.server.connection.dispatch import refuse_peer, refuse_unread
 from flare.http.server.connection.phase import (
     Event,
     FRESH_GRACE_MS,
-    NEVER_MS,
     NextAction,
     Phase,
 )
@@ -180,7 +180,7 @@ def on_timeout(
     var action = connection.decide(Event.TIMED_OUT)
     if action == NextAction.ASK:
         # Nobody is late; the source wants to be asked, and that sets the next.
-        connection.deadline_ms = NEVER_MS
+        connection.deadline_ms = NEVER
         ask_again(connection)
         return NextAction.YIELD
     if action == NextAction.MEASURE:

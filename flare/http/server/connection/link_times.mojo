@@ -1,12 +1,12 @@
 """Until when a connection of HTTP/2 waits for what is not of one stream."""
 
+from flare.bytes.never import NEVER
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.deadlines import (
     TakingClock,
     Wait,
     deadline_of,
 )
-from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.wait_budget import WaitBudget
 
 
@@ -27,7 +27,7 @@ struct LinkWaits(TrivialRegisterPassable):
 
 
 struct LinkTimes(Movable):
-    """When each wait of a connection is over, `NEVER_MS` if it does not wait for
+    """When each wait of a connection is over, `NEVER` if it does not wait for
     that; the earliest is the connection's own deadline."""
 
     var settings_end_ms: Int
@@ -52,12 +52,12 @@ struct LinkTimes(Movable):
 
     def __init__(out self, config: ServerConfig):
         """Waits for nothing."""
-        self.settings_end_ms = NEVER_MS
-        self.partial_end_ms = NEVER_MS
-        self.idle_end_ms = NEVER_MS
+        self.settings_end_ms = NEVER
+        self.partial_end_ms = NEVER
+        self.idle_end_ms = NEVER
         self.window = TakingClock()
         self.window_sent_len = 0
-        self.goaway_end_ms = NEVER_MS
+        self.goaway_end_ms = NEVER
         self.total = WaitBudget(config)
         self._partial_frame = 0
         self._idle_count = 0
@@ -78,17 +78,16 @@ struct LinkTimes(Movable):
         """Sets the times for what is waited for, each but once for the same
         wait."""
         if waits.has_tasks or waits.is_blocked:
-            self.idle_end_ms = NEVER_MS
+            self.idle_end_ms = NEVER
         elif (
-            self.idle_end_ms == NEVER_MS
-            or self._idle_count != waits.request_count
+            self.idle_end_ms == NEVER or self._idle_count != waits.request_count
         ):
             self._idle_count = waits.request_count
             self.idle_end_ms = deadline_of(Wait.NEXT_REQUEST, now_ms, config)
         if not waits.is_partial:
-            self.partial_end_ms = NEVER_MS
+            self.partial_end_ms = NEVER
         elif (
-            self.partial_end_ms == NEVER_MS
+            self.partial_end_ms == NEVER
             or self._partial_frame != waits.frame_count
         ):
             self._partial_frame = waits.frame_count
@@ -98,7 +97,7 @@ struct LinkTimes(Movable):
         """Sets how long content may wait for the connection's window, if some
         `waits` for it."""
         if not waits:
-            self.window.end_ms = NEVER_MS
+            self.window.end_ms = NEVER
         elif not self.window.waits():
             self.window = TakingClock(deadline_of(Wait.CLIENT, now_ms, config))
             self.window_sent_len = 0

@@ -11,8 +11,6 @@ from std.sys import get_defined_string
 comptime CHECKS_PHASES = get_defined_string["ASSERT", "safe"]() == "all"
 """True in a build with `-D ASSERT=all`."""
 
-comptime NEVER_MS = Int.MAX
-
 comptime FRESH_GRACE_MS = 1_000
 """How long a connection that is to end waits for a request which may be on its
 way."""

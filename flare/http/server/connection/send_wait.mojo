@@ -1,10 +1,11 @@
 """What responses of HTTP/2 wait for at the end of a round, and how long they may."""
 
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.h2.stream import StreamTable
 from flare.http.server.connection.deadlines import deadline_of, wait_of
 from flare.http.server.connection.http2_link import Http2Link
-from flare.http.server.connection.phase import NEVER_MS, StreamPhase
+from flare.http.server.connection.phase import StreamPhase
 from flare.http.server.connection.stream_task import StreamTask
 from flare.http.server.worker_state import WorkerState
 from std.sys.intrinsics import unlikely
@@ -90,7 +91,7 @@ def _await_others(mut task: StreamTask, state: WorkerState):
     """Stops the stream's own clock: it is not this stream that is waited for."""
     if task.phase == StreamPhase.SHUT:
         task.pace.pause(state.now_ms)
-    task.pace.clock.end_ms = NEVER_MS
+    task.pace.clock.end_ms = NEVER
 
 
 def _await_window(mut task: StreamTask, state: WorkerState):
@@ -102,6 +103,6 @@ def _await_window(mut task: StreamTask, state: WorkerState):
     var end_ms = deadline_of(wait_of(task.phase), state.now_ms, state.config)
     if unlikely(task.is_tunnel and task.body.source):
         var stall_ms = task.body.source.held()[].stall_timeout_ms()
-        if stall_ms != NEVER_MS:
+        if stall_ms != NEVER:
             end_ms = min(end_ms, state.now_ms + stall_ms)
     task.pace.await_window(end_ms)

@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h2.field_section import Http2FieldSection
 from flare.http.message.fields import FieldLine, Fields
@@ -14,7 +15,6 @@ from flare.http.message.request import (
 from flare.http.server.connection.deadlines import TakingClock
 from flare.http.server.connection.phase import (
     CHECKS_PHASES,
-    NEVER_MS,
     StreamPhase,
     may_follow,
 )
@@ -88,7 +88,7 @@ struct StreamPace(TrivialRegisterPassable):
         waited for."""
         if self.clock.waits():
             self.left_ms = max(1, self.clock.end_ms - now_ms)
-        self.clock.end_ms = NEVER_MS
+        self.clock.end_ms = NEVER
 
     def go_on(mut self, now_ms: Int):
         """Lets the clock go on, if it was stopped."""

@@ -1,12 +1,12 @@
 """How long a client of HTTP/2 may keep content waiting, over all its streams."""
 
+from flare.bytes.never import NEVER
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.deadlines import (
     TakingClock,
     Wait,
     limit_ms,
 )
-from flare.http.server.connection.phase import NEVER_MS
 
 
 struct WaitBudget(Movable):
@@ -52,7 +52,7 @@ struct WaitBudget(Movable):
             return
         if self.clock.waits():
             self._left_ms = max(self.clock.end_ms - now_ms, 0)
-            self.clock.end_ms = NEVER_MS
+            self.clock.end_ms = NEVER
         if has_content:
             return
         if not self._has_dropped:
@@ -65,7 +65,7 @@ struct WaitBudget(Movable):
         self._left_ms = limit_ms(Wait.CLIENT_IN_ALL, config)
         self._settled_ms = self._left_ms
         self._has_dropped = False
-        self.clock.end_ms = NEVER_MS
+        self.clock.end_ms = NEVER
 
     def prolong(
         mut self, unsent_len: Int, now_ms: Int, config: ServerConfig

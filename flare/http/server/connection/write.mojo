@@ -4,6 +4,7 @@ as fast as the client takes it.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.never import NEVER
 from flare.bytes.text import Text
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.h1.chunked import append_chunk, append_last_chunk
@@ -13,12 +14,7 @@ from flare.http.server.connection.connection import (
     PendingWrite,
 )
 from flare.http.server.connection.deadlines import Wait, deadline_of
-from flare.http.server.connection.phase import (
-    Event,
-    NEVER_MS,
-    NextAction,
-    Phase,
-)
+from flare.http.server.connection.phase import Event, NextAction, Phase
 from flare.http.server.connection.sides import Backlog, ClientSide
 from flare.http.server.connection.transport import tls_write_pending
 from flare.http.server.worker_state import WorkerState
@@ -205,7 +201,7 @@ def _watch_for_stall(mut connection: Connection, state: WorkerState):
     if not pending.body.listens():
         return
     var stall_ms = pending.body.source.held()[].stall_timeout_ms()
-    if stall_ms == NEVER_MS:
+    if stall_ms == NEVER:
         return
     var taken_len = pending.pace.taken_len(connection.socket.undelivered_len())
     if taken_len != pending.taken_len:

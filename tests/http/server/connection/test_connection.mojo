@@ -1,6 +1,7 @@
 """What a client was not ready to take, the time it earns by taking it, and slots that
 are used again."""
 
+from flare.bytes.never import NEVER
 from flare.http.message.body import Body
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.connection import (
@@ -8,7 +9,7 @@ from flare.http.server.connection.connection import (
     PendingWrite,
     WritePace,
 )
-from flare.http.server.connection.phase import Event, NEVER_MS, Phase
+from flare.http.server.connection.phase import Event, Phase
 from flare.http.server.connection.sides import Backlog, ClientSide, Ending
 from flare.net.raw_socket import RawSocket
 from flare.net.socket_addr import SocketAddr
@@ -123,6 +124,6 @@ def test_a_slot_is_used_again_as_new() raises:
     assert_false(connection.is_woken)
     assert_true(connection.client == ClientSide.OPEN)
     assert_equal(connection.request_count, 0)
-    assert_equal(connection.deadline_ms, NEVER_MS)
+    assert_equal(connection.deadline_ms, NEVER)
     assert_false(connection.request.row.outlasts_end())
     assert_equal(Int(connection.peer.port), 7)

@@ -1,6 +1,7 @@
 """Which limit holds where something is waited for, over both versions, and what octets
 that move give."""
 
+from flare.bytes.never import NEVER
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.deadlines import (
     TakingClock,
@@ -11,7 +12,7 @@ from flare.http.server.connection.deadlines import (
     limit_ms,
     wait_of,
 )
-from flare.http.server.connection.phase import NEVER_MS, Phase, StreamPhase
+from flare.http.server.connection.phase import Phase, StreamPhase
 from flare.http.server.http2_config import Http2Config
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -59,7 +60,7 @@ def _value(limit: StringSpan) raises -> Int:
     if limit == "two seconds":
         return 2_000
     if limit == "none":
-        return NEVER_MS
+        return NEVER
     raise Error("no limit is called ", limit)
 
 
@@ -106,8 +107,8 @@ def test_each_wait_has_its_limit() raises:
         var limit = _value(row.limit)
         assert_equal(limit_ms(row.wait, _config(), _OWN_MS), limit, row.what)
         var end_ms = deadline_of(row.wait, 1_000, _config(), own_ms=_OWN_MS)
-        if limit == NEVER_MS:
-            assert_equal(end_ms, NEVER_MS, row.what)
+        if limit == NEVER:
+            assert_equal(end_ms, NEVER, row.what)
         else:
             assert_equal(end_ms, 1_000 + limit, row.what)
         # What is waited for has come in part: content alone earns by that.
@@ -120,7 +121,7 @@ def test_each_wait_has_its_limit() raises:
 
 
 def test_what_says_nothing_has_no_limit() raises:
-    assert_equal(deadline_of(Wait.HANDLER, 5, _config()), NEVER_MS)
+    assert_equal(deadline_of(Wait.HANDLER, 5, _config()), NEVER)
 
 
 @fieldwise_init

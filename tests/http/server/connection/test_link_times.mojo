@@ -1,9 +1,9 @@
 """Until when a connection of HTTP/2 waits: by what it waits for, for how long
 already, and what others do meanwhile."""
 
+from flare.bytes.never import NEVER
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.link_times import LinkTimes, LinkWaits
-from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.http2_config import Http2Config
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -32,7 +32,7 @@ struct _Round(Copyable):
 
 
 def _rounds() -> List[_Round]:
-    comptime N = NEVER_MS
+    comptime N = NEVER
     return [
         _Round("nothing under way", 0, False, False, False, 1, 0, 1_000),
         _Round(
@@ -94,7 +94,7 @@ def test_a_window_is_waited_for_until_it_opens() raises:
     assert_equal(times.window.end_ms, 100)
     assert_equal(times.window_sent_len, 5)
     times.await_window(False, 60, _config())
-    assert_equal(times.window.end_ms, NEVER_MS)
+    assert_equal(times.window.end_ms, NEVER)
     # What was sent before counts for no later wait.
     times.await_window(True, 70, _config())
     assert_equal(times.window.end_ms, 170)
@@ -104,11 +104,11 @@ def test_a_window_is_waited_for_until_it_opens() raises:
 
 def test_a_connection_begins_with_two_waits() raises:
     var times = LinkTimes(_config())
-    assert_equal(times.earliest(True), NEVER_MS)
+    assert_equal(times.earliest(True), NEVER)
     times.begin(1_000, _config())
     assert_equal(times.settings_end_ms, 1_020)
     assert_equal(times.earliest(True), 1_010)
     assert_equal(times.partial_end_ms, 1_010)
     times.begin_goaway(0, _config())
     assert_true(times.earliest(True) == min(1_010, times.goaway_end_ms))
-    assert_false(times.goaway_end_ms == NEVER_MS)
+    assert_false(times.goaway_end_ms == NEVER)

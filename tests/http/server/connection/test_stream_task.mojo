@@ -1,14 +1,11 @@
 """What a stream of a server waits for, edge by edge, and that a task that is used
 again is as a new one."""
 
+from flare.bytes.never import NEVER
 from flare.http.exchange.outgoing_body import BodyState, OutgoingBody
 from flare.http.message.body import Body
 from flare.http.server.connection.body_pipe import BodyPipe
-from flare.http.server.connection.phase import (
-    NEVER_MS,
-    StreamPhase,
-    may_follow,
-)
+from flare.http.server.connection.phase import StreamPhase, may_follow
 from flare.http.server.connection.request_call import Intake
 from flare.http.server.connection.stream_task import (
     ReceivedRequest,
@@ -105,5 +102,5 @@ def test_a_task_that_is_used_again_is_as_new() raises:
     assert_equal(len(again[].piece), 0)
     assert_equal(len(again[].unheard), 0)
     assert_equal(again[].pace.turn, 0)
-    assert_equal(again[].pace.clock.end_ms, NEVER_MS)
+    assert_equal(again[].pace.clock.end_ms, NEVER)
     assert_equal(again[].pace.left_ms, 0)

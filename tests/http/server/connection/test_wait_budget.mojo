@@ -1,8 +1,8 @@
 """How long a client of HTTP/2 may keep content waiting, over all its streams."""
 
+from flare.bytes.never import NEVER
 from flare.http.server.config import ServerConfig
 from flare.http.server.connection.deadlines import WAIT_FACTOR
-from flare.http.server.connection.phase import NEVER_MS
 from flare.http.server.connection.wait_budget import WaitBudget
 from tests.support.assertions import assert_equal, assert_false, assert_true
 
@@ -26,9 +26,9 @@ def waiting(mut budget: WaitBudget, start_ms: Int, end_ms: Int):
 def test_nothing_that_waits_has_no_end() raises:
     var budget = WaitBudget(config())
     budget.note_wait(False, False, 0)
-    assert_equal(budget.clock.end_ms, NEVER_MS)
+    assert_equal(budget.clock.end_ms, NEVER)
     budget.note_wait(False, True, 1_000_000)
-    assert_equal(budget.clock.end_ms, NEVER_MS)
+    assert_equal(budget.clock.end_ms, NEVER)
 
 
 def test_what_waits_without_a_break_has_the_total() raises:
