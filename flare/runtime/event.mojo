@@ -91,6 +91,58 @@ struct Event(ImplicitlyCopyable):
         self.is_closed = is_closed
         self.has_failed = has_failed
 
+    @staticmethod
+    @always_inline
+    def readable(token: UInt64) -> Self:
+        """Makes the event of what can be read.
+
+        Args:
+            token: What the event is known by.
+
+        Returns:
+            One that is readable, and nothing else.
+        """
+        return Self(token, True, False, False)
+
+    @staticmethod
+    @always_inline
+    def writable(token: UInt64) -> Self:
+        """Makes the event of what can be written.
+
+        Args:
+            token: What the event is known by.
+
+        Returns:
+            One that is writable, and nothing else.
+        """
+        return Self(token, False, True, False)
+
+    @staticmethod
+    @always_inline
+    def nothing(token: UInt64) -> Self:
+        """Makes the event of who is to go on though nothing is known to be ready.
+
+        Args:
+            token: What the event is known by.
+
+        Returns:
+            One that is neither readable nor writable.
+        """
+        return Self(token, False, False, False)
+
+    @staticmethod
+    @always_inline
+    def everything(token: UInt64) -> Self:
+        """Makes the event of who is to look for itself what is ready.
+
+        Args:
+            token: What the event is known by.
+
+        Returns:
+            One that is readable and writable, and perhaps closed; not failed.
+        """
+        return Self(token, True, True, True)
+
 
 trait SelectorContract(Deinitable, Movable):
     """Watches descriptors and hands back the token of each that is ready.

@@ -1,9 +1,9 @@
 """Tests of the waker."""
 
-from flare.runtime.event import Interest, Waker
+from flare.runtime.event import Event, Interest, Waker
 from flare.runtime.selector import Selector
 from flare.sys.thread import Task, Thread
-from tests.support.assertions import assert_equal
+from tests.support.assertions import assert_equal, assert_false
 
 
 @fieldwise_init
@@ -34,3 +34,25 @@ def test_waker_copies_ring_one_bell() raises:
     assert_equal(first.fd(), second.fd())
     assert_equal(second.drain(), 2)
     assert_equal(first.drain(), 0)
+
+
+@fieldwise_init
+struct _Made(Copyable):
+    var event: Event
+    var is_readable: Bool
+    var is_writable: Bool
+    var is_closed: Bool
+
+
+def test_events_by_name() raises:
+    for row in [
+        _Made(Event.readable(3), True, False, False),
+        _Made(Event.writable(3), False, True, False),
+        _Made(Event.nothing(3), False, False, False),
+        _Made(Event.everything(3), True, True, True),
+    ]:
+        assert_equal(row.event.token, 3)
+        assert_equal(row.event.is_readable, row.is_readable)
+        assert_equal(row.event.is_writable, row.is_writable)
+        assert_equal(row.event.is_closed, row.is_closed)
+        assert_false(row.event.has_failed)

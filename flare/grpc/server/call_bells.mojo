@@ -47,7 +47,7 @@ struct _Bell(LoopTask):
         var tokens = List[UInt64]()
         swap(tokens, task[].rung.lock()[])
         for token in tokens:
-            run_event(task[].loop, Event(token, False, True, False))
+            run_event(task[].loop, Event.writable(token))
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):

@@ -342,4 +342,4 @@ def _tell_all(upstream: ArcPointer[Http2Upstream]):
 def _tell(upstream: ArcPointer[Http2Upstream], number: Int):
     if number < len(upstream[]._users) and upstream[]._users.at(number):
         var user = upstream[]._users.at(number).held()
-        user.on_ready(user.user, Event(0, True, False, False))
+        user.on_ready(user.user, Event.readable(0))

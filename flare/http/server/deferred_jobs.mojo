@@ -306,7 +306,7 @@ struct DeferredJobs(Movable):
             var tasks = List[UInt64]()
             swap(tasks, self._inbox[].rung_tasks)
             for token in tasks:
-                run_event(self.loop, Event(token, False, True, False))
+                run_event(self.loop, Event.writable(token))
 
     def _note_interim(mut self, var interim: FinishedErrand):
         var index = self._find(interim.number)

@@ -426,7 +426,7 @@ struct Worker(Movable):
                 self._state.begin_turn()
                 # It may be one of those whose turns are long.
                 self._state.slow.time_next()
-                self._on_connection(slot, Event(token, True, True, True))
+                self._on_connection(slot, Event.everything(token))
 
     def _on_timers(mut self):
         """Does what is due."""

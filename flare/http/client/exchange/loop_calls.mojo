@@ -100,9 +100,7 @@ struct LoopCalls(Movable):
     def _wake(self, number: Int):
         """Lets a call go on, if there is such."""
         if number < len(self._calls) and self._calls.at(number) != NO_CALL:
-            run_event(
-                self.loop, Event(self._calls.at(number), False, False, False)
-            )
+            run_event(self.loop, Event.nothing(self._calls.at(number)))
 
 
 def start_call[
@@ -138,7 +136,7 @@ def drop_call(calls: ArcPointer[LoopCalls], token: UInt64):
     if token == NO_CALL:
         return
     calls[]._dropped = token
-    run_event(calls[].loop, Event(token, False, False, False))
+    run_event(calls[].loop, Event.nothing(token))
     calls[]._dropped = NO_CALL
 
 
@@ -482,7 +480,7 @@ struct _WatchedCancel(LoopTask):
         # It can be read from now on, and each call looks for itself.
         task[].loop[].unwatch(task[].cancel.fd())
         for token in task[].calls.copy():
-            run_event(task[].loop, Event(token, False, False, False))
+            run_event(task[].loop, Event.nothing(token))
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):

@@ -53,7 +53,7 @@ struct WaitingLine(LoopTask):
             var one = arrived.pop(0)
             var token = one.token
             task[].handed = one^.take()
-            run_event(task[]._loop, Event(token, True, False, False))
+            run_event(task[]._loop, Event.readable(token))
             if task[].handed:
                 # It has left since it was called.
                 var choice = task[].handed.held().choice
