@@ -13,6 +13,7 @@ from flare.backplane.message import (
 from flare.backplane.origins import OriginTable
 from flare.backplane.totals import BackplaneTotals
 from flare.bytes.buffer import Buffer
+from flare.bytes.erased import Erased, destroy, erase
 from flare.bytes.text import Text
 from flare.sys.clock import coarse_monotonic_ms
 from flare.sys.errno import OsError
@@ -22,22 +23,13 @@ from flare.sys.mutex import Mutex
 from flare.sys.random import random_word
 from flare.sys.signal import process_id
 from flare.sys.thread import Task, Thread
-from std.memory import (
-    Allocation,
-    ArcPointer,
-    Layout,
-    OpaquePointer,
-    alloc,
-    dealloc,
-)
+from std.memory import ArcPointer
 
-# SAFETY: a channel owns what this points to, from its making to its end.
-comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 comptime _Send = def[r: ImmOrigin, i: ImmOrigin, p: ImmOrigin](
-    _Erased, MessageKind, StringSpan[r], StringSpan[i], Span[UInt8, p], UInt64
+    Erased, MessageKind, StringSpan[r], StringSpan[i], Span[UInt8, p], UInt64
 ) thin -> Int
-comptime _Open = def(_Erased) thin -> None
-comptime _Counts = def(_Erased) thin -> BackplaneCounts
+comptime _Open = def(Erased) thin -> None
+comptime _Counts = def(Erased) thin -> BackplaneCounts
 
 comptime _WAIT_MS = 1_000
 comptime _RETRY_MS = 1_000
@@ -91,8 +83,8 @@ struct HubChannel(Movable):
     """A hub's way to the hubs of other processes. A hub without one is its
     process's own, and nothing of this is in its program."""
 
-    # SAFETY: as above.
-    var _link: _Erased
+    # SAFETY: owned; the functions were made for its type.
+    var _link: Erased
     var _send: _Send
     var _open: _Open
     var _catch_up: _Open
@@ -105,11 +97,7 @@ struct HubChannel(Movable):
     ](out self, var plane: B, state: Mutex[S], *, wants_order: Bool) raises:
         """Makes it; nothing is connected before `open`. With `wants_order`, all
         processes get all messages in one order, and earlier ones, too."""
-        var link = alloc(Layout[_Link[B, S]](count=1)).unsafe_leak()
-        # SAFETY: the memory belongs to this value, and `_drop` gives it back.
-        link.unsafe_write(_Link(plane^, state, wants_order))
-        # SAFETY: as above.
-        self._link = link.unsafe_bitcast[NoneType]()
+        self._link = erase(_Link(plane^, state, wants_order))
         self._send = _send[B, S, ...]
         self._open = _open[B, S]
         self._catch_up = _catch_up[B, S]
@@ -169,7 +157,7 @@ def _send[
     i: ImmOrigin,
     p: ImmOrigin,
 ](
-    link: _Erased,
+    link: Erased,
     kind: MessageKind,
     room: StringSpan[r],
     id: StringSpan[i],
@@ -182,38 +170,34 @@ def _send[
     )
 
 
-def _open[B: Backplane, S: BackplaneListener](link: _Erased):
+def _open[B: Backplane, S: BackplaneListener](link: Erased):
     # SAFETY: the channel owns the link, and made it of these types.
     link.unsafe_bitcast[_Link[B, S]]()[].open()
 
 
-def _catch_up[B: Backplane, S: BackplaneListener](link: _Erased):
+def _catch_up[B: Backplane, S: BackplaneListener](link: Erased):
     # SAFETY: the channel owns the link, and made it of these types.
     link.unsafe_bitcast[_Link[B, S]]()[].catch_up()
 
 
 def _counts[
     B: Backplane, S: BackplaneListener
-](link: _Erased) -> BackplaneCounts:
+](link: Erased) -> BackplaneCounts:
     # SAFETY: the channel owns the link, and made it of these types.
     return link.unsafe_bitcast[_Link[B, S]]()[].counts()
 
 
 def _totals[
     B: Backplane, S: BackplaneListener
-](link: _Erased) -> BackplaneCounts:
+](link: Erased) -> BackplaneCounts:
     # SAFETY: the channel owns the link, and made it of these types.
     return link.unsafe_bitcast[_Link[B, S]]()[].totals()
 
 
-def _drop[B: Backplane, S: BackplaneListener](link: _Erased):
+def _drop[B: Backplane, S: BackplaneListener](link: Erased):
     # SAFETY: the channel ends with this call.
-    var typed = link.unsafe_bitcast[_Link[B, S]]()
-    typed[].end()
-    typed.unsafe_deinit_pointee()
-    dealloc(
-        Allocation(unsafe_owned_ptr=typed, layout=Layout[_Link[B, S]](count=1))
-    )
+    link.unsafe_bitcast[_Link[B, S]]()[].end()
+    destroy[_Link[B, S]](link)
 
 
 @fieldwise_init

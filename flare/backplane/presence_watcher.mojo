@@ -1,6 +1,6 @@
 """What is told of members that come and go."""
 
-from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
+from flare.bytes.erased import Erased, destroy, erase
 
 
 @fieldwise_init
@@ -61,38 +61,23 @@ trait PresenceWatcher(Deinitable, Movable):
         ...
 
 
-# SAFETY: a watcher owns what this points to, from its making to its end.
-comptime _Erased = OpaquePointer[MutUntrackedOrigin]
-
-
-def _tell[W: PresenceWatcher](watcher: _Erased, change: PresenceChange):
+def _tell[W: PresenceWatcher](watcher: Erased, change: PresenceChange):
     # SAFETY: the pointer was made from a W, and who keeps it keeps the watcher.
     watcher.unsafe_bitcast[W]()[].on_change(change)
-
-
-def _drop[W: PresenceWatcher](watcher: _Erased):
-    # SAFETY: the watcher ends with this call.
-    var typed = watcher.unsafe_bitcast[W]()
-    typed.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=typed, layout=Layout[W](count=1)))
 
 
 struct AnyPresenceWatcher(Movable):
     """Owns a watcher of any type."""
 
-    # SAFETY: as above; the functions were made for the type that it holds.
-    var _watcher: _Erased
-    var _tell: def(_Erased, PresenceChange) thin -> None
-    var _drop: def(_Erased) thin -> None
+    # SAFETY: owned; the functions were made for its type.
+    var _watcher: Erased
+    var _tell: def(Erased, PresenceChange) thin -> None
+    var _drop: def(Erased) thin -> None
 
     def __init__[W: PresenceWatcher](out self, var watcher: W):
-        var typed = alloc(Layout[W](count=1)).unsafe_leak()
-        # SAFETY: the memory belongs to this value, and `_drop` gives it back.
-        typed.unsafe_write(watcher^)
-        # SAFETY: as above.
-        self._watcher = typed.unsafe_bitcast[NoneType]()
+        self._watcher = erase(watcher^)
         self._tell = _tell[W]
-        self._drop = _drop[W]
+        self._drop = destroy[W]
 
     def __deinit__(deinit self):
         self._drop(self._watcher)

@@ -9,6 +9,7 @@ from flare.backplane.worker_order import (
 )
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.bytes.text import Text
 from flare.runtime.prefork.program import PreforkHooks
 from flare.runtime.worker_count import WORKER_COUNT_MAX
@@ -21,14 +22,7 @@ from flare.sys.shared_memory import LOCK_ROOM_LEN, LockResult, SharedMemory
 from flare.sys.signal import process_exists, process_id
 from flare.sys.thread import Task, Thread
 from std.collections import Set
-from std.memory import (
-    Allocation,
-    ArcPointer,
-    Layout,
-    OpaquePointer,
-    alloc,
-    dealloc,
-)
+from std.memory import ArcPointer
 
 comptime ORDER_TIMEOUT_MS = 5_000
 """How long workers have to carry out an order, unless it is said, in
@@ -47,9 +41,6 @@ comptime _LOOK_MS = 50
 # How often it is looked whether those who have not answered are alive.
 comptime _WAIT_MS = 1_000
 # Between two calls of `each_second`.
-
-# SAFETY: a receiver owns what this points to, from its making to its end.
-comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 
 
 trait OrderReceiver(Deinitable, Movable):
@@ -319,40 +310,30 @@ struct WorkerControl(ImplicitlyCopyable, PreforkHooks):
 
 def _carry_out[
     R: OrderReceiver
-](receiver: _Erased, order: String) raises -> String:
+](receiver: Erased, order: String) raises -> String:
     # SAFETY: `_AnyReceiver` made the pointer from an R of its own.
     return receiver.unsafe_bitcast[R]()[].carry_out(order)
 
 
-def _each_second[R: OrderReceiver](receiver: _Erased):
+def _each_second[R: OrderReceiver](receiver: Erased):
     # SAFETY: as above.
     receiver.unsafe_bitcast[R]()[].each_second()
-
-
-def _drop[R: OrderReceiver](receiver: _Erased):
-    # SAFETY: as above, and this is its end.
-    var owned = receiver.unsafe_bitcast[R]()
-    owned.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=owned, layout=Layout[R](count=1)))
 
 
 struct _AnyReceiver(Movable):
     """A receiver of any type."""
 
     # SAFETY: owned; the functions were made for its type.
-    var _receiver: _Erased
-    var _carry_out: def(_Erased, String) raises thin -> String
-    var _each_second: def(_Erased) thin -> None
-    var _drop: def(_Erased) thin -> None
+    var _receiver: Erased
+    var _carry_out: def(Erased, String) raises thin -> String
+    var _each_second: def(Erased) thin -> None
+    var _drop: def(Erased) thin -> None
 
     def __init__[R: OrderReceiver](out self, var receiver: R):
-        var owned = alloc(Layout[R](count=1)).unsafe_leak()
-        # SAFETY: the memory belongs to this value.
-        owned.unsafe_write(receiver^)
-        self._receiver = owned.unsafe_bitcast[NoneType]()
+        self._receiver = erase(receiver^)
         self._carry_out = _carry_out[R]
         self._each_second = _each_second[R]
-        self._drop = _drop[R]
+        self._drop = destroy[R]
 
     def __deinit__(deinit self):
         self._drop(self._receiver)

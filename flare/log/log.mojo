@@ -5,7 +5,7 @@
 # a `RequestLog` points to outlives the handler's call, as the request does.
 
 from flare.bytes.checked import *
-from flare.http.message.body import Erased, destroy, erase
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.message.extensions import Extensions
 from flare.http.message.request import PathParams, Request
 from flare.http.handler.failure import recorded_id

@@ -6,13 +6,21 @@ of this may be called from another thread.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.erased import (
+    Erased,
+    counted,
+    drop_counted,
+    erase_counted,
+    notify_counted,
+    tell_counted,
+)
 from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.runtime.event import Event, Interest
 from flare.runtime.selector import Selector
 from flare.runtime.timer_wheel import TimerId, TimerWheel
 from flare.sys.errno import EBADF, OsError
-from std.memory import Allocation, ArcPointer, Layout, alloc, dealloc
+from std.memory import ArcPointer
 
 comptime TASK_TOKEN: UInt64 = 0xFFFFFFF8
 """The low half of every task's token; no connection has such a slot."""
@@ -21,8 +29,6 @@ comptime _LOW_HALF: UInt64 = 0xFFFFFFFF
 comptime _INDEX_BITS: UInt64 = 20
 comptime _INDEX_MASK: UInt64 = (1 << 20) - 1
 comptime _GENERATION_MASK: UInt64 = (1 << 12) - 1
-
-comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 
 
 trait LoopTask(Deinitable, Movable):
@@ -52,43 +58,14 @@ trait LoopTask(Deinitable, Movable):
         ...
 
 
-def _on_event[T: LoopTask](box: _Erased, event: Event):
-    # SAFETY: `WorkerLoop.add` made the box for a T; the copy outlives the call,
-    # in which the box may go.
-    var task = box.unsafe_bitcast[ArcPointer[T]]()[].copy()
-    T.on_event(task, event)
-    _ = task^
-
-
-def _on_deadline[T: LoopTask](box: _Erased):
-    # SAFETY: as for `_on_event`.
-    var task = box.unsafe_bitcast[ArcPointer[T]]()[].copy()
-    T.on_deadline(task)
-    _ = task^
-
-
-def _drop[T: Movable & Deinitable](box: _Erased):
-    # SAFETY: made from a T by this module, and this is its end.
-    var typed = box.unsafe_bitcast[T]()
-    typed.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=typed, layout=Layout[T](count=1)))
-
-
-def _erase[T: Movable & Deinitable](var value: T) -> _Erased:
-    # SAFETY: the caller owns the memory, and gives it to `_drop[T]`.
-    var typed = alloc(Layout[T](count=1)).unsafe_leak()
-    typed.unsafe_write(value^)
-    return typed.unsafe_bitcast[NoneType]()
-
-
 @fieldwise_init
 struct _Task(TrivialRegisterPassable):
 
-    # SAFETY: the loop owns the box; each function was made for its type.
-    var box: _Erased
-    var on_event: def(_Erased, Event) thin -> None
-    var on_deadline: def(_Erased) thin -> None
-    var drop: def(_Erased) thin -> None
+    # SAFETY: the loop owns the counted pointer; the functions were made for its type.
+    var task: Erased
+    var on_event: def(Erased, Event) thin -> None
+    var on_deadline: def(Erased) thin -> None
+    var drop: def(Erased) thin -> None
 
 
 struct _Slot(Movable):
@@ -111,12 +88,12 @@ struct _Local(Movable):
     """What a worker keeps for somebody, who knows its type."""
 
     var key: Int
-    # SAFETY: owned; `drop` was made for its type.
-    var box: _Erased
-    var drop: def(_Erased) thin -> None
+    # SAFETY: owned, a counted pointer; `drop` was made for its type.
+    var value: Erased
+    var drop: def(Erased) thin -> None
 
     def __deinit__(deinit self):
-        self.drop(self.box)
+        self.drop(self.value)
 
 
 @fieldwise_init
@@ -187,7 +164,7 @@ struct WorkerLoop(Movable):
             if self._slots.at(index).task:
                 var task = self._slots.at(index).task.held()
                 self._slots.at(index).task = None
-                task.drop(task.box)
+                task.drop(task.task)
         self._locals.clear()
 
     def add[T: LoopTask](mut self, task: ArcPointer[T]) -> UInt64:
@@ -208,10 +185,10 @@ struct WorkerLoop(Movable):
         var index = self._free.pop()
         ref slot = self._slots.at(index)
         slot.task = _Task(
-            _erase(task.copy()),
-            _on_event[T],
-            _on_deadline[T],
-            _drop[ArcPointer[T]],
+            erase_counted(task.copy()),
+            tell_counted[Event, T, T.on_event],
+            notify_counted[T, T.on_deadline],
+            drop_counted[T],
         )
         return (
             TASK_TOKEN
@@ -237,7 +214,7 @@ struct WorkerLoop(Movable):
         slot.armed_ms = NEVER
         slot.timer = TimerId.NONE
         self._free.append(index)
-        task.drop(task.box)
+        task.drop(task.task)
 
     def _find(self, token: UInt64) -> Int:
         var index = Int((token >> 32) & _INDEX_MASK)
@@ -394,12 +371,8 @@ struct WorkerLoop(Movable):
         """
         for index in range(len(self._locals)):
             if self._locals.at(index).key == key:
-                # SAFETY: the caller promises that it is the same type.
-                return (
-                    self._locals.at(index)
-                    .box.unsafe_bitcast[ArcPointer[T]]()[]
-                    .copy()
-                )
+                # The caller promises that it is the same type.
+                return counted[T](self._locals.at(index).value)
         return None
 
     def keep_local[
@@ -415,7 +388,7 @@ struct WorkerLoop(Movable):
             value: What to keep, until the worker ends.
         """
         self._locals.append(
-            _Local(key, _erase(value.copy()), _drop[ArcPointer[T]])
+            _Local(key, erase_counted(value.copy()), drop_counted[T])
         )
 
 
@@ -423,7 +396,7 @@ def run_event(loop: ArcPointer[WorkerLoop], event: Event):
     """Lets the task go on that an event belongs to; it may be gone."""
     var task = loop[]._task_of(event.token)
     if task:
-        task.held().on_event(task.held().box, event)
+        task.held().on_event(task.held().task, event)
 
 
 def run_expired(loop: ArcPointer[WorkerLoop]):
@@ -434,4 +407,4 @@ def run_expired(loop: ArcPointer[WorkerLoop]):
         var task = loop[]._take_expired()
         if not task:
             return
-        task.held().on_deadline(task.held().box)
+        task.held().on_deadline(task.held().task)

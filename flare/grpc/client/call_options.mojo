@@ -1,10 +1,10 @@
 """What a caller says of one call."""
 
+from flare.bytes.erased import Erased, destroy, erase
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcStatus
 from flare.http.client.connect.cancel import CancelToken
-from flare.http.message.body import Erased, destroy, erase
 from std.memory import ArcPointer
 
 comptime CHANNELS_OWN = -2

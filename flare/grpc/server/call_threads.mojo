@@ -2,8 +2,8 @@
 they are not."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.bytes.text import Text
-from flare.http.message.body import Erased, destroy, erase
 from flare.sys.errno import OsError
 from flare.sys.log import log_line
 from flare.sys.mutex import Condvar, Mutex

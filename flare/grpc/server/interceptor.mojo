@@ -1,9 +1,9 @@
 """What is done before and behind every call."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall
-from flare.http.message.body import Erased, destroy, erase
 from std.memory import ArcPointer
 
 

@@ -3,6 +3,7 @@
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
 from flare.bytes.compare import same_octets
+from flare.bytes.erased import Erased, drop_counted, erase_counted
 from flare.bytes.scan import load64
 from flare.bytes.text import Text
 from flare.grpc.core.method_path import is_method_path
@@ -10,7 +11,6 @@ from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.stream import AnyStream, GrpcStream
-from flare.http.message.body import Erased, drop_counted, erase_counted
 from flare.protobuf.message import Message
 from std.memory import ArcPointer
 

@@ -2,9 +2,9 @@
 never wait."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
-from flare.http.message.body import Erased, destroy, erase
 from flare.protobuf.message import Message
 
 

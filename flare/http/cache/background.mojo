@@ -2,8 +2,9 @@
 
 from flare.bytes.checked import *
 from flare.bytes.buffer import Buffer
+from flare.bytes.erased import Erased
 from flare.http.cache.fetches import FetchClaim
-from flare.http.message.body import Erased, Poll, StreamWaker, WakeTarget
+from flare.http.message.body import Poll, StreamWaker, WakeTarget
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
 from flare.sys.clock import Deadline

@@ -8,9 +8,9 @@ and the way from a cache to one of any type.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.cache.core.stored_response import StoredResponse
 from flare.http.cache.removals import Removal
-from flare.http.message.body import Erased, destroy, erase
 from flare.sys.descriptor import Pipe
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex

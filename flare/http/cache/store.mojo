@@ -3,6 +3,7 @@ by octets and number; before a store that many processes share, if there is one.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.cache.core.cache_control import CacheControl
 from flare.http.cache.core.key import cache_key, split_url
 from flare.http.cache.core.policy import CachePolicy
@@ -18,7 +19,6 @@ from flare.http.cache.shared_responses import (
     ResponseStore,
     SharedStats,
 )
-from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.fields import Fields
 from flare.http.message.owned_request import OwnedRequest
 from flare.sys.errno import OsError

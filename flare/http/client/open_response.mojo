@@ -1,6 +1,7 @@
 """A response that its caller reads while it arrives."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import destroy, erase, Erased
 from flare.bytes.scan import find_octet_within
 from flare.http.client.exchange.prepared_request import (
     ClientBase,
@@ -36,7 +37,7 @@ from flare.http.client.message.response_story import RedirectStep, ResponseStory
 from flare.http.client.exchange.state import ClientState
 from flare.http.client.exchange.task import RequestTask
 from flare.http.client.exchange.task_phase import TaskProgress
-from flare.http.message.body import Body, destroy, erase, Erased
+from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
 from flare.http.message.status import Status

@@ -1,8 +1,8 @@
 """What a handler does when the responses that it waits for are there."""
 
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.client.message.request import ClientRequest
 from flare.http.client.message.response import SendResult
-from flare.http.message.body import Erased, destroy, erase
 from flare.http.message.response import Response
 
 

@@ -1,6 +1,6 @@
 """Handlers of any type behind one, and handlers that read content as it arrives."""
 
-from flare.http.message.body import Erased, destroy, erase
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.state import StateFunction, StateHandler

@@ -11,13 +11,14 @@ call. What it waits for are tasks of its `WorkerLoop`.
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.message.body import (
+from flare.bytes.erased import (
     Erased,
     counted,
     destroy,
     drop_counted,
     erase,
     erase_counted,
+    notify_counted,
 )
 from flare.http.message.body_reader import BodyError
 from flare.http.message.early_hints import EARLY_HINTS
@@ -300,20 +301,6 @@ def _begin[E: Errand](errand: Erased, var completion: Completion):
     _ = held^
 
 
-def _on_content[E: Errand](errand: Erased):
-    # SAFETY: as above.
-    var held = counted[E](errand)
-    E.on_content(held)
-    _ = held^
-
-
-def _cancel[E: Errand](errand: Erased):
-    # SAFETY: as above.
-    var held = counted[E](errand)
-    E.cancel(held)
-    _ = held^
-
-
 struct AnyErrand(Movable):
 
     # SAFETY: this owns the counted pointer; the functions were made for it.
@@ -326,8 +313,8 @@ struct AnyErrand(Movable):
     def __init__[E: Errand](out self, errand: ArcPointer[E]):
         self._errand = erase_counted(errand.copy())
         self._begin = _begin[E]
-        self._on_content = _on_content[E]
-        self._cancel = _cancel[E]
+        self._on_content = notify_counted[E, E.on_content]
+        self._cancel = notify_counted[E, E.cancel]
         self._drop = drop_counted[E]
 
     def __deinit__(deinit self):

@@ -1,7 +1,7 @@
 """A request's content as a stream that a handler reads."""
 
 from flare.bytes.checked import *
-from flare.http.message.body import Erased
+from flare.bytes.erased import Erased
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderMap
 from flare.io.stream import Readable

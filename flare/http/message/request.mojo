@@ -2,8 +2,9 @@
 
 from flare.bytes.checked import *
 from flare.bytes.buffer import unsafe_lend_text
+from flare.bytes.erased import Erased, destroy, erase
 from flare.bytes.padding import Padding
-from flare.http.message.body import Erased, SpareContent, destroy, erase
+from flare.http.message.body import SpareContent
 from flare.http.message.body_reader import BodyReader, LentFeed
 from flare.http.message.cookie import (
     Cookie,

@@ -1,6 +1,7 @@
 """A shared cache in front of a handler (RFC 9111)."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased
 from flare.http.cache.asked import is_readable, may_change, request_key
 from flare.http.cache.background import Background, Job, run_to_end
 from flare.http.cache.core.cache_control import CacheControl
@@ -15,7 +16,6 @@ from flare.http.cache.reply import (
 )
 from flare.http.cache.fetches import FetchClaim, FetchState
 from flare.http.cache.store import CacheStore, Figure, Lookup
-from flare.http.message.body import Erased
 from flare.http.message.body_reader import LentFeed
 from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest, ReplacedFields

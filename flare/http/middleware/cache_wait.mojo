@@ -2,9 +2,9 @@
 where the inner handler answers later: on the worker's own loop, without a thread."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased
 from flare.http.cache.store import CacheStore
 from flare.http.message.outcome import ResponseOutcome
-from flare.http.message.body import Erased
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest

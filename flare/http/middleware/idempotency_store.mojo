@@ -1,6 +1,6 @@
 """Where first answers are kept for requests that are repeated."""
 
-from flare.http.message.body import Erased, destroy, erase
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.handler.state import State
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import OsError

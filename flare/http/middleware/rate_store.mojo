@@ -1,8 +1,8 @@
 """Where rates are counted for more than one process, and what holds meanwhile
 when that cannot be reached."""
 
+from flare.bytes.erased import Erased, destroy, erase
 from flare.bytes.text import Text
-from flare.http.message.body import Erased, destroy, erase
 from flare.http.handler.state import State
 from flare.sys.clock import monotonic_ns
 from flare.sys.errno import OsError

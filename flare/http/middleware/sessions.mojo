@@ -1,7 +1,7 @@
 """Sessions of clients, from cookie to handler and back."""
 
 from flare.bytes.base64 import base64url_text
-from flare.http.message.body import Erased, destroy, erase
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.message.extensions import ExtensionScope
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import add_vary

@@ -9,6 +9,13 @@ which is taken out was open a moment ago.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.erased import (
+    Erased,
+    drop_counted,
+    erase_counted,
+    notify_counted,
+    tell_counted,
+)
 from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.http.client.exchange.loop_calls import interest_of
@@ -16,12 +23,6 @@ from flare.http.client.exchange.connect_context import ConnectContext
 from flare.http.client.exchange.connector import Connector
 from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.connection import ClientConnection
-from flare.http.message.body import (
-    Erased,
-    counted,
-    drop_counted,
-    erase_counted,
-)
 from flare.http.exchange.octet_stream import OctetStream
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
@@ -56,35 +57,6 @@ trait LinkUser(Deinitable, Movable):
         return
 
 
-def _on_open[U: LinkUser](user: Erased):
-    # SAFETY: `AnyLinkUser` has it from such a counted pointer. The copy outlives the
-    # call, in which the first may go.
-    var held = counted[U](user)
-    U.on_open(held)
-    _ = held^
-
-
-def _on_refused[U: LinkUser](user: Erased, error: ClientError):
-    # SAFETY: as above.
-    var held = counted[U](user)
-    U.on_refused(held, error)
-    _ = held^
-
-
-def _on_ready[U: LinkUser](user: Erased, event: Event):
-    # SAFETY: as above.
-    var held = counted[U](user)
-    U.on_ready(held, event)
-    _ = held^
-
-
-def _on_late[U: LinkUser](user: Erased):
-    # SAFETY: as above.
-    var held = counted[U](user)
-    U.on_late(held)
-    _ = held^
-
-
 @fieldwise_init
 struct AnyLinkUser(TrivialRegisterPassable):
     """A user of any type; who keeps one ends it by `drop`."""
@@ -101,10 +73,10 @@ struct AnyLinkUser(TrivialRegisterPassable):
     def of[U: LinkUser](user: ArcPointer[U]) -> Self:
         return Self(
             erase_counted(user.copy()),
-            _on_open[U],
-            _on_refused[U],
-            _on_ready[U],
-            _on_late[U],
+            notify_counted[U, U.on_open],
+            tell_counted[ClientError, U, U.on_refused],
+            tell_counted[Event, U, U.on_ready],
+            notify_counted[U, U.on_late],
             drop_counted[U],
         )
 

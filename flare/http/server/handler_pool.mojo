@@ -12,10 +12,10 @@ becomes complete while it waits for a thread waits like any other from then on.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased
 from flare.bytes.text import Text
 from flare.http.handler.any_handler import AnyHandler, SharedHandler
 from flare.http.handler.failure import refusal
-from flare.http.message.body import Erased
 from flare.http.message.early_hints import EARLY_HINTS
 from flare.http.message.header_map import HeaderMap
 from flare.http.server.config import AUTOMATIC_THREADS, ServerConfig

@@ -1,6 +1,6 @@
 """WebSocket handlers of any type behind one, so that a session knows none."""
 
-from flare.http.message.body import Erased, destroy, erase
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.message.request import Request
 from flare.http.websocket.handler import WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender

@@ -1,13 +1,11 @@
 """What runs in worker processes, and who is told of their lives."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.net.raw_socket import RawSocket
 from flare.runtime.prefork.orders import MasterLine, NEWS_READY
 from flare.sys.descriptor import Descriptor, read_into
 from flare.sys.errno import EAGAIN
-from std.memory import Allocation, Layout, OpaquePointer, alloc, dealloc
-
-comptime _Erased = OpaquePointer[MutUntrackedOrigin]
 
 
 trait PreforkProgram(Deinitable, Movable):
@@ -188,26 +186,12 @@ struct ChildProcess(Movable):
         return read_into(self._lifeline.fd(), Span(octet)) != -EAGAIN
 
 
-def _erase[T: Deinitable & Movable](var value: T) -> _Erased:
-    # SAFETY: the memory belongs to who keeps the pointer, until `_destroy`.
-    var owned = alloc(Layout[T](count=1)).unsafe_leak()
-    owned.unsafe_write(value^)
-    return owned.unsafe_bitcast[NoneType]()
-
-
-def _destroy[T: Deinitable & Movable](value: _Erased):
-    # SAFETY: the pointer was made by `_erase` from a T, and this is its end.
-    var owned = value.unsafe_bitcast[T]()
-    owned.unsafe_deinit_pointee()
-    dealloc(Allocation(unsafe_owned_ptr=owned, layout=Layout[T](count=1)))
-
-
-def _work[P: PreforkProgram](program: _Erased, mut child: ChildProcess) raises:
+def _work[P: PreforkProgram](program: Erased, mut child: ChildProcess) raises:
     # SAFETY: `AnyPreforkProgram` made the pointer from a P of its own.
     program.unsafe_bitcast[P]()[].work(child)
 
 
-def _renew[P: PreforkProgram](program: _Erased) raises:
+def _renew[P: PreforkProgram](program: Erased) raises:
     # SAFETY: as for `_work`.
     program.unsafe_bitcast[P]()[].renew()
 
@@ -216,17 +200,17 @@ struct AnyPreforkProgram(Movable):
     """A program of any type, so that the supervisor is the same for all."""
 
     # SAFETY: owned; the functions were made for its type.
-    var _program: _Erased
-    var _work: def(_Erased, mut ChildProcess) raises thin -> None
-    var _renew: def(_Erased) raises thin -> None
-    var _drop: def(_Erased) thin -> None
+    var _program: Erased
+    var _work: def(Erased, mut ChildProcess) raises thin -> None
+    var _renew: def(Erased) raises thin -> None
+    var _drop: def(Erased) thin -> None
 
     @implicit
     def __init__[P: PreforkProgram](out self, var program: P):
-        self._program = _erase(program^)
+        self._program = erase(program^)
         self._work = _work[P]
         self._renew = _renew[P]
-        self._drop = _destroy[P]
+        self._drop = destroy[P]
 
     def __deinit__(deinit self):
         self._drop(self._program)
@@ -240,29 +224,29 @@ struct AnyPreforkProgram(Movable):
 
 def _child_spawned[
     K: PreforkHooks
-](hooks: _Erased, worker: Int, process_id: Int):
+](hooks: Erased, worker: Int, process_id: Int):
     # SAFETY: `AnyPreforkHooks` made the pointer from a K of its own.
     hooks.unsafe_bitcast[K]()[].on_child_spawned(worker, process_id)
 
 
 def _child_recovered[
     K: PreforkHooks
-](hooks: _Erased, worker: Int, process_id: Int):
+](hooks: Erased, worker: Int, process_id: Int):
     # SAFETY: as above.
     hooks.unsafe_bitcast[K]()[].on_child_recovered(worker, process_id)
 
 
-def _worker_started[K: PreforkHooks](hooks: _Erased, worker: Int) raises:
+def _worker_started[K: PreforkHooks](hooks: Erased, worker: Int) raises:
     # SAFETY: as above.
     hooks.unsafe_bitcast[K]()[].on_worker_started(worker)
 
 
-def _master_ready[K: PreforkHooks](hooks: _Erased, worker_count: Int):
+def _master_ready[K: PreforkHooks](hooks: Erased, worker_count: Int):
     # SAFETY: as above.
     hooks.unsafe_bitcast[K]()[].on_master_ready(worker_count)
 
 
-def _master_death[K: PreforkHooks](hooks: _Erased):
+def _master_death[K: PreforkHooks](hooks: Erased):
     # SAFETY: as above.
     hooks.unsafe_bitcast[K]()[].on_master_death()
 
@@ -271,23 +255,23 @@ struct AnyPreforkHooks(Movable):
     """Hooks of any type, so that the supervisor is the same for all."""
 
     # SAFETY: owned; the functions were made for its type.
-    var _hooks: _Erased
-    var _child_spawned: def(_Erased, Int, Int) thin -> None
-    var _child_recovered: def(_Erased, Int, Int) thin -> None
-    var _worker_started: def(_Erased, Int) raises thin -> None
-    var _master_ready: def(_Erased, Int) thin -> None
-    var _master_death: def(_Erased) thin -> None
-    var _drop: def(_Erased) thin -> None
+    var _hooks: Erased
+    var _child_spawned: def(Erased, Int, Int) thin -> None
+    var _child_recovered: def(Erased, Int, Int) thin -> None
+    var _worker_started: def(Erased, Int) raises thin -> None
+    var _master_ready: def(Erased, Int) thin -> None
+    var _master_death: def(Erased) thin -> None
+    var _drop: def(Erased) thin -> None
 
     @implicit
     def __init__[K: PreforkHooks](out self, var hooks: K):
-        self._hooks = _erase(hooks^)
+        self._hooks = erase(hooks^)
         self._child_spawned = _child_spawned[K]
         self._child_recovered = _child_recovered[K]
         self._worker_started = _worker_started[K]
         self._master_ready = _master_ready[K]
         self._master_death = _master_death[K]
-        self._drop = _destroy[K]
+        self._drop = destroy[K]
 
     def __deinit__(deinit self):
         self._drop(self._hooks)

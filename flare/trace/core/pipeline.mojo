@@ -6,8 +6,8 @@ each worker process has its own.
 """
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.bytes.text import Text
-from flare.http.message.body import Erased, destroy, erase
 from flare.sys.backoff import Backoff
 from flare.sys.clock import Deadline, monotonic_ms
 from flare.sys.errno import OsError

@@ -1,6 +1,7 @@
 """Addresses of hosts that a program gives itself, or a resolver of its own."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import Erased, destroy, erase
 from flare.dns.resolve import numeric_address
 from flare.http.client.connect.error import (
     BadRequest,
@@ -9,7 +10,6 @@ from flare.http.client.connect.error import (
     Phase,
 )
 from flare.http.client.connect.proxy import names_port
-from flare.http.message.body import Erased, destroy, erase
 from flare.net.error import NameLookupFailed, NetworkError
 from flare.net.ip import IpAddr
 from flare.url.url import Url

@@ -1,6 +1,7 @@
 """The right to have one more connection open, wherever the connection goes."""
 
-from flare.http.message.body import Erased, destroy, erase
+from flare.bytes.erased import Erased, destroy, erase
+
 
 comptime _KEPT = -1
 

@@ -1,7 +1,8 @@
 """What a program adds to each attempt of a request, and is told of it."""
 
+from flare.bytes.erased import Erased, destroy, erase
 from flare.http.client.connect.error import ClientError
-from flare.http.message.body import Body, Erased, destroy, erase
+from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
 from flare.sys.clock import monotonic_ns
