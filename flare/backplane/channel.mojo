@@ -59,7 +59,7 @@ trait BackplaneListener(Deinitable, Movable):
 
     @staticmethod
     def tell(state: Mutex[Self]):
-        """Called behind all that has come to the thread that waits, with no
+        """Called after all that has come to the thread that waits, with no
         lock held."""
         return
 
@@ -69,7 +69,7 @@ trait BackplaneListener(Deinitable, Movable):
         origin: UInt64,
         mut outgoing: List[OutgoingMessage],
     ):
-        """Called at least once a second, and behind all that has come;
+        """Called at least once a second, and after all that has come;
         `outgoing` is empty at first."""
         return
 

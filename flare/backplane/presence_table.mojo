@@ -262,7 +262,7 @@ struct PresenceTable(BackplaneListener):
         self.now_ms += min(now_ms - self._ticked_ms, _LISTENING_MS_MAX)
         self._ticked_ms = now_ms
         if self._origin != origin:
-            # Behind a fork: nothing is known in this process.
+            # After a fork: nothing is known in this process.
             self._origin = origin
             self._others.clear()
             self._wanted.clear()
@@ -403,7 +403,7 @@ def _note_part(
     mut process: _Process, message: BackplaneMessage, mut changes: _Changes
 ):
     """Takes note of a part of all members; what is out of order is dropped, and
-    asked for again behind the next heartbeat."""
+    asked for again after the next heartbeat."""
     var payload = message.payload()
     var version = Int(load_word(payload, 0) & 0x3FFF_FFFF_FFFF_FFFF)
     var number = load_word(payload, 8)

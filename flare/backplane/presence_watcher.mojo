@@ -53,7 +53,7 @@ trait PresenceWatcher(Deinitable, Movable):
     """
 
     def on_change(self, change: PresenceChange):
-        """Hears of a change. It must not wait: others come behind.
+        """Hears of a change. It must not wait: others come after it.
 
         Args:
             change: What has happened.

@@ -67,9 +67,9 @@ struct RedisBackplane(Backplane):
     var _queue_size: Int
     var _outbox: Mutex[Outbox]
     var _changed: Condvar
-    # Behind which entry of the stream to read on; empty if nobody knows yet.
+    # After which entry of the stream to read on; empty if nobody knows yet.
     var _position: String
-    # Behind which one this process began, and what the message of the last one
+    # After which one this process began, and what the message of the last one
     # that it has read begins with.
     var _start: String
     var _head: List[UInt8]
@@ -363,7 +363,7 @@ struct RedisBackplane(Backplane):
     def _read_stream(
         mut self, mut client: RedisClient, wait_ms: Int
     ) raises RedisError -> Int:
-        """Reads entries behind the position, and tells how many there were."""
+        """Reads entries after the position, and tells how many there were."""
         self._way.announce(client)
         var reply = client.command(
             "XREAD",
@@ -506,7 +506,7 @@ struct _Writer(Task):
                 return
 
     def _rests(self, time_ms: Int) -> Bool:
-        """Waits behind a failure; False at the end."""
+        """Waits after a failure; False at the end."""
         var deadline = Deadline(time_ms)
         var guard = self._outbox.lock()
         while guard[].sender == SenderPhase.SENDING:
@@ -577,7 +577,7 @@ struct _Writer(Task):
         self._way.announce(client)
         if len(pipe) > 1 and self._has_transactions:
             # All or none: a message that was refused could not follow those
-            # behind it.
+            # after it.
             var replies = client.transaction(pipe)
             if replies:
                 _check_all(replies.value())

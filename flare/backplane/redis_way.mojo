@@ -20,7 +20,7 @@ struct RedisWay(Copyable, Movable):
     """The node that is asked now."""
     var is_asking: Bool
     """True while the stream is only on its way to that node, which takes a
-    command of it behind ASKING alone."""
+    command of it after ASKING alone."""
     var _first: RedisConfig
 
     def __init__(out self, config: RedisConfig):
@@ -93,7 +93,7 @@ def is_before(id: StringSpan, other: StringSpan) -> Bool:
     var other_time = _before_dash(other)
     if time != other_time:
         return _is_less(time.as_bytes(), other_time.as_bytes())
-    # What is behind has the same length before it.
+    # What follows has the same length before it.
     return _is_less(id.as_bytes(), other.as_bytes())
 
 
@@ -116,7 +116,7 @@ def id_of_time(
     way: RedisWay, mut client: RedisClient, key: String, begun_ms: Int
 ) raises RedisError -> String:
     """Finds from where a process reads that began while Redis was away: what
-    waited for Redis meanwhile comes behind it. Returns the last entry's id if
+    waited for Redis meanwhile comes after it. Returns the last entry's id if
     the user may not ask for the time."""
     try:
         var time = client.command("TIME")

@@ -9,7 +9,7 @@ Positions are octets that were ever written, so a place in the memory is a
 position modulo the capacity. A writer moves `tail` over what it is about to
 overwrite, then writes, then moves `published`: one that is killed in between
 leaves nothing behind but a number that was given to no message. A reader copies
-a message out and looks at `tail` behind that: if it has moved past the message,
+a message out and looks at `tail` after that: if it has moved past the message,
 the copy counts as lost.
 """
 
@@ -76,7 +76,7 @@ struct RingCursor(Copyable, Movable):
 
 
 struct SharedRing(Movable):
-    """Messages of all processes that were forked behind its making."""
+    """Messages of all processes that were forked after its making."""
 
     var memory: SharedMemory
     """The memory; for tests alone."""
@@ -224,7 +224,7 @@ struct SharedRing(Movable):
         return False
 
     def _free_up_to(self, limit: Int, end: Int):
-        """Moves the tail to the first message that begins at a limit or behind
+        """Moves the tail to the first message that begins at a limit or after
         it, at the most to the end of all."""
         var tail = self.memory.load(_TAIL)
         if tail < end - self.capacity or tail > end:

@@ -12,7 +12,7 @@ comptime _RING_LEN_MIN = 4_096
 comptime _RING_LEN_MAX = 1 << 32
 
 comptime _LOCK_TIMEOUT_MS = 20
-# Behind a lock that was not to be had: how long it is only asked for once.
+# After a lock that was not to be had: how long it is only asked for once.
 comptime _LOCK_PAUSE_MS = 1_000
 
 

@@ -17,7 +17,7 @@ comptime _COUNTER_COUNT = 8
 
 
 struct BackplaneTotals(Movable):
-    """What all processes that were forked behind its making have counted, also
+    """What all processes that were forked after its making have counted, also
     those that have ended; what waits is counted of those that live."""
 
     var _counters: SharedCounters

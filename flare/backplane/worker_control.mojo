@@ -365,7 +365,7 @@ struct _Shared(Movable):
 
     var ring: SharedRing
     var kept: SharedRing
-    # A lock, and behind it the process of each worker.
+    # A lock, and after it the process of each worker.
     var rows: SharedMemory
     var receivers: Mutex[_Receivers]
     # The process that has joined; a fork's child finds its parent's.
@@ -621,7 +621,7 @@ struct _Reader(Task):
             self._shared[].ring.wait(seen, left_ms)
 
     def _note_loss(mut self, count: Int):
-        """Goes on behind orders and answers that were overwritten before this
+        """Goes on after orders and answers that were overwritten before this
         process has read them."""
         log_line(
             Text()

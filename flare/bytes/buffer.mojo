@@ -68,7 +68,7 @@ def _free(base: BytePtr, capacity: Int):
 
 
 struct Buffer(Movable, Sized, Writer):
-    """Owned bytes with a head, a tail and slack behind.
+    """Owned bytes with a head, a tail and slack after it.
 
     Capacity grows by doubling and is never given back while the buffer lives.
     A span lent by `span` or `spare` ends with the next call that changes the
@@ -149,7 +149,7 @@ struct Buffer(Movable, Sized, Writer):
 
     @always_inline
     def spare(mut self) -> Span[UInt8, MutUntrackedOrigin]:
-        """Lends the free space behind the tail, for a read to fill.
+        """Lends the free space after the tail, for a read to fill.
 
         Returns:
             Space of `capacity` less what lies before the tail; tell the buffer
@@ -176,12 +176,12 @@ struct Buffer(Movable, Sized, Writer):
 
     @always_inline
     def terminate(mut self) -> TerminatedInput[origin_of(self)]:
-        """Puts the stop octet 0 behind the content, in the slack.
+        """Puts the stop octet 0 after the content, in the slack.
 
         Returns:
             The content, as parsers take it; good until the buffer changes.
         """
-        # SAFETY: SCAN_SLACK bytes behind the capacity belong to the buffer,
+        # SAFETY: SCAN_SLACK bytes after the capacity belong to the buffer,
         # whose origin the input has. Without capacity there are zeros.
         if self._capacity > 0:
             self._base[unsafe_offset=self._tail] = 0
@@ -226,7 +226,7 @@ struct Buffer(Movable, Sized, Writer):
 
     @always_inline
     def reserve(mut self, count: Int):
-        """Makes room for more bytes behind the tail.
+        """Makes room for more bytes after the tail.
 
         Args:
             count: Bytes that must fit; content moves if they do not.
@@ -332,7 +332,7 @@ comptime _ASSERTS = get_defined_string["ASSERT", "safe"]() == "all"
 
 
 struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
-    """Octets, a 0 behind them, and `SCAN_SLACK` readable octets from there on.
+    """Octets, a 0 after them, and `SCAN_SLACK` readable octets from there on.
 
     The 0 is in no class, so every scan stops at it. It ends with the next
     change of the buffer.
@@ -346,7 +346,7 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
     @always_inline
     def __init__(out self, *, unsafe_base: Pointer[UInt8, Self.o], length: Int):
         """Takes the word of a buffer that there is a 0 at `length` and the
-        slack behind it; nothing else makes one."""
+        slack after it; nothing else makes one."""
         comptime if _ASSERTS:
             debug_assert(
                 unsafe_base[unsafe_offset=length] == 0, "no terminator"
@@ -366,7 +366,7 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
 
     @always_inline
     def __getitem__(self, offset: Int) -> UInt8:
-        """Reads an octet; the terminator, and the slack behind it, too."""
+        """Reads an octet; the terminator, and the slack after it, too."""
         self._check(offset, 1)
         return self._base[unsafe_offset=offset]
 
@@ -400,7 +400,7 @@ struct TerminatedInput[o: MutOrigin](Sized, TrivialRegisterPassable):
     @always_inline
     def scan_class[members: OctetClass](self, start: Int) -> Int:
         """Finds the first octet that is no member of a class, from an offset
-        not behind the terminator. Returns that of the terminator at most."""
+        not after the terminator. Returns that of the terminator at most."""
         self._check_start(start)
         return scan_class[members](self.unsafe_base(), start)
 

@@ -90,7 +90,7 @@ comptime SHA256_BLOCK_LEN = 64
 comptime Sha256Digest = Array[UInt8, SHA256_LEN]
 
 # FIPS 180-4 section 5.3.3: the square roots of the first 8 primes, the first 32
-# bits of what is behind the point.
+# bits of what is after the point.
 comptime _START = SIMD[DType.uint32, 8](
     0x6A09_E667,
     0xBB67_AE85,

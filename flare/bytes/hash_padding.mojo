@@ -6,7 +6,7 @@ from flare.bytes.checked import *
 def last_blocks[
     block_len: Int, length_len: Int = 8, *, is_big_endian: Bool = True
 ](rest: Span[UInt8, _], message_len: Int) -> List[UInt8]:
-    """Puts a 1 bit and the message's length in bits behind the octets that fill
+    """Puts a 1 bit and the message's length in bits after the octets that fill
     no block (RFC 1321 section 3.1, FIPS 180-4 section 5.1). The length takes
     `length_len` bytes, of which 64 bits are used, its highest octet first if
     `is_big_endian`. Returns one block or two."""

@@ -49,14 +49,14 @@ comptime REG_NAME = OctetClass(
     "-._~!$&'()*+,;=0123456789"
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-"""Octets of a registered name or an IPv4 address but `%`, behind which two hex
+"""Octets of a registered name or an IPv4 address but `%`, after which two hex
 digits have to stand (RFC 3986 section 3.2.2)."""
 
 comptime IP_FUTURE = OctetClass(
     "-._~!$&'()*+,;=:0123456789"
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-"""Octets of an IPvFuture behind its version (RFC 3986 section 3.2.2)."""
+"""Octets of an IPvFuture after its version (RFC 3986 section 3.2.2)."""
 
 comptime QDTEXT = OctetClass(
     "\t !#$%&'()*+,-./0123456789:;<=>?@"
@@ -110,7 +110,7 @@ def _lookup(table: _Vector, nibbles: _Vector) -> _Vector:
 def scan_class[members: OctetClass](base: BytePtr, start: Int) -> Int:
     """Finds the offset of the first octet that is no member of a class. See the
     file's comment for what must follow."""
-    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
+    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes after it.
     comptime low = _repeat(members.low)
     comptime high = _repeat(HIGH)
     var offset = start
@@ -142,7 +142,7 @@ struct FieldValueStop(TrivialRegisterPassable):
     var has_high_octets: Bool
     """True if an octet from 0x80 up may stand before the stop.
 
-    It may be a false alarm: octets of the last vector behind the stop count.
+    It may be a false alarm: octets of the last vector after the stop count.
     """
 
 
@@ -154,7 +154,7 @@ def scan_field_value(base: BytePtr, start: Int) -> FieldValueStop:
     Source: RFC 9110 section 5.5 (`field-vchar`, SP, HTAB; obs-text is kept).
     See the file's comment for what must follow.
     """
-    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
+    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes after it.
     var offset = start
     var seen = _Vector(0)
     while True:
@@ -188,7 +188,7 @@ def scan_target(base: BytePtr, start: Int) -> Int:
     target has no fragment and proxies disagree on what one would mean. See the
     file's comment for what must follow.
     """
-    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
+    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes after it.
     var offset = start
     while True:
         var octets = base.unsafe_load[width=SCAN_WIDTH](offset)
@@ -212,8 +212,8 @@ def scan_target_scalar(base: BytePtr, start: Int) -> Int:
 @always_inline
 def find_octet_within(base: BytePtr, start: Int, end: Int, octet: UInt8) -> Int:
     """Finds the first occurrence of an octet in a range, or `end`. `SCAN_SLACK`
-    bytes behind `end` are readable."""
-    # SAFETY: the caller promises SCAN_SLACK readable bytes behind `end`.
+    bytes after `end` are readable."""
+    # SAFETY: the caller promises SCAN_SLACK readable bytes after `end`.
     var offset = start
     while offset < end:
         var octets = base.unsafe_load[width=SCAN_WIDTH](offset)

@@ -5,7 +5,7 @@ from std.bit import byte_swap
 from std.builtin.globals import global_constant
 
 # FIPS 180-4 section 4.2.3: the cube roots of the first 80 primes, the first 64
-# bits of what is behind the point. SHA-256 has the first 32 bits of 64 of them
+# bits of what is after the point. SHA-256 has the first 32 bits of 64 of them
 # (section 4.2.2).
 comptime _CONSTANTS: Array[UInt64, 80] = [
     0x428A_2F98_D728_AE22,

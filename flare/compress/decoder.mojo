@@ -36,7 +36,7 @@ comptime _FAILED: UInt8 = 4
 struct Decoder(Movable):
     """A stream that is being decompressed.
 
-    Give it the octets as they come with `receive`, and call `finish` behind the
+    Give it the octets as they come with `receive`, and call `finish` after the
     last. After an error it is of no more use. What comes out is the same
     however the octets are cut.
 
@@ -293,7 +293,7 @@ def decompress(
     """Decompresses a whole stream.
 
     Args:
-        octets: The stream, with nothing behind it.
+        octets: The stream, with nothing after it.
         format: What it is written in.
         output_len_max: Most octets that may come out, in bytes.
 

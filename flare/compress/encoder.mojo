@@ -60,7 +60,7 @@ struct _Flush(Equatable, TrivialRegisterPassable):
 struct Encoder(Movable):
     """A stream that is being compressed.
 
-    Give it octets with `receive`, and call `finish` behind the last. Memory:
+    Give it octets with `receive`, and call `finish` after the last. Memory:
     270 KiB for the formats of zlib, a few MiB for brotli and zstd; zstd takes
     more from level 7 on, and 90 MiB at 19. Of what zlib takes the process keeps
     four at most for those who come next, and of zstd's what is up to 2 MiB.

@@ -16,7 +16,7 @@ struct CompressErrorKind(Equatable, TrivialRegisterPassable):
     comptime TRUNCATED = CompressErrorKind(1)
     """The octets ended before the stream did."""
     comptime TRAILING = CompressErrorKind(2)
-    """There are octets behind the end of the stream."""
+    """There are octets after the end of the stream."""
     comptime OUTPUT_LIMIT = CompressErrorKind(3)
     """The stream decompresses to more octets than the caller allows."""
     comptime UNAVAILABLE = CompressErrorKind(4)
@@ -104,7 +104,7 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
 
     comptime GZIP = Format(0)
     """RFC 1952: deflate with a header, a checksum and a length. A stream may
-    have several members behind each other."""
+    have several members, one after the other."""
     comptime ZLIB = Format(1)
     """RFC 1950: deflate with a short header and a checksum."""
     comptime RAW_DEFLATE = Format(2)
@@ -116,7 +116,7 @@ struct Format(Equatable, TrivialRegisterPassable, Writable):
     """RFC 7932. Its library may be missing."""
     comptime ZSTD = Format(5)
     """RFC 8878, with the windows of RFC 9659. Its library may be missing. A
-    stream may have several frames behind each other."""
+    stream may have several frames, one after the other."""
 
     def name(self) -> StaticString:
         """Names the format.

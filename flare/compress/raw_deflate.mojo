@@ -1,6 +1,6 @@
 """Deflate streams that never end, cut into messages (RFC 7692 section 7.2).
 
-Behind each message the compressor brings all out (a sync flush), so that the
+After each message the compressor brings all out (a sync flush), so that the
 other side can decompress it; what was said before may be referred to later,
 unless the stream is restarted between messages.
 """

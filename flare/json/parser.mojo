@@ -26,7 +26,7 @@ comptime _EXPECTED_VALUE = StaticString("a JSON value (RFC 8259 section 3)")
 @always_inline
 def _skip_space(base: BytePtr, start: Int) -> Int:
     """Finds the first octet that is no white space (RFC 8259 section 2)."""
-    # SAFETY: the 0 octet behind the text stops the loop.
+    # SAFETY: the 0 octet after the text stops the loop.
     var at = start
     while True:
         var octet = base[unsafe_offset=at]
@@ -93,7 +93,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
         return JsonDocument(self._octets^, self._nodes^)
 
     def _parse_values(mut self) raises JsonError:
-        # SAFETY: `at` never passes the 0 octet behind the text, because no
+        # SAFETY: `at` never passes the 0 octet after the text, because no
         # branch steps over an octet that it did not recognise.
         var base = self._octets.unsafe_base()
         var at = 0
@@ -195,7 +195,7 @@ struct JsonParser[origin: ImmOrigin](Movable):
     def _parse_string(
         mut self, base: BytePtr, start: Int
     ) raises JsonError -> Int:
-        """Reads a string from behind its opening quotation mark."""
+        """Reads a string from after its opening quotation mark."""
         # SAFETY: as in `_parse_values`; the buffer has SCAN_SLACK bytes more.
         var stop = scan_plain(base, start)
         if likely(base[unsafe_offset=stop] == _QUOTE):
@@ -333,7 +333,7 @@ struct JsonDocument(Movable):
         """Tells how to reach a value from the root, such as `$["a"][0]`."""
         var steps = String()
         var target = index
-        # A parent lies behind its children, so one pass finds all ancestors.
+        # A parent lies after its children, so one pass finds all ancestors.
         for parent in range(index + 1, len(self.nodes)):
             var node = self.nodes.at(parent)
             var offset = target - Int(node.payload)
@@ -392,7 +392,7 @@ struct NumberScan(TrivialRegisterPassable):
     """A number read from a text, or where it breaks a rule."""
 
     var end: Int
-    """Offset behind the number, or of the octet that breaks the grammar."""
+    """Offset after the number, or of the octet that breaks the grammar."""
     var kind: JsonKind
     """INT or FLOAT; NULL if there is no number."""
     var bits: UInt64
@@ -413,7 +413,7 @@ struct NumberScan(TrivialRegisterPassable):
 @always_inline
 def scan_number(base: BytePtr, start: Int) -> NumberScan:
     """Reads the number at the start of a text, a digit or a minus sign; octets
-    behind it are left unread, and one that belongs to no number must follow.
+    after it are left unread, and one that belongs to no number must follow.
 
     Source: RFC 8259 section 6.
     """
@@ -472,7 +472,7 @@ def _is_whole(base: BytePtr, first: Int, digit_count: Int, sum: UInt64) -> Bool:
 def _scan_float(
     base: BytePtr, start: Int, point: Int, whole: UInt64
 ) -> NumberScan:
-    """Reads on from the octet behind the integer part, a point or an `e`."""
+    """Reads on from the octet after the integer part, a point or an `e`."""
     # SAFETY: as in `scan_number`.
     var is_negative = base[unsafe_offset=start] == 0x2D
     var mantissa = whole

@@ -11,8 +11,8 @@ from std.sys.intrinsics import likely
 def scan_plain(base: BytePtr, start: Int) -> Int:
     """Finds the first octet that is special within a string: a quotation mark,
     a reverse solidus or a control character below 0x20. One must follow, with
-    `SCAN_SLACK` readable bytes behind it."""
-    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes behind it.
+    `SCAN_SLACK` readable bytes after it."""
+    # SAFETY: the caller promises a stop octet with SCAN_SLACK bytes after it.
     var offset = start
     while True:
         var octets = base.unsafe_load[width=SCAN_WIDTH](offset)
@@ -38,7 +38,7 @@ struct StringScan(TrivialRegisterPassable):
     """A string that was unescaped, or where it breaks a rule."""
 
     var end: Int
-    """Offset behind the closing quotation mark, or of what breaks a rule."""
+    """Offset after the closing quotation mark, or of what breaks a rule."""
     var length: Int
     """Bytes of the unescaped string; -1 if a rule is broken."""
     var failure: JsonErrorKind
@@ -66,8 +66,8 @@ struct _Escape(TrivialRegisterPassable):
 def unescape(base: BytePtr, start: Int, first_stop: Int) -> StringScan:
     """Replaces the escapes of a string by what they stand for, in place;
     `first_stop` is what `scan_plain` gave for `start`. Returns the string's new
-    length, and its end in the text, behind which there is a control character,
-    with `SCAN_SLACK` readable bytes behind it.
+    length, and its end in the text, after which there is a control character,
+    with `SCAN_SLACK` readable bytes after it.
 
     Source: RFC 8259 section 7. No escape is shorter than the UTF-8 it stands
     for, so the string only shrinks.

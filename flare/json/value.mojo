@@ -385,7 +385,7 @@ struct JsonElements[origin: ImmOrigin](Copyable, Iterator):
             The next element.
 
         Raises:
-            StopIteration: Behind the last one.
+            StopIteration: After the last one.
         """
         if self._next._index >= self._end:
             raise StopIteration()
@@ -437,7 +437,7 @@ struct JsonMembers[origin: ImmOrigin](Copyable, Iterator):
             The next member.
 
         Raises:
-            StopIteration: Behind the last one.
+            StopIteration: After the last one.
         """
         if self._next._index >= self._end:
             raise StopIteration()

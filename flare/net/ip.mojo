@@ -642,12 +642,12 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
     """
 
     var base: IpAddr
-    """The first address; all bits behind the prefix are 0."""
+    """The first address; all bits after the prefix are 0."""
     var prefix_len: Int
     """Length of the prefix in bits: 0 to 32 for IPv4, to 128 for IPv6."""
 
     def __init__(out self, base: IpAddr, prefix_len: Int):
-        """Makes a network; bits behind the prefix are cleared.
+        """Makes a network; bits after the prefix are cleared.
 
         Args:
             base: Any address of the network.
@@ -674,7 +674,7 @@ struct IpNetwork(Equatable, FromText, Hashable, ImplicitlyCopyable, Writable):
 
         Raises:
             AddressParseError: If the text has another form, or the address
-                has bits set behind the prefix, which is nearly always a slip.
+                has bits set after the prefix, which is nearly always a slip.
         """
         var octets = text.as_bytes()
         var slash = find_octet(octets, 47)

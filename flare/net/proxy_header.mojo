@@ -24,7 +24,7 @@ struct ProxyHeader(ImplicitlyCopyable, Movable):
     """What a proxy tells at the begin of a connection."""
 
     var header_len: Int
-    """How many octets the header has; what is behind is the client's."""
+    """How many octets the header has; what follows is the client's."""
     var client: Optional[SocketAddr]
     """Whom the connection comes from. Nothing if that is the proxy itself, or
     the proxy cannot say."""
@@ -34,7 +34,7 @@ def find_proxy_header(
     octets: Span[UInt8, _]
 ) raises ProxyHeaderError -> Optional[ProxyHeader]:
     """Reads the header that stands before everything else; nothing while it is
-    incomplete. More may stand behind it.
+    incomplete. More may stand after it.
 
     More octets never change an answer: ask again with all of them as long as
     there is none. Raises if the header breaks a rule, or there is no such one.

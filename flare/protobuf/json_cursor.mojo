@@ -5,7 +5,7 @@ strings and numbers are used here, too. Numbers keep their digits, because a
 64-bit integer has more of them than a float.
 """
 
-# SAFETY: the text is in the cursor's own buffer, behind which a 0 stands, and
+# SAFETY: the text is in the cursor's own buffer, after which a 0 stands, and
 # no octet is stepped over that was not recognised.
 
 from flare.bytes.buffer import Buffer, unsafe_lend

@@ -75,7 +75,7 @@ def _whole(number: Span[UInt8, _]) -> Optional[Int128]:
 
 
 def _exponent(text: Span[UInt8, _]) -> Int:
-    """Reads what stands behind `e`; beyond a thousand million it makes no
+    """Reads what stands after `e`; beyond a thousand million it makes no
     difference.
     """
     var exponent = 0

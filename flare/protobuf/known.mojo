@@ -33,7 +33,7 @@ struct Any(Message):
     """The form in JSON."""
 
     var type_url: String
-    """The name of the type behind a slash, such as
+    """The name of the type after a slash, such as
     `type.googleapis.com/tutorial.Person`.
     """
     var value: List[UInt8]
@@ -54,7 +54,7 @@ struct Any(Message):
         """Makes one.
 
         Args:
-            type_url: The name of the type behind a slash, such as
+            type_url: The name of the type after a slash, such as
                 `type.googleapis.com/tutorial.Person`.
             value: The message, as it is written.
         """

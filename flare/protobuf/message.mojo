@@ -102,8 +102,8 @@ trait Message(Copyable, Defaultable, Deinitable, Movable):
       `Boxed` for messages that can hold themselves;
     - `List` of such or of messages; `ProtobufMap` for maps.
 
-    Behind them is a `List[UInt8]` for the fields that the table does not have:
-    they are kept as they were read, with their tags, and written behind all
+    After them is a `List[UInt8]` for the fields that the table does not have:
+    they are kept as they were read, with their tags, and written after all
     others.
     """
 

@@ -1,7 +1,7 @@
 """Messages read from octets."""
 
 # SAFETY: the octets are the caller's, who keeps them for the call; each read
-# looks at `_end` first, which never lies behind them. Places are as in
+# looks at `_end` first, which never lies after them. Places are as in
 # flare/protobuf/message.mojo.
 
 from flare.bytes.buffer import unsafe_lend

@@ -65,7 +65,7 @@ def encode[M: Message](message: M) raises ProtobufError -> List[UInt8]:
 def encode_into[
     M: Message
 ](message: M, mut buffer: Buffer) raises ProtobufError:
-    """Writes a message behind what a buffer has.
+    """Writes a message after what a buffer has.
 
     Parameters:
         M: The message's type.

@@ -28,7 +28,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
     A connection that is lost is made again by the next command. A command is
     repeated only if the server has not carried it out, or if that changes
     nothing; else the error says that its answer is lost (`ANSWER_LOST`). It is
-    not repeated either behind what counts for one connection alone, such as
+    not repeated either after what counts for one connection alone, such as
     `watch`, or SELECT and MULTI by `command`: the next connection begins anew.
     """
 
@@ -115,7 +115,7 @@ struct RedisClient(RedisCommands, ScriptCommands, StreamCommands):
 
     @no_inline
     def _alter(mut self) raises RedisError -> Reply[ImmUntrackedOrigin]:
-        """Runs a command behind which the connection may be another one."""
+        """Runs a command after which the connection may be another one."""
         var reply = self._link.run(self._command)
         self._link.is_altered = True
         return reply

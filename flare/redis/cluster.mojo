@@ -79,8 +79,8 @@ struct _ErrandState(Equatable, TrivialRegisterPassable):
     ------------|-------|------------|----------------|------------
     DUE, ASKING | DONE  | REDIRECTED | DUE            | DONE
 
-    What is REDIRECTED is followed before the next round: to DUE behind MOVED,
-    to ASKING behind ASK.
+    What is REDIRECTED is followed before the next round: to DUE after MOVED,
+    to ASKING after ASK.
     """
 
     var _number: UInt8
@@ -88,7 +88,7 @@ struct _ErrandState(Equatable, TrivialRegisterPassable):
     comptime DUE = Self(0)
     """It goes to the node of its slot."""
     comptime ASKING = Self(1)
-    """It goes to the node that was named, behind ASKING."""
+    """It goes to the node that was named, after ASKING."""
     comptime REDIRECTED = Self(2)
     """A node has named another, as its reply says."""
     comptime DONE = Self(3)
@@ -96,7 +96,7 @@ struct _ErrandState(Equatable, TrivialRegisterPassable):
 
     @staticmethod
     def behind(error: RedisError, is_repeatable: Bool) -> Self:
-        """Gives the state of a command that was sent, behind an error."""
+        """Gives the state of a command that was sent, after an error."""
         if (
             error.kind == RedisErrorKind.MOVED
             or error.kind == RedisErrorKind.ASK
@@ -106,7 +106,7 @@ struct _ErrandState(Equatable, TrivialRegisterPassable):
 
 
 def _may_wait(error: RedisError, is_repeatable: Bool) -> Bool:
-    """Tells whether a command may be sent again behind a wait."""
+    """Tells whether a command may be sent again after a wait."""
     # What was a master has become a replica.
     return error.kind == RedisErrorKind.READ_ONLY or (
         may_repeat(error, is_repeatable)
@@ -178,7 +178,7 @@ struct _Way(Movable):
     var place: Int
     # Whether the slot is only on its way to that node.
     var is_asking: Bool
-    # Attempts that have failed, and those of them behind which it has waited.
+    # Attempts that have failed, and those of them after which it has waited.
     var turn_count: Int
     var wait_count: Int
     var deadline: Deadline
@@ -310,7 +310,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         return _Way(slot, self._place_of(slot, deadline), deadline)
 
     def _go_on(mut self, mut way: _Way, error: RedisError) raises RedisError:
-        """Finds the node that is asked behind a failure, and waits before; raises
+        """Finds the node that is asked after a failure, and waits before; raises
         what may not be repeated."""
         way.turn_count += 1
         if way.turn_count == REDIRECTION_MAX:
@@ -356,7 +356,7 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
 
         Commands to one key are carried out in their order, unless its slot
         moves or its node fails meanwhile; then those that a node refused for
-        that, and those alone, are repeated behind the others.
+        that, and those alone, are repeated after the others.
 
         Args:
             pipe: The commands; each has a key, or publishes.
@@ -572,8 +572,8 @@ struct RedisCluster(RedisCommands, ScriptCommands, StreamCommands):
         for index in range(len(self._seeds)):
             if self._seeds.at(index) not in names:
                 names.append(self._seeds.at(index))
-        # Behind each other, not over each other: what is assigned anew in each
-        # round of a loop and read behind it alone is not freed by Mojo 1.2.
+        # After each other, not over each other: what is assigned anew in each
+        # round of a loop and read after it alone is not freed by Mojo 1.2.
         var causes = List[RedisError](capacity=len(names))
         for index in range(len(names)):
             try:

@@ -27,7 +27,7 @@ struct RedisLink(Movable):
     that another one does not serve (WATCH)."""
     var is_altered: Bool
     """True if the connection may not be as `open` makes it: a command was sent
-    on it behind which another one does not serve (SELECT, MULTI)."""
+    on it after which another one does not serve (SELECT, MULTI)."""
     # True if the server takes no writes any more; its replies are still lent.
     var _is_outdated: Bool
     var _context: Optional[TlsClientContext]
@@ -115,7 +115,7 @@ struct RedisLink(Movable):
         failure: Optional[RedisError],
         is_single: Bool,
     ) raises RedisError:
-        """Goes on behind an attempt that has failed, or before the first. The
+        """Goes on after an attempt that has failed, or before the first. The
         time of a command began with its first attempt."""
         var time_ms = self.config.timeout_ms
         if failure:

@@ -229,7 +229,7 @@ def _refusal(
     error: RedisError, mut behind: ReplyItems[_]
 ) raises RedisError -> RedisError:
     """Says what becomes of a transaction of which something was refused, by the
-    replies to what came behind it."""
+    replies to what came after it."""
     while behind.has_next():
         var reply = behind.next()
         var is_last = not behind.has_next()

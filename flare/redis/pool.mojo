@@ -88,7 +88,7 @@ struct RedisPool(Copyable, Movable):
         redis[].set("greeting", "hello")
 
     lends a client until the last use of `redis`. A connection that is not as it
-    was, behind commands such as SELECT or MULTI, is closed then. The one that
+    was, after commands such as SELECT or MULTI, is closed then. The one that
     was used last is lent first, so that those that are not needed stay idle. A
     process that was forked leaves the connections to its parent, and makes its
     own; no other thread may use the pool at that moment.
@@ -161,7 +161,7 @@ struct RedisPool(Copyable, Movable):
                 var left_ms = deadline.left_ms()
                 if left_ms == 0:
                     shelf[].leave(number)
-                    # Who comes behind may be first now.
+                    # Who comes next may be first now.
                     self._returned.notify_all()
                     raise RedisError(
                         RedisErrorKind.TIMEOUT,

@@ -171,7 +171,7 @@ trait StreamCommands(RedisCommands):
 
         Args:
             key: The stream.
-            start: The first id; `-` for the oldest, `(id` for those behind it.
+            start: The first id; `-` for the oldest, `(id` for those after it.
             end: The last id; `+` for the newest.
             count: Most entries.
 
@@ -229,7 +229,7 @@ trait StreamCommands(RedisCommands):
         Args:
             key: The stream.
             group: The group.
-            start: Behind which entry it begins: `$` the newest, `0` none.
+            start: After which entry it begins: `$` the newest, `0` none.
 
         Returns:
             False if the group is there already.

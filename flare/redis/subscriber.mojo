@@ -401,7 +401,7 @@ def _place_of_channel(reply: Reply[_]) raises RedisError -> Int:
 
 
 def _is_pong(reply: Reply[_]) raises RedisError -> Bool:
-    """Tells whether a PING is answered: by a line, or, in RESP2 behind a
+    """Tells whether a PING is answered: by a line, or, in RESP2 after a
     subscription, by a list of two texts."""
     return reply.kind() == ReplyKind.SIMPLE or (
         len(reply) == 2 and same_octets(reply[0].octets(), "pong".as_bytes())

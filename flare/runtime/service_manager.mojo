@@ -59,7 +59,7 @@ struct HandedOver(Movable):
 
     var sockets: List[RawSocket]
     var others: String
-    """What the others are, each behind a space."""
+    """What the others are, each after a space."""
     var count: Int
     """How many descriptors were handed over in all."""
 

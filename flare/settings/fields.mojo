@@ -329,7 +329,7 @@ def _has_word(text: StringSpan, word: StringSpan) -> Bool:
 
 
 def _goes_on(octets: Span[UInt8, _], end: Int) -> Bool:
-    """Tells whether a name goes on; a `.` behind it may end the sentence."""
+    """Tells whether a name goes on; a `.` after it may end the sentence."""
     var at = end
     if at < len(octets) and octets.at(at) == 46:
         at += 1

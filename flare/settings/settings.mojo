@@ -272,7 +272,7 @@ struct Given(Copyable, Movable):
     var prefix: Optional[String]
     """What names of variables begin with; nothing if none are read."""
     var arguments: List[String]
-    """The arguments behind the program's name."""
+    """The arguments after the program's name."""
 
 
 def _told[

@@ -240,7 +240,7 @@ struct File(Movable):
             done += count
 
     def append(self, octets: Span[UInt8, _]) raises OsError:
-        """Writes all octets behind those written before."""
+        """Writes all octets after those written before."""
         var start = 0
         while start < len(octets):
             var count = write_from(self._descriptor.fd(), octets.after(start))
@@ -307,7 +307,7 @@ struct NewFile(Movable):
         self._file = File(_open_at(_AT_FDCWD, self._unfinished, flags, 0o666))
 
     def append(self, octets: Span[UInt8, _]) raises OsError:
-        """Writes all octets behind those written before."""
+        """Writes all octets after those written before."""
         self._file.append(octets)
 
     def take_name(mut self, *, replaces: Bool) raises OsError:
@@ -428,7 +428,7 @@ def names_in(var folder: Descriptor) raises OsError -> List[String]:
         if not entry:
             break
         # SAFETY: an entry is good until the next call, and has a name with a
-        # NUL behind it.
+        # NUL after it.
         var octets = List[UInt8]()
         var index = _NAME_OFFSET
         while entry.held()[unsafe_offset=index] != 0:

@@ -35,7 +35,7 @@ comptime _STREAM_COUNT = 3
 
 
 struct _Lost(Movable):
-    """Lines dropped since they were last told of, by descriptor, and behind
+    """Lines dropped since they were last told of, by descriptor, and after
     those numbers a 1 where the last line was taken in part.
 
     Processes that one was forked from share both, as they share the streams.

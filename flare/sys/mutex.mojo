@@ -197,7 +197,7 @@ struct Condvar(ImplicitlyCopyable):
             changed.wait(guard)
 
     A wait may end though nobody has called, so what is waited for is looked at
-    again behind it. All who wait at one time must do so with the same mutex.
+    again after it. All who wait at one time must do so with the same mutex.
     """
 
     var _words: ArcPointer[_CondvarWords]

@@ -20,7 +20,7 @@ from std.sys import CompilationTarget
 
 comptime _WORD_LEN = 8
 comptime _LOCK_LEN = 64
-# What pthread_mutex_init is told lies behind the lock; nothing reads it later.
+# What pthread_mutex_init is told lies after the lock; nothing reads it later.
 comptime LOCK_ROOM_LEN = 2 * _LOCK_LEN
 """What a lock takes, in bytes."""
 
@@ -100,7 +100,7 @@ struct SharedMemory(Movable):
         )
 
     def store(self, offset: Int, value: Int):
-        """Writes a word, behind all that was written before."""
+        """Writes a word, after all that was written before."""
         Atomic[Int64].store[ordering=Ordering.SEQUENTIAL](
             self._word(offset), Int64(value)
         )
@@ -129,7 +129,7 @@ struct SharedMemory(Movable):
             )
 
     def read(self, offset: Int, length: Int, mut out: Buffer):
-        """Copies octets out; a word that is read behind it is not older."""
+        """Copies octets out; a word that is read after it is not older."""
         var address = self._at(offset, length)
         if length > 0:
             # SAFETY: so many octets of the mapping begin there.

@@ -81,7 +81,7 @@ struct AddressRace(Movable):
         var end_ms = _FAR_MS if left_ms < 0 else now_ms + left_ms
         if left_ms > 0:
             # Its clock has whole milliseconds, and the first has begun: who asks
-            # behind the race has to find the deadline over.
+            # after the race has to find the deadline over.
             end_ms += 1
         self._core = ConnectionRace(len(addresses), now_ms, end_ms)
         self._addresses = addresses^

@@ -138,7 +138,7 @@ struct TcpStream(Readable, SocketStream, Writable):
         """
         if count < 1:
             return 0
-        # SAFETY: The caller vouches for `count` bytes behind the pointer, as
+        # SAFETY: The caller vouches for `count` bytes after the pointer, as
         # in C; the pointer's origin keeps their owner alive during the call.
         return self._socket.read(Span(unsafe_ptr=start, length=count))
 

@@ -5,10 +5,10 @@
 
 A pump has neither socket nor clock: it says what it needs next, and whoever
 holds the socket moves the octets. After each call, what is in the output is to
-be sent, also behind a failure: it may hold an alert. So what wants to be
+be sent, also after a failure: it may hold an alert. So what wants to be
 written is the output, and what wants to be read is `TlsStatus.WANTS_OCTETS`.
 
-A record may break the session, or a fatal alert come, behind good octets in
+A record may break the session, or a fatal alert come, after good octets in
 the same input. `read` gives these first, with `is_broken` already true: a
 server drops them and closes at once, since nobody could be answered (RFC 8446
 section 6.2); a client hands them on, and its next `read` fails.
@@ -26,7 +26,7 @@ and the header."""
 comptime PLAINTEXT_LEN_MAX = 65_536
 """Most plaintext that is encrypted before some of it is sent, in bytes.
 
-That much waits in memory for a peer which does not read; what is behind it
+That much waits in memory for a peer which does not read; what is after it
 stays where it is.
 """
 

@@ -304,7 +304,7 @@ struct TlsSession(Movable):
 
     def _explain(mut self) -> TlsError:
         var error = self._explainer(self._ssl, self._peer, self._shows_identity)
-        # Behind the handshake there is one thing left that this alert of a
+        # After the handshake there is one thing left that this alert of a
         # server of TLS 1.2 can be about.
         if (
             self.is_established()

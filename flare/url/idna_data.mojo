@@ -18,7 +18,7 @@ comptime MAPPED = 3
 """Is replaced by one code point: the value."""
 comptime SPELLED = 4
 """Is replaced by several: the value holds their place and count."""
-# Each second one is mapped to the one behind it, which is valid.
+# Each second one is mapped to the one after it, which is valid.
 comptime _PAIRED = 5
 
 comptime BIDI_L = 0
@@ -249,7 +249,7 @@ def _order_marks(mut parts: List[Int], mut classes: List[Int]):
 
 
 def _compose_all(parts: Span[Int, _], classes: Span[Int, _]) -> List[Int]:
-    """Joins each starter with what composes behind it and is not blocked."""
+    """Joins each starter with what composes after it and is not blocked."""
     var text = List[Int](capacity=len(parts))
     var starter = -1
     var last_class = 0

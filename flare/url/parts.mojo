@@ -10,7 +10,7 @@ struct UrlPart(TrivialRegisterPassable):
     var start: Int
     """Offset of the first octet."""
     var end: Int
-    """Offset behind the last octet."""
+    """Offset after the last octet."""
 
     @always_inline
     def is_empty(self) -> Bool:
@@ -24,9 +24,9 @@ struct UrlParts(ImplicitlyCopyable):
     """
 
     var scheme_end: Int
-    """Offset of the `:` behind the scheme."""
+    """Offset of the `:` after the scheme."""
     var authority_end: Int
-    """Offset behind the port or host; `scheme_end + 1` without authority."""
+    """Offset after the port or host; `scheme_end + 1` without authority."""
     var username: UrlPart
     var password: UrlPart
     """The password, without its `:`."""

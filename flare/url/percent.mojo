@@ -83,7 +83,7 @@ def percent_encode[
 
 @always_inline
 def hex_pair_value(octets: Span[UInt8, _], index: Int) -> Int:
-    """Reads the two hex digits behind the `%` at an index: 0 to 255, or -1 if
+    """Reads the two hex digits after the `%` at an index: 0 to 255, or -1 if
     there are none."""
     if index + 2 >= len(octets):
         return -1

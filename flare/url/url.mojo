@@ -367,7 +367,7 @@ def _parse(
 
 @always_inline
 def _at(text: Span[UInt8, _], position: Int) -> UInt8:
-    """Reads an octet; 0, which nothing compares with, behind the end."""
+    """Reads an octet; 0, which nothing compares with, after the end."""
     return text.at(position) if position < len(text) else 0
 
 
@@ -376,7 +376,7 @@ def _starts_authority(text: Span[UInt8, _], position: Int) -> Bool:
 
 
 def _parse_scheme(text: Span[UInt8, _], mut url: UrlRecord) -> Int:
-    """Writes the scheme; gives the offset behind its `:`, or 0 for none."""
+    """Writes the scheme; gives the offset after its `:`, or 0 for none."""
     for index in range(len(text)):
         var octet = ascii_lower(text.at(index))
         if octet == _COLON and index > 0:
@@ -594,7 +594,7 @@ comptime _DOT: UInt8 = 46
 def parse_path(
     text: Span[UInt8, _], start: Int, mut url: UrlRecord, path_start: Int = -1
 ) -> Int:
-    """Appends segments, from behind the slash of the first, to a URL and
+    """Appends segments, from after the slash of the first, to a URL and
     resolves `.` and `..` among them. It ends with the authority, or with the
     part of the base's path that stays, from `path_start` on (-1 for none).
     Returns the offset of the `?` or `#` that ends the path, or of the end.

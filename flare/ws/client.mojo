@@ -286,7 +286,7 @@ struct WsClient(Movable):
         """Receives the next frame: of a message, a pong, or a close frame.
 
         Returns:
-            The frame. Behind a close frame the connection is closed.
+            The frame. After a close frame the connection is closed.
 
         Raises:
             WsError: As `recv_message`, but for the first `WsClosed`.

@@ -69,7 +69,7 @@ struct SendQueue(Copyable, Movable):
         return self._bell.fd()
 
     def put(self, var message: QueuedMessage, timeout_ms: Int) raises WsError:
-        """Lets a message wait, once there is room: at most that long. Behind a
+        """Lets a message wait, once there is room: at most that long. After a
         close frame nothing is taken. Raises if the connection is closed, or
         there is no room."""
         var size = len(message.payload) + QUEUED_LEN
@@ -253,7 +253,7 @@ struct WsClientSender(Copyable, Movable):
     def close(
         self, code: Int = CloseCode.NORMAL, reason: StringSpan = ""
     ) raises WsError:
-        """Has the connection closed behind what waits; nothing is sent any
+        """Has the connection closed after what waits; nothing is sent any
         more. The owner hears of the end as of one by the server, once that has
         answered the close frame.
 

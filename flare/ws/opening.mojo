@@ -46,7 +46,7 @@ struct Opened(Movable):
 
     var wire: Wire
     var input: Buffer
-    """Frames that came right behind the response."""
+    """Frames that came right after the response."""
     var agreement: WsAgreement
     var headers: HeaderMap
 

@@ -63,7 +63,7 @@ struct StreamWire(Movable):
 
     def is_bare(self) -> Bool:
         """Tells whether the server has ended the stream with its answer, so that
-        there never was one for a WebSocket. An end behind it is that of a
+        there never was one for a WebSocket. An end after it is that of a
         connection, however soon it comes."""
         return self._flight[].is_bare
 
@@ -141,7 +141,7 @@ struct StreamWire(Movable):
         if self._link[].failure:
             raise WsError(self._link[].failure.value().copy())
         if flight.has_sent_end:
-            # Reset behind the end of what the server had to say.
+            # Reset after the end of what the server had to say.
             raise WsError(
                 ClientError(
                     materialize[Phase.WRITE](),

@@ -71,7 +71,7 @@ struct Wire(Movable):
 
 
 struct SocketWire(Movable):
-    """A connection of HTTP/1.1 behind its handshake, or about to have it; it is
+    """A connection of HTTP/1.1 after its handshake, or about to have it; it is
     closed when its owner goes."""
 
     var _connection: OwnedPointer[ClientConnection]

@@ -470,7 +470,7 @@ struct ChannelCall(Movable):
             headers.append(self._protocol.encoding_field(), coding.name())
 
     def _recover(mut self, error: ClientError) -> Bool:
-        """Begins anew behind a failure, if that may be; False if the call is
+        """Begins anew after a failure, if that may be; False if the call is
         over."""
         var status = status_of(error, is_late=self._is_late())
         if self._plan(status, is_unreached(error)):
@@ -509,7 +509,7 @@ struct ChannelCall(Movable):
         return True
 
     def _finds_another(mut self) -> Bool:
-        """Goes to the next address; behind the last one to the first again, after
+        """Goes to the next address; after the last one to the first again, after
         a pause, if the call waits."""
         var count = len(self._core[].addresses)
         self._miss_count += 1
@@ -565,7 +565,7 @@ struct ChannelCall(Movable):
 
         Returns:
             True if it is there: `message` lends it. False if the call has ended
-            with OK, behind all messages.
+            with OK, after all messages.
 
         Raises:
             GrpcStatus: How the call has ended, if not so; the same again if it

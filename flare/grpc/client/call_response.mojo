@@ -80,7 +80,7 @@ struct CallResponse(Movable):
     var headers: Metadata
     """The metadata before the messages."""
     var trailers: Metadata
-    """The metadata behind them, or of a response that has nothing else."""
+    """The metadata after them, or of a response that has nothing else."""
     var status: Optional[GrpcStatus]
     """How the call has ended; nothing while it goes on."""
     var is_committed: Bool
@@ -229,7 +229,7 @@ struct CallResponse(Movable):
             self.fail(too_long(length, self._reader.length_max))
 
     def _goes_on_behind_status(mut self) -> Bool:
-        """Takes note of content behind a status: where it is that of a head of
+        """Takes note of content after a status: where it is that of a head of
         gRPC-Web, it says nothing then; else there may be none."""
         if self._reader.has_end:
             self.fail(_content_behind_end())
@@ -301,7 +301,7 @@ struct CallResponse(Movable):
         )
 
     def take_end(mut self, trailers: HeaderMap):
-        """Takes the end of the response, behind all messages that have come,
+        """Takes the end of the response, after all messages that have come,
         with its trailers, if it has any. A message without a prefix is there
         only then: `next` finds it."""
         if self.status:

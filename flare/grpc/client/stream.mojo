@@ -22,7 +22,7 @@ struct GrpcReply[M: Message](Movable):
     var headers: Metadata
     """The metadata before it."""
     var trailers: Metadata
-    """The metadata behind it."""
+    """The metadata after it."""
 
 
 struct ChannelStream[Req: Message, Resp: Message](Movable):
@@ -110,7 +110,7 @@ struct ChannelStream[Req: Message, Resp: Message](Movable):
         return self.call.response.headers.copy()
 
     def trailers(self) -> Metadata:
-        """Gives the metadata behind the messages.
+        """Gives the metadata after the messages.
 
         Returns:
             The metadata; empty before the call is over.

@@ -41,7 +41,7 @@ def encode_as[
     json: Optional[ArcPointer[ProtobufJson]],
     mut out: Buffer,
 ) raises ProtobufError:
-    """Writes a message behind what a buffer has; `json` is what is chosen about
+    """Writes a message after what a buffer has; `json` is what is chosen about
     JSON, nothing for the usual choice. Raises if it has no such form; a part of
     it may be written."""
     if codec == MessageCodec.JSON:

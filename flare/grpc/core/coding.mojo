@@ -69,7 +69,7 @@ def accepts_gzip(list: Span[UInt8, _]) -> Bool:
 
 
 def _is_none(weight: Span[UInt8, _]) -> Bool:
-    """Tells whether what stands behind a name is a weight of 0."""
+    """Tells whether what stands after a name is a weight of 0."""
     var digits = 0
     for index in range(len(weight)):
         if weight.at(index) >= 49 and weight.at(index) <= 57:

@@ -256,7 +256,7 @@ def _append_text(mut out: Buffer, text: StringSpan):
 
 
 def _type_name(url: String) -> String:
-    """Gives the name of a type, which stands behind the last slash."""
+    """Gives the name of a type, which stands after the last slash."""
     var octets = url.as_bytes()
     var start = len(octets)
     while start > 0 and octets.at(start - 1) != 47:

@@ -116,7 +116,7 @@ def too_long(length: Int, length_max: Int) -> GrpcStatus:
 
 @no_inline
 def cut_off(length: Int) -> GrpcStatus:
-    """Says that a stream ends so many bytes behind its last message."""
+    """Says that a stream ends so many bytes after its last message."""
     return GrpcStatus(
         GrpcCode.INTERNAL,
         String("the stream ends ", length, " bytes into a message"),
@@ -126,7 +126,7 @@ def cut_off(length: Int) -> GrpcStatus:
 def inflate_message(
     octets: Span[UInt8, _], length_max: Int, mut plain: Buffer
 ) raises GrpcStatus:
-    """Decompresses a message of gzip behind what `plain` has, to `length_max`
+    """Decompresses a message of gzip after what `plain` has, to `length_max`
     bytes at most. Raises `RESOURCE_EXHAUSTED` if it is longer, `INTERNAL` if it
     is no gzip."""
     try:
@@ -190,7 +190,7 @@ struct MessageReader(Movable):
     var has_end: Bool
     """True once `next` has found that frame: `message` lends what it says."""
     var _octets: Buffer
-    # What comes behind `_octets`, so that what is received need not be copied to
+    # What comes after `_octets`, so that what is received need not be copied to
     # the rest of what came before: see `_has`.
     var _next: Buffer
     # What the message at the head takes of `_octets`, once it was given out.
@@ -281,7 +281,7 @@ struct MessageReader(Movable):
     @always_inline
     def _has(mut self, count: Int) -> Bool:
         """Tells whether `_octets` begins with so many octets, once what has come
-        behind it was put there."""
+        after it was put there."""
         if len(self._octets) < count and len(self._next) > 0:
             self._join(count)
         return len(self._octets) >= count
@@ -317,7 +317,7 @@ struct MessageReader(Movable):
         return len(self._octets) - self._taken_len + len(self._next)
 
     def finish(self) raises GrpcStatus:
-        """Says that there are no more octets, behind the last message. Raises
+        """Says that there are no more octets, after the last message. Raises
         `INTERNAL` if they end within a prefix or a message."""
         if self.waiting_len() > 0:
             raise cut_off(self.waiting_len())

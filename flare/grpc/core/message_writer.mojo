@@ -47,7 +47,7 @@ def end_message(
     shorter.
 
     Args:
-        out: What `begin_message` had, with nothing behind the message.
+        out: What `begin_message` had, with nothing after the message.
         start: What `begin_message` gave.
         coding: What `grpc-encoding` has said.
         length_max: Longest message that is sent, in bytes before it is

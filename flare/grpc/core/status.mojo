@@ -455,7 +455,7 @@ def decode_message(text: Span[UInt8, _]) -> String:
     """Decodes `grpc-message`.
 
     Args:
-        text: The field's value. A `%` without two hex digits behind it stands
+        text: The field's value. A `%` without two hex digits after it stands
             for itself: a receiver must not fail for it.
 
     Returns:

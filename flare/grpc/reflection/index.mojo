@@ -74,7 +74,7 @@ struct DescriptorIndex(Defaultable, Movable):
         return numbers^
 
     def file_count(self) -> Int:
-        """Counts the files, whose places are 0 and those behind it."""
+        """Counts the files, whose places are 0 and those after it."""
         return len(self._files)
 
     def octets(ref self, file: Int) -> ref[self._files[0].octets] List[UInt8]:

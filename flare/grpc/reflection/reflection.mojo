@@ -196,7 +196,7 @@ def _longest(request: ServerReflectionRequest) -> Int:
 def add_reflection(mut services: GrpcServices) raises:
     """Adds the services `grpc.reflection.v1.ServerReflection` and
     `grpc.reflection.v1alpha.ServerReflection`, which tell anybody who asks what
-    there is: methods that are added before or behind this.
+    there is: methods that are added before or after this.
 
     Args:
         services: Gets their methods.

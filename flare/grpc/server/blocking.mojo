@@ -99,7 +99,7 @@ struct Conversation[Request: Message, Reply: Message](Movable):
         """Waits for a request.
 
         Returns:
-            The next one; nothing behind the last.
+            The next one; nothing after the last.
 
         Raises:
             GrpcStatus: `CANCELLED` if the caller has gone or its deadline is over.
@@ -343,7 +343,7 @@ struct Blocking[C: BlockingCall](GrpcStream):
         self._changed.notify_one()
 
     def on_room(mut self, mut replies: Replies[Self.C.Reply]) raises GrpcStatus:
-        """Sends what was written, and the status behind it.
+        """Sends what was written, and the status after it.
 
         Args:
             replies: Where replies go.

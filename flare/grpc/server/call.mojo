@@ -218,7 +218,7 @@ def left_until_ms(deadline_ns: Int) -> Optional[Int]:
 
 
 def write_reply[M: Message](mut call: GrpcCall, message: M) raises GrpcStatus:
-    """Writes a reply behind those that are not sent yet."""
+    """Writes a reply after those that are not sent yet."""
     if call.status:
         raise GrpcStatus(
             GrpcCode.INTERNAL, note="a reply behind the end of its call"

@@ -1,4 +1,4 @@
-"""What is done before and behind every call."""
+"""What is done before and after every call."""
 
 from flare.bytes.checked import *
 from flare.bytes.erased import Erased, destroy, erase
@@ -8,7 +8,7 @@ from std.memory import ArcPointer
 
 
 trait GrpcInterceptor(Deinitable, Movable):
-    """Sees every call of some services before and behind its method.
+    """Sees every call of some services before and after its method.
 
     Calls of several threads come at once: what it changes must be atomic or
     locked.

@@ -168,7 +168,7 @@ struct MethodTable(Defaultable, Movable, Sized):
     var _methods: List[Method]
     var _services: List[_Service]
     # One and more of an index each, 0 for none: at least twice as many places as
-    # methods, a power of two. A path stands at its hash or behind it.
+    # methods, a power of two. A path stands at its hash or after it.
     var _places: List[Int]
 
     def __len__(self) -> Int:
@@ -287,7 +287,7 @@ def _compare(left: Span[UInt8, _], right: Span[UInt8, _]) -> Int:
 
 
 def service_len(path: Span[UInt8, _]) -> Int:
-    """Counts the octets of a path up to the slash behind the service, with it;
+    """Counts the octets of a path up to the slash after the service, with it;
     0 if there is none."""
     var end = len(path)
     while end > 0 and path.at(end - 1) != 47:

@@ -1,4 +1,4 @@
-"""Responses of calls: a status alone, one message with a status behind it, and what
+"""Responses of calls: a status alone, one message with a status after it, and what
 every head has, as each protocol writes them."""
 
 from flare.bytes.buffer import Buffer

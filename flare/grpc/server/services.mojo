@@ -173,7 +173,7 @@ struct GrpcServices(Handler, HoldsHandler):
         return self._json[]
 
     def intercept[I: GrpcInterceptor](mut self, var interceptor: I):
-        """Adds what is done before and behind every call; the first one that is
+        """Adds what is done before and after every call; the first one that is
         added is outermost.
 
         Parameters:

@@ -39,7 +39,7 @@ struct Replies[M: Message](Movable):
         write_reply(self._call[], message)
 
     def end(mut self):
-        """Ends the call in good order, behind the replies that were sent."""
+        """Ends the call in good order, after the replies that were sent."""
         self._call[].end(GrpcStatus())
 
     def waiting_len(self) -> Int:
@@ -109,7 +109,7 @@ trait GrpcStream(Deinitable, Movable):
         replies.end()
 
     def replies_later(self) -> Bool:
-        """Tells whether the one reply of a method that has one comes behind
+        """Tells whether the one reply of a method that has one comes after
         `on_end`, from `on_room`, which then ends the call.
 
         Returns:

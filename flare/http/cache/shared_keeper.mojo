@@ -440,7 +440,7 @@ struct SharedKeeper(Movable):
         out self, var store: AnyResponseStore, var target: RemovalTarget
     ) raises:
         """Takes a store, and asks it how many removals there were. Threads and
-        connections are made behind a fork, when there is something to do."""
+        connections are made after a fork, when there is something to do."""
         var known = -1
         var failure = Optional[Error](None)
         try:

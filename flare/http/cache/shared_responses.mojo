@@ -144,7 +144,7 @@ trait ResponseStore(Copyable, Deinitable, Movable):
                 none.
 
         Returns:
-            What came behind it.
+            What came after it.
 
         Raises:
             Error: If the store cannot be asked now.

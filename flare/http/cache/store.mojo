@@ -297,7 +297,7 @@ struct CacheStore(ImplicitlyCopyable):
     def _note(self, var removal: Removal):
         """Notes a removal before it is made: what was fetched before is dropped
         when it comes, or by the removal itself. The shared store comes first: a
-        look-up whose mark is behind the removal finds nothing of it there."""
+        look-up whose mark is after the removal finds nothing of it there."""
         if self._shared:
             self._shared.held()[].remove(removal.copy())
         self._store[].removals.lock()[].add(removal^)

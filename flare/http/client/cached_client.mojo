@@ -60,7 +60,7 @@ struct CachedClient(TransferMethods):
     stale one that has an entity tag or Last-Modified is validated, which costs
     a 304 if it has not changed. What is kept is for one user: `private` does
     not keep a response out. Requests with content, `Range` or conditions of
-    their own pass by, and so do responses behind redirections and streams.
+    their own pass by, and so do responses after redirections and streams.
 
     What a request selects is decided by all fields that it would be sent with:
     those of the client and of hooks, credentials and cookies included. Requests
@@ -278,7 +278,7 @@ struct CachedClient(TransferMethods):
         if stands_in and (code == 500 or (code >= 502 and code <= 504)):
             self.store.count(key, Figure.STOOD_IN)
             return self._answer(url^, found.response.held()[])
-        # Kept responses are 200s and the like; behind a redirection it is
+        # Kept responses are 200s and the like; after a redirection it is
         # another's.
         if response.redirect_count > 0 or not sent:
             return response^
@@ -429,7 +429,7 @@ def _run_hooks(mut prepared: PreparedRequest) raises ClientError:
 
 
 def _key_of(prepared: PreparedRequest) -> String:
-    """Writes the target URI (RFC 9110 section 7.1), and behind it, if the
+    """Writes the target URI (RFC 9110 section 7.1), and after it, if the
     request has a Host of its own, who is asked for it."""
     var scheme = "https" if prepared.endpoint.is_tls else "http"
     ref url = prepared.url
@@ -442,7 +442,7 @@ def _key_of(prepared: PreparedRequest) -> String:
 
 
 def _way_of(key: String) -> String:
-    """Gives what stands behind the target URI of a key."""
+    """Gives what stands after the target URI of a key."""
     var octets = key.as_bytes()
     for index in range(len(octets)):
         if octets.at(index) == 35:

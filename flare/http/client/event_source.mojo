@@ -63,7 +63,7 @@ struct EventSource(Movable):
             print(event.value().name, event.value().data)
 
     When the connection ends, is silent for too long or cannot be had, it comes
-    back, says which event was the last (`Last-Event-ID`), and goes on behind
+    back, says which event was the last (`Last-Event-ID`), and goes on after
     it. It waits as long as the server has asked for (`retry`), and longer from
     failure to failure, with a random part. So it does when the server answers
     429, 500, 502, 503 or 504, which browsers take for the end. 204 ends the
@@ -124,7 +124,7 @@ struct EventSource(Movable):
 
         Returns:
             The event; nothing once the server has ended the stream (204), or
-            behind `stop`.
+            after `stop`.
 
         Raises:
             ClientError: If it has gone wrong `max_attempts` times in turn, or
@@ -158,7 +158,7 @@ struct EventSource(Movable):
         self._response = None
 
     def _note(mut self):
-        """Keeps what the stream has said for the time behind it."""
+        """Keeps what the stream has said for the time after it."""
         ref response = self._response.value()
         self.last_id = response.last_event_id()
         if response.retry_ms() >= 0:

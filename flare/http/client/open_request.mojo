@@ -58,7 +58,7 @@ struct OpenRequest(Readable):
     var headers: HeaderMap
     """The response's header fields."""
     var trailers: HeaderMap
-    """Fields behind the content; empty until its end was read."""
+    """Fields after the content; empty until its end was read."""
     var exchange: ExchangeFacts
     """Over which connection it goes, once the head is there."""
     var _state: ArcPointer[ClientState]
@@ -113,7 +113,7 @@ struct OpenRequest(Readable):
 
     def close(mut self):
         """Gives up what was not sent and not read: over HTTP/2 with RST_STREAM
-        (CANCEL). Does nothing behind the end."""
+        (CANCEL). Does nothing after the end."""
         if not self._task:
             return
         self._task.take().into_inner().abandon(self._state[])

@@ -71,7 +71,7 @@ struct OpenResponse(Readable):
                 break
             print(line.value())
 
-    It is there as soon as its head is, behind all redirections; the content
+    It is there as soon as its head is, after all redirections; the content
     comes as it is read, and no faster: what nobody reads waits at the server.
     Content that the request still sends goes on being sent while this is read.
 
@@ -93,7 +93,7 @@ struct OpenResponse(Readable):
     """The header fields. Content-Encoding and Content-Length still tell of
     the content as transferred."""
     var trailers: HeaderMap
-    """Fields behind the content; empty until its end was read."""
+    """Fields after the content; empty until its end was read."""
     var url: Url
     """The URL that answered, after redirections."""
     var redirect_count: Int
@@ -162,7 +162,7 @@ struct OpenResponse(Readable):
             self._task.take().into_inner().abandon(self._state[])
 
     def close(mut self):
-        """Gives up what was not read; does nothing behind the end.
+        """Gives up what was not read; does nothing after the end.
 
         A connection of HTTP/1.1 is kept only if the rest of the content is
         short and here already: it is not waited for.
@@ -385,7 +385,7 @@ struct OpenResponse(Readable):
         Raises:
             ClientError: As `read`; if the line is longer than the limit
                 (`ResponseTooLarge`, and nothing of it is taken), or no UTF-8
-                (`BadContent`, and the next call goes on behind it).
+                (`BadContent`, and the next call goes on after it).
         """
         var looked_at = 0
         while True:
@@ -442,7 +442,7 @@ struct OpenResponse(Readable):
 
         Raises:
             ClientError: As `next_line`; `BadContent` if the line is no JSON,
-                and the next call goes on behind it.
+                and the next call goes on after it.
         """
         while True:
             var line = self.next_line(limit)
@@ -474,7 +474,7 @@ struct OpenResponse(Readable):
 
         Raises:
             ClientError: As `next_line`; `BadContent` if the line is no such
-                struct, and the next call goes on behind it.
+                struct, and the next call goes on after it.
         """
         var value = self.next_json(limit)
         if not value:
@@ -516,7 +516,7 @@ struct OpenResponse(Readable):
                 return None
 
     def resume_events(mut self, var last_id: String, limit: Int):
-        """Makes the events go on behind those of another response.
+        """Makes the events go on after those of another response.
 
         Args:
             last_id: The last id of that one.
@@ -568,9 +568,9 @@ struct OpenTimes(TrivialRegisterPassable):
 
     var head_ms: Int
     var idle_ms: Int
-    """Longest silence behind it."""
+    """Longest silence after it."""
     var needs_progress: Bool
-    """True to end what makes no progress behind the head, too, if that is the
+    """True to end what makes no progress after the head, too, if that is the
     total time (`WHILE_PROGRESSING`)."""
 
 

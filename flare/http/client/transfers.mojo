@@ -90,7 +90,7 @@ trait TransferMethods(RequestMethods):
             max_parallel: Most requests under way at the same time, and so most
                 connections; 1 or more. Over HTTP/2 those to one server share a
                 connection. The others wait, and their total time starts when
-                they do not any more. Behind the last one as many connections
+                they do not any more. After the last one as many connections
                 stay open as `ClientConfig.pool` allows: 100 by default, so
                 raise it for wider batches to one host.
 
@@ -481,7 +481,7 @@ trait TransferMethods(RequestMethods):
                 `next`.
             last_id: The id of the last event that is known, if any is.
             idle_timeout_ms: Longest silence of a connection, heartbeats being
-                none; behind it another one is tried.
+                none; after it another one is tried.
             max_attempts: How often in turn it may go wrong, without an event
                 in between, before `next` fails; 1 for never again.
 
@@ -508,7 +508,7 @@ trait TransferMethods(RequestMethods):
 
             _ = client.download_file(ClientRequest("GET", "/disk.img"), "disk.img")
 
-        What comes is written to `path` with `.part` behind it, and takes the
+        What comes is written to `path` with `.part` after it, and takes the
         file's name when it is complete. If the connection breaks, the rest is
         asked for by Range, on the condition that the content is still the same
         (If-Range); so it is in the next call if this one fails.

@@ -323,9 +323,9 @@ struct EntityTag(Copyable, Equatable, Movable, Writable):
 struct EntityTagCut(TrivialRegisterPassable):
 
     var opaque_start: Int
-    """The first octet behind the opening quote."""
+    """The first octet after the opening quote."""
     var end: Int
-    """Behind the closing quote; below 0 if there is no tag, and then -1 less
+    """After the closing quote; below 0 if there is no tag, and then -1 less
     where it goes wrong."""
 
 

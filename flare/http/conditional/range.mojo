@@ -23,7 +23,7 @@ comptime RANGE_GAP_MAX = 80
 The lines before a part are not shorter (RFC 9110 section 15.3.7.2).
 """
 
-# Positions beyond this are the same as this one: behind every representation.
+# Positions beyond this are the same as this one: after every representation.
 comptime _POSITION_MAX = 1 << 62
 comptime _ABSENT = -1
 comptime _MALFORMED = -2
@@ -42,7 +42,7 @@ struct ByteRange(Equatable, TrivialRegisterPassable, Writable):
         """Adds up.
 
         Returns:
-            Behind its last octet.
+            After its last octet.
         """
         return self.start + self.length
 
@@ -352,12 +352,12 @@ struct ByterangesLayout(Copyable, Movable):
             index: At least 0 and less than `part_count()`.
 
         Returns:
-            What stands behind `head(index)`.
+            What stands after `head(index)`.
         """
         return self._ranges.at(index)
 
     def tail(self) -> String:
-        """Writes what stands behind the last range.
+        """Writes what stands after the last range.
 
         Returns:
             The last delimiter.

@@ -363,7 +363,7 @@ def is_top_level(domain: StringSpan) -> Bool:
 
 def domain_matches(host: StringSpan, domain: StringSpan) -> Bool:
     """Tells whether a host is in a domain: equal to it, or a name that ends
-    with it behind a dot. Both are in lower case.
+    with it after a dot. Both are in lower case.
 
     Source: RFC 6265 section 5.1.3. A top level holds no host but itself.
     """
@@ -396,7 +396,7 @@ def default_path(path: StringSpan) -> String:
 
 
 def path_matches(path: StringSpan, cookie_path: StringSpan) -> Bool:
-    """Tells whether a request's path is a cookie's, or goes on behind a slash.
+    """Tells whether a request's path is a cookie's, or goes on after a slash.
 
     Source: RFC 6265 section 5.1.4.
     """

@@ -147,7 +147,7 @@ struct Http1Request(Movable):
 
     def wants_rest(self) -> Bool:
         """Tells whether a server that has begun to answer may still want the
-        rest of the request: not behind an error with which the connection ends
+        rest of the request: not after an error with which the connection ends
         (RFC 9112 section 9.5)."""
         ref head = self.parser.held()[].head
         return head.status < _ERROR_MIN or head.framing.keeps_alive(

@@ -28,7 +28,7 @@ struct Http2Request(Movable):
     var outgoing: OutgoingRequest
     """Content that is here."""
     var trailers: Trailers
-    """What is sent behind it."""
+    """What is sent after it."""
 
     def __init__(
         out self,
@@ -62,7 +62,7 @@ struct Http2Request(Movable):
         return self.outgoing.push_content(stream, self.trailers)
 
     def end(mut self, var trailers: Trailers):
-        """Notes that all content is here; the trailers are sent behind it."""
+        """Notes that all content is here; the trailers are sent after it."""
         self.trailers = trailers^
         self.outgoing.end_content()
 

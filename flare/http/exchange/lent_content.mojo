@@ -11,7 +11,7 @@ struct LentContent(Movable, Sized):
     """Content of a request that goes out from where it was received.
 
     The worker keeps it there until the errand has given its response or was
-    cancelled; what is sent on behind that has to be copied before.
+    cancelled; what is sent on after that has to be copied before.
     """
 
     # SAFETY: whoever calls `unsafe_begin` says how long the octets stay, and calls
@@ -43,6 +43,6 @@ struct LentContent(Movable, Sized):
         self._octets = {}
 
     def move_to(mut self, mut output: Buffer):
-        """Ends the loan with a copy behind what the output has."""
+        """Ends the loan with a copy after what the output has."""
         output.append(self._octets)
         self._octets = {}

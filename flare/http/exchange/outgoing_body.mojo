@@ -29,7 +29,7 @@ from std.memory import ArcPointer
 from std.sys.intrinsics import unlikely
 
 comptime REGION_LEN_MAX = 256 * 1024
-"""How much of a file is sent at a time, in bytes: others have their turn behind
+"""How much of a file is sent at a time, in bytes: others have their turn after
 it."""
 
 
@@ -336,7 +336,7 @@ struct OutgoingBody(Movable):
         )
 
     def note_region_sent(mut self, count: Int) -> BodyState:
-        """Goes on behind octets of the region that were sent, at most its
+        """Goes on after octets of the region that were sent, at most its
         length."""
         self.region = self.region.after(count)
         self.missing_len -= count

@@ -21,7 +21,7 @@ struct OutgoingRequest(Movable):
     """What is left to send of a request.
 
         append --> push --> BLOCKED: again when the stream takes more
-                       \\--> ASKED: again behind 100 (Continue)
+                       \\--> ASKED: again after 100 (Continue)
                        \\--> DRY: make_room or replace_sent, append --> push
                        \\--> SENT
 
@@ -32,7 +32,7 @@ struct OutgoingRequest(Movable):
     var output: Buffer
     """What is sent: over HTTP/1.1 the head, then content."""
     var lent: LentContent
-    """What is sent behind it, over HTTP/1.1."""
+    """What is sent after it, over HTTP/1.1."""
     var supply: Supply
     """How much of the request both hold."""
     var framing: RequestFraming
@@ -68,7 +68,7 @@ struct OutgoingRequest(Movable):
 
     def append(mut self, octets: Span[UInt8, _]):
         """Appends content, perhaps none, to the output, in its framing. It stands
-        behind the head in each attempt, so that none waits for 100: a server that
+        after the head in each attempt, so that none waits for 100: a server that
         has content need not send that (RFC 9110 section 10.1.1)."""
         if len(octets) > 0:
             self.framing.expects_continue = False
@@ -79,7 +79,7 @@ struct OutgoingRequest(Movable):
             self.output.append(octets)
 
     def append_end(mut self, trailers: Trailers):
-        """Notes that all content is here; the trailers are sent behind it, if
+        """Notes that all content is here; the trailers are sent after it, if
         chunks frame it."""
         if self.framing.is_chunked():
             append_last_chunk(self.output, trailers)
@@ -147,7 +147,7 @@ struct OutgoingRequest(Movable):
         S: RequestStream
     ](mut self, mut stream: S, trailers: Trailers) -> RequestEvent:
         """Sends what windows and connection of HTTP/2 take, and the trailers
-        behind all of the content. Returns BLOCKED, ASKED (once, if the content
+        after all of the content. Returns BLOCKED, ASKED (once, if the content
         is to wait for 100), DRY or SENT."""
         while not stream.has_sent_end():
             if stream.is_congested():

@@ -9,7 +9,7 @@
 
 A response that begins before all of the request is sent does not end that: both go
 on, unless the server wants no more of it. One that comes in place of 100 is all that
-there will be, as it is behind a request whose sending has broken off.
+there will be, as it is after a request whose sending has broken off.
 """
 
 from flare.bytes.checked import *
@@ -77,7 +77,7 @@ struct RequestPhase(Equatable, TrivialRegisterPassable):
         )
 
     def has_head(self) -> Bool:
-        """Tells whether content of the response comes: behind its head, until
+        """Tells whether content of the response comes: after its head, until
         it is complete."""
         return self == Self.BOTH_WAYS or self == Self.CONTENT
 
@@ -124,7 +124,7 @@ comptime _NEVER = UInt8(255)
 
 
 struct _Table:
-    """The phase behind each event, by the phase before."""
+    """The phase after each event, by the phase before."""
 
     var after: Array[UInt8, RequestPhase.COUNT * RequestEvent.COUNT]
 
@@ -186,7 +186,7 @@ comptime _TABLE = _made_table()
 
 
 def phase_after(phase: RequestPhase, event: RequestEvent) -> RequestPhase:
-    """Tells what a request waits for behind an event; `happens` tells whether
+    """Tells what a request waits for after an event; `happens` tells whether
     that may be. The phase is the same if it does not happen in it."""
     var number = global_constant[_TABLE]().at(_place(phase, event))
     debug_assert(number != _NEVER, "not in this phase")

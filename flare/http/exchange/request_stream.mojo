@@ -39,7 +39,7 @@ def send_piece[
     S: RequestStream
 ](mut stream: S, content: Span[UInt8, _], *, ends: Bool) -> Int:
     """Sends what a stream, which has not sent its end, takes of content,
-    perhaps none, and its end behind all of it, if it `ends`. Returns how many
+    perhaps none, and its end after all of it, if it `ends`. Returns how many
     octets were sent; -1 if the stream takes nothing now."""
     if stream.is_congested():
         return -1

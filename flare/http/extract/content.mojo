@@ -236,7 +236,7 @@ def _parsed(req: Request) raises InputError -> JsonValue:
 
 def _error_count_max(document: JsonValue) -> Int:
     """Bounds the work for errors: each one's path costs a look at all values
-    that stand behind it."""
+    that stand after it."""
     comptime LOOKS_MAX = 4_000_000
     return min(
         max(LOOKS_MAX // document.view().document_len(), 1),

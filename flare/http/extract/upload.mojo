@@ -231,7 +231,7 @@ struct MultipartReader[o: ImmOrigin](Readable):
             if self._is_in_part:
                 return self._parser.part.copy()
             if event == MultipartEvent.END:
-                # What is behind the form has no meaning, but belongs to it.
+                # What is after the form has no meaning, but belongs to it.
                 while self._body.read(Span(self._room)) > 0:
                     pass
                 return None
@@ -457,7 +457,7 @@ struct UploadFile(Movable, Sized):
         return self._file.value()
 
     def append(mut self, octets: Span[UInt8, _]) raises OsError:
-        """Writes all octets behind those written before. If that fails, nothing
+        """Writes all octets after those written before. If that fails, nothing
         more can be put into it."""
         self.share()[].append(octets)
         self._length += len(octets)

@@ -124,7 +124,7 @@ struct FetchErrand(CallUser, Errand):
 
     @staticmethod
     def on_result(user: ArcPointer[Self], index: Int, var result: SendResult):
-        """Takes what became of a request; behind the last one it goes on."""
+        """Takes what became of a request; after the last one it goes on."""
         ref self = user[]
         self._results[index] = result^
         self._waiting_count -= 1

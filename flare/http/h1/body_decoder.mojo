@@ -37,7 +37,7 @@ struct BodyDecoder(Movable):
     """Decodes one body, sized, chunked, or ended by the connection's close.
 
     Taken in pieces, memory stays within what one read brings and a trailer
-    section. The octet behind the body is where the next message starts,
+    section. The octet after the body is where the next message starts,
     however the octets are cut.
 
     Source: RFC 9112 section 6.
@@ -156,7 +156,7 @@ struct BodyDecoder(Movable):
     ) raises RemoteProtocolError -> BodyProgress:
         """Looks for the next piece, and drops the last one. The input begins
         with what is not dropped of the body; no octet follows if `is_closed`.
-        Content is handed out before an error behind it, after which the
+        Content is handed out before an error after it, after which the
         connection cannot be used any further."""
         if self._is_complete:
             return BodyProgress.END
@@ -229,7 +229,7 @@ struct BodyDecoder(Movable):
         )
 
     def trailers_end(self) -> Int:
-        """Where the octets behind the body start, once `advance` told of END; 0
+        """Where the octets after the body start, once `advance` told of END; 0
         without chunks."""
         return self._drop_len if self._is_complete else 0
 
@@ -263,7 +263,7 @@ struct DetachedBody(Movable):
         return self.decoder.trailers(self.input.span())
 
     def leftover(ref self) -> Span[UInt8, ImmOrigin(origin_of(self.input))]:
-        """Lends what stands behind the body: octets of the next request."""
+        """Lends what stands after the body: octets of the next request."""
         if not self.decoder.is_complete():
             return self.input.span().before(0)
         return self.input.span().after(self.decoder.trailers_end())

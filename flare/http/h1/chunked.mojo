@@ -210,7 +210,7 @@ struct ChunkedDecoder(Movable):
     def _read_extensions(
         mut self, input: TerminatedInput, start: Int
     ) raises RemoteProtocolError -> Int:
-        """Gives the offset of the CR behind extensions, or -1 if it is missing."""
+        """Gives the offset of the CR after extensions, or -1 if it is missing."""
         var end = start
         while self.reads_padding and (input[end] == 32 or input[end] == 9):
             end += 1
@@ -282,7 +282,7 @@ comptime _DELETE: UInt8 = 127
 def extensions_end(
     input: TerminatedInput, start: Int
 ) raises RemoteProtocolError -> Int:
-    """Finds the CR that ends the extensions behind a chunk-size, from where
+    """Finds the CR that ends the extensions after a chunk-size, from where
     something other than CR is; -1 if octets are missing. Raises as soon as an
     octet that does not fit is here.
 
@@ -319,7 +319,7 @@ def extensions_end(
 def _value_end(
     input: TerminatedInput, start: Int
 ) raises RemoteProtocolError -> Int:
-    """Gives the offset behind a token or a quoted string, or -1."""
+    """Gives the offset after a token or a quoted string, or -1."""
     if start >= len(input):
         return -1
     if input[start] != _QUOTE:
@@ -340,7 +340,7 @@ def _value_end(
             if position >= len(input):
                 return -1
             octet = input[position]
-        # What may stand behind a backslash, and text beyond ASCII.
+        # What may stand after a backslash, and text beyond ASCII.
         var is_control = octet < _SPACE and octet != _HTAB
         if is_control or octet == _DELETE:
             raise _misfit(input, position)
@@ -383,7 +383,7 @@ def append_chunk(mut out: Buffer, octets: Span[UInt8, _]):
 
 
 def append_last_chunk(mut out: Buffer, trailers: Trailers):
-    """Appends the last chunk, and the trailer section behind it.
+    """Appends the last chunk, and the trailer section after it.
 
     Source: RFC 9112 sections 7.1 and 7.1.2.
     """

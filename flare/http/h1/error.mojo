@@ -74,7 +74,7 @@ struct Rule(Equatable, ImplicitlyCopyable):
     comptime METHOD_LEN = Rule(27, 501)
     """A method's name is not absurdly long."""
     comptime STATUS_LINE = Rule(28, 502)
-    """A status line is version, space, three digits, and a reason behind a
+    """A status line is version, space, three digits, and a reason after a
     space (RFC 9112 section 4)."""
     comptime STATUS_CODE = Rule(29, 502)
     """A status code is at least 100 (RFC 9110 section 15)."""

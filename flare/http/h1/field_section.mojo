@@ -82,7 +82,7 @@ struct FieldSection(Movable):
         mut framing: Framing,
     ) raises RemoteProtocolError -> Int:
         """Parses lines until the empty one that ends the section, and notes in
-        `framing` what they say of it. Returns the offset behind the section, or
+        `framing` what they say of it. Returns the offset after the section, or
         0 if more octets are needed.
 
         `noted_name_lens` is one of the constants of `framing.mojo`. In a
@@ -239,7 +239,7 @@ struct _LineEnd(TrivialRegisterPassable):
 
 @always_inline
 def _may_be_folded(input: TerminatedInput, start: Int, next: Int) -> Bool:
-    """Tells whether the octet behind a line end may be a part of the line."""
+    """Tells whether the octet after a line end may be a part of the line."""
     var octet = input[next]
     return octet <= 32 and octet != 13 and next - 2 != start
 
@@ -251,7 +251,7 @@ def _find_line_end(
     """Finds the end of a line that may be folded, or end with a bare LF.
 
     Source: RFC 9112 sections 2.2 and 5.2. A line that begins with whitespace
-    continues the last one, so that a line has ended only when the octet behind
+    continues the last one, so that a line has ended only when the octet after
     it is there.
     """
     var is_lenient = framing.has(READS_IRREGULAR)

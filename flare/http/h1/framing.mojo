@@ -56,7 +56,7 @@ comptime CONTINUE = 100
 """The status by which content is asked for (RFC 9110 section 15.2.1)."""
 
 comptime SWITCHING_PROTOCOLS = 101
-"""The status behind which another protocol begins (RFC 9110 section 15.2.2)."""
+"""The status after which another protocol begins (RFC 9110 section 15.2.2)."""
 
 
 @fieldwise_init

@@ -13,7 +13,7 @@ from std.sys.intrinsics import likely, unlikely
 comptime EMPTY_LINE_COUNT_MAX = 8
 """Most empty lines skipped before a request line (RFC 9112 section 2.2).
 
-The RFC asks for at least one; some old clients send one behind a body.
+The RFC asks for at least one; some old clients send one after a body.
 """
 
 
@@ -26,7 +26,7 @@ struct RequestHead(Movable):
 
     var method: Method
     var method_offset: Int
-    """Start of the method's name, behind skipped empty lines."""
+    """Start of the method's name, after skipped empty lines."""
     var method_len: Int
     """Length of the method's name in bytes."""
     var target_offset: Int
@@ -102,7 +102,7 @@ struct RequestHead(Movable):
     def _parse_request_line(
         mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Int:
-        """Gives the offset behind the line, or 0 if octets are missing."""
+        """Gives the offset after the line, or 0 if octets are missing."""
         var start = 0
         if unlikely(input[0] == 13):
             self.method = Method.OTHER
@@ -190,7 +190,7 @@ struct RequestHead(Movable):
 
 @no_inline
 def _skip_empty_lines(input: TerminatedInput) raises RemoteProtocolError -> Int:
-    """Gives the offset of the first octet behind CRLFs, or -1 if there is none."""
+    """Gives the offset of the first octet after CRLFs, or -1 if there is none."""
     var start = 0
     while input[start] == 13:
         if start + 1 >= len(input):

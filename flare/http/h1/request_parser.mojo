@@ -126,7 +126,7 @@ struct RequestParser(Movable):
     def advance_body(
         mut self, limits: HeadLimits
     ) raises RemoteProtocolError -> Progress:
-        """Goes on behind a head that `advance` has told of."""
+        """Goes on after a head that `advance` has told of."""
         if self._state == _COMPLETE:
             return Progress.READY
         if self._state == _SKIPPING:
@@ -164,7 +164,7 @@ struct RequestParser(Movable):
         """Makes a request whose content is arriving complete, without content.
 
         What has arrived of it is dropped. What has not is in the way of the
-        next request: it is to be skipped behind `finish`, or the connection to
+        next request: it is to be skipped after `finish`, or the connection to
         end. Returns how many bytes that is; -1 if nobody knows, for a chunked
         body.
         """
@@ -218,7 +218,7 @@ struct RequestParser(Movable):
         self._state = _IN_HEAD
 
     def has_more(self) -> Bool:
-        """Tells whether the next request has begun behind the complete one."""
+        """Tells whether the next request has begun after the complete one."""
         debug_assert(self._state == _COMPLETE, "asked before it was whole")
         return len(self.input) > self._request_len()
 

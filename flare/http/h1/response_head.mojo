@@ -1,4 +1,4 @@
-"""The head of a response, parsed as it arrives, and how the content behind it ends."""
+"""The head of a response, parsed as it arrives, and how the content after it ends."""
 
 from flare.bytes.buffer import TerminatedInput
 from flare.bytes.scan import word64
@@ -89,7 +89,7 @@ struct ResponseHead(Movable):
     def _parse_status_line(
         mut self, input: TerminatedInput, limits: HeadLimits
     ) raises RemoteProtocolError -> Int:
-        """Gives the offset behind the line, or 0 if octets are missing."""
+        """Gives the offset after the line, or 0 if octets are missing."""
         if len(input) < VERSION_LEN:
             check_version_start(input, 0)
             return 0
@@ -104,7 +104,7 @@ struct ResponseHead(Movable):
             self.minor_version = other_minor_version(input, 0)
         if not self._parse_status(input):
             return 0
-        # The space behind the digits is often left out with the reason; no two
+        # The space after the digits is often left out with the reason; no two
         # parsers can disagree on what such a line means.
         var start = _STATUS_END
         if likely(input[start] == 32):

@@ -234,7 +234,7 @@ struct ResponseParser(Movable):
         and nothing was irregular, which who is in between may have read in
         another way.
 
-        Source: RFC 9112 section 9.3. Octets behind the response belong to
+        Source: RFC 9112 section 9.3. Octets after the response belong to
         nothing that was asked for, so they spoil the connection.
         """
         return (
@@ -251,7 +251,7 @@ struct ResponseParser(Movable):
 
     def leftover_len(self) -> Int:
         """Counts the last octets of `input`, which belong to no response,
-        behind one that has ended."""
+        after one that has ended."""
         return len(self.input) - self.body.trailers_end()
 
     def has_content(self) -> Bool:
@@ -261,15 +261,15 @@ struct ResponseParser(Movable):
         return self._end == ContentEnd.CHUNKED or self._end == ContentEnd.CLOSE
 
     def content_len(self) -> Int:
-        """Tells how many bytes of content there will be behind the head that is
+        """Tells how many bytes of content there will be after the head that is
         complete; -1 if its end shows only when it comes."""
         if self._end == ContentEnd.SIZED:
             return self.head.framing.content_length
         return -1 if self.has_content() else 0
 
     def is_other_protocol(self) -> Bool:
-        """Tells whether what follows the head is not HTTP: behind 101 and
-        behind 2xx to CONNECT. Once `advance` has told of the end, `input` holds
+        """Tells whether what follows the head is not HTTP: after 101 and
+        after 2xx to CONNECT. Once `advance` has told of the end, `input` holds
         what has arrived of it."""
         return self._end == ContentEnd.OTHER_PROTOCOL and self._state >= _BODY
 

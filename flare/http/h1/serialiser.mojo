@@ -80,7 +80,7 @@ struct ResponseFraming(TrivialRegisterPassable):
     var is_head: Bool
     """True if the request was HEAD: the content is announced, not sent."""
     var keeps_alive: Bool
-    """False to announce that the connection closes behind this response."""
+    """False to announce that the connection closes after this response."""
     var minor_version: UInt8
     """Of the request: HTTP/1.0 has to be told that a connection stays."""
 
@@ -322,7 +322,7 @@ struct RequestStart[m: ImmOrigin, t: ImmOrigin, h: ImmOrigin](Movable):
     """1, or 0 for HTTP/1.0."""
 
     def host_offset(self) -> Int:
-        """Tells how many bytes behind the start of the head
+        """Tells how many bytes after the start of the head
         `write_request_head` writes the value of Host."""
         return (
             self.method.byte_length()

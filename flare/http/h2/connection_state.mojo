@@ -209,7 +209,7 @@ struct ConnectionState(Movable):
         return self.goaway_id < STREAM_ID_MAX
 
     def note_data(mut self, index: Int, length: Int):
-        """Notes that we have sent content behind which its stream goes on.
+        """Notes that we have sent content after which its stream goes on.
 
         The peer may give it back, to the stream and to the connection, and so
         what its windows have cut off next. If they alone have made it short, it
@@ -327,7 +327,7 @@ struct ConnectionState(Movable):
         """Checks a stream that is not open nor idle, and on which fields came.
 
         Raises if the peer left it out when it was its turn (section 5.1.1).
-        That is not known of every stream behind the first one that was left
+        That is not known of every stream after the first one that was left
         out, and an error with this code never wrong (section 5.4).
         """
         if id > self.unskipped_id and not self.is_own(id):

@@ -145,7 +145,7 @@ struct ContentReceiver(Movable):
 def _makes_work(
     mut state: ConnectionState, index: Int, header: FrameHeader, length: Int
 ) -> Bool:
-    """Tells whether a frame behind which its stream goes on is shorter than its
+    """Tells whether a frame after which its stream goes on is shorter than its
     sender had to make it; notes whether it was cut. What windows cut is bounded
     by what we let the peer send."""
     if index < 0:

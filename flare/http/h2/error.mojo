@@ -192,7 +192,7 @@ struct Http2Rule(Equatable, TrivialRegisterPassable):
     comptime GOAWAY_GROWS = Self._connection(43, ErrorCode.PROTOCOL_ERROR)
     """The last stream in GOAWAY does not grow (section 6.8)."""
     comptime INFORMATIONAL = Self._stream(44, ErrorCode.PROTOCOL_ERROR)
-    """A response has one final status, behind informational ones that do not
+    """A response has one final status, after informational ones that do not
     end the stream; none is 101 (section 8.1)."""
     comptime PRIORITY_UPDATE = Self._connection(45, ErrorCode.PROTOCOL_ERROR)
     """PRIORITY_UPDATE names a stream that a client may open, and not more of

@@ -52,7 +52,7 @@ struct Http2FieldSection(Movable):
     """Decoded fields, and what they mean to the stream."""
 
     var octets: Buffer
-    """Names and values, one behind the other."""
+    """Names and values, one after the other."""
     var status: Int
     """The status to answer with in place of a handler, 0 if there is none: the
     request is understood, and is more than is allowed here. `WANTS_UPGRADE` if
@@ -278,7 +278,7 @@ struct Http2FieldSection(Movable):
                 joined.append(self._value(line))
                 continue
             self._lines.at(count) = line
-            # What stood behind the crumbs has moved.
+            # What stood after the crumbs has moved.
             if index == self._host:
                 self._host = count
             if index == self._priority:
@@ -511,7 +511,7 @@ struct Http2FieldSection(Movable):
             return Http2Rule.PSEUDO_VALUE
         var first = self.octets.span().at(start)
         var input = self.octets.terminate()
-        # What stands behind the path may be of a target, too.
+        # What stands after the path may be of a target, too.
         if (first != 47 and first != 42) or (
             input.scan_target(start) < start + length
         ):
@@ -520,7 +520,7 @@ struct Http2FieldSection(Movable):
             if self.status == 0:
                 self.status = 414
             return None
-        # SAFETY: the path lies within the input, which has the slack behind it.
+        # SAFETY: the path lies within the input, which has the slack after it.
         # An extended CONNECT has a path as other requests do.
         var method = self.method
         if method == Method.CONNECT:

@@ -23,7 +23,7 @@ from std.sys.intrinsics import likely, unlikely
 
 comptime DECODED_LEN_MAX = 65_535
 """Longest decoded field block in bytes: offsets in a `FieldLine` have 16 bits. A
-field of the static table counts a byte more, which stands behind its name."""
+field of the static table counts a byte more, which stands after its name."""
 
 comptime _INTEGER_MAX = 1 << 24
 # No index, length or size that makes sense is larger.
@@ -237,7 +237,7 @@ def _copy(
     mut out: Buffer,
     start: Int,
 ) raises Http2Error -> HpackField:
-    """Copies an entry, name and value at once, behind what was decoded."""
+    """Copies an entry, name and value at once, after what was decoded."""
     var name = line.name_offset()
     var value = line.value_offset()
     var value_len = line.value_len()

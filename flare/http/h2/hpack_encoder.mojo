@@ -269,7 +269,7 @@ struct HpackEncoder(Movable):
             field.span(), FieldLine(0, len(name), len(name), len(value)), 0
         )
         if self._table.insert_count > before:
-            # Behind 2^32 entries none is found, and a field is added again.
+            # After 2^32 entries none is found, and a field is added again.
             self._slots.at(slot) = UInt32(before + 1)
 
     def add_content_length(mut self, mut out: Buffer, length: Int):

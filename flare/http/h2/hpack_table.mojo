@@ -84,7 +84,7 @@ comptime _STATIC = StaticString(
     "vary\t\n"
     "via\t\n"
     "www-authenticate\t\n"
-    # No entry: what `COPIED_LEN` reads behind the last one.
+    # No entry: what `COPIED_LEN` reads after the last one.
     "................................"
 )
 
@@ -183,7 +183,7 @@ struct _KindRows:
 
     @always_inline
     def next(mut self) -> Bool:
-        """Goes to the next row; False behind the last."""
+        """Goes to the next row; False after the last."""
         self._start = self._end + 3
         self._end = self._start
         var text = _KINDS.as_bytes()
@@ -296,13 +296,13 @@ def value_note_of(
     input: TerminatedInput, line: FieldLine, name_note: UInt8
 ) -> UInt8:
     """Adds to `name_note` what is wrong with a field's value, as `note_of`
-    does; nothing stands behind the value."""
+    does; nothing stands after the value."""
     var note = name_note
     var start = line.value_offset()
     var end = start + line.value_len()
     var kind = note & FieldKind.KINDS
     if kind == FieldKind.AUTHORITY or kind == FieldKind.HOST:
-        # SAFETY: the terminator stands behind the value.
+        # SAFETY: the terminator stands after the value.
         if start == end or (
             authority_error(input.unsafe_base(), start, end)
             != AUTHORITY_IS_GOOD
@@ -322,7 +322,7 @@ def value_note_of(
     if stop.offset < end:
         note |= FieldKind.BAD_VALUE
     if stop.has_high_octets:
-        # It may also have been one behind the value.
+        # It may also have been one after the value.
         note |= FieldKind.IS_HIGH
     return note
 
@@ -409,7 +409,7 @@ struct HpackTable(Movable):
 
     def add(mut self, source: Span[UInt8, _], line: FieldLine, note: UInt8):
         """Adds an entry; the oldest go for it (RFC 7541 section 4.4). Its name
-        and right behind it the value are in `source`, not the table's own
+        and right after it the value are in `source`, not the table's own
         octets."""
         var length = line.name_len() + line.value_len()
         while self.count > 0 and (

@@ -177,7 +177,7 @@ comptime _BROKEN = -1
 
 @no_inline
 def _next(octets: Span[UInt8, ImmUntrackedOrigin], position: Int) -> UInt8:
-    """Gives the octet at a place; 0 behind the last one, and for `_BROKEN`."""
+    """Gives the octet at a place; 0 after the last one, and for `_BROKEN`."""
     if UInt(position) >= UInt(len(octets)):
         return 0
     return octets.at(position)

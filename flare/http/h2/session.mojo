@@ -141,7 +141,7 @@ struct Http2Session(Movable):
         return
 
     def begin(mut self, mut out: Buffer):
-        """Writes what the connection begins with: SETTINGS, behind the preface
+        """Writes what the connection begins with: SETTINGS, after the preface
         of a client, and the window of the connection (RFC 9113 section 3.4).
 
         A server that speaks WebSocket sets `state.local.enable_connect_protocol`
@@ -255,7 +255,7 @@ struct Http2Session(Movable):
         )
 
     def next_content_len(self, input: Buffer, stream_id: Int) -> Int:
-        """Tells, behind HEADERS, whether the next frame is here and has all the
+        """Tells, after HEADERS, whether the next frame is here and has all the
         content of their stream.
 
         Args:

@@ -88,7 +88,7 @@ def happens(state: StreamState, event: StreamEvent) -> Bool:
 
 @fieldwise_init
 struct StreamContent(Equatable, TrivialRegisterPassable):
-    """What may stand behind the head of the peer's message."""
+    """What may stand after the head of the peer's message."""
 
     var number: UInt8
 
@@ -121,7 +121,7 @@ struct Http2Stream(ImplicitlyCopyable):
     var has_head: Bool
     """True if the final header section of the peer has come."""
     var expects: StreamContent
-    """What may stand behind that."""
+    """What may stand after that."""
     var send_window: Int
     """How much we may send, in bytes; may be negative (section 6.9.2)."""
     var receive_window: Int

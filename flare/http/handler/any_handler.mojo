@@ -255,7 +255,7 @@ struct Streamed(Handler, HoldsHandler):
 
     What the handler does not take is not received: the client waits. A client
     that waits for 100 (Continue) gets it with the first read. Content that is
-    not read to its end, and has not arrived, ends the connection behind the
+    not read to its end, and has not arrived, ends the connection after the
     response.
     """
 

@@ -5,7 +5,7 @@ for each.
                                     |  \\--> cancel, if the client has gone
                                     +--> on_content, as content arrives
 
-A handler answers with an `Errand`, which the worker begins behind the handler's
+A handler answers with an `Errand`, which the worker begins after the handler's
 call. What it waits for are tasks of its `WorkerLoop`.
 """
 
@@ -45,7 +45,7 @@ trait Errand(Deinitable, Movable):
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
-        """Begins; called once, behind the handler that has made it.
+        """Begins; called once, after the handler that has made it.
 
         Args:
             errand: The errand.
@@ -193,7 +193,7 @@ struct LaterInbox(Defaultable, Movable):
     var rung: List[UInt64]
     """Those whose requests have more content, by number."""
     var rung_tasks: List[UInt64]
-    """Tasks of the loop that go on with content behind a response's head."""
+    """Tasks of the loop that go on with content after a response's head."""
 
 
 @fieldwise_init

@@ -14,7 +14,7 @@ struct Capture(TrivialRegisterPassable):
 
     var start: Int
     var end: Int
-    """Behind its last octet."""
+    """After its last octet."""
     var is_encoded: Bool
     """True if it has a `%`."""
 

@@ -7,7 +7,7 @@ struct UpstreamFacts(Copyable, Movable):
 
     var upstream: String
     """The last one that was asked, in the words of the configuration, with its
-    address behind it if the name stands for several; empty if none was."""
+    address after it if the name stands for several; empty if none was."""
     var status: Int
     """The status that it has answered with; 0 if it has not."""
     var attempt_count: Int

@@ -86,7 +86,7 @@ def has_scheme(value: Span[UInt8, _], scheme: StringSpan) -> Bool:
 def _after_scheme[
     o: ImmOrigin
 ](value: Span[UInt8, o], scheme: StringSpan) -> Span[UInt8, o]:
-    """Gives what stands behind the scheme and its spaces; nothing if the
+    """Gives what stands after the scheme and its spaces; nothing if the
     scheme is another."""
     if not has_scheme(value, scheme):
         return value.before(0)

@@ -257,7 +257,7 @@ struct _Whole(BodySource):
 
 
 struct SpareContent(Movable):
-    """The memory of one content that goes out with trailers behind it, for the
+    """The memory of one content that goes out with trailers after it, for the
     next one when nobody has it any more: a content of each request takes none.
     """
 
@@ -354,7 +354,7 @@ trait BodySource(Deinitable, Movable):
     def trailers(mut self) raises -> Trailers:
         """Makes the fields that follow the content, such as its digest.
 
-        Asked once, behind the last piece, unless that is never sent. Over
+        Asked once, after the last piece, unless that is never sent. Over
         HTTP/1.1 they need content of unknown length, or a response with a
         `Trailer` field: that is sent in chunks, too. A client of HTTP/1.0 gets
         none.
@@ -394,7 +394,7 @@ trait BodySource(Deinitable, Movable):
         return FileRegion.none()
 
     def advance(mut self, count: Int):
-        """Goes on behind octets of the region that were sent.
+        """Goes on after octets of the region that were sent.
 
         Args:
             count: How many; at most the region's length.
@@ -479,7 +479,7 @@ trait UpgradedProtocol(BodySource):
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Takes octets from the client.
 
-        Called while nothing waits to be sent, and not behind READY, so a client
+        Called while nothing waits to be sent, and not after READY, so a client
         that does not read is not read either. A batch that takes long to
         answer is best answered in parts: keep the rest, and answer READY.
 
@@ -511,7 +511,7 @@ trait UpgradedProtocol(BodySource):
 
     def end_input(mut self) -> Bool:
         """Hears that the client has ended its own direction, in good order and
-        behind all that was received.
+        after all that was received.
 
         Returns:
             True to go on with `fill` until that ends; False, unless the
@@ -731,7 +731,7 @@ struct BodyStream(Movable):
     def add_trailer(
         mut self, name: StringSpan, value: StringSpan
     ) raises HeaderError:
-        """Adds a field behind those that the source makes."""
+        """Adds a field after those that the source makes."""
         self.own_trailers.append(name, value)
         self._add_all = _add_all
 

@@ -114,7 +114,7 @@ struct BodyReader[o: ImmOrigin](Readable):
 
         Args:
             content: What is in memory.
-            trailers: The trailer fields behind it.
+            trailers: The trailer fields after it.
             feed: Where content comes from, in place of both.
         """
         self._rest = content
@@ -175,7 +175,7 @@ struct BodyReader[o: ImmOrigin](Readable):
             content.extend(Span(piece).before(count))
 
     def trailers(self) -> HeaderMap:
-        """Copies the trailer fields behind chunked content.
+        """Copies the trailer fields after chunked content.
 
         They are kept apart from the header fields (RFC 9110 section 6.5.1).
 

@@ -220,7 +220,7 @@ comptime WEIGHT_MAX = 1_000
 
 comptime _ABSENT: Int16 = -1
 comptime _CODING_COUNT = 5
-# The weights of the known codings, by their codes, and behind them that of `*`.
+# The weights of the known codings, by their codes, and after them that of `*`.
 comptime _STAR = _CODING_COUNT
 
 

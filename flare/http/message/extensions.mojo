@@ -100,7 +100,7 @@ struct ExtensionScope[r: ImmOrigin, o: ImmOrigin](Movable):
             return response^
 
     Whoever answers inside finds it by its type: `req.extension[User]()`. Say
-    `end` behind the call, for a scope that nothing mentions any more ends at
+    `end` after the call, for a scope that nothing mentions any more ends at
     once.
 
     Parameters:

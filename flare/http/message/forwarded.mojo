@@ -61,7 +61,7 @@ struct HopsFromNearest[o: ImmOrigin](Copyable, Iterator, Movable):
     var _is_done: Bool
 
     def __init__(out self, value: Span[UInt8, Self.o], *, is_forwarded: Bool):
-        """Starts behind the last element of one field line: of Forwarded (RFC
+        """Starts after the last element of one field line: of Forwarded (RFC
         7239 section 4), or of X-Forwarded-For, whose elements are addresses
         alone."""
         self._octets = value

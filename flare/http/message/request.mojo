@@ -944,7 +944,7 @@ struct Version(Comparable, ImplicitlyCopyable, Writable):
     var major: UInt8
     """The number before the dot: the message syntax."""
     var minor: UInt8
-    """The number behind the dot: the features of the sender."""
+    """The number after the dot: the features of the sender."""
 
     comptime HTTP_1_0 = Version(1, 0)
     """HTTP/1.0 (RFC 1945)."""

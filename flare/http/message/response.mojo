@@ -176,7 +176,7 @@ struct Response(Copyable, Movable):
     def with_trailer(
         var self, name: StringSpan, value: StringSpan
     ) raises HeaderError -> Self:
-        """Adds a field behind the content, as `add_trailer` does.
+        """Adds a field after the content, as `add_trailer` does.
 
         Args:
             name: The field's name.
@@ -194,7 +194,7 @@ struct Response(Copyable, Movable):
     def add_trailer(
         mut self, name: StringSpan, value: StringSpan
     ) raises HeaderError:
-        """Adds a field behind the content (RFC 9110 section 6.5), announced by
+        """Adds a field after the content (RFC 9110 section 6.5), announced by
         a `Trailer` field.
 
         The content comes first: it becomes a stream, which `Compress` leaves as

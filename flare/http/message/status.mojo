@@ -83,7 +83,7 @@ struct Status(Comparable, Hashable, ImplicitlyCopyable, Writable):
         Source: RFC 9110 section 15.2.
 
         Returns:
-            True for 1xx, but for 101, behind which another protocol begins.
+            True for 1xx, but for 101, after which another protocol begins.
         """
         return self.code < 200 and self.code != 101
 

@@ -137,7 +137,7 @@ def unsafe_path_without_octets[o: ImmOrigin](method: Method) -> StringSpan[o]:
 
 
 def _behind_scheme(base: BytePtr, offset: Int, end: Int) -> Int:
-    """Finds the authority behind `http://` or `https://`, or gives -1."""
+    """Finds the authority after `http://` or `https://`, or gives -1."""
     # SAFETY: each read is checked against `end`.
     comptime SCHEME = StaticString("http")
     var position = offset
@@ -185,7 +185,7 @@ def authority_error(base: BytePtr, start: Int, end: Int) -> Int:
     is no part of an authority. An octet of no class and `SCAN_SLACK` more
     follow the authority in memory.
     """
-    # SAFETY: the scan stops at the octet behind the authority at the latest.
+    # SAFETY: the scan stops at the octet after the authority at the latest.
     var stop = scan_class[REG_NAME](base, start)
     if likely(stop >= end):
         return AUTHORITY_IS_GOOD
@@ -255,7 +255,7 @@ def _port_error(base: BytePtr, start: Int, end: Int) -> Int:
 
 
 def _literal_end(base: BytePtr, start: Int, end: Int) -> Int:
-    """Gives the offset behind an address in brackets, or -1 if it is none.
+    """Gives the offset after an address in brackets, or -1 if it is none.
 
     Zones have no place in a URI (RFC 3986 section 3.2.2).
     """
@@ -277,7 +277,7 @@ def _literal_end(base: BytePtr, start: Int, end: Int) -> Int:
 
 
 def _is_future(base: BytePtr, start: Int, end: Int) -> Bool:
-    """Checks what stands behind the `v` of an IPvFuture, which may be the
+    """Checks what stands after the `v` of an IPvFuture, which may be the
     address of a network that is not known here."""
     # SAFETY: each read is below `end`, where a bracket stops the scan.
     var dot = start

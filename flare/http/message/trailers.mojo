@@ -1,4 +1,4 @@
-"""Trailer fields that a program sets: those that may stand behind content."""
+"""Trailer fields that a program sets: those that may stand after content."""
 
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
@@ -29,7 +29,7 @@ comptime _CONTENT_DIGEST = StaticString("content-digest")
 
 
 struct Trailers(Copyable, Defaultable, Movable, Sized):
-    """Fields that are sent behind the content of a message (RFC 9110 section
+    """Fields that are sent after the content of a message (RFC 9110 section
     6.5).
 
     A message without them pays for a pointer. Names that mean something to
@@ -144,7 +144,7 @@ struct Trailers(Copyable, Defaultable, Movable, Sized):
 
 
 def check_trailer(name: StringSpan, value: StringSpan) raises HeaderError:
-    """Checks that a field, its name in any case, may stand behind content.
+    """Checks that a field, its name in any case, may stand after content.
     Raises if it is needed before the content, or as `HeaderMap.set` does.
 
     Source: RFC 9110 section 6.5.1.
@@ -155,7 +155,7 @@ def check_trailer(name: StringSpan, value: StringSpan) raises HeaderError:
 
 
 def may_be_trailer(name: Span[UInt8, _]) -> Bool:
-    """Tells whether a field, its name in any case, may stand behind content:
+    """Tells whether a field, its name in any case, may stand after content:
     not what framing, routing, authentication, caching or the reading of content
     need before it."""
     var prefix = _CONTENT_PREFIX.as_bytes()

@@ -235,7 +235,7 @@ def text_line(req: Request, entry: LogEntry) -> String:
 
     Such as `1994-11-06T08:49:37.123Z 127.0.0.1:4000 GET /users/7?x=1 HTTP/1.1
     200 13 0.204ms 4f1c...`; a missing id is `-`. The target has no spaces, and
-    octets that could end the line are escaped. Behind the id of a request that
+    octets that could end the line are escaped. After the id of a request that
     was sent on stands such as `upstream=http://10.0.0.7:80 upstream_status=200
     connect=0.101ms head=4.020ms attempts=1`; a status or time that is missing
     is `-`.

@@ -47,7 +47,7 @@ struct InnerAnswer(Movable):
     var steps: LaterSteps
     """What middleware further in does with the response."""
     var fields: HeaderMap
-    """What was set behind the last step on what stands for it."""
+    """What was set after the last step on what stands for it."""
 
     def __init__(out self, var request: OwnedRequest):
         self.request = request^

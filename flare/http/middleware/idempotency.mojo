@@ -218,7 +218,7 @@ struct Idempotency[H: Handler](Layer):
         """Tells that content is compared before the inner handler gets it.
 
         Returns:
-            What the inner handler says, but behind the content if there is a
+            What the inner handler says, but after the content if there is a
             key.
         """
         var policy = self.handler.policy_for(req)

@@ -13,7 +13,7 @@ struct MetricSums(Defaultable, Movable):
     """What the figures of several processes come to.
 
     Lines with the same name and labels are added up, in the order in which they
-    came first. Numbers have at most six digits behind the point; of others, such
+    came first. Numbers have at most six digits after the point; of others, such
     as `NaN` or `1e9`, the one that was told last stands. What the text has
     beside figures, `# HELP` and `# TYPE`, is written once.
     """
@@ -72,7 +72,7 @@ struct MetricSums(Defaultable, Movable):
 
     def _take_comment(mut self, line: StringSpan, family: Int) -> Int:
         """Reads `# HELP name ...` or `# TYPE name kind`; gives the family of the
-        figures behind it."""
+        figures after it."""
         var words = line.split(" ", 3)
         if len(words) < 4 or not (
             words.at(1) == "HELP" or words.at(1) == "TYPE"
@@ -168,7 +168,7 @@ struct _Figure(Copyable, Movable):
         if self.text.byte_length() > 0:
             text.write(self.text, "\n")
             return
-        # Rounded down, so that what is behind the point is never negative.
+        # Rounded down, so that what is after the point is never negative.
         var whole = self.whole + self.micro // _MICRO
         var micro = self.micro % _MICRO
         if whole < 0 and micro > 0:

@@ -372,7 +372,7 @@ struct _LateCount(LaterStep):
 
 @fieldwise_init
 struct MetricPair[A: MetricSource, B: MetricSource](MetricSource):
-    """The figures of two sources, one behind the other.
+    """The figures of two sources, one after the other.
 
     Parameters:
         A: The first one's type.
@@ -476,7 +476,7 @@ struct SharedNames(Movable):
         being written."""
         var first = _text(number)
         var length = self._words.load(first)
-        # Written in order: what is replaced by itself is seen behind the text.
+        # Written in order: what is replaced by itself is seen after the text.
         if length <= 0 or not self._words.replace(first, length, length):
             return String()
         var octets = List[UInt8](capacity=length)

@@ -24,7 +24,7 @@ comptime RateKey = def[o: ImmOrigin](Request[o]) thin -> String
 """Tells whose request it is: `def key(req: Request) -> String`. A key of more
 than 64 bytes is kept by its digest."""
 
-# Who has one IPv6 address has the 64 bits behind the prefix as well (RFC 6177).
+# Who has one IPv6 address has the 64 bits after the prefix as well (RFC 6177).
 comptime _V6_PREFIX_LEN = 64
 
 

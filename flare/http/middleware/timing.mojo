@@ -82,7 +82,7 @@ def _add_time(mut headers: HeaderMap, began_ns: Int) raises HeaderError:
 
 
 def _write_ms(mut room: Array[UInt8, _VALUE_LEN_MAX], elapsed_us: Int) -> Int:
-    """Writes milliseconds with three decimals behind the prefix, from the end
+    """Writes milliseconds with three decimals after the prefix, from the end
     of the room; gives the place where it starts."""
     var place = _VALUE_LEN_MAX
     var rest = max(elapsed_us, 0)

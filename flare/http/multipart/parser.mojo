@@ -15,7 +15,7 @@ struct MultipartParser(Movable):
     """Reads a multipart/form-data body in pieces of any length.
 
     Call `receive`, then `next_event` until it says `NEEDS_OCTETS`, and so on;
-    call `finish` behind the last octet. Memory stays within what one `receive`
+    call `finish` after the last octet. Memory stays within what one `receive`
     brought and the longest field section.
 
     Source: RFC 7578 and RFC 2046 section 5.1. Before the first boundary only
@@ -45,10 +45,10 @@ struct MultipartParser(Movable):
     comptime _START: UInt8 = 0
     comptime _FIELDS: UInt8 = 1
     comptime _CONTENT: UInt8 = 2
-    # Behind a part: its head can still be read.
+    # After a part: its head can still be read.
     comptime _BETWEEN: UInt8 = 3
     comptime _END: UInt8 = 4
-    # At the empty line behind the fields of a part.
+    # At the empty line after the fields of a part.
     comptime _EMPTY_LINE: UInt8 = 5
 
     def __init__(
@@ -520,7 +520,7 @@ struct DelimiterMatch(TrivialRegisterPassable):
     var length: Int
     """How long it is, in bytes; or `NO_MATCH`, or `NEEDS_MORE`."""
     var is_last: Bool
-    """True if it is the last one, with two dashes behind the boundary."""
+    """True if it is the last one, with two dashes after the boundary."""
 
 
 def match_delimiter(
@@ -528,7 +528,7 @@ def match_delimiter(
 ) -> DelimiterMatch:
     """Compares octets that have come so far with a delimiter line (RFC 2046
     section 5.1.1): CRLF, two dashes and the boundary; without the CRLF at the
-    start of a body. Behind the last boundary the rest of the line does not
+    start of a body. After the last boundary the rest of the line does not
     count."""
     var common = min(len(octets), len(delimiter))
     if octets.before(common) != delimiter.before(common):
@@ -544,7 +544,7 @@ def match_delimiter(
         index += 1
     if index - common > PADDING_LEN_MAX:
         return DelimiterMatch(NO_MATCH, False)
-    # A dash behind the boundary may be the first of two.
+    # A dash after the boundary may be the first of two.
     if index == len(octets) or (
         index + 1 == len(octets)
         and (

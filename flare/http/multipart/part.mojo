@@ -67,7 +67,7 @@ struct FormDisposition(Copyable, Movable):
 
 
 struct _Parameter[o: ImmOrigin]:
-    """One parameter, up to the semicolon behind it."""
+    """One parameter, up to the semicolon after it."""
 
     var name: Span[UInt8, Self.o]
     var value: List[UInt8]
@@ -100,7 +100,7 @@ struct _Parameter[o: ImmOrigin]:
 
 
 def _unquote(octets: Span[UInt8, _], start: Int, mut value: List[UInt8]) -> Int:
-    """Reads up to the closing quote; gives what is behind it, or -1."""
+    """Reads up to the closing quote; gives what is after it, or -1."""
     var index = start
     while index < len(octets) and octets.at(index) != _QUOTE:
         if octets.at(index) == _BACKSLASH and index + 1 < len(octets):
@@ -143,7 +143,7 @@ def _encoded(code: Span[UInt8, _]) -> UInt8:
 
 
 def _without_folders(path: String) -> String:
-    """Takes what is behind the last slash of either kind."""
+    """Takes what is after the last slash of either kind."""
     var octets = path.as_bytes()
     var start = 0
     for index in range(len(octets)):
@@ -160,7 +160,7 @@ struct TransferDecoder(Copyable, Movable):
 
     var _kind: UInt8
     # Base64: the digits of a group so far, and how many there are; padding
-    # counts too. Quoted-printable: what stands behind a `=`.
+    # counts too. Quoted-printable: what stands after a `=`.
     var _group: UInt32
     var _count: Int
     var _is_padded: Bool
@@ -216,7 +216,7 @@ struct TransferDecoder(Copyable, Movable):
 
     def is_complete(self) -> Bool:
         """Tells whether the octets may end here: not within a group of base64
-        or behind a `=`."""
+        or after a `=`."""
         return self._count == 0
 
     def _take_digit(mut self, octet: UInt8, mut output: Buffer) -> Bool:

@@ -89,7 +89,7 @@ struct MultipartWriter(Movable):
         """Writes what stands before a file's content.
 
         Args:
-            output: Where to; append the content behind, in pieces of any length.
+            output: Where to; append the content after it, in pieces of any length.
             file: Its names and media type.
 
         Raises:

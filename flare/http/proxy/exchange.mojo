@@ -180,7 +180,7 @@ struct Exchange(Errand, LinkUser, LoopTask):
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
         """Goes on with an upstream that has room, or with content that goes on
-        behind the response's head.
+        after the response's head.
         """
         if task[].phase == RequestPhase.QUEUED:
             _arrive(task)
@@ -190,7 +190,7 @@ struct Exchange(Errand, LinkUser, LoopTask):
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Ends what has waited too long, or begins anew behind a pause."""
+        """Ends what has waited too long, or begins anew after a pause."""
         _on_time(task)
 
     @staticmethod
@@ -659,7 +659,7 @@ def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
 
 
 def _on_interim(e: ArcPointer[Exchange]) raises:
-    """Goes on behind 100 (Continue), and passes interim responses on."""
+    """Goes on after 100 (Continue), and passes interim responses on."""
     ref x = e[]
     ref parser = x.request.http1.parser.held()[]
     var status = parser.head.status
@@ -818,7 +818,7 @@ def _leave_rest(e: ArcPointer[Exchange]):
 
 
 def _send_behind_head(e: ArcPointer[Exchange]):
-    """Sends what there is of the request behind the head of its response. What
+    """Sends what there is of the request after the head of its response. What
     goes wrong with it is said by what follows: the client's connection or the
     response ends."""
     ref x = e[]

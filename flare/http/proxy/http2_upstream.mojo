@@ -221,7 +221,7 @@ struct Http2Upstream(LinkUser):
             return
         ref http2 = user[].http2.held()[]
         if event.is_closed:
-            # The end stands behind the octets, and no other event will say so.
+            # The end stands after the octets, and no other event will say so.
             http2.reads_to_end = True
         if event.is_readable or event.is_closed:
             http2.pump()

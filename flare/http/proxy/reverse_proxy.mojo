@@ -45,7 +45,7 @@ from std.base64 import b64encode
 from std.memory import ArcPointer, OwnedPointer
 
 comptime _TIMEOUT_MS = 86_400_000
-# For no wait of the proxy: each has a time of its own, behind which the upstream
+# For no wait of the proxy: each has a time of its own, after which the upstream
 # is judged and the client told.
 
 

@@ -120,7 +120,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
             self._unsent = Buffer(0)
 
     def end_input(mut self) -> Bool:
-        """Ends the direction to the upstream, too, behind what waits for it.
+        """Ends the direction to the upstream, too, after what waits for it.
         Returns True if the upstream's own goes on."""
         if not self._side[].may_end():
             return False

@@ -92,7 +92,7 @@ struct UpstreamLink(LoopTask, OctetStream):
     var is_readable: Bool
     """True if octets may be there."""
     var may_have_more: Bool
-    """True if the end of the stream may stand behind the octets, so that a
+    """True if the end of the stream may stand after the octets, so that a
     short read does not mean that all was read."""
     var opened_ms: Int
     var _loop: ArcPointer[WorkerLoop]

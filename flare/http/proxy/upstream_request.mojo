@@ -83,7 +83,7 @@ struct UpstreamRequest(Movable):
     # When a connection that had served others was taken; -1 for a new one.
     var _reused_ms: Int
     var keep_ms: Int
-    """How long the upstream keeps the connection behind its response; negative if
+    """How long the upstream keeps the connection after its response; negative if
     it does not say."""
     var progress_ms: Int
     """When sending has last got further: it began, or the upstream has taken
@@ -199,7 +199,7 @@ struct UpstreamRequest(Movable):
         if is_idempotent(self.method.name()):
             self.http1.outgoing.make_room()
         else:
-            # Behind its head it is never sent once more.
+            # After its head it is never sent once more.
             self.http1.outgoing.replace_sent()
         self.http1.outgoing.append(scratch.span())
         if is_last:
@@ -292,12 +292,12 @@ struct UpstreamRequest(Movable):
         return trailers_of(owned_fields(parser.trailers()))
 
     def keep_link(mut self) -> Optional[ArcPointer[UpstreamLink]]:
-        """Takes the connection, which nobody has, out behind a response that is
+        """Takes the connection, which nobody has, out after a response that is
         complete, if it is good for another request."""
         if self.http2 or not self.http1.end_response():
             return None
         ref link = self.link.held()[]
-        # The upstream may have closed behind the response, which no other event
+        # The upstream may have closed after the response, which no other event
         # will say.
         if not link.is_open() or link.may_have_more:
             return None

@@ -769,7 +769,7 @@ def _methods(ways: List[Way]) -> UInt64:
 
 @fieldwise_init
 struct Way(Copyable, Movable):
-    """What is left of a route behind the first segments of a path."""
+    """What is left of a route after the first segments of a path."""
 
     var segments: List[Segment]
     var method: UInt8

@@ -127,7 +127,7 @@ struct ServerConfig(Copyable, SettingsDefaults, SettingsGroup):
     var min_body_rate: Int
     """Bytes a second at which a large body may take longer: each such portion
     received adds a second to `body_timeout_ms`. Default 16 KiB; 0 adds none.
-    Both hold up to the head of the response: content that goes on behind it has
+    Both hold up to the head of the response: content that goes on after it has
     the times of that."""
     var idle_timeout_ms: Int
     """Between requests of a connection. Default 60 s."""

@@ -54,7 +54,7 @@ struct _Waiting(Movable):
     var errand: Optional[AnyErrand]
     # What middleware does with the response.
     var steps: LaterSteps
-    # Fields that were set behind the last step on what stands for the response.
+    # Fields that were set after the last step on what stands for the response.
     var headers: HeaderMap
     var generation: UInt64
 

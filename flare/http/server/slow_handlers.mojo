@@ -179,7 +179,7 @@ struct SlowHandlers(Movable):
         self._timer = HandlerTimer()
 
     def end_handler(mut self, route: StringSpan[ImmUntrackedOrigin]):
-        """Looks at the clock behind the handler of a route."""
+        """Looks at the clock after the handler of a route."""
         if self._timed_left != Int.MAX:
             self._timed_left = max(0, self._timed_left - 1)
             if self._suspected_left > 0:

@@ -276,7 +276,7 @@ struct WorkerState(Movable):
 
     @no_inline
     def end_handler(mut self, response: Response):
-        """Looks at the clock behind a handler that was timed."""
+        """Looks at the clock after a handler that was timed."""
         var route = self.params[].record.route
         self.slow.end_handler(route)
         self._decide()

@@ -393,7 +393,7 @@ struct EventHub(Copyable, HasBackplane):
         return self._subscribers.lock()[].publish(message)
 
     def close_user(self, user: StringSpan) -> Int:
-        """Ends the streams of a user, in all processes, behind what was sent to
+        """Ends the streams of a user, in all processes, after what was sent to
         him before. Browsers come back: answer them with 204 then.
 
         Args:

@@ -60,7 +60,7 @@ struct EventParser(Movable):
     # How much of the line at hand was looked at, in bytes.
     var _looked_at: Int
     var _has_begun: Bool
-    # A line feed behind a carriage return belongs to the same line end.
+    # A line feed after a carriage return belongs to the same line end.
     var _follows_cr: Bool
 
     def __init__(

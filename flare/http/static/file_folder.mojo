@@ -361,7 +361,7 @@ struct FileSource(BodySource, Movable):
         )
 
     def advance(mut self, count: Int):
-        """Goes on behind octets of the region, at most its length, that were
+        """Goes on after octets of the region, at most its length, that were
         sent as they lie."""
         self._range_done += count
         while (

@@ -102,7 +102,7 @@ struct FileServerConfig(Copyable, Movable):
 
 def folder_page(folder: StringSpan, names: List[String]) -> String:
     """Writes the page, in which no name can be markup. The folder's path is
-    decoded, empty for the root; names of folders have a slash behind them."""
+    decoded, empty for the root; names of folders have a slash after them."""
     var page = String(
         '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>/'
     )
@@ -278,7 +278,7 @@ struct FileServer(Handler):
             return self._respond(req, found.take(), wanted^)
         var status = self._folder.status(wanted)
         if status and status.value().is_folder:
-            # Relative links of a page resolve rightly behind a slash alone.
+            # Relative links of a page resolve rightly after a slash alone.
             return redirect(_with_slash(req), 301)
         return self._fall_back(req)
 
@@ -473,7 +473,7 @@ def _rest_offset(pattern: StringSpan, path: Span[UInt8, _]) -> Int:
 
 
 def _with_slash(req: Request) -> String:
-    """Writes the target with a slash behind its path."""
+    """Writes the target with a slash after its path."""
     var target = String(req.path, "/")
     if req.query.byte_length() > 0:
         target.write("?", req.query)

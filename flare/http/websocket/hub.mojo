@@ -268,7 +268,7 @@ struct WsHub(Copyable, HasBackplane):
         code: Int = CloseCode.NORMAL,
         reason: StringSpan = "",
     ) raises -> Int:
-        """Closes the connections of a user, in all processes, behind what was
+        """Closes the connections of a user, in all processes, after what was
         sent to him before. He may come back at once: refuse him in `on_open`.
 
         Args:

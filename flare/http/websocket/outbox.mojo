@@ -20,7 +20,7 @@ from std.memory import ArcPointer
 from std.sys.intrinsics import unlikely
 
 comptime TURN_LEN_MAX = 65_536
-"""Output behind which no further message is heard before the client was sent
+"""Output after which no further message is heard before the client was sent
 it, in bytes."""
 
 # What the worker took and the client has perhaps not counts as waiting, and the
@@ -63,7 +63,7 @@ struct WsOutbox(Movable):
     var id: UInt64
     var subprotocol: String
     """What both speak; empty for none."""
-    # Shared frames go behind the core's output.
+    # Shared frames go after the core's output.
     var _frames: List[ArcPointer[Buffer]]
     var _frames_len: Int
     # What of the output does not count, since it is about to be sent.
@@ -143,7 +143,7 @@ struct WsOutbox(Movable):
         mut self, opcode: Opcode, payload: Span[UInt8, _], code: Int
     ) raises:
         """Writes a message, a ping or a close frame, with its code and reason,
-        behind all that waits. Raises if it cannot be sent, or too much waits
+        after all that waits. Raises if it cannot be sent, or too much waits
         already."""
         # Whoever is closed is not behind.
         if opcode == Opcode.CLOSE:
@@ -155,7 +155,7 @@ struct WsOutbox(Movable):
             var reason = StringSpan(unsafe_from_utf8=payload)
             if self.core.state == CloseState.OPEN:
                 # A ping that came before is owed its answer (RFC 6455 section
-                # 5.5.2), which nothing can be behind this.
+                # 5.5.2), which nothing can be after this.
                 self.core.answer(MaskingKey.none())
             self.core.send_close(code, reason, MaskingKey.none())
             self.is_closed = True
@@ -165,13 +165,13 @@ struct WsOutbox(Movable):
             self.core.send_message(opcode, payload, MaskingKey.none())
 
     def put_frame(mut self, frame: ArcPointer[Buffer]) raises:
-        """Adds a shared frame, whole and unmasked, behind all that waits.
+        """Adds a shared frame, whole and unmasked, after all that waits.
         Raises if it cannot be sent, or too much waits already."""
         self.admit(len(frame[]))
         self._append_frame(frame)
 
     def put_frames(mut self, frames: List[ArcPointer[Buffer]]) raises:
-        """Adds shared frames behind all that waits, however many they are: what
+        """Adds shared frames after all that waits, however many they are: what
         a client has missed. They count for what follows. Raises if they cannot
         be sent."""
         if len(frames) == 0:

@@ -101,7 +101,7 @@ struct RoomHistory(Defaultable, Movable, Sized):
             self._kept[self._start - 1] = self._kept[self._start].copy()
 
     def missed(self, last_id: StringSpan) -> MissedMessages:
-        """Finds what came behind a message. If it is not known, or empty since
+        """Finds what came after a message. If it is not known, or empty since
         none was seen: all that is kept, and that it may not be complete."""
         var start = self._start
         var is_known = last_id.byte_length() == 0 or (

@@ -45,7 +45,7 @@ struct RoomTable(BackplaneListener):
 
     def join(mut self, room: StringSpan, sender: WsSender):
         """Adds a member, unless it is closed: it would never leave."""
-        # Who is closed behind this leaves behind it, under the same lock.
+        # Who is closed after this leaves after it, under the same lock.
         if not sender.is_open():
             return
         var id = sender.id()
@@ -149,7 +149,7 @@ struct RoomTable(BackplaneListener):
         last_id: StringSpan,
         gap: Optional[ArcPointer[Buffer]],
     ) -> MissedMessages:
-        """Adds a member that gets first what it has missed behind `last_id`
+        """Adds a member that gets first what it has missed after `last_id`
         (empty for none), and before it `gap` if that is not all: both under one
         lock, so that nothing comes between. Returns what it was sent."""
         var missed = self._missed(String(room), last_id)

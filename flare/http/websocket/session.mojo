@@ -34,7 +34,7 @@ comptime _TURN_EVENT_COUNT_MAX = 256
 
 
 struct WsSession(UpgradedProtocol):
-    """What goes on behind the 101 of a WebSocket route.
+    """What goes on after the 101 of a WebSocket route.
 
     A client's messages are answered in turns, which end when enough was made,
     heard, or time has passed. What is left of a batch waits here until the
@@ -152,7 +152,7 @@ struct WsSession(UpgradedProtocol):
         return failure^
 
     def end_early(mut self, mut out: Buffer) -> Poll:
-        """Tells the client that the server goes away, behind answers to all
+        """Tells the client that the server goes away, after answers to all
         that it has said so far, and waits for its answer: READY, PENDING, or DONE
         when the time is over."""
         var now_ms = coarse_monotonic_ms()

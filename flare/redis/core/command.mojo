@@ -96,7 +96,7 @@ struct Command(Movable):
     var extra_ms: Int
     """How long the server may wait on purpose, on top of the timeout."""
     var alters_connection: Bool
-    """True if the connection may be another one behind it: with another
+    """True if the connection may be another one after it: with another
     database, say, or in a transaction."""
     var _key_start: Int
     var _key_len: Int
@@ -263,7 +263,7 @@ comptime _ALTERATIONS = StaticString(
     " READONLY READWRITE SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE"
     " PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC REPLCONF QUIT "
 )
-# Behind them a server may treat the connection otherwise.
+# After them a server may treat the connection otherwise.
 
 
 def is_read(name: Span[UInt8, _]) -> Bool:
@@ -273,7 +273,7 @@ def is_read(name: Span[UInt8, _]) -> Bool:
 
 
 def alters_connection(name: Span[UInt8, _]) -> Bool:
-    """Tells whether a server may treat the connection otherwise behind a
+    """Tells whether a server may treat the connection otherwise after a
     command, its name in any case."""
     return _is_among(name, _ALTERATIONS)
 
@@ -303,7 +303,7 @@ struct KeyPlace(TrivialRegisterPassable):
     """As `key_place` counts."""
 
     def is_key(mut self, index: Int, argument: Span[UInt8, _]) -> Bool:
-        """Tells whether it is this argument; the one behind STREAMS, in any
+        """Tells whether it is this argument; the one after STREAMS, in any
         case, may be called so, too."""
         if index == self.index:
             return True

@@ -141,7 +141,7 @@ struct ReplyParser(Movable):
     def advance(mut self, input: TerminatedInput) raises RedisError -> Bool:
         """Parses all octets from the first one that is not dropped; True if all
         replies that are expected are whole. Raises if it is no RESP
-        (`PROTOCOL`), or beyond a limit (`REPLY_TOO_LARGE`). Nothing behind it
+        (`PROTOCOL`), or beyond a limit (`REPLY_TOO_LARGE`). Nothing after it
         can be read."""
         while True:
             while self._open.at(len(self._open) - 1).left == 0:

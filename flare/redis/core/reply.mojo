@@ -67,7 +67,7 @@ struct ReplyNode(TrivialRegisterPassable):
     var length: Int
     """How many octets, or how many replies it holds."""
     var end: UInt32
-    """The place of the node behind it and all that it holds."""
+    """The place of the node after it and all that it holds."""
     var kind: ReplyKind
 
 

@@ -174,7 +174,7 @@ struct GatheredReplies(Defaultable, Movable):
     var _octets: List[UInt8]
     # Where the reply of each command is in `_came`; -1 if it has none.
     var _places: List[Int]
-    # The same in order, behind the root.
+    # The same in order, after the root.
     var _nodes: List[ReplyNode]
 
     def begin(mut self, count: Int):

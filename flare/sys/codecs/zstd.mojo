@@ -168,7 +168,7 @@ struct _Places(Movable):
 
 
 struct ZstdDecoder(Movable):
-    """A stream that is being decompressed: frames behind each other."""
+    """A stream that is being decompressed: frames, one after the other."""
 
     var _state: Int
     var _places: _Places
@@ -203,7 +203,7 @@ struct ZstdDecoder(Movable):
     def step(
         mut self, input: Span[UInt8, _], room: MutSpan[UInt8, _]
     ) -> CodecStep:
-        """Decompresses into room that is not empty, and says `ENDED` behind a
+        """Decompresses into room that is not empty, and says `ENDED` after a
         frame. If the room is full afterwards there may be more."""
         self._places.offer(input, room)
         var result = self._functions.decompress(

@@ -94,7 +94,7 @@ struct OpenSsl(Movable):
 
     def take_error(self, operation: StaticString) -> OpenSslError:
         """Empties the calling thread's error queue and tells the first error of
-        TLS itself, or else the first of all: those behind it tell how it went
+        TLS itself, or else the first of all: those after it tell how it went
         on its way up."""
         var found = OpenSslError(operation, 0, 0, "no reason given")
         for _ in range(_ERROR_COUNT_MAX):

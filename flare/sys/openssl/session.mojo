@@ -177,7 +177,7 @@ struct SslSession(Movable):
                 break
             count += Int(result)
             # OpenSSL takes one record at a time and hands all of it out that
-            # fits, so there is nothing behind the last octet of input.
+            # fits, so there is nothing after the last octet of input.
             if self._input[].length == 0 and count < len(room):
                 status = STEP_NEEDS_INPUT
                 break

@@ -68,7 +68,7 @@ struct SockAddr(Copyable, Movable):
         `UNIX_NAME_LEN_MAX` bytes."""
         var address = Self()
         var length = min(len(name), UNIX_NAME_LEN_MAX)
-        # An abstract name stands behind a NUL and ends with the structure; a
+        # An abstract name stands after a NUL and ends with the structure; a
         # path starts at once and ends with a NUL.
         var start = _UNIX_NAME_OFFSET + (1 if is_abstract else 0)
         address._begin(AF_UNIX, _UNIX_NAME_OFFSET + length + 1, 0)

@@ -158,7 +158,7 @@ def parse_traceparent(value: Span[UInt8, _]) -> TraceContext:
     """
     if len(value) < TRACEPARENT_LEN:
         return TraceContext()
-    # Version and flags have two digits each: both are read at once, behind
+    # Version and flags have two digits each: both are read at once, after
     # twelve that are none of the value's.
     var ends = SIMD[DType.uint8, _ID_LEN](48)
     ends[12] = value.at(0)

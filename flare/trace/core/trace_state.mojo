@@ -121,7 +121,7 @@ def _length(members: List[String]) -> Int:
 
 
 def _key_len(member: Span[UInt8, _]) -> Int:
-    """Reads a key and the `=` behind it (section 3.3.1.3.1). Returns the key's
+    """Reads a key and the `=` after it (section 3.3.1.3.1). Returns the key's
     length; 0 if it is none."""
     var at = -1
     for index in range(len(member)):

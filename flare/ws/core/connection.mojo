@@ -225,7 +225,7 @@ struct WsConnection(Movable):
     def send_close(
         mut self, code: Int, reason: StringSpan, key: MaskingKey
     ) raises WsMisuse:
-        """Writes the close frame; nothing can be sent behind it. The code is
+        """Writes the close frame; nothing can be sent after it. The code is
         one that may be sent, with a reason of at most 123 bytes, or
         `CloseCode.NO_STATUS` for a frame without both. Raises if one was sent
         already, or code or reason cannot be."""

@@ -169,12 +169,12 @@ struct CloseState(Equatable, TrivialRegisterPassable, Writable):
         return Self.CLOSED
 
     def may_send(self) -> Bool:
-        """Tells whether frames may be sent: not behind the own close frame (RFC
+        """Tells whether frames may be sent: not after the own close frame (RFC
         6455 section 5.5.1)."""
         return self == Self.OPEN or self == Self.ANSWERING
 
     def may_receive(self) -> Bool:
-        """Tells whether frames of the peer count: not behind its close frame."""
+        """Tells whether frames of the peer count: not after its close frame."""
         return self == Self.OPEN or self == Self.CLOSING
 
     def write_to(self, mut writer: Some[Writer]):

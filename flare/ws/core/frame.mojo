@@ -314,7 +314,7 @@ struct MaskingKey(TrivialRegisterPassable):
 
     @always_inline
     def rotated(self, count: Int) -> Self:
-        """Gives the key for the octets behind some that were masked."""
+        """Gives the key for the octets after some that were masked."""
         var bits = UInt32(8 * (count & 3))
         if bits == 0:
             return self

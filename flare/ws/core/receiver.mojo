@@ -390,7 +390,7 @@ struct FrameReceiver(Movable):
     def _end_data(
         mut self, count: Int, by_frame: Bool
     ) raises WsProtocolError -> WsProgress:
-        """Decides what to tell behind a piece."""
+        """Decides what to tell after a piece."""
         if not self._end_piece(count):
             return WsProgress.NEEDS_OCTETS
         var is_plain = self._message_state == MessageState.PLAIN

@@ -208,7 +208,7 @@ struct CacheControl(Copyable, Defaultable, Equatable, Movable, Writable):
 
         Args:
             name: Its name, in lower case.
-            argument: What stands behind the equals sign, if there is one.
+            argument: What stands after the equals sign, if there is one.
         """
         if name == "max-age":
             _note(self.max_age_s, argument)
@@ -362,8 +362,8 @@ def _is_token(octets: Span[UInt8, _]) -> Bool:
 
 
 def element_end(value: Span[UInt8, _], start: Int) -> Int:
-    """Finds the comma behind an element, or the end. A quotation that nobody
-    ends is none: a directive behind it must not be lost."""
+    """Finds the comma after an element, or the end. A quotation that nobody
+    ends is none: a directive after it must not be lost."""
     var index = start
     while index < len(value) and value.at(index) != _COMMA:
         if value.at(index) == _QUOTE:
@@ -376,7 +376,7 @@ def element_end(value: Span[UInt8, _], start: Int) -> Int:
 
 
 def quotation_end(value: Span[UInt8, _], start: Int) -> Int:
-    """Finds the offset behind the quoted string that begins at `start` (RFC
+    """Finds the offset after the quoted string that begins at `start` (RFC
     9110 section 5.6.4); -1 if it has no end."""
     var index = start + 1
     while index < len(value):

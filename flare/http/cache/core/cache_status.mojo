@@ -85,7 +85,7 @@ struct CacheStatus(Copyable, Movable):
     def add_to(
         self, mut headers: HeaderMap, cache_name: StringSpan
     ) raises HeaderError:
-        """Adds the cache's member behind those of caches nearer to the origin;
+        """Adds the cache's member after those of caches nearer to the origin;
         says nothing if the name is empty. Raises if the name is none."""
         if cache_name.byte_length() == 0:
             return

@@ -79,7 +79,7 @@ struct HostAddresses(Copyable, Defaultable, Movable):
             var api = HttpClient(config=choices^)
 
         Args:
-            host: Its name; with a port behind a colon for that port alone.
+            host: Its name; with a port after a colon for that port alone.
             addresses: The addresses in the order in which to try them. They
                 take the place of those that were given before.
 

@@ -34,7 +34,7 @@ struct BearerAuth(Copyable, Movable):
 struct DigestAuth(Copyable, Movable):
     """A user name and a password that are not sent, but proven (RFC 7616).
 
-    The first request to a server is repeated behind its challenge; what can be
+    The first request to a server is repeated after its challenge; what can be
     sent once alone, such as streamed content, is not, and the response is the
     401 then. Later requests have an answer with them from the start. SHA-256,
     SHA-512-256 and MD5 are known, also as sessions (`-sess`), and `qop=auth`.

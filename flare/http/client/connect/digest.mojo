@@ -253,7 +253,7 @@ def parse_challenges(value: Span[UInt8, _]) -> List[DigestChallenge]:
 
 
 def _parse_value(value: Span[UInt8, _], start: Int, mut text: String) -> Int:
-    """Takes what stands behind an equals sign; gives where the next element
+    """Takes what stands after an equals sign; gives where the next element
     begins."""
     var at = start
     if at < len(value) and value.at(at) == 34:

@@ -106,7 +106,7 @@ struct ClientError(Copyable, Movable, Writable):
         except error:
             print(error)
 
-    A `try` has the type of its first call that raises. What is called behind a
+    A `try` has the type of its first call that raises. What is called after a
     request there, such as `int_value` with its `JsonError`, becomes one of these.
     """
 

@@ -277,7 +277,7 @@ struct _Words(Movable):
 
 
 def _unescaped(octet: UInt8) -> UInt8:
-    """Gives what a backslash makes of an octet behind it."""
+    """Gives what a backslash makes of an octet after it."""
     if octet == 110:
         return 10
     if octet == 114:

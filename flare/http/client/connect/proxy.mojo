@@ -320,7 +320,7 @@ struct NoProxy(Copyable, Defaultable, Movable):
     Its elements are separated by commas. `*` stands for all hosts; an IP
     address or a network such as `10.0.0.0/8` for addresses; a name such as
     `example.com` or `.example.com` for that host and all below it. A port
-    behind it (`example.com:8080`) makes it match that port alone. Names are
+    after it (`example.com:8080`) makes it match that port alone. Names are
     not looked up.
     """
 

@@ -23,7 +23,7 @@ struct ConnectionLimits(ImplicitlyCopyable):
     var queue_timeout_ms: Int
     """Longest wait of a request for a connection, in milliseconds; -1 for as
     long as its own times allow. Who waits for one that it shares with nobody
-    (HTTP/1.1, `send_all`, `fetch_later`) holds up those behind it to the same
+    (HTTP/1.1, `send_all`, `fetch_later`) holds up those after it to the same
     host as long. Default 10 s."""
     var max_waiting: Int
     """Most requests that wait at once; one more fails at once
@@ -220,7 +220,7 @@ struct _Host[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return -1
 
     def coming_count(self) -> Int:
-        """Counts who finds room on what is being opened, behind those who open
+        """Counts who finds room on what is being opened, after those who open
         it."""
         return self.dial_count * (self.seat_count - 1)
 
@@ -403,7 +403,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
                 if waiting.at(place).number == number:
                     _ = waiting.pop(place)
                     self._figures.waiting -= 1
-                    # Who was behind it may join what it could not.
+                    # Who was after it may join what it could not.
                     self._serve_waiting()
                     self._sweep()
                     return

@@ -97,7 +97,7 @@ struct SocksHandshake(Movable):
 
     def receive(mut self, octets: Span[UInt8, _]) raises ClientError -> Int:
         """Goes on with what the proxy has sent, however it was cut. Returns how
-        many octets were taken; fewer only behind the last reply.
+        many octets were taken; fewer only after the last reply.
 
         Raises in the phase `PROXY`: `ProxyRefused` if the proxy says no,
         `MalformedResponse` if it breaks the rules.

@@ -280,7 +280,7 @@ struct TlsLayer(Movable):
     def send(mut self, mut socket: RawSocket, octets: Span[UInt8, _]) -> Int:
         """Encrypts and sends; `flush` sends what could not be sent yet. Returns
         how many octets were taken, `TLS_FAILED`, or a negative errno: then none
-        of them has left. An error behind the first that have left is met by the
+        of them has left. An error after the first that have left is met by the
         next call."""
         var flushed = self.flush(socket)
         if flushed < 0:

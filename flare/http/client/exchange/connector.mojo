@@ -434,7 +434,7 @@ struct Connector(Movable):
                 return False
         except error:
             if self._asks_again and not self._tunnel.value().attempt.has_head():
-                # It has closed the connection behind its challenge.
+                # It has closed the connection after its challenge.
                 self._start_over()
                 return True
             if not self._takes_challenge(context):

@@ -33,7 +33,7 @@ def run_task[
     mut sink: W,
     mut progress: P,
 ) raises ClientError -> ClientResponse:
-    """Sends one request, and waits until its final response is there, behind
+    """Sends one request, and waits until its final response is there, after
     all redirections. Streamed content comes from `source`, that of the response
     goes to `sink`. Raises if the request fails for good."""
     var task = RequestTask(request^, state)

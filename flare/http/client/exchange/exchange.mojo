@@ -99,7 +99,7 @@ def drain(
     limits: HeadLimits,
 ) -> Bool:
     """Drops the rest of a response's content if it is here, and tells whether
-    that was its end. The limits bound fields behind the content."""
+    that was its end. The limits bound fields after the content."""
     var limit = attempt.parser.body.taken_len + DRAIN_LEN_MAX
     try:
         while not attempt.wants_write() and (

@@ -62,7 +62,7 @@ struct StreamAnswer(Equatable, TrivialRegisterPassable):
     comptime COUNT = 5
 
     def note_interim(mut self, status: Int):
-        """An interim response has come; behind the final head there is none."""
+        """An interim response has come; after the final head there is none."""
         if self.number >= Self.HEAD.number:
             return
         if status == CONTINUE:
@@ -75,7 +75,7 @@ struct StreamAnswer(Equatable, TrivialRegisterPassable):
             self = Self.HEAD
 
     def end(mut self):
-        """The stream has ended behind all of it."""
+        """The stream has ended after all of it."""
         self = Self.WHOLE
 
 
@@ -114,7 +114,7 @@ struct Http2Flight(Movable):
     var interim: List[InterimResponse]
     """Interim responses that nobody has taken yet."""
     var trailers: HeaderMap
-    """The fields behind its content."""
+    """The fields after its content."""
     var content: Buffer
     """Content; what stays here keeps the stream's window shut."""
     var content_length: Int

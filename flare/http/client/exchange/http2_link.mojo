@@ -91,7 +91,7 @@ struct Http2Link(Movable):
     silent."""
     var reads_to_end: Bool
     """True to read until nothing is there, whatever came: for who is told of
-    octets once, or of an end that stands behind them."""
+    octets once, or of an end that stands after them."""
     var woken: List[Int]
     """The owners of requests that have news; the driver empties it."""
     var failure: Optional[ClientError]
@@ -631,7 +631,7 @@ struct Http2Link(Movable):
             )
 
     def _note_reset(mut self, mut flight: Http2Flight, code: ErrorCode):
-        # Behind a whole response it says that the rest of the request is not
+        # After a whole response it says that the rest of the request is not
         # wanted (section 8.1).
         flight.has_sent_end = True
         if self.session.broken_rule:

@@ -268,7 +268,7 @@ struct PreparedRequest(Movable):
         )
         set_trace_fields(self.headers, span)
         if extras.hooks.own_headers:
-            # The hooks have run: the attempts behind this one have them, too.
+            # The hooks have run: the attempts after this one have them, too.
             set_trace_fields(extras.hooks.own_headers.held(), span)
         if span.is_recording():
             describe_request(span, self.method, self.url)
@@ -309,7 +309,7 @@ struct PreparedRequest(Movable):
         swap(self.headers, attempt.headers)
 
     def undo_hooks(mut self):
-        """Has the request's own fields again, behind an attempt."""
+        """Has the request's own fields again, after an attempt."""
         if not self.extras:
             return
         ref own = self.extras.held()[].hooks.own_headers

@@ -87,7 +87,7 @@ struct SharedConnections(ImplicitlyCopyable, SlotKeeper):
 
 
 struct PoolHold(Movable):
-    """The lock on the pool. Behind its end requests are woken that were given
+    """The lock on the pool. After its end requests are woken that were given
     something, and connections closed that were dropped: TLS and HTTP/2 say
     goodbye."""
 
@@ -96,7 +96,7 @@ struct PoolHold(Movable):
 
     def __init__(out self, pool: Mutex[_Pool]):
         self._pool = pool
-        # SAFETY: the lock is that of `_pool`, too, which goes behind the guard.
+        # SAFETY: the lock is that of `_pool`, too, which goes after the guard.
         self._guard = (
             Pointer(to=pool).unsafe_origin_cast[ImmUntrackedOrigin]()[].lock()
         )

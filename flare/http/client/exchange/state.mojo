@@ -52,7 +52,7 @@ struct ClientState(Movable):
     """What it has in common with the states of other threads, in place of
     `pool` and `jar`."""
     var place: Optional[OwnedPointer[SharedPlace]]
-    """Behind `take_any`, the request's part in a connection that other threads
+    """After `take_any`, the request's part in a connection that other threads
     have, too; the request takes it."""
     # What wakes a request on such a connection; of the one that waits.
     var _bell: Optional[Waker]
@@ -283,7 +283,7 @@ struct ClientState(Movable):
     ) -> Optional[IdleConnection]:
         """Takes a connection of the pool that threads share, or nothing, as
         `claim`, but does not queue for one. The request's claim has the slot to
-        open a connection, or is none behind this. Unless it `may_reuse`, the
+        open a connection, or is none after this. Unless it `may_reuse`, the
         connection is one that was not used before."""
         ref shared = self.shared.value()
         var own = OwnedPointer(
@@ -406,7 +406,7 @@ struct ClientState(Movable):
 
     def serve_link(mut self, link: ArcPointer[Http2Link]) -> Bool:
         """Sends what waits on a connection that requests share, and was among
-        the `links`, and notes who of them can go on. Behind it its driver
+        the `links`, and notes who of them can go on. After it its driver
         watches for what comes next; no more if this is False."""
         if self.has_left(link):
             return False

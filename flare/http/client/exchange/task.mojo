@@ -333,7 +333,7 @@ struct RequestTask(Movable):
 
     def _let_go(mut self, mut state: ClientState) -> StreamFate:
         """Gives back what the attempt has; tells what is known of its stream."""
-        # Once: behind this there is neither connector nor claim.
+        # Once: after this there is neither connector nor claim.
         var dials = Bool(self._connector) or (
             Bool(self._claim) and self._phase == TaskPhase.AWAITING
         )
@@ -472,17 +472,17 @@ struct RequestTask(Movable):
             self._stream.value()[].note_progress()
 
     def hold_content(mut self):
-        """Notes, behind WANTS_CONTENT, that the caller has no content now: the
+        """Notes, after WANTS_CONTENT, that the caller has no content now: the
         response is waited for until `feed`."""
         self._attempt[].feeding.hold()
 
     def is_held(self) -> Bool:
-        """Tells whether `feed` may be called at once, behind `hold_content`."""
+        """Tells whether `feed` may be called at once, after `hold_content`."""
         return self._attempt[].feeding == Feeding.HELD
 
     def takes_content(self) -> Bool:
         """Tells whether content may still go; not once a response has come that
-        does without it. Behind one that is not the final one it may be wanted
+        does without it. After one that is not the final one it may be wanted
         again."""
         if not self.is_exchanging() and self._phase != TaskPhase.STREAMING:
             return not self._builder.is_told
@@ -539,7 +539,7 @@ struct RequestTask(Movable):
         state.end_exchange(connection^, is_reusable, self._builder.response)
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
-        """Prepares the next attempt behind a response that is not final."""
+        """Prepares the next attempt after a response that is not final."""
         var pause_ms = 0
         if self.request.will_stop_expecting(
             self._builder.response, self._attempt[].content_len

@@ -64,7 +64,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
         self._keeps_progress = False
 
     def keep_progress(mut self):
-        """Lets a total by progress count behind the head, too: for who reads
+        """Lets a total by progress count after the head, too: for who reads
         as fast as it comes."""
         self._keeps_progress = self._content_total.timeout_ms < 0 and (
             self.total.timeout_ms == PROGRESS_TIMEOUT_MS
@@ -73,7 +73,7 @@ struct TimeoutPolicy(ImplicitlyCopyable):
     def limit_phases(mut self, head_ms: Int, idle_ms: Int):
         """Sets the times of a response that the caller reads: until its head is
         there, less than -1 to leave that to the other times; and of the longest
-        silence behind the head, -1 for ever, less than that for the time of
+        silence after the head, -1 for ever, less than that for the time of
         reading."""
         if idle_ms >= NO_TIMEOUT_MS:
             self._idle_ms = idle_ms

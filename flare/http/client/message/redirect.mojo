@@ -167,7 +167,7 @@ def _refused(location: StringSpan, reason: StaticString) -> ClientError:
 
 
 def _scheme_len(location: Span[UInt8, _]) -> Int:
-    """Finds the end of a scheme and the slashes behind it; 0 without slashes:
+    """Finds the end of a scheme and the slashes after it; 0 without slashes:
     what looks like a scheme then may be a user name."""
     var end = 0
     while end < len(location) and is_scheme_octet(location.at(end)):

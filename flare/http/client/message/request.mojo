@@ -155,7 +155,7 @@ struct ClientRequest(Copyable, Movable):
         self._options = ArcPointer(options^)
 
     def add_hook(mut self, hook: AnyHook):
-        """Has each attempt of the request seen by a hook, behind the client's.
+        """Has each attempt of the request seen by a hook, after the client's.
 
         Args:
             hook: A `ClientHook`, or a plain function: `BeforeAttempt` or

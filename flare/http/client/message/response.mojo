@@ -50,7 +50,7 @@ struct ClientResponse(Movable):
     """True if a coding of the content was undone; False if there was none, or
     it is the caller's as it came."""
     var trailers: HeaderMap
-    """Fields behind the content: of chunks, or of HTTP/2."""
+    """Fields after the content: of chunks, or of HTTP/2."""
     var url: Url
     """The URL that answered, after redirections."""
     var redirect_count: Int
@@ -435,7 +435,7 @@ struct ResponseBuilder(Movable):
         self._decoded.clear()
 
     def is_worth_reading(self, taken_len: Int) -> Bool:
-        """Tells whether to read on behind so many bytes of content: not if
+        """Tells whether to read on after so many bytes of content: not if
         nobody wants it, and closing the connection is cheaper than reading the
         rest of it."""
         return self.use != ContentUse.DISCARD or taken_len <= DISCARD_LEN_MAX

@@ -177,7 +177,7 @@ struct ConnectionOptions[o: ImmOrigin](Movable):
 
 def names_token(fields: Fields, name: StringSpan, token: StringSpan) -> Bool:
     """Looks in a field that is a list for a token, in any case; parameters
-    behind `;` do not matter."""
+    after `;` do not matter."""
     var index = fields.find(name)
     while index >= 0:
         for element in ListElements(fields.value_bytes(index)):

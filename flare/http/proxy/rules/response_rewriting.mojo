@@ -113,7 +113,7 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
 
 
 def _behind_scheme(url: Span[UInt8, _]) -> Int:
-    """Finds what stands behind `http://`, `https://` or `//`, or gives -1."""
+    """Finds what stands after `http://`, `https://` or `//`, or gives -1."""
     var start = 0
     if len(url) >= 5 and equals_ignore_case(url.before(5), "http:".as_bytes()):
         start = 5
@@ -130,8 +130,8 @@ def _behind_scheme(url: Span[UInt8, _]) -> Int:
 
 
 def _is_read_as_slash(octet: UInt8) -> Bool:
-    """Tells whether browsers take an octet behind a slash for another one, or
-    look behind it for one (WHATWG URL section 4.4)."""
+    """Tells whether browsers take an octet after a slash for another one, or
+    look after it for one (WHATWG URL section 4.4)."""
     return octet == _SLASH or octet == _BACKSLASH or octet == _TAB
 
 
@@ -222,7 +222,7 @@ def _rewrite_cookie(
 
 def _is_own_domain(domain: Span[UInt8, _], upstream: UpstreamNames) -> Bool:
     """Tells whether a cookie's domain is the upstream's name, be there a dot
-    before it or a port behind the name; that of the Host is the client's."""
+    before it or a port after the name; that of the Host is the client's."""
     var start = 1 if len(domain) > 0 and domain.at(0) == 46 else 0
     return equals_ignore_case(
         domain.after(start), _without_port(upstream.authority.as_bytes())

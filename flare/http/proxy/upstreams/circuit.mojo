@@ -1,4 +1,4 @@
-"""The circuit of one upstream: too many failures in a row open it, and behind some
+"""The circuit of one upstream: too many failures in a row open it, and after some
 time one request tries whether it may close; without clock and socket.
 
     CLOSED --failures--> OPEN --time, a request--> TRYING --success--> CLOSED

@@ -26,7 +26,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
     comptime BAD_RESPONSE = Outcome(5)
     """What came was no response, or one that is not passed on."""
     comptime CONTENT_FAILED = Outcome(6)
-    """The content of the response ended too early, behind a head that the client
+    """The content of the response ended too early, after a head that the client
     has got."""
     comptime CANCELLED = Outcome(7)
     """The client went away first; that says nothing of the upstream."""
@@ -151,7 +151,7 @@ struct Outcome(Equatable, TrivialRegisterPassable):
         """Tells whether a part of the response may be with the client.
 
         Returns:
-            True for failures behind the head.
+            True for failures after the head.
         """
         return self == Self.CONTENT_FAILED or self == Self.CONTENT_TIMEOUT
 

@@ -212,7 +212,7 @@ struct Placement(Movable):
     def choose_again(
         mut self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
     ) -> RetryDecision:
-        """Chooses an upstream for another attempt, behind `report` of one that
+        """Chooses an upstream for another attempt, after `report` of one that
         has ended without an answer. Returns AGAIN if there is one, or why not.
 
         `was_sent` if any octet may have reached the upstream, `content_is_kept`

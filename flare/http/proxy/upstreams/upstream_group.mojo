@@ -517,7 +517,7 @@ struct UpstreamGroup(Movable):
         return Choice(self._id(slot, is_trial), Outcome.ANSWERED)
 
     def wait(mut self, waiter: Waiter, now_ms: Int) -> Bool:
-        """Has a request wait that `choose` has refused with FULL, behind those
+        """Has a request wait that `choose` has refused with FULL, after those
         that wait already.
 
         Args:

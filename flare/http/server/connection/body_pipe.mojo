@@ -234,7 +234,7 @@ struct _Shared(Copyable):
 
     def leave(self, waker: StreamWaker):
         """Drops what waits and what will come, of which the worker hears if it
-        receives on behind the head of the response."""
+        receives on after the head of the response."""
         var window = self.window.lock()
         window[].waiting = Buffer(0)
         window[].taken_len = 0

@@ -114,7 +114,7 @@ struct PendingWrite(Movable):
         self.taken_ms = 0
 
     def __init__(out self, var body: Body, octets: Span[UInt8, _], taken: Int):
-        """Keeps what is left of octets and content behind them, when `taken` of
+        """Keeps what is left of octets and content after them, when `taken` of
         both have been taken."""
         var first = min(taken, len(octets))
         self = Self(OutgoingBody(body^, offset=taken - first))
@@ -187,7 +187,7 @@ struct StreamedContent(Movable):
     """True if nothing is received until the handler has asked for content, or
     made room for it, which `BodyPipe.has_room` tells."""
     var has_response: Bool
-    """True once the response has begun, behind whose head it goes on."""
+    """True once the response has begun, after whose head it goes on."""
 
     def __init__(out self, var body: DetachedBody, is_paused: Bool):
         """Makes content of which nothing was handed on."""

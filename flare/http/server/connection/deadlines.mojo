@@ -14,7 +14,7 @@ from flare.http.server.connection.phase import (
 )
 
 comptime HALF_CLOSED_MS = 2_000
-"""How long one who has ended its own side behind a single request may wait for
+"""How long one who has ended its own side after a single request may wait for
 the head of a deferred answer. Those who leave look the same until something is
 sent to them, and an upstream works for them meanwhile."""
 

@@ -144,7 +144,7 @@ def lend_memo(
 ):
     """Lets the router keep the route of the request at hand, or find it again;
     there must be a memo."""
-    # SAFETY: the box outlives the call of the handler, behind which the storage
+    # SAFETY: the box outlives the call of the handler, after which the storage
     # forgets it.
     state.params[].route_memo = erase_memo(memo.held()[])
 
@@ -158,7 +158,7 @@ def give_memo(
 
 
 comptime SKIPPED_LEN_MAX = 64 * 1024
-"""Most content that is skipped behind an answer that did not need it, so that
+"""Most content that is skipped after an answer that did not need it, so that
 the connection may go on, in bytes. A form of a page fits, an upload does not."""
 
 
@@ -284,7 +284,7 @@ def _switch_protocols(
     """Gives the connection to the protocol that follows 101."""
     connection.ending.end(is_unread=True)
     var is_sound = start_stream(connection, state, body.stream(), False)
-    # What came behind the request is the conversation's.
+    # What came after the request is the conversation's.
     if is_sound and len(parser.input) > 0:
         is_sound = feed_upgraded(connection, state, parser.input)
     return NextAction.SHUTDOWN if is_sound else NextAction.CLOSE
@@ -354,7 +354,7 @@ def _serve(
     """Calls a handler, and holds what it answers to what a response may be. The
     response is made where it is wanted, and not moved there."""
     ref record = request.route_params()[].record
-    # SAFETY: the request outlives the call, behind which it is forgotten.
+    # SAFETY: the request outlives the call, after which it is forgotten.
     record.request = (
         Pointer(to=request)
         .unsafe_mut_cast[True]()

@@ -91,7 +91,7 @@ def on_readable_http2(
 ) -> NextAction:
     """Drives a connection that is readable, or whose time has come. `scratch`
     is the worker's own parser, idle before and after; the end of the stream may
-    stand behind the octets if `is_closed`."""
+    stand after the octets if `is_closed`."""
     debug_assert(len(state.out) == 0, "this is for another connection")
     var link = connection.http2.take()
     var action = _read(connection, link[], scratch.input, state, is_closed)
@@ -432,7 +432,7 @@ def _send(
     for _ in range(_SEND_COUNT_MAX):
         if unlikely(link.has_parked and not connection.request.pending):
             answer_parked(connection, link, state)
-        # Behind what the client does not take, nothing is put but control frames.
+        # After what the client does not take, nothing is put but control frames.
         var has_more = not connection.request.pending and (
             send_content(connection, link, state)
         )

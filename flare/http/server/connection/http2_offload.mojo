@@ -141,7 +141,7 @@ def _answer(
 def _go_on_receiving(
     mut link: Http2Link, mut task: StreamTask, mut state: WorkerState
 ):
-    """Has content received on behind the head of a response."""
+    """Has content received on after the head of a response."""
     var index = link.find(task.id)
     if index >= 0:
         link.tasks.at(index)[].take_content_of(task)

@@ -125,7 +125,7 @@ def read_proxy_header(
 
 
 comptime LINGER_LEN_MAX = 1 << 20
-"""Octets dropped behind the last response before others have their turn, in bytes.
+"""Octets dropped after the last response before others have their turn, in bytes.
 
 What comes in all is bounded by `linger_timeout_ms` alone: a client that sends much
 in one go has to read its answer, too.
@@ -154,7 +154,7 @@ def begin_shutdown(
 def discard_input(
     mut connection: Connection, mut scratch: RequestParser
 ) -> NextAction:
-    """Reads and drops what a client sends behind its last response; `scratch`
+    """Reads and drops what a client sends after its last response; `scratch`
     is the worker's own parser, idle before and after. Returns WAIT for more,
     YIELD if there is more already, CLOSE at the end of the stream."""
     var total = 0

@@ -61,7 +61,7 @@ def on_readable(
     pending write.
 
     `scratch` is the worker's own parser, idle before and after. If `is_closed`,
-    the end of the stream may stand behind the octets, so that a short read does
+    the end of the stream may stand after the octets, so that a short read does
     not mean that all was read.
     """
     debug_assert(
@@ -180,7 +180,7 @@ def _read(
             parser.reset()
             connection.backlog.note_unread()
             return NextAction.YIELD
-        # A short read has emptied the socket, if its end is not behind that.
+        # A short read has emptied the socket, if its end is not after that.
         var is_emptied = count < room_len and not may_have_more
         var action = read_requests(connection, parser, state)
         if unlikely(action != NextAction.WAIT):
@@ -311,7 +311,7 @@ def _gives_way(
     connection: Connection, parser: RequestParser, state: WorkerState
 ) -> Bool:
     """Tells whether further requests wait for the connection's next turn."""
-    # A look at the clock takes a fiftieth of a short request: not behind each.
+    # A look at the clock takes a fiftieth of a short request: not after each.
     return (
         connection.request_count & 1 == 0
         and len(parser.input) > 0

@@ -52,7 +52,7 @@ from flare.sys.errno import EAGAIN, EINTR
 from std.memory import OwnedPointer
 
 comptime DRAINED_LEN_MAX = 256 * 1024
-"""Most content that is read and dropped behind a handler that did not read it
+"""Most content that is read and dropped after a handler that did not read it
 to the end, so that the connection may go on, in bytes."""
 
 comptime _READ_LEN = 65_536
@@ -172,7 +172,7 @@ def _receive(
     for _ in range(READ_COUNT_MAX):
         _hand_on(connection.request.call, content, state.limits)
         if content.is_paused or connection.request.has_all_content():
-            # What has come behind the content is read with the next request.
+            # What has come after the content is read with the next request.
             return NextAction.WAIT
         content.body.input.reserve(_READ_LEN)
         var room = content.body.input.spare()
@@ -226,7 +226,7 @@ def end_content(
     mut state: WorkerState,
 ) -> Bool:
     """Stops taking content, since the handler has answered. What it did not
-    read is dropped as far as it has arrived; what stands behind the content
+    read is dropped as far as it has arrived; what stands after the content
     goes to the parser. Returns False if the content goes on, so that the
     connection has to end."""
     var box = connection.request.content.take()
@@ -268,7 +268,7 @@ def _drain(
 
 
 def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
-    """Tells whether content goes on arriving for somebody behind the head of a
+    """Tells whether content goes on arriving for somebody after the head of a
     response, and takes note of that."""
     if not connection.request.call.goes_on_behind(body):
         return False
@@ -280,7 +280,7 @@ def begins_both_ways(mut connection: Connection, body: Body) -> Bool:
 def go_on_receiving(
     mut connection: Connection, action: NextAction
 ) -> NextAction:
-    """Has content received on behind the head of a response, if it goes
+    """Has content received on after the head of a response, if it goes
     on, in place of an action but CLOSE."""
     if not connection.request.goes_both_ways() or action == NextAction.CLOSE:
         return action
@@ -298,7 +298,7 @@ def drive_both_ways(
     mut connection: Connection, mut state: WorkerState
 ) -> NextAction:
     """Sends what there is of a response, and receives what there is of the
-    content that goes on behind its head. When all of the response is sent, the
+    content that goes on after its head. When all of the response is sent, the
     content is dropped: then `request.content` is empty, and `ending`
     says whether the connection has to end with it."""
     if not write_pending(connection, state):

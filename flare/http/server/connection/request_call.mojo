@@ -38,7 +38,7 @@ struct Refusal(TrivialRegisterPassable):
 
 @fieldwise_init
 struct Intake(Equatable, TrivialRegisterPassable):
-    """What is still to come of a request behind its head."""
+    """What is still to come of a request after its head."""
 
     var _number: UInt8
 
@@ -57,7 +57,7 @@ struct TurnClock(TrivialRegisterPassable):
     time each, those of the client one in all. It is the client's turn while the
     handler waits for content, the handler's before it asks for any, while there is
     some that it could take (over HTTP/2), or the window is full (over HTTP/1.1),
-    and behind the end of the content.
+    and after the end of the content.
     """
 
     var wait: Wait
@@ -158,7 +158,7 @@ struct RequestCall(Movable):
         return self.turns.end_ms(config, self.plan.timeout_ms, received_len)
 
     def goes_on_behind(self, body: Body) -> Bool:
-        """Tells whether content goes on arriving for somebody behind the head of
+        """Tells whether content goes on arriving for somebody after the head of
         a response.
 
         A response that is complete ends the request (RFC 9112 section 9.3, RFC

@@ -71,7 +71,7 @@ struct Backlog(Equatable, TrivialRegisterPassable):
     """Octets may wait in the socket that no event will announce."""
     comptime UNANSWERED = Backlog(2)
     """Requests wait in the connection's parser, whose turn was over before all
-    were answered. The socket is read behind them in any case."""
+    were answered. The socket is read after them in any case."""
 
     comptime COUNT = 3
 
@@ -158,7 +158,7 @@ struct Shutdown(Equatable, TrivialRegisterPassable):
 struct RequestRow(Equatable, TrivialRegisterPassable):
     """Where a request stands among those that came together.
 
-    A client that ends its side behind its last request may wait for the answer,
+    A client that ends its side after its last request may wait for the answer,
     and one that leaves does the same; who leaves has seldom sent more than one.
     """
 
@@ -167,20 +167,20 @@ struct RequestRow(Equatable, TrivialRegisterPassable):
     comptime ALONE = RequestRow(0)
     """No other came with it."""
     comptime LAST = RequestRow(1)
-    """It ends a row, or is answered later: a client that ends its side behind it
+    """It ends a row, or is answered later: a client that ends its side after it
     may well wait."""
     comptime FOLLOWED = RequestRow(2)
-    """Others of the row stand behind it."""
+    """Others of the row stand after it."""
 
     comptime COUNT = 3
 
     def advance(mut self, has_followers: Bool, has_leaders: Bool = False):
-        """It is the next request's turn, behind which others stand, or before
+        """It is the next request's turn, after which others stand, or before
         which others were answered in the same turn."""
         if has_followers:
             self = Self.FOLLOWED
         elif has_leaders or self == Self.FOLLOWED:
-            # The one behind the last that has followers is of the row, too.
+            # The one after the last that has followers is of the row, too.
             self = Self.LAST
         else:
             self = Self.ALONE

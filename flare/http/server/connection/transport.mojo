@@ -42,7 +42,7 @@ def receive(
     room that is not empty. The connection has a pending write afterwards if TLS
     has something to say that the client does not take.
 
-    As with a socket, nothing announces what is left behind a filled room, and
+    As with a socket, nothing announces what is left after a filled room, and
     fewer octets than there is room for mean that all was read, unless
     `may_have_more`, which is set where that turns out here. Returns how many, 0
     at the end of the stream, or a negative errno; `-EINTR` to try again; or
@@ -136,7 +136,7 @@ def _send_answer(mut connection: Connection, mut state: WorkerState):
     """Sends handshakes and alerts; what is not taken waits with a pending
     write."""
     var count = 0
-    # Behind records that wait already, if some do: their order is theirs.
+    # After records that wait already, if some do: their order is theirs.
     if len(connection.tls.held()[].unsent) == 0:
         count = connection.socket.send(state.tls_output.span())
     if count == -EAGAIN:
@@ -179,7 +179,7 @@ def begin_http2(mut connection: Connection, mut state: WorkerState):
 
 
 comptime COPIED_BODY_LEN_MAX = 16_384
-"""Longest content that is copied behind its head, in bytes.
+"""Longest content that is copied after its head, in bytes.
 
 Longer content is sent from where it is: a second piece for the kernel costs
 less than the copy.
@@ -188,7 +188,7 @@ less than the copy.
 
 @always_inline
 def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
-    """Sends the worker's output, behind what waits already if anything does;
+    """Sends the worker's output, after what waits already if anything does;
     what the client does not take now waits, too. False if the connection is
     broken."""
     var length = len(state.out)
@@ -211,7 +211,7 @@ def deliver(mut connection: Connection, mut state: WorkerState) -> Bool:
 def flush_with_body(
     mut connection: Connection, mut state: WorkerState, var body: Body
 ) -> Bool:
-    """Sends the worker's output and content behind it, without copying it.
+    """Sends the worker's output and content after it, without copying it.
     False if the connection is broken."""
     if unlikely(connection.request.pending.__bool__()):
         state.out.append(body.as_bytes())
@@ -246,7 +246,7 @@ def _keep_rest(
 def tls_write(
     mut connection: Connection, mut state: WorkerState, var body: Body
 ) -> Bool:
-    """Encrypts and sends the worker's output and content behind it; there is no
+    """Encrypts and sends the worker's output and content after it; there is no
     pending write. False if the connection is broken."""
     var sent_len = 0
     var count = _send(

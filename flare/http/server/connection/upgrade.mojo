@@ -32,7 +32,7 @@ def read_upgraded(
     Anything else is read when the pending write has gone. The arguments are
     addresses, since a struct is passed by its fields, which costs more than all
     of a short message. `scratch_at` is the worker's own parser, idle before and
-    after; the end of the stream may stand behind the octets if `is_closed`.
+    after; the end of the stream may stand after the octets if `is_closed`.
     """
     ref connection = connection_at[]
     ref state = state_at[]

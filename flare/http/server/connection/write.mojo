@@ -38,7 +38,7 @@ def start_stream(
     is_chunked: Bool,
 ) -> Bool:
     """Begins to send content that a source makes, in chunks if `is_chunked`,
-    behind the worker's output with the head; there is no pending write. False
+    after the worker's output with the head; there is no pending write. False
     if the connection is broken."""
     var pending = PendingWrite(
         OutgoingBody(
@@ -147,7 +147,7 @@ def await_source(mut connection: Connection, state: WorkerState) -> NextAction:
 
 @no_inline
 def note_end(mut connection: Connection, state: WorkerState):
-    """Takes note that a client has ended its side behind all of its request, for
+    """Takes note that a client has ended its side after all of its request, for
     which a handler elsewhere is under way."""
     ref request = connection.request
     if not request.call.plan.defers():
@@ -186,7 +186,7 @@ def has_left(mut connection: Connection) -> Bool:
 
 def _has_to_hear(connection: Connection) -> Bool:
     """Tells whether a conversation has not got rid of what it has received: the
-    end is read behind that."""
+    end is read after that."""
     if not connection.request.pending:
         return False
     ref body = connection.request.pending.held()[].body
@@ -286,7 +286,7 @@ def ask_again(mut connection: Connection):
 def feed_upgraded(
     mut connection: Connection, mut state: WorkerState, mut input: Buffer
 ) -> Bool:
-    """As `feed`; for what came behind the request."""
+    """As `feed`; for what came after the request."""
     return feed(connection, state, input)
 
 
@@ -405,7 +405,7 @@ def _shrink_piece(mut state: WorkerState):
 
 @no_inline
 def _break_off(mut connection: Connection) -> Bool:
-    """Ends a connection behind what was made of content that breaks off: its
+    """Ends a connection after what was made of content that breaks off: its
     framing shows what is missing, and answers before it arrive whole. False if
     it is broken at once: where the end of the connection is that of the content
     (RFC 9112 section 6.3), only a reset tells."""
