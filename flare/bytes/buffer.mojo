@@ -305,11 +305,12 @@ struct Buffer(Movable, Sized, Writer):
         # SAFETY: `reserve` made room for the most digits that 63 bits have.
         self.reserve(20)
         var digit_count = 1
-        var rest = number
+        # Without a sign, division is a multiplication and a shift.
+        var rest = UInt64(number)
         while rest >= 10:
             rest //= 10
             digit_count += 1
-        rest = number
+        rest = UInt64(number)
         var offset = self._tail + digit_count
         while offset > self._tail:
             offset -= 1

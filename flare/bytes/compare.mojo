@@ -31,6 +31,22 @@ def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
 
 
 @always_inline
+def same_words(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
+    """Tells whether octets are the same, and 8 to 16, as names of fields mostly
+    have: without a call, which would cost more than to compare them. False says
+    nothing; ask `same_octets` then. The lengths must be the same."""
+    var length = len(right)
+    debug_assert(len(left) == length, "not of one length")
+    # SAFETY: of eight octets or more the first and the last eight lie within.
+    return (
+        length >= 8
+        and length <= 16
+        and _differences(left.unsafe_ptr(), right.unsafe_ptr(), 0, length - 8)
+        == 0
+    )
+
+
+@always_inline
 def _differences(
     a: Pointer[UInt8, _], b: Pointer[UInt8, _], first: Int, second: Int
 ) -> UInt64:

@@ -137,7 +137,9 @@ def write_message(
         elif not is_default(field, place):
             _put_tag(out, field)
             _write_plain(out, place, table, index)
-    out.append(Span(unknown_of(message, table)))
+    ref unknown = unknown_of(message, table)
+    if len(unknown) > 0:
+        out.append(Span(unknown))
 
 
 @always_inline

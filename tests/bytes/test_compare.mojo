@@ -1,7 +1,7 @@
 """Octets that are the same."""
 
-from flare.bytes.compare import same_octets
-from tests.support.assertions import assert_false, assert_true
+from flare.bytes.compare import same_octets, same_words
+from tests.support.assertions import assert_equal, assert_false, assert_true
 from tests.support.guard_page import GuardedBytes
 
 
@@ -19,8 +19,21 @@ def test_octets_are_the_same_or_differ_at_each_place() raises:
         assert_false(same_octets(Span(right), Span(left)))
 
 
+def test_words_are_the_same_or_differ_at_each_place() raises:
+    for length in range(0, 20):
+        var left = List[UInt8](length=length, fill=7)
+        var right = left.copy()
+        var are_words = length >= 8 and length <= 16
+        assert_equal(same_words(Span(left), Span(right)), are_words)
+        for place in range(length):
+            right[place] = 135
+            assert_false(same_words(Span(left), Span(right)))
+            right[place] = 7
+
+
 def test_nothing_behind_the_octets_is_read() raises:
     for length in range(0, 70):
         var octets = List[UInt8](length=length, fill=7)
         var guarded = GuardedBytes(octets)
         assert_true(same_octets(guarded.span(), Span(octets)))
+        _ = same_words(guarded.span(), Span(octets))

@@ -7,6 +7,7 @@ from flare.compress.decoder import Decoder
 from flare.compress.error import CompressError, CompressErrorKind, Format
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.status import GrpcCode, GrpcStatus
+from std.bit import byte_swap
 from std.sys.intrinsics import unlikely
 
 comptime PREFIX_LEN = 5
@@ -80,13 +81,29 @@ def read_prefix(
     return prefix
 
 
+@always_inline
+def is_one_plain(content: Span[UInt8, _], length_max: Int) -> Bool:
+    """Tells whether some content is a prefix and its message, which is not
+    compressed and at most so long."""
+    return (
+        len(content) >= PREFIX_LEN
+        and content.at(0) == 0
+        and _length(content) == len(content) - PREFIX_LEN
+        and len(content) - PREFIX_LEN <= length_max
+    )
+
+
+@always_inline
 def _length(octets: Span[UInt8, _]) -> Int:
-    var digits = octets.between(1, PREFIX_LEN)
-    # SAFETY: there are four.
-    var length = 0
-    comptime for index in range(PREFIX_LEN - 1):
-        length = length << 8 | Int(digits.unsafe_get(index))
-    return length
+    # SAFETY: what is read lies within the prefix.
+    return Int(
+        byte_swap(
+            octets.between(1, PREFIX_LEN)
+            .unsafe_ptr()
+            .unsafe_bitcast[UInt32]()
+            .unsafe_load[alignment=1]()
+        )
+    )
 
 
 def has_compressed(octets: Span[UInt8, _]) -> Bool:

@@ -7,6 +7,8 @@ from flare.compress.error import CompressError, Format
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_reader import PREFIX_LEN
 from flare.grpc.core.status import GrpcCode, GrpcStatus
+from std.bit import byte_swap
+from std.sys.intrinsics import unlikely
 
 comptime COMPRESSED_LEN_MIN = 256
 """Shortest message that is compressed, in bytes: a stream of gzip has 18 octets
@@ -59,17 +61,9 @@ def end_message(
             the buffer then.
     """
     var length = len(out) - start - PREFIX_LEN
-    if length > length_max:
+    if unlikely(length > length_max):
         out.truncate(start)
-        raise GrpcStatus(
-            GrpcCode.RESOURCE_EXHAUSTED,
-            String(
-                "message of ",
-                length,
-                " bytes; the longest that is sent has ",
-                length_max,
-            ),
-        )
+        raise _too_long(length, length_max)
     if coding == MessageCoding.GZIP and (
         always or length >= COMPRESSED_LEN_MIN
     ):
@@ -77,6 +71,19 @@ def end_message(
             set_prefix(out, start, 1)
             return
     set_prefix(out, start, 0)
+
+
+@no_inline
+def _too_long(length: Int, length_max: Int) -> GrpcStatus:
+    return GrpcStatus(
+        GrpcCode.RESOURCE_EXHAUSTED,
+        String(
+            "message of ",
+            length,
+            " bytes; the longest that is sent has ",
+            length_max,
+        ),
+    )
 
 
 def _compress(mut out: Buffer, start: Int, always: Bool) -> Bool:
@@ -107,10 +114,9 @@ def set_prefix(mut out: Buffer, start: Int, flag: UInt8):
     var length = len(out) - start - PREFIX_LEN
     var prefix = out.unsafe_base().unsafe_offset(start)
     prefix[unsafe_offset=0] = flag
-    for index in range(1, PREFIX_LEN):
-        prefix[unsafe_offset=index] = UInt8(
-            (length >> (8 * (PREFIX_LEN - 1 - index))) & 0xFF
-        )
+    prefix.unsafe_offset(1).unsafe_bitcast[UInt32]().unsafe_store[alignment=1](
+        byte_swap(UInt32(length & 0xFFFF_FFFF))
+    )
 
 
 def append_message(

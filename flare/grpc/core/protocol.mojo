@@ -3,7 +3,7 @@ recognised, how its messages are framed, and which fields say what."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
-from flare.bytes.compare import same_octets
+from flare.bytes.compare import same_octets, same_words
 from flare.grpc.core.codec import MessageCodec
 from flare.grpc.core.coding import ACCEPT_ENCODING_FIELD, ENCODING_FIELD
 from flare.grpc.core.kind import GrpcKind
@@ -134,6 +134,24 @@ struct CallProtocol(Equatable, TrivialRegisterPassable):
     """Connect, with messages as octets; `for_kind` gives its form for streams."""
     comptime CONNECT_JSON = CallProtocol(12)
     """The same with messages as JSON."""
+
+    @staticmethod
+    @always_inline
+    def is_plain_grpc(value: Span[UInt8, _]) -> Bool:
+        """Tells whether a Content-Type is that of gRPC in the form that most
+        clients send.
+
+        Args:
+            value: The Content-Type.
+
+        Returns:
+            True if it is `application/grpc`, in small letters and with nothing
+            behind it; of others `of_content_type` tells more.
+        """
+        comptime TYPE = StaticString("application/grpc")
+        return len(value) == TYPE.byte_length() and same_words(
+            value, TYPE.as_bytes()
+        )
 
     @staticmethod
     def of_content_type(value: Span[UInt8, _]) -> Optional[Self]:

@@ -20,6 +20,7 @@ from flare.grpc.core.message_reader import (
     PREFIX_LEN,
     cut_off,
     inflate_message,
+    is_one_plain,
     read_prefix,
     too_long,
 )
@@ -84,6 +85,7 @@ from flare.protobuf.json_settings import ProtobufJson
 from flare.protobuf.message import Message
 from flare.sys.clock import monotonic_ns
 from std.memory import ArcPointer, OwnedPointer
+from std.sys.intrinsics import unlikely
 
 comptime _SPARE_LEN = 64 * 1024
 # Content that is longer than a message may be, by less than this, is read all the
@@ -374,12 +376,14 @@ struct GrpcServices(Handler, HoldsHandler):
         Raises:
             Error: What the handler beside raises.
         """
-        var asked = self._asked(req)
-        if asked.is_beside:
-            return self.handler.serve(req)
-        var refusal = self._refusal(req, asked)
-        if refusal != _Refusal.NONE:
-            return self._refuse(req, asked, refusal)
+        var asked = self._plain_call(req)
+        if unlikely(asked.index < 0):
+            asked = self._asked(req)
+            if asked.is_beside:
+                return self.handler.serve(req)
+            var refusal = self._refusal(req, asked)
+            if refusal != _Refusal.NONE:
+                return self._refuse(req, asked, refusal)
         ref method = self._methods[].at(asked.index)
         var protocol = asked.protocol
         # SAFETY: the request outlives the method, or `keep_metadata`.
@@ -411,12 +415,13 @@ struct GrpcServices(Handler, HoldsHandler):
         except raised:
             return self._fail(call, raised)
         ref spare = req.route_params()[].spare
-        if not protocol.has_trailers() or not says_ok_alone(call):
+        if (
+            not protocol.has_trailers()
+            or not says_ok_alone(call)
+            or not self._interceptors.is_empty()
+        ):
             return self._respond(call, spare)
-        var response = ok_alone(call, self._ok, spare)
-        if not self._interceptors.is_empty():
-            self._interceptors.after(call, GrpcStatus())
-        return response^
+        return ok_alone(call, self._ok, spare)
 
     @no_inline
     def _respond(self, mut call: GrpcCall, mut spare: SpareContent) -> Response:
@@ -438,6 +443,21 @@ struct GrpcServices(Handler, HoldsHandler):
             call.protocol(), status, call.headers, call.trailers
         )
 
+    @always_inline
+    def _plain_call(self, req: Request) -> _Asked:
+        """Finds out what a request is if that is what most are: a call of gRPC,
+        by its usual content type, of a method that there is. `_asked` says the
+        same of it, and `_refusal` nothing; of others the index is -1."""
+        var index = -1
+        if req.method == HttpMethod.POST and req.version.major >= 2:
+            var type = req.headers.find("content-type")
+            if type >= 0 and CallProtocol.is_plain_grpc(
+                req.headers.value_bytes(type)
+            ):
+                index = self._methods[].find(req.path.as_bytes())
+        return _Asked(index, CallProtocol.GRPC, True, False, False)
+
+    @no_inline
     def _asked(self, req: Request) -> _Asked:
         """Finds out what a request is."""
         var index = self._methods[].find(req.path.as_bytes())
@@ -540,7 +560,10 @@ struct GrpcServices(Handler, HoldsHandler):
                 raise no_base64()
             self._run_framed(octets.span(), method, call, coding)
         elif protocol.is_framed():
-            self._run_framed(req.body, method, call, coding)
+            if is_one_plain(req.body, self.config.receive_len_max):
+                method.run_unary(req.body.after(PREFIX_LEN), call)
+            else:
+                self._run_framed(req.body, method, call, coding)
         elif query:
             self._run_plain(query.held()[].message(), method, call, coding)
         else:
@@ -642,11 +665,13 @@ struct GrpcServices(Handler, HoldsHandler):
             Content that arrives while the call is open, for a stream of
             requests; the bound of one message for others.
         """
-        var asked = self._asked(req)
-        if asked.is_beside:
-            return self.handler.policy_for(req)
-        if self._refusal(req, asked) != _Refusal.NONE:
-            return RequestPolicy.by_head()
+        var asked = self._plain_call(req)
+        if unlikely(asked.index < 0):
+            asked = self._asked(req)
+            if asked.is_beside:
+                return self.handler.policy_for(req)
+            if self._refusal(req, asked) != _Refusal.NONE:
+                return RequestPolicy.by_head()
         ref method = self._methods[].at(asked.index)
         if method.kind.takes_stream():
             return RequestPolicy(

@@ -9,7 +9,7 @@ from flare.http.h2.connection_state import (
 )
 from flare.http.h2.error import Http2Error, Http2Rule
 from flare.http.h2.frame import FRAME_HEADER_LEN, Flags, FrameHeader
-from flare.http.h2.stream import StreamContent, StreamState
+from flare.http.h2.stream import StreamContent, StreamEvent, StreamState
 from std.sys.intrinsics import likely, unlikely
 
 comptime _TINY_LEN = 4
@@ -96,6 +96,45 @@ struct ContentReceiver(Movable):
             state.release(out, self._stream_id, header.payload_len - length)
         self._left = length
         self._padding_left = padding_len
+        return True
+
+    @always_inline
+    def take_last(
+        mut self,
+        length: Int,
+        id: Int,
+        mut input: Buffer,
+        mut state: ConnectionState,
+    ) -> Bool:
+        """Does what `begin` and `take` do, at once, with a frame that is here
+        to its end, has so many octets of content and nothing else, and ends its
+        stream; DATA is to be told then. False if something about it may be
+        wrong, or the peer has to be told something: nothing has happened."""
+        var index = state.table.find(id)
+        if unlikely(
+            index < 0
+            or length > state.local.max_frame_size
+            # Either it is beyond the window, or the window is to be opened.
+            or length + state.owed_len >= state.receive_window
+        ):
+            return False
+        ref stream = state.table.at(index)
+        if unlikely(
+            stream.state != StreamState.OPEN
+            or not stream.has_head
+            or stream.expects != StreamContent.ANY
+            or length > stream.receive_window
+            or (stream.missing_len >= 0 and stream.missing_len != length)
+        ):
+            return False
+        input.consume(FRAME_HEADER_LEN)
+        state.receive_window -= length
+        state.earlier_left -= length
+        stream.receive_window -= length
+        stream.earlier_left -= length
+        stream.missing_len = min(stream.missing_len, 0)
+        stream.move[StreamEvent.END_RECEIVED]()
+        self.told_len = length
         return True
 
     def _drop(

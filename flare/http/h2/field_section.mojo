@@ -75,10 +75,6 @@ struct Http2FieldSection(Movable):
     var _seen: UInt32
     var _has_bad_host: Bool
     var _broken: Optional[Http2Rule]
-    var _size: Int
-    # How much was decoded, kept or not: a reference of an octet may stand for
-    # an entry of the whole table.
-    var _decoded_len: Int
     var _is_cut: Bool
     var _expects_more: Bool
     var _cookie_count: Int
@@ -101,8 +97,6 @@ struct Http2FieldSection(Movable):
         self._seen = 0
         self._has_bad_host = False
         self._broken = None
-        self._size = 0
-        self._decoded_len = 0
         self._is_cut = False
         self._expects_more = False
         self._cookie_count = 0
@@ -123,8 +117,6 @@ struct Http2FieldSection(Movable):
         self._seen = 0
         self._has_bad_host = False
         self._broken = None
-        self._size = 0
-        self._decoded_len = 0
         self._is_cut = False
         self._expects_more = False
         self._cookie_count = 0
@@ -161,26 +153,37 @@ struct Http2FieldSection(Movable):
         """
         self.clear()
         decoder.begin()
+        var size = 0
+        # Of fields that are kept or not: a reference of an octet may stand for
+        # an entry of the whole table.
+        var decoded_len = 0
         while True:
             var kept_len = len(self.octets)
             var field = decoder.next(block, self.octets)
             if not field.is_there:
                 break
             var length = field.line.name_len() + field.line.value_len()
-            self._decoded_len += length
-            if unlikely(self._decoded_len > DECODED_LEN_MAX):
+            decoded_len += length
+            if unlikely(decoded_len > DECODED_LEN_MAX):
                 raise Http2Error(Http2Rule.FIELD_BLOCK_LEN, 0)
-            self._size += length + ENTRY_OVERHEAD
+            size += length + ENTRY_OVERHEAD
             if unlikely(
-                self._size > limits.size_max
-                or self._count >= limits.field_count_max
+                size > limits.size_max or self._count >= limits.field_count_max
             ):
                 self._is_cut = True
             if unlikely(self._is_cut):
                 self.octets.truncate(kept_len)
                 continue
-            if likely(field.note == 0):
+            var note = field.note
+            # Most are sound, and stand where they may.
+            if likely(note == FieldKind.OTHER or note == FieldKind.TE):
                 self._keep(field.line)
+            elif likely(
+                note < FieldKind.PSEUDO_UNKNOWN
+                and self._count == 0
+                and not self._has(note)
+            ):
+                self._keep_pseudo(note, field.line)
             else:
                 self._note(field)
         if unlikely(self._cookie_count > 1):
@@ -251,6 +254,10 @@ struct Http2FieldSection(Movable):
             self._break(Http2Rule.PSEUDO_UNKNOWN)
         if self._has(kind):
             self._break(Http2Rule.PSEUDO_REPEATED)
+        self._keep_pseudo(kind, line)
+
+    @always_inline
+    def _keep_pseudo(mut self, kind: UInt8, line: FieldLine):
         self._seen |= UInt32(1) << UInt32(kind)
         self._pseudo.at(Int(kind)) = line
 

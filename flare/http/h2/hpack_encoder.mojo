@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.compare import load_ends, same_octets
+from flare.bytes.compare import load_ends, same_octets, same_words
 from flare.bytes.scan import load64
 from flare.http.h2.hpack_table import (
     HpackTable,
@@ -16,7 +16,7 @@ from flare.http.h2.huffman import huffman_encode, huffman_len
 from flare.http.message.fields import FieldLine
 from std.builtin.globals import global_constant
 from std.memory import unsafe_memset_zero
-from std.sys.intrinsics import likely
+from std.sys.intrinsics import likely, unlikely
 
 
 @fieldwise_init
@@ -186,6 +186,7 @@ struct HpackEncoder(Movable):
         out.append_octet(3)
         out.append_decimal(status)
 
+    @always_inline
     def add(
         mut self,
         mut out: Buffer,
@@ -201,12 +202,31 @@ struct HpackEncoder(Movable):
             value: The value.
             indexing: What is kept of it.
         """
-        if likely(indexing == Indexing.KEPT):
-            var number = Int(self._slots.at(_hash(name, value))) - 1
-            if likely(self._is_entry(number, name, value)):
-                self._refer(out, number)
-                return
+        if likely(
+            indexing == Indexing.KEPT and self.add_kept(out, name, value)
+        ):
+            return
         self._add_other(out, name, value, indexing)
+
+    @no_inline
+    def add_kept(
+        self, mut out: Buffer, name: Span[UInt8, _], value: Span[UInt8, _]
+    ) -> Bool:
+        """Encodes a field of which an earlier block has had name and value kept.
+
+        Args:
+            out: Where to.
+            name: The name.
+            value: The value.
+
+        Returns:
+            False if it is to be encoded by `add`: then nothing was written.
+        """
+        var number = Int(self._slots.at(_hash(name, value))) - 1
+        if unlikely(not self._is_entry(number, name, value)):
+            return False
+        self._refer(out, number)
+        return True
 
     @always_inline
     def _refer(self, mut out: Buffer, number: Int):
@@ -238,7 +258,7 @@ struct HpackEncoder(Movable):
                 append_integer[7](out, 0x80, static.index)
                 return
             if likely(self._table.takes(len(name) + len(value))):
-                self._add_kept(out, name, value, static.index, slot)
+                self._keep(out, name, value, static.index, slot)
                 return
         var index = find_static(name, value).index
         if indexing == Indexing.NEVER:
@@ -249,7 +269,7 @@ struct HpackEncoder(Movable):
             append_string(out, name)
         append_string(out, value)
 
-    def _add_kept(
+    def _keep(
         mut self,
         mut out: Buffer,
         name: Span[UInt8, _],
@@ -300,12 +320,14 @@ struct HpackEncoder(Movable):
         var line = self._table.line(number)
         if line.name_len() != len(name) or line.value_len() != len(value):
             return False
-        var octets = self._table.octets()
-        var start = line.value_offset()
-        if not same_octets(octets.between(start, start + len(value)), value):
-            return False
-        start = line.name_offset()
-        return same_octets(octets.between(start, start + len(name)), name)
+        # The value stands right behind the name.
+        var start = line.name_offset()
+        var octets = self._table.octets().between(
+            start, start + len(name) + len(value)
+        )
+        return _is_same(octets.after(len(name)), value) and _is_same(
+            octets.before(len(name)), name
+        )
 
 
 @fieldwise_init
@@ -343,6 +365,12 @@ def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
         if same_octets(octets.between(start, start + line.value_len()), value):
             return StaticMatch(index + 1, True)
     return StaticMatch(found, False)
+
+
+@always_inline
+def _is_same(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
+    """Compares octets of one length."""
+    return same_words(left, right) or same_octets(left, right)
 
 
 @always_inline

@@ -383,15 +383,19 @@ struct HpackTable(Movable):
 
     @always_inline
     def line(self, number: Int) -> FieldLine:
-        """Tells where in `octets` an entry stands, counted from the first one
-        of the connection."""
-        return self._lines.at(number & (len(self._lines) - 1))
+        """Tells where in `octets` an entry stands that is there, counted from
+        the first one of the connection."""
+        debug_assert(self.has(number), "there is no such entry")
+        # SAFETY: there is an entry, so that the length is a power of two.
+        return self._lines.unsafe_get(number & (len(self._lines) - 1))
 
     @always_inline
     def note(self, number: Int) -> UInt8:
-        """Tells what `add` noted of an entry, counted from the first one of the
-        connection."""
-        return self._notes.at(number & (len(self._notes) - 1))
+        """Tells what `add` noted of an entry that is there, counted from the
+        first one of the connection."""
+        debug_assert(self.has(number), "there is no such entry")
+        # SAFETY: as for `line`; there are as many notes.
+        return self._notes.unsafe_get(number & (len(self._notes) - 1))
 
     @always_inline
     def has(self, number: Int) -> Bool:

@@ -57,6 +57,9 @@ def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):
     for index in range(first, len(headers)):
         var value = headers.value(index).as_bytes()
         var own = headers.name(index).as_bytes()
+        # What the table has was looked at when it came there.
+        if session.encoder.add_kept(session.fields, own, value):
+            continue
         if is_lower(own):
             _add_field(session, own, value)
             continue

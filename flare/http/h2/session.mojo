@@ -296,6 +296,24 @@ struct Http2Session(Movable):
             Http2Error: If it broke one that ends the connection.
         """
         var header = parse_frame_header(input.span())
+        # The order of frames is right behind HEADERS.
+        if likely(
+            self.content.take_last(
+                header.payload_len, header.stream_id, input, self.state
+            )
+        ):
+            self.frame_count += 1
+            return True
+        return self._take_odd_content(header, input, out, now_ms)
+
+    @no_inline
+    def _take_odd_content(
+        mut self,
+        header: FrameHeader,
+        mut input: Buffer,
+        mut out: Buffer,
+        now_ms: Int,
+    ) raises Http2Error -> Bool:
         self._check_order(header)
         var event: Http2Event
         try:
@@ -587,23 +605,36 @@ struct Http2Session(Movable):
         if index < 0:
             return
         self.state.table.at(index).move[StreamEvent.HEADERS_SENT]()
-        var rest = self.fields.span()
-        var frame_len_max = self.state.remote.max_frame_size
-        var type = FrameType.HEADERS
         var flags = Flags.END_STREAM if ends else UInt8(0)
+        var length = len(self.fields)
+        if likely(length <= self.state.remote.max_frame_size):
+            flags |= Flags.END_HEADERS
+            write_frame_header(
+                out, FrameHeader(length, FrameType.HEADERS, flags, stream_id)
+            )
+            out.append(self.fields.span())
+        else:
+            self._write_block(out, stream_id, flags)
+        if ends:
+            self.state.end_sent(index)
+
+    @no_inline
+    def _write_block(self, mut out: Buffer, stream_id: Int, first_flags: UInt8):
+        """Writes a field block that is longer than a frame."""
+        var rest = self.fields.span()
+        var type = FrameType.HEADERS
+        var flags = first_flags
         while True:
-            var length = min(len(rest), frame_len_max)
-            if likely(length == len(rest)):
+            var length = min(len(rest), self.state.remote.max_frame_size)
+            if length == len(rest):
                 flags |= Flags.END_HEADERS
             write_frame_header(out, FrameHeader(length, type, flags, stream_id))
             out.append(rest.before(length))
-            if likely(length == len(rest)):
-                break
+            if length == len(rest):
+                return
             rest = rest.after(length)
             type = FrameType.CONTINUATION
             flags = 0
-        if ends:
-            self.state.end_sent(index)
 
     @always_inline
     def sendable_len(self, stream_id: Int) -> Int:
@@ -649,17 +680,11 @@ struct Http2Session(Movable):
         self.state.send_window -= len(octets)
         self.state.table.at(index).send_window -= len(octets)
         var rest = octets.as_imm()
-        while True:
-            var length = min(len(rest), FRAME_LEN_MIN)
-            var is_last = length == len(rest)
-            var flags = Flags.END_STREAM if ends and is_last else UInt8(0)
-            write_frame_header(
-                out, FrameHeader(length, FrameType.DATA, flags, stream_id)
-            )
-            out.append(rest.before(length))
-            if likely(is_last):
-                break
-            rest = rest.after(length)
+        while unlikely(len(rest) > FRAME_LEN_MIN):
+            _write_content(out, stream_id, rest.before(FRAME_LEN_MIN), 0)
+            rest = rest.after(FRAME_LEN_MIN)
+        var flags = Flags.END_STREAM if ends else UInt8(0)
+        _write_content(out, stream_id, rest, flags)
         if ends:
             self.state.end_sent(index)
         else:
@@ -695,3 +720,14 @@ struct Http2Session(Movable):
         # What was said before must not grow (section 6.8).
         var last = min(self.state.goaway_id, self.state.last_peer_id)
         write_goaway(out, last, error.rule.code, error.rule.text())
+
+
+@always_inline
+def _write_content(
+    mut out: Buffer, stream_id: Int, content: Span[UInt8, _], flags: UInt8
+):
+    """Writes a frame of content."""
+    write_frame_header(
+        out, FrameHeader(len(content), FrameType.DATA, flags, stream_id)
+    )
+    out.append(content)

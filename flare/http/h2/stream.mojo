@@ -3,6 +3,7 @@
 
 from flare.bytes.checked import *
 from flare.http.h2.priority import Priority
+from std.builtin.globals import global_constant
 from std.memory import unsafe_memmove
 from std.sys.intrinsics import unlikely
 
@@ -61,22 +62,35 @@ comptime _TABLE = StaticString(
 )
 
 
+def _states_after() -> Array[UInt8, _CELL_COUNT]:
+    """Reads from the table which state follows, cell by cell."""
+    var states = Array[UInt8, _CELL_COUNT](fill=0)
+    for index in range(_CELL_COUNT):
+        var letter = _TABLE.as_bytes()[index]
+        var state = StreamState(UInt8(index // StreamEvent.COUNT))
+        if letter == 111:
+            state = StreamState.OPEN
+        elif letter == 108:
+            state = StreamState.HALF_CLOSED_LOCAL
+        elif letter == 114:
+            state = StreamState.HALF_CLOSED_REMOTE
+        elif letter == 99:
+            state = StreamState.CLOSED
+        states[index] = state.number
+    return states^
+
+
+comptime _CELL_COUNT = _TABLE.byte_length()
+comptime _STATES_AFTER = _states_after()
+
+
 @always_inline
 def state_after(state: StreamState, event: StreamEvent) -> StreamState:
     """Tells which state follows; the same if the event changes nothing or does
     not happen, which `happens` tells."""
     # SAFETY: both numbers lie within the table.
     var index = Int(state.number) * StreamEvent.COUNT + Int(event.number)
-    var letter = _TABLE.as_bytes().unsafe_get(index)
-    if letter == 111:
-        return StreamState.OPEN
-    if letter == 108:
-        return StreamState.HALF_CLOSED_LOCAL
-    if letter == 114:
-        return StreamState.HALF_CLOSED_REMOTE
-    if letter == 99:
-        return StreamState.CLOSED
-    return state
+    return StreamState(global_constant[_STATES_AFTER]().unsafe_get(index))
 
 
 @always_inline

@@ -702,8 +702,9 @@ struct BodyStream(Movable):
     def renew(mut self):
         """Forgets what others have said of it than its source."""
         self.length = None
-        self.own_trailers = Trailers()
-        self._add_all = None
+        if self._add_all:
+            self.own_trailers = Trailers()
+            self._add_all = None
 
     def begin(self, var waker: StreamWaker):
         self._begin(self._source, waker^)

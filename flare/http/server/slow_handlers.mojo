@@ -201,7 +201,7 @@ struct SlowHandlers(Movable):
     def is_moved(self, route: StringSpan[ImmUntrackedOrigin]) -> Bool:
         """Tells whether a route, as the router lends it, is called on a thread
         because it is slow."""
-        return self._find(route) >= 0
+        return len(self._routes) > 0 and self._find(route) >= 0
 
     def note_elsewhere(
         mut self,

@@ -12,7 +12,7 @@ from flare.http.message.request import PathParams
 from flare.http.message.response import Response
 from flare.http.handler.ready_switch import ReadySwitch
 from flare.http.handler.any_handler import SharedHandler
-from flare.http.handler.route_memo import RouteMemo
+from flare.http.handler.route_memo import RouteMemo, erase_memo
 from flare.http.server.config import (
     DescriptorBudget,
     ServerConfig,
@@ -380,6 +380,23 @@ struct WorkerState(Movable):
             charge = BodyCharge(self._body_sum)
         charge.held().set(length)
         return True
+
+    def begin_memo(mut self):
+        """Lends a router the storage that `take_memo` would give, with nothing
+        in it."""
+        if len(self._memos) == 0:
+            self._memos.append(OwnedPointer(RouteMemo()))
+        self._memos.at(len(self._memos) - 1)[].forget()
+        self.lend_memo()
+
+    @always_inline
+    def lend_memo(mut self):
+        """Lends the storage of `begin_memo` again, behind which none was taken
+        or given back."""
+        # SAFETY: the box stays where it is, whoever has it.
+        self.params[].route_memo = erase_memo(
+            self._memos.at(len(self._memos) - 1)[]
+        )
 
     def take_memo(mut self) -> OwnedPointer[RouteMemo]:
         """Takes storage for the route of a request that a handler is asked

@@ -22,7 +22,6 @@ from flare.http.handler.handler import (
     ContentToCome,
     HeadOnly,
 )
-from flare.http.handler.route_memo import RouteMemo
 from flare.http.server.connection.call_plan import CallPlan
 from flare.http.server.connection.connection import Connection
 from flare.http.server.connection.deadlines import (
@@ -31,7 +30,6 @@ from flare.http.server.connection.deadlines import (
     wait_of,
 )
 from flare.http.server.connection.dispatch import (
-    begin_memo,
     call_rarely,
     give_memo,
     lend_memo,
@@ -179,8 +177,7 @@ def _answer_by_policy(
     var is_tunnel = link.session.section[].status == WANTS_UPGRADE
     var is_whole = event.ends or is_tunnel
     state.params[].clear()
-    var memo = Optional[OwnedPointer[RouteMemo]](None)
-    begin_memo(memo, state)
+    state.begin_memo()
     var request = _lend(connection, link, state)
     var plan = _plan_request(request, is_whole, state)
     var fits = link.session.section[].content_length <= plan.max_body_size
@@ -197,16 +194,15 @@ def _answer_by_policy(
         and (len(link.tasks) == 0 or not has_to_wait(link, id, state))
     )
     if not is_at_once:
-        _begin_task(connection, link, event, plan, memo, state)
+        _begin_task(connection, link, event, plan, state)
         return
     state.params[].clear()
     if not is_whole and not is_by_head:
         if not link.session.take_content(input, state.out, state.now_ms):
-            give_memo(memo, state)
             return
         request.body = _lent_content(link, input)
         link.session.state.owe(len(request.body), state.out)
-    lend_memo(memo, state)
+    state.lend_memo()
     if is_by_head:
         var note = HeadOnly()
         var scope = ExtensionScope(request.extensions(), note)
@@ -216,7 +212,6 @@ def _answer_by_policy(
         begin_response(connection, link, id, response^, is_head, state)
     else:
         _answer_now(connection, link, id, request, state)
-    give_memo(memo, state)
 
 
 @always_inline
@@ -253,7 +248,6 @@ def _begin_task(
     mut link: Http2Link,
     event: Http2Event,
     plan: CallPlan,
-    mut memo: Optional[OwnedPointer[RouteMemo]],
     mut state: WorkerState,
 ):
     """Has a request wait that is not answered at once, or refuses it."""
@@ -262,7 +256,7 @@ def _begin_task(
         task[].request = OwnedPointer(ReceivedRequest())
     ref request = task[].request.held()[]
     swap(request.section, link.session.section)
-    swap(task[].call.memo, memo)
+    task[].call.memo = state.take_memo()
     ref head = request.section[]
     task[].call.is_head = head.method == Method.HEAD
     task[].call.plan = plan
