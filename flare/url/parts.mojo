@@ -25,6 +25,8 @@ struct UrlParts(ImplicitlyCopyable):
 
     var scheme_end: Int
     """Offset of the `:` after the scheme."""
+    var default_port: Int
+    """The port of the scheme; -1 if the scheme is not special."""
     var authority_end: Int
     """Offset after the port or host; `scheme_end + 1` without authority."""
     var username: UrlPart
@@ -44,6 +46,7 @@ struct UrlParts(ImplicitlyCopyable):
 
     def __init__(out self):
         self.scheme_end = 0
+        self.default_port = -1
         self.authority_end = 0
         self.username = UrlPart(0, 0)
         self.password = UrlPart(0, 0)
@@ -53,6 +56,10 @@ struct UrlParts(ImplicitlyCopyable):
         self.query = UrlPart(0, 0)
         self.fragment = UrlPart(0, 0)
         self.is_opaque = False
+
+    def is_special(self) -> Bool:
+        """Tells whether the scheme is one of HTTP, WebSocket or FTP."""
+        return self.default_port >= 0
 
     def has_authority(self) -> Bool:
         """Tells whether `//` follows the scheme; the host may still be empty in
@@ -73,10 +80,6 @@ struct UrlRecord(Movable):
     def take_octets(deinit self) -> List[UInt8]:
         return self.octets^
 
-    def is_special(self) -> Bool:
-        """Tells whether the scheme is one of HTTP, WebSocket or FTP."""
-        return is_special_scheme(self.scheme())
-
     def scheme(self) -> Span[UInt8, ImmOrigin(origin_of(self.octets[0]))]:
         """Lends the scheme, lower-case and without its `:`."""
         return self.octets[0 : self.parts.scheme_end]
@@ -96,12 +99,6 @@ def default_port(scheme: Span[UInt8, _]) -> Int:
     if name == "ftp":
         return 21
     return -1
-
-
-def is_special_scheme(scheme: Span[UInt8, _]) -> Bool:
-    """Tells whether a scheme in lower case, without its `:`, is one of HTTP,
-    WebSocket or FTP."""
-    return default_port(scheme) >= 0
 
 
 comptime URL_LEN_MAX = 64 * 1024

@@ -11,7 +11,6 @@ from flare.url.parts import (
     UrlParts,
     UrlRecord,
     default_port,
-    is_special_scheme,
     url_error,
 )
 from flare.url.percent import (
@@ -173,7 +172,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
             The port, or that of the scheme; 0 if the scheme has none.
         """
         if self._parts.port.is_empty():
-            return UInt16(max(0, default_port(self.scheme().as_bytes())))
+            return UInt16(max(0, self._parts.default_port))
         var number = UInt16(0)
         for digit in self.port().as_bytes():
             number = number * 10 + UInt16(digit - 48)
@@ -341,7 +340,7 @@ def _parse(
         return _finish(text, position, url^)
     if url.scheme() == "file".as_bytes():
         raise url_error(text, 0, "file is no scheme of the network")
-    if url.is_special():
+    if url.parts.is_special():
         var is_same = len(base) > 0 and (
             base.before(base_parts.scheme_end) == url.scheme()
         )
@@ -381,6 +380,7 @@ def _parse_scheme(text: Span[UInt8, _], mut url: UrlRecord) -> Int:
         var octet = ascii_lower(text.at(index))
         if octet == _COLON and index > 0:
             url.parts.scheme_end = index
+            url.parts.default_port = default_port(url.scheme())
             url.octets.append(octet)
             return index + 1
         if not is_scheme_octet(octet, is_first=index == 0):
@@ -418,7 +418,7 @@ def _parse_relative(
 
     Source: URL Standard section 4.4 (relative state, relative slash state).
     """
-    var is_special = is_special_scheme(base.before(base_parts.scheme_end))
+    var is_special = base_parts.is_special()
     var first = _at(text, start)
     var second = _at(text, start + 1)
     var is_rooted = first == _SLASH or (is_special and first == _BACKSLASH)
@@ -460,7 +460,7 @@ def _parse_authority(
     text: Span[UInt8, _], start: Int, mut url: UrlRecord
 ) raises UrlParseError -> Int:
     """Writes `//`, credentials, host and port."""
-    var is_special = url.is_special()
+    var is_special = url.parts.is_special()
     var end = start
     var host_start = start
     while end < len(text):
@@ -532,7 +532,7 @@ def _write_port(
             raise url_error(text, start, "a port is at most 65535")
     var here = len(url.octets)
     url.parts.port = UrlPart(here, here)
-    if start >= end or port == default_port(url.scheme()):
+    if start >= end or port == url.parts.default_port:
         return
     url.octets.append(_COLON)
     url.octets.extend(String(port).as_bytes())
@@ -571,7 +571,7 @@ def _finish(
             end += 1
         url.octets.append(_QUESTION_MARK)
         var query = text.between(position + 1, end)
-        if url.is_special():
+        if url.parts.is_special():
             percent_encode[SPECIAL_QUERY_SET](query, url.octets)
         else:
             percent_encode[QUERY_SET](query, url.octets)
@@ -601,7 +601,7 @@ def parse_path(
 
     Source: URL Standard section 4.4 (path state).
     """
-    var is_special = url.is_special()
+    var is_special = url.parts.is_special()
     url.parts.path.start = len(url.octets) if path_start < 0 else path_start
     var position = start
     while True:
