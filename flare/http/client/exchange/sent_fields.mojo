@@ -44,14 +44,6 @@ def leaves_out(
     )
 
 
-def takes_all(request: PreparedRequest, config: ClientConfig) -> Bool:
-    """Tells whether all fields of the client's configuration go with a request,
-    but for those that it has itself."""
-    return request.origin == RequestOrigin.OWN and not config.drops_codings(
-        request.headers
-    )
-
-
 def sent_fields(
     request: PreparedRequest, config: ClientConfig
 ) raises HeaderError -> HeaderMap:
@@ -89,35 +81,30 @@ def write_head(
 ) raises ClientError:
     """Writes the head of the next attempt. Raises if a part of the request must
     not be sent."""
-    var target = String(request.url.request_target())
-    var extra = HeaderMap()
     var is_absolute = request.asks_proxy()
-    if is_absolute:
-        target = url_without_credentials(request.url)
-    var host = sent_host(request)
     if is_absolute or request.cookie.byte_length() > 0:
-        _add_extra(request, extra, is_absolute)
-    if len(extra) == 0:
-        _write(request, out, target, host, request.headers, config)
+        var headers = request.headers.copy()
+        _add_extra(request, headers, is_absolute)
+        _write(request, out, is_absolute, headers, config)
     else:
-        _write(request, out, target, host, extra, config)
+        _write(request, out, False, request.headers, config)
 
 
 def _add_extra(
-    request: PreparedRequest, mut extra: HeaderMap, is_absolute: Bool
+    request: PreparedRequest, mut headers: HeaderMap, is_absolute: Bool
 ) raises ClientError:
-    extra = request.headers.copy()
+    """Adds the cookies, and what a proxy is told that takes the request."""
     try:
-        if request.cookie.byte_length() > 0 and "cookie" not in extra:
-            extra.set("Cookie", request.cookie)
+        if request.cookie.byte_length() > 0 and "cookie" not in headers:
+            headers.set("Cookie", request.cookie)
         if is_absolute and request.proxy.value()[].credentials:
             ref credentials = request.proxy.value()[].credentials
             if not credentials.is_digest():
-                extra.set("Proxy-Authorization", credentials.field_value())
+                headers.set("Proxy-Authorization", credentials.field_value())
             else:
                 ref turn = request.extras.value()[].digest.value()[]
                 if turn.proxy_field.byte_length() > 0:
-                    extra.set("Proxy-Authorization", turn.proxy_field)
+                    headers.set("Proxy-Authorization", turn.proxy_field)
     except:
         raise ClientError(
             Phase.REQUEST,
@@ -129,15 +116,21 @@ def _add_extra(
 def _write(
     request: PreparedRequest,
     mut out: Buffer,
-    target: StringSpan,
-    host: StringSpan,
+    is_absolute: Bool,
     headers: HeaderMap,
     config: ClientConfig,
 ) raises ClientError:
+    var target = String(request.url.request_target())
+    if is_absolute:
+        target = url_without_credentials(request.url)
+    var host = sent_host(request)
     var start = RequestStart(
         StringSpan(request.method), target, host, request.minor_version
     )
-    if takes_all(request, config):
+    # What the request has itself is left out of them there.
+    if request.origin == RequestOrigin.OWN and not config.drops_codings(
+        request.headers
+    ):
         write_request_head(
             out, start, headers, config.headers, request.framing()
         )
