@@ -149,63 +149,56 @@ def check_cancelled(
     mut task: RequestTask, mut state: ClientState
 ) raises ClientError:
     """Ends a request that its caller wants no more."""
-    if not task.request.is_cancelled():
-        return
-    raise task.named(state, task.request.cancel.value().error(task.phase()))
-
-
-def _wait_or_end(
-    mut task: RequestTask, wait_ms: Int
-) raises ClientError -> TaskEvent:
-    var entries: List[PollEntry]
-    if task.is_streaming():
-        entries = [task.watch()]
-    else:
-        entries = task.watches()
-    entries.append(PollEntry(task.request.cancel.value().fd(), POLL_READ, 0))
-    var result = poll_descriptors(Span(entries), wait_ms)
-    if not task.is_exchanging() and not task.is_streaming():
-        return TaskEvent.NONE
-    if result == 0:
-        return TaskEvent.TIMEOUT
-    if result < 0 and result != -EINTR:
-        raise ClientError(task.phase(), NetworkError(OsError("poll", -result)))
-    if (
-        result < 0
-        or entries.at(0).found == 0
-        or entries.at(0).found == POLL_WRITE
-    ):
-        return TaskEvent.NONE
-    return TaskEvent.READABLE
+    ref token = task.request.cancel
+    if token and token.value().is_cancelled():
+        raise task.named(state, token.value().error(task.phase()))
 
 
 def wait_for(mut task: RequestTask) raises ClientError -> TaskEvent:
     """Waits until a task is worth another step. Returns why it may go on; raises
     if the system cannot wait."""
-    if task.is_shared():
-        return task.wait_with_others()
-    if task.flush():
-        return TaskEvent.NONE
+    if task.is_streaming():
+        if task.is_shared():
+            return task.wait_with_others()
+        if task.flush():
+            return TaskEvent.NONE
     var wait_ms = task.wait_ms()
     if wait_ms == 0:
         return TaskEvent.TIMEOUT
-    if task.request.cancel:
-        return _wait_or_end(task, wait_ms)
-    if not task.is_exchanging() and not task.is_streaming():
-        var several = task.watches()
-        # Whatever comes of it, the task looks for itself.
-        _ = poll_descriptors(several, wait_ms)
-        return TaskEvent.NONE
+    var has_one = task.is_exchanging() or task.is_streaming()
+    if not has_one or task.request.cancel:
+        return _wait_for_several(task, wait_ms, has_one)
     var entries = Array[PollEntry, 1](fill=task.watch())
     var result = poll_descriptors(Span(entries), wait_ms)
+    return _event_of(task, result, entries[0].found)
+
+
+def _wait_for_several(
+    mut task: RequestTask, wait_ms: Int, has_one: Bool
+) raises ClientError -> TaskEvent:
+    """Waits with the request's token, or for more descriptors than the one that
+    a task has once it exchanges."""
+    var entries = [task.watch()] if has_one else task.watches()
+    if task.request.cancel:
+        var number = task.request.cancel.value().fd()
+        entries.append(PollEntry(number, POLL_READ, 0))
+    var result = poll_descriptors(Span(entries), wait_ms)
+    if has_one:
+        return _event_of(task, result, entries.at(0).found)
+    # Whatever comes of it, the task looks for itself.
+    return TaskEvent.NONE
+
+
+def _event_of(
+    task: RequestTask, result: Int, found: Int16
+) raises ClientError -> TaskEvent:
+    """Tells what a wait says of the one descriptor that a task has."""
     if result == 0:
         return TaskEvent.TIMEOUT
-    if result == -EINTR:
-        return TaskEvent.NONE
-    if result < 0:
+    if result < 0 and result != -EINTR:
         raise ClientError(task.phase(), NetworkError(OsError("poll", -result)))
     # Errors and the end of the stream are met by reading.
-    if entries[0].found == POLL_WRITE:
+    if result < 0 or found == 0 or found == POLL_WRITE:
         return TaskEvent.NONE
     return TaskEvent.READABLE
 

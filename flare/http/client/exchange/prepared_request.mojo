@@ -188,7 +188,7 @@ struct PreparedRequest(Movable):
         )
         if self.proxy:
             self.endpoint.proxy = self.proxy.value()[].name()
-        self._get_ready_for_proxy()
+            self._get_ready_for_proxy()
 
     def _get_ready_for_proxy(mut self):
         """Has the challenges answered of a proxy that takes the request
@@ -253,9 +253,6 @@ struct PreparedRequest(Movable):
                 BadRequest,
                 "credentials hold a control octet, such as a line end",
             )
-
-    def is_cancelled(self) -> Bool:
-        return Bool(self.cancel) and self.cancel.value().is_cancelled()
 
     def begin_trace(mut self):
         if not self.extras:
