@@ -458,7 +458,8 @@ struct ResponseBuilder(Movable):
 
 
 def copy_fields(fields: Fields, mut headers: HeaderMap):
-    """Copies parsed fields; a value that is not UTF-8 is taken as ISO 8859-1.
+    """Copies fields as a parser of HTTP/1.1 or a decoder of HTTP/2 has let them
+    through; a value that is not UTF-8 is taken as ISO 8859-1.
     What goes over a limit of `headers` is dropped; the parser's limits keep
     that from happening.
 
@@ -469,10 +470,13 @@ def copy_fields(fields: Fields, mut headers: HeaderMap):
         var octets = fields.value_bytes(index)
         try:
             var value = fields.value(index)
+            # SAFETY: the parser or decoder has judged name and value.
             if value.byte_length() == len(octets):
-                headers.append(fields.name(index), value)
+                headers.unsafe_append_judged(fields.name(index), value)
             else:
-                headers.append(fields.name(index), _from_latin_1(octets))
+                headers.unsafe_append_judged(
+                    fields.name(index), _from_latin_1(octets)
+                )
         except:
             return
 
