@@ -21,27 +21,6 @@ from flare.sys.clock import monotonic_ns
 from std.memory import OwnedPointer
 
 
-def take_piece(
-    mut builder: ResponseBuilder, piece: Span[UInt8, _]
-) raises ClientError:
-    """Takes a piece of content: all of it, or for a sink its beginning."""
-    builder.take_content(piece)
-    # A sink takes its pieces one by one.
-    while builder.use == ContentUse.KEEP and builder.has_more(piece):
-        builder.take_more(piece)
-
-
-def decode_piece(
-    mut builder: ResponseBuilder, piece: Span[UInt8, _]
-) raises ClientError -> Bool:
-    """Makes content for the sink; False if the piece is used up."""
-    while len(builder.content) == 0:
-        if not builder.has_more(piece):
-            return False
-        builder.take_more(piece)
-    return True
-
-
 def begin_attempt(
     mut attempt: Attempt, request: PreparedRequest, config: ClientConfig
 ) raises ClientError:
@@ -68,16 +47,16 @@ def apply_step(
         append_own_content(attempt, request)
     elif step == Step.HEAD:
         builder.take_head(attempt.parser)
-        var has_content = attempt.parser.has_content()
-        var length_max = begin_content(
-            attempt, request, builder, config, has_content=has_content
+        attempt.parser.body.max_body_size = begin_content(
+            attempt,
+            request,
+            builder,
+            config,
+            has_content=attempt.parser.has_content(),
+            content_len=attempt.parser.head.framing.content_length,
         )
-        ref parser = attempt.parser
-        parser.body.max_body_size = length_max
-        if has_content:
-            builder.expect_content(parser.head.framing.content_length)
     elif step == Step.CONTENT:
-        take_piece(builder, attempt.parser.content())
+        builder.take_content(attempt.parser.content())
         return not builder.is_worth_reading(attempt.parser.body.taken_len)
     else:
         builder.take_end()
@@ -123,13 +102,15 @@ def begin_content(
     config: ClientConfig,
     *,
     has_content: Bool,
+    content_len: Int,
 ) raises ClientError -> Int:
     """Decides what becomes of the content of a response whose head is there;
-    there is none for sure without `has_content`. Returns how long it may be, as
-    transferred, in bytes; raises if it is coded and a library is missing."""
+    there is none for sure without `has_content`, and `content_len` bytes of it
+    were announced, 0 or less if that is not known. Returns how long it may be,
+    as transferred, in bytes; raises if it is coded and a library is missing."""
     var use = _content_use(attempt, request, builder)
     attempt.size_setting = use.size_setting()
-    return builder.choose_use(use, has_content, config)
+    return builder.begin_content(use, has_content, content_len, config)
 
 
 def _content_use(
@@ -164,10 +145,12 @@ def append_own_content(
 ) raises ClientError:
     """Takes the next piece of content that can be had again."""
     var length = request.body.content_len()
-    var end = min(attempt.content_len + PIECE_LEN, length)
-    _make_room(attempt)
-    request.body.append_to(attempt.outgoing.output, attempt.content_len, end)
-    attempt.content_len = end
+    var start = attempt.content_len
+    var end = min(start + PIECE_LEN, length)
+    if end > start:
+        _make_room(attempt)
+        request.body.append_to(attempt.outgoing.output, start, end)
+        attempt.content_len = end
     if end == length:
         attempt.outgoing.end_content()
 

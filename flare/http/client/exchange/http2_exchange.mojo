@@ -18,8 +18,6 @@ from flare.http.client.connect.exchange_facts import ConnectionInfo
 from flare.http.client.exchange.exchange import (
     append_own_content,
     begin_content,
-    decode_piece,
-    take_piece,
 )
 from flare.http.client.exchange.http2_flight import (
     Http2Flight,
@@ -114,14 +112,10 @@ struct Http2Exchange(Movable):
         connection, if it may have one: all of few streams are in use, or of any
         number for who shares with other threads, since it is the pool that
         bounds them and in which they wait."""
-        var hold = self._hold()
-        var wants_another: Bool
-        if self._place:
-            wants_another = self.link[].is_full()
-        else:
-            wants_another = self.link[].wants_another()
-        deinit(hold^)
-        return wants_another
+        with self._hold():
+            if self._place:
+                return self.link[].is_full()
+            return self.link[].wants_another()
 
     def open(
         mut self,
@@ -133,48 +127,40 @@ struct Http2Exchange(Movable):
         begun anew; False to wait for the connection. Raises if a part of the
         request must not be sent, the server does not take as many fields, or
         the connection is over."""
-        var hold = self._hold()
-        var is_open = self._open(attempt, request, config)
-        deinit(hold^)
-        return is_open
-
-    def _open(
-        mut self,
-        mut attempt: Attempt,
-        request: PreparedRequest,
-        config: ClientConfig,
-    ) raises ClientError -> Bool:
-        ref link = self.link[]
-        if link.is_closing():
-            raise _closing_error(link)
-        var is_doubtful = link.awaits_pong() and not request.may_be_twice()
-        if link.room() == 0 or is_doubtful:
-            self._wait(request)
-            return False
-        link.fields.collect(request, config)
-        if not link.has_room():
-            self._wait(request)
-            return False
-        link.fields.check_size(link.session.state.remote.max_header_list_size)
-        var asks = request.expects_continue and request.has_content()
-        attempt.begin(request.method, RequestFraming(0, asks))
-        # Reading a file may take long, and others wait for the lock.
-        var may_append = not self.is_shared() or request.body.is_in_memory()
-        if not request.upload.is_streamed and not asks and may_append:
-            append_own_content(attempt, request)
-        var ends = attempt.outgoing.has_sent_all()
-        self.flight = link.open(self.owner, request.method == "HEAD", ends)
-        if not self.flight:
-            raise _closing_error(link)
-        # What one thread does not take must not hold back the others.
-        if request.content_use.is_lent() or self.is_shared():
-            self.flight.held()[].use = StreamUse.LENT
-        if self._place and link.is_full():
-            link.wake_waiting()
-        attempt.outgoing.sent_count = 1
-        if ends:
-            attempt.note(RequestEvent.SENT)
-        return True
+        with self._hold():
+            ref link = self.link[]
+            if link.is_closing():
+                raise _closing_error(link)
+            var is_doubtful = link.awaits_pong() and not request.may_be_twice()
+            if link.room() == 0 or is_doubtful:
+                self._wait(request)
+                return False
+            link.fields.collect(request, config)
+            if not link.has_room():
+                self._wait(request)
+                return False
+            link.fields.check_size(
+                link.session.state.remote.max_header_list_size
+            )
+            var asks = request.expects_continue and request.has_content()
+            attempt.begin(request.method, RequestFraming(0, asks))
+            # Reading a file may take long, and others wait for the lock.
+            var may_append = not self.is_shared() or request.body.is_in_memory()
+            if not request.upload.is_streamed and not asks and may_append:
+                append_own_content(attempt, request)
+            var ends = attempt.outgoing.has_sent_all()
+            self.flight = link.open(self.owner, request.method == "HEAD", ends)
+            if not self.flight:
+                raise _closing_error(link)
+            # What one thread does not take must not hold back the others.
+            if request.content_use.is_lent() or self.is_shared():
+                self.flight.held()[].use = StreamUse.LENT
+            if self._place and link.is_full():
+                link.wake_waiting()
+            attempt.outgoing.sent_count = 1
+            if ends:
+                attempt.note(RequestEvent.SENT)
+            return True
 
     def _wait(mut self, request: PreparedRequest) raises ClientError:
         """Queues for a stream, but not for ever if nobody has one."""
@@ -198,37 +184,32 @@ struct Http2Exchange(Movable):
     def step(mut self, mut attempt: Attempt) raises ClientError -> Step:
         """Goes on with what is there. Returns what to do, as `Attempt.step`
         says; raises if the stream or its connection has failed."""
-        var hold = self._hold()
-        var step = self._step(attempt)
-        deinit(hold^)
-        return step
-
-    def _step(mut self, mut attempt: Attempt) raises ClientError -> Step:
-        ref flight = self.flight.held()[]
-        flight.has_news = False
-        if flight.failure and flight.status == 0:
-            raise flight.failure.value().copy()
-        if flight.status > 0 and not attempt.has_head():
-            attempt.note_head(flight.status)
-            return Step.HEAD
-        var sends_first = (
-            attempt.sends_first
-            and attempt.wants_write()
-            and not flight.failure
-            and not flight.has_ended()
-        )
-        if len(flight.content) > 0 and not sends_first:
-            return Step.CONTENT
-        # What has come before it is the caller's.
-        if flight.failure:
-            raise flight.failure.value().copy()
-        if flight.has_ended():
-            return Step.END
-        if flight.answer == StreamAnswer.CONTINUE and attempt.is_asking():
-            attempt.note(RequestEvent.CONTINUE)
-        if attempt.wants_write():
-            return self._send(attempt)
-        return Step.WAIT
+        with self._hold():
+            ref flight = self.flight.held()[]
+            flight.has_news = False
+            if flight.failure and flight.status == 0:
+                raise flight.failure.value().copy()
+            if flight.status > 0 and not attempt.has_head():
+                attempt.note_head(flight.status)
+                return Step.HEAD
+            var sends_first = (
+                attempt.sends_first
+                and attempt.wants_write()
+                and not flight.failure
+                and not flight.has_ended()
+            )
+            if len(flight.content) > 0 and not sends_first:
+                return Step.CONTENT
+            # What has come before it is the caller's.
+            if flight.failure:
+                raise flight.failure.value().copy()
+            if flight.has_ended():
+                return Step.END
+            if flight.answer == StreamAnswer.CONTINUE and attempt.is_asking():
+                attempt.note(RequestEvent.CONTINUE)
+            if attempt.wants_write():
+                return self._send(attempt)
+            return Step.WAIT
 
     def _send(mut self, mut attempt: Attempt) -> Step:
         var stream = _LentStream(self.link, self.flight.held())
@@ -268,19 +249,24 @@ struct Http2Exchange(Movable):
             )
             deinit(hold^)
             # Without the lock: hooks of the program run.
-            self._begin_content(
-                attempt, request, builder, config, content_length, has_content
+            self._length_max = begin_content(
+                attempt,
+                request,
+                builder,
+                config,
+                has_content=has_content,
+                content_len=content_length,
             )
+            if has_content:
+                self._check_len(attempt, builder, content_length)
         elif step == Step.CONTENT:
-            var hold = self._hold()
-            self._take_content(attempt, builder)
-            deinit(hold^)
+            with self._hold():
+                self._take_content(attempt, builder)
             return not builder.is_worth_reading(attempt.parser.body.taken_len)
         else:
             builder.take_end()
-            var hold = self._hold()
-            swap(builder.response.trailers, self.flight.held()[].trailers)
-            deinit(hold^)
+            with self._hold():
+                swap(builder.response.trailers, self.flight.held()[].trailers)
             return True
         return False
 
@@ -291,25 +277,9 @@ struct Http2Exchange(Movable):
         self._piece_len = min(len(flight.content), PIECE_LEN)
         attempt.parser.body.taken_len += self._piece_len
         self._check_len(attempt, builder, attempt.parser.body.taken_len)
-        take_piece(builder, _piece(flight, self._piece_len))
+        builder.take_content(_piece(flight, self._piece_len))
         if not builder.use.goes_out():
             self._drop_piece()
-
-    def _begin_content(
-        mut self,
-        mut attempt: Attempt,
-        mut request: PreparedRequest,
-        mut builder: ResponseBuilder,
-        config: ClientConfig,
-        content_length: Int,
-        has_content: Bool,
-    ) raises ClientError:
-        self._length_max = begin_content(
-            attempt, request, builder, config, has_content=has_content
-        )
-        if has_content:
-            self._check_len(attempt, builder, content_length)
-            builder.expect_content(content_length)
 
     def _check_len(
         self, attempt: Attempt, builder: ResponseBuilder, length: Int
@@ -328,13 +298,12 @@ struct Http2Exchange(Movable):
     ) raises ClientError -> Bool:
         """Makes more content for the sink of the piece that was taken last;
         False if that is used up. Raises if the content cannot be decoded."""
-        var hold = self._hold()
-        ref flight = self.flight.held()[]
-        var has_more = decode_piece(builder, _piece(flight, self._piece_len))
-        if not has_more:
+        with self._hold():
+            ref flight = self.flight.held()[]
+            if builder.decode_more(_piece(flight, self._piece_len)):
+                return True
             self._drop_piece()
-        deinit(hold^)
-        return has_more
+        return False
 
     def _drop_piece(mut self):
         """Lets the server send as much again as the piece was long."""
@@ -346,44 +315,34 @@ struct Http2Exchange(Movable):
     def content_length(self) -> Int:
         """Tells how many bytes of content were announced; -1 if that is not
         known, or there is no stream yet."""
-        var length = -1
-        var hold = self._hold()
-        if self.flight:
-            length = self.flight.value()[].content_length
-        deinit(hold^)
-        return length
+        with self._hold():
+            return self.flight.value()[].content_length if self.flight else -1
 
     def note_progress(mut self):
         """Counts the server's silence from now on: what the caller's source or
         sink has taken is not the server's time."""
-        var hold = self._hold()
-        self.flight.held()[].progress_ms = coarse_monotonic_ms()
-        deinit(hold^)
+        with self._hold():
+            self.flight.held()[].progress_ms = coarse_monotonic_ms()
 
     def fate(self) -> StreamFate:
         """Tells what is known of a request that has failed, as its end says."""
-        var hold = self._hold()
-        var fate = self._fate()
-        deinit(hold^)
-        return fate
-
-    def _fate(self) -> StreamFate:
-        ref link = self.link[]
-        var fate = StreamFate.UNTOUCHED
-        if self.flight:
-            ref flight = self.flight.held()[]
-            fate = StreamFate.BEGUN if flight.has_answer() else flight.fate
-        elif not link.is_closing() or not link.session.state.has_settings:
-            # It was not the connection that failed, or a server that has never
-            # begun to speak HTTP/2, which is not asked again.
-            return StreamFate.OPEN
-        if (
-            fate == StreamFate.UNTOUCHED
-            and link.is_closing()
-            and link.has_served
-        ):
-            return StreamFate.LEFT_BEHIND
-        return fate
+        with self._hold():
+            ref link = self.link[]
+            var fate = StreamFate.UNTOUCHED
+            if self.flight:
+                ref flight = self.flight.held()[]
+                fate = StreamFate.BEGUN if flight.has_answer() else flight.fate
+            elif not link.is_closing() or not link.session.state.has_settings:
+                # It was not the connection that failed, or a server that has
+                # never begun to speak HTTP/2, which is not asked again.
+                return StreamFate.OPEN
+            if (
+                fate == StreamFate.UNTOUCHED
+                and link.is_closing()
+                and link.has_served
+            ):
+                return StreamFate.LEFT_BEHIND
+            return fate
 
     def end(mut self):
         """Gives the stream back, complete or not; the request has no part in the
@@ -412,25 +371,21 @@ struct Http2Exchange(Movable):
     def note_served(mut self, state: ClientState):
         """Ends it on a connection that threads share, which has carried the
         request."""
-        var hold = self._hold()
-        state.count_request(self.link[].connection[])
-        deinit(hold^)
+        with self._hold():
+            state.count_request(self.link[].connection[])
         self.end()
 
     def flush(mut self) -> Bool:
         """Sends what waits on the connection, and tells whether the request can
         go on at once."""
-        var hold = self._hold()
-        ref link = self.link[]
-        var goes_on = False
-        if link.wants_write():
+        with self._hold():
+            ref link = self.link[]
+            if not link.wants_write():
+                return False
             link.flush()
             if self.flight:
-                goes_on = self.flight.value()[].has_news
-            else:
-                goes_on = link.is_closing()
-        deinit(hold^)
-        return goes_on
+                return self.flight.value()[].has_news
+            return link.is_closing()
 
     def wait(
         mut self,
@@ -511,10 +466,8 @@ struct Http2Exchange(Movable):
     def wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
         """Tells for how many milliseconds it may be left alone; negative for
         ever."""
-        var hold = self._hold()
-        var wait_ms = self._wait_ms(attempt, timeouts)
-        deinit(hold^)
-        return wait_ms
+        with self._hold():
+            return self._wait_ms(attempt, timeouts)
 
     def _wait_ms(self, attempt: Attempt, timeouts: TimeoutPolicy) -> Int:
         var wait_ms = shorter(timeouts.total.left_ms(), self.link[].wait_ms())
@@ -541,38 +494,32 @@ struct Http2Exchange(Movable):
     ) raises ClientError:
         """Raises if it may wait no longer; if it `may_read`, what has arrived
         is taken first."""
-        var hold = self._hold()
-        if may_read or self.link[].has_more:
-            self.link[].pump()
-        self._check_time(attempt, timeouts)
-        deinit(hold^)
-
-    def _check_time(
-        mut self, mut attempt: Attempt, mut timeouts: TimeoutPolicy
-    ) raises ClientError:
-        self.link[].check_time()
-        if not self.flight:
-            if timeouts.total.left_ms() == 0:
-                var error = total_error(timeouts.total, Phase.QUEUE)
-                error.reason.write("; ", self.link[].stall_reason())
-                raise error^
-            return
-        ref flight = self.flight.held()[]
-        if flight.has_news:
-            return
-        var now_ms = coarse_monotonic_ms()
-        if attempt.delivery.is_going_on():
-            _ = attempt.delivery.look(self.link[].connection[])
-            flight.progress_ms = max(
-                flight.progress_ms, now_ms - attempt.delivery.stalled_ms()
+        with self._hold():
+            if may_read or self.link[].has_more:
+                self.link[].pump()
+            self.link[].check_time()
+            if not self.flight:
+                if timeouts.total.left_ms() == 0:
+                    var error = total_error(timeouts.total, Phase.QUEUE)
+                    error.reason.write("; ", self.link[].stall_reason())
+                    raise error^
+                return
+            ref flight = self.flight.held()[]
+            if flight.has_news:
+                return
+            var now_ms = coarse_monotonic_ms()
+            if attempt.delivery.is_going_on():
+                _ = attempt.delivery.look(self.link[].connection[])
+                flight.progress_ms = max(
+                    flight.progress_ms, now_ms - attempt.delivery.stalled_ms()
+                )
+            var phase_ms = timeouts.phase_ms(attempt)
+            var is_silent = (
+                phase_ms >= 0 and now_ms - flight.progress_ms >= phase_ms
             )
-        var phase_ms = timeouts.phase_ms(attempt)
-        var is_silent = (
-            phase_ms >= 0 and now_ms - flight.progress_ms >= phase_ms
-        )
-        if is_silent or timeouts.total.left_ms() == 0:
-            timeouts.check(attempt, self.link[].connection[])
-            flight.progress_ms = now_ms
+            if is_silent or timeouts.total.left_ms() == 0:
+                timeouts.check(attempt, self.link[].connection[])
+                flight.progress_ms = now_ms
 
 
 @fieldwise_init

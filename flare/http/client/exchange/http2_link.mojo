@@ -746,6 +746,15 @@ struct LinkHold(Movable):
         if self._guard:
             self._end()
 
+    @always_inline
+    def __enter__(self):
+        return
+
+    @always_inline
+    def __exit__(mut self):
+        if self._guard:
+            self._end()
+
     @no_inline
     def _begin(mut self, link: ArcPointer[Http2Link]):
         self._link = link

@@ -21,7 +21,7 @@ from flare.http.client.exchange.shared_connections import (
 )
 from flare.http.client.exchange.link_crowd import Crowd
 from flare.http.client.exchange.prepared_request import PreparedRequest
-from flare.http.client.message.response import ClientResponse, ResponseBuilder
+from flare.http.client.message.response import ClientResponse
 from flare.http.client.connect.shared_pool import ConnectionLimits
 from flare.http.cookie.jar import CookieJar
 from flare.http.exchange.idle_pool import IdlePool, PoolLimits, keep_alive_ms
@@ -121,10 +121,28 @@ struct ClientState(Movable):
         if len(self._spare) < SPARE_COUNT_MAX:
             self._spare.append(attempt^)
 
-    def take_idle(mut self, endpoint: Endpoint) -> Optional[IdleConnection]:
-        """Takes an idle connection that is good for a request, or nothing.
+    def take_any(
+        mut self,
+        mut claim: Optional[OwnedPointer[ConnectionClaim]],
+        endpoint: Endpoint,
+        may_reuse: Bool,
+        *,
+        joins: Bool,
+    ) raises ClientError -> Optional[IdleConnection]:
+        """Takes a connection of the pool, its own or the one that threads
+        share, or nothing; unless it `may_reuse`, one that was not used before.
         Those that the server has closed, or on which it has sent what nobody
-        asked for, are closed on the way."""
+        asked for, are closed on the way. Who `joins` may share one over HTTP/2
+        with other threads, in which its part is then the `place`.
+
+        The claim is the request's, as `claim` has it. Raises if the request has
+        waited too long, or too many wait.
+        """
+        if self.shared:
+            return self.claim(claim, endpoint, may_reuse, joins)
+        self.leave_to_parent()
+        if not may_reuse:
+            return None
         while True:
             var found = self.pool.take(endpoint, coarse_monotonic_ms())
             if not found:
@@ -136,29 +154,6 @@ struct ClientState(Movable):
                     return idle^
             elif idle.connection.value()[].is_quiet():
                 return idle^
-
-    def take_any(
-        mut self,
-        mut claim: Optional[OwnedPointer[ConnectionClaim]],
-        endpoint: Endpoint,
-        may_reuse: Bool,
-        *,
-        joins: Bool,
-    ) raises ClientError -> Optional[IdleConnection]:
-        """Takes a connection of the pool, its own or the one that threads
-        share, or nothing; unless it `may_reuse`, one that was not used before.
-        Who `joins` may share one over HTTP/2 with other threads, in which its
-        part is then the `place`.
-
-        The claim is the request's, as `claim` has it. Raises if the request has
-        waited too long, or too many wait.
-        """
-        if self.shared:
-            return self.claim(claim, endpoint, may_reuse, joins)
-        self.leave_to_parent()
-        if not may_reuse:
-            return None
-        return self.take_idle(endpoint)
 
     def find_shared(
         mut self,
@@ -428,12 +423,6 @@ struct ClientState(Movable):
         self.woken.clear()
         self._dials.clear()
 
-    def end_stream(mut self, link: ArcPointer[Http2Link]):
-        """Notes that a connection has carried a request, whose stream was
-        released."""
-        self.count_request(link[].connection[])
-        self.settle_link(link)
-
     def count_request(self, mut connection: ClientConnection):
         connection.request_count += 1
         if connection.endpoint.is_tls and connection.request_count == 1:
@@ -489,29 +478,6 @@ struct ClientState(Movable):
             request.cookie = self.jar.value().header_for(
                 request.url, unix_seconds()
             )
-
-    def add_credentials(
-        mut self, mut request: PreparedRequest
-    ) raises ClientError:
-        """Gives a request the cookies that go to its URL, and its answers to
-        challenges that were kept (RFC 7616). Raises if an answer cannot stand
-        in a field."""
-        self.add_cookies(request)
-        if request.has_turn():
-            self.context.challenges.answer_request(request)
-
-    def answers(
-        mut self,
-        mut request: PreparedRequest,
-        builder: ResponseBuilder,
-        attempt: OwnedPointer[Attempt],
-    ) raises ClientError -> Bool:
-        """Keeps the challenge of a response, and what else it says of answers
-        to a request sent by this attempt. Tells whether it goes out again with
-        an answer; raises if the challenge cannot be kept."""
-        return request.has_turn() and self.context.challenges.take(
-            request, builder.response, attempt[].content_len
-        )
 
     def keep_cookies(mut self, response: ClientResponse):
         if self.shared and self.shared.value().jar:

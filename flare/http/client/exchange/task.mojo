@@ -9,7 +9,6 @@ from flare.http.client.exchange.exchange import (
     append_content,
     apply_step,
     begin_attempt,
-    decode_piece,
     drain,
 )
 from flare.http.client.exchange.http2_exchange import Http2Exchange
@@ -196,14 +195,20 @@ struct RequestTask(Movable):
     def _start(mut self, mut state: ClientState) raises ClientError:
         """Begins an attempt, on an idle connection if there is one."""
         self.attempt_number += 1
-        state.add_credentials(self.request)
+        state.add_cookies(self.request)
+        if self.request.has_turn():
+            state.context.challenges.answer_request(self.request)
         self.request.run_hooks()
         self.request.timeouts.begin_attempt()
         self._was_reused = False
         self._connection = None
         ref endpoint = self.request.endpoint
         if endpoint.offers_http2:
-            self._find_shared(state)
+            var found = state.find_shared(
+                self._claim, endpoint, self._may_reuse, waits=self._owner >= 0
+            )
+            if found:
+                self._use(state, found.value())
             if self._stream:
                 return
         begin_attempt(self._attempt[], self.request, state.config)
@@ -227,30 +232,16 @@ struct RequestTask(Movable):
         self._connector = OwnedPointer(connector^)
         self._phase = TaskPhase.CONNECTING
 
-    def _find_shared(mut self, mut state: ClientState) raises ClientError:
-        var found = state.find_shared(
-            self._claim,
-            self.request.endpoint,
-            self._may_reuse,
-            waits=self._owner >= 0,
-        )
-        if found:
-            self._use(state, found.value())
-
     def _take_idle(mut self, mut state: ClientState) raises ClientError:
         var idle = state.take_any(
             self._claim,
             self.request.endpoint,
             self._may_reuse,
-            joins=self._joins(),
+            # With requests of other threads, if its client is one of theirs.
+            joins=self._owner < 0 and self.request.endpoint.offers_http2,
         )
         if idle:
             self._use(state, idle.value())
-
-    def _joins(self) -> Bool:
-        """Tells whether it shares a connection with requests of other threads,
-        if its client is one of theirs."""
-        return self._owner < 0 and self.request.endpoint.offers_http2
 
     def _use(mut self, mut state: ClientState, mut found: IdleConnection):
         if state.place:
@@ -357,73 +348,68 @@ struct RequestTask(Movable):
     def _exchange(
         mut self, mut state: ClientState, may_read: Bool
     ) raises ClientError -> TaskProgress:
-        if self._phase == TaskPhase.STREAMING:
-            return self._exchange_stream(state)
-        return self._exchange_alone(state, may_read)
-
-    def _exchange_stream(
-        mut self, mut state: ClientState
-    ) raises ClientError -> TaskProgress:
-        ref exchange = self._stream.value()[]
-        ref attempt = self._attempt[]
-        if self._turn_end == TurnEnd.PIECE:
-            self._turn_end.note_piece(exchange.decode_more(self._builder))
-            if self._turn_end == TurnEnd.PIECE:
-                return TaskProgress.HAS_CONTENT
+        """Goes on with the request and its response, over a connection of its
+        own, or a stream."""
+        if may_read and not self._stream:
+            _ = self._attempt[].receive(self._connection.value())
+        if self._turn_end == TurnEnd.PIECE and self._has_more_content():
+            return TaskProgress.HAS_CONTENT
         for _ in range(TURN_COUNT_MAX):
-            var step = exchange.step(attempt)
+            var step: Step
+            if self._stream:
+                step = self._stream.value()[].step(self._attempt[])
+            else:
+                step = self._attempt[].step(
+                    self._connection.value(), state.config.head_limits
+                )
             if step == Step.WAIT:
-                return TaskProgress.WAIT
+                if self._stream or not self._attempt[].may_have_more(
+                    self._connection.value()[]
+                ):
+                    return TaskProgress.WAIT
+                _ = self._attempt[].receive(self._connection.value())
+                continue
             if step == Step.NEEDS_CONTENT and self.request.upload.is_streamed:
                 return TaskProgress.WANTS_CONTENT
-            if exchange.apply(
-                step, attempt, self.request, self._builder, state.config
-            ):
+            var is_over: Bool
+            if self._stream:
+                is_over = self._stream.value()[].apply(
+                    step,
+                    self._attempt[],
+                    self.request,
+                    self._builder,
+                    state.config,
+                )
+            else:
+                is_over = apply_step(
+                    step,
+                    self._attempt[],
+                    self.request,
+                    self._builder,
+                    state.config,
+                )
+            if is_over:
                 return TaskProgress.DONE
             if step == Step.HEAD and self._builder.use.is_lent():
                 return self._tell(state)
             if step == Step.CONTENT and self._builder.use.goes_out():
-                self._turn_end.note_piece(exchange.decode_more(self._builder))
-                if self._turn_end == TurnEnd.PIECE:
+                if self._has_more_content():
                     return TaskProgress.HAS_CONTENT
         self._turn_end = TurnEnd.GIVES_WAY
         return TaskProgress.WAIT
 
-    def _exchange_alone(
-        mut self, mut state: ClientState, may_read: Bool
-    ) raises ClientError -> TaskProgress:
-        ref connection = self._connection.value()
-        ref attempt = self._attempt[]
-        if may_read:
-            _ = attempt.receive(connection)
-        if self._turn_end == TurnEnd.PIECE:
-            self._turn_end.note_piece(
-                decode_piece(self._builder, attempt.parser.content())
+    def _has_more_content(mut self) raises ClientError -> Bool:
+        """Makes content for the sink of the piece that is here; False if that
+        is used up."""
+        var has_more: Bool
+        if self._stream:
+            has_more = self._stream.value()[].decode_more(self._builder)
+        else:
+            has_more = self._builder.decode_more(
+                self._attempt[].parser.content()
             )
-            if self._turn_end == TurnEnd.PIECE:
-                return TaskProgress.HAS_CONTENT
-        for _ in range(TURN_COUNT_MAX):
-            var step = attempt.step(connection, state.config.head_limits)
-            if step == Step.WAIT:
-                if not attempt.may_have_more(connection[]):
-                    return TaskProgress.WAIT
-                _ = attempt.receive(connection)
-            elif step == Step.NEEDS_CONTENT and self.request.upload.is_streamed:
-                return TaskProgress.WANTS_CONTENT
-            elif apply_step(
-                step, attempt, self.request, self._builder, state.config
-            ):
-                return TaskProgress.DONE
-            elif step == Step.HEAD and self._builder.use.is_lent():
-                return self._tell(state)
-            elif step == Step.CONTENT and self._builder.use.goes_out():
-                self._turn_end.note_piece(
-                    decode_piece(self._builder, attempt.parser.content())
-                )
-                if self._turn_end == TurnEnd.PIECE:
-                    return TaskProgress.HAS_CONTENT
-        self._turn_end = TurnEnd.GIVES_WAY
-        return TaskProgress.WAIT
+        self._turn_end.note_piece(has_more)
+        return has_more
 
     def _note_exchange(mut self):
         """Says in the response over which connection it came."""
@@ -532,7 +518,8 @@ struct RequestTask(Movable):
                 # Other threads may have the connection from then on.
                 link[].flush()
                 self._stream = None
-            state.end_stream(link)
+            state.count_request(link[].connection[])
+            state.settle_link(link)
             return
         var connection = self._connection.take()
         var is_reusable = self._attempt[].parser.is_reusable()
@@ -540,6 +527,10 @@ struct RequestTask(Movable):
 
     def _goes_on(mut self, mut state: ClientState) raises ClientError -> Bool:
         """Prepares the next attempt after a response that is not final."""
+        if self._builder.use != ContentUse.DISCARD:
+            # It is, as its head has said; but it may tell of answers.
+            _ = self._takes_challenge(state)
+            return False
         var pause_ms = 0
         if self.request.will_stop_expecting(
             self._builder.response, self._attempt[].content_len
@@ -553,7 +544,7 @@ struct RequestTask(Movable):
             )
         elif self.request.is_retry_planned():
             pause_ms = self.request.begin_retry()
-        elif not state.answers(self.request, self._builder, self._attempt):
+        elif not self._takes_challenge(state):
             return False
         self.request.undo_hooks()
         if self._stream:
@@ -563,6 +554,15 @@ struct RequestTask(Movable):
         self._may_reuse = True
         self._begin_again(pause_ms)
         return True
+
+    def _takes_challenge(
+        mut self, mut state: ClientState
+    ) raises ClientError -> Bool:
+        """Keeps what the response says of answers to challenges, and tells
+        whether the request goes out again with one."""
+        return self.request.has_turn() and state.context.challenges.take(
+            self.request, self._builder.response, self._attempt[].content_len
+        )
 
     def _begin_again(mut self, pause_ms: Int):
         """Starts the next attempt, after a pause if there is one. Nothing is left

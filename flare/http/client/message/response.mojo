@@ -370,12 +370,17 @@ struct ResponseBuilder(Movable):
             self.response.reason = String(from_utf8_lossy=reason)
         copy_fields(parser.fields(), self.response.headers)
 
-    def choose_use(
-        mut self, use: ContentUse, has_content: Bool, config: ClientConfig
+    def begin_content(
+        mut self,
+        use: ContentUse,
+        has_content: Bool,
+        content_len: Int,
+        config: ClientConfig,
     ) raises ClientError -> Int:
-        """Decides what becomes of the content; there is none for sure without
-        `has_content`. Returns how long it may be, as transferred, in bytes;
-        raises if it is coded and a library is missing."""
+        """Gets ready for the content; there is none for sure without
+        `has_content`, and `content_len` bytes of it were announced, 0 or less
+        if that is not known. Returns how long it may be, as transferred, in
+        bytes; raises if it is coded and a library is missing."""
         self.use = use
         var length_max = config.max_response_size
         var decoded_max = config.max_decoded_size
@@ -388,6 +393,8 @@ struct ResponseBuilder(Movable):
             decoded_max = Int.MAX
         if use == ContentUse.DISCARD or not has_content:
             return length_max
+        if use == ContentUse.KEEP and content_len > 0:
+            self.content.reserve(min(content_len, RESERVE_LEN_MAX))
         if use == ContentUse.LEND_RAW:
             return length_max
         # A part of coded content cannot be decoded.
@@ -396,35 +403,38 @@ struct ResponseBuilder(Movable):
             self.response.is_decoded = Bool(self._decoder)
         return length_max
 
-    def expect_content(mut self, length: Int):
-        """Makes room for content that was announced, in bytes; 0 or less if the
-        length is not known."""
-        if self.use == ContentUse.KEEP and length > 0:
-            self.content.reserve(min(length, RESERVE_LEN_MAX))
-
     def take_content(mut self, piece: Span[UInt8, _]) raises ClientError:
-        """Takes a piece of content, as transferred; `has_more` tells whether
-        all of it. Raises if it cannot be decoded."""
+        """Takes a piece of content, as transferred: all of it, or of what goes
+        out the beginning, behind which `decode_more` goes on. Raises if it
+        cannot be decoded."""
+        if self.use == ContentUse.DISCARD:
+            return
+        if not self._decoder:
+            self.content.extend(piece)
+            return
         self._taken_len = 0
-        self.take_more(piece)
+        self._decode(piece)
+        while self.use == ContentUse.KEEP and self._has_more(piece):
+            self._decode(piece)
 
-    def has_more(self, piece: Span[UInt8, _]) -> Bool:
-        """Tells whether more can be decoded from the piece: then empty
-        `content` and call `take_more`."""
+    def decode_more(mut self, piece: Span[UInt8, _]) raises ClientError -> Bool:
+        """Makes more of the piece that was taken last for who has emptied
+        `content`; False if it is used up. Raises if it cannot be decoded."""
+        while len(self.content) == 0:
+            if not self._has_more(piece):
+                return False
+            self._decode(piece)
+        return True
+
+    def _has_more(self, piece: Span[UInt8, _]) -> Bool:
         if not self._decoder or self.use == ContentUse.DISCARD:
             return False
         return (
             self._taken_len < len(piece) or self._decoder.value().has_pending()
         )
 
-    def take_more(mut self, piece: Span[UInt8, _]) raises ClientError:
-        """Decodes more of the same piece, so much that memory stays bounded.
-        Raises if it cannot be decoded."""
-        if self.use == ContentUse.DISCARD:
-            return
-        if not self._decoder:
-            self.content.extend(piece)
-            return
+    def _decode(mut self, piece: Span[UInt8, _]) raises ClientError:
+        """Decodes more of the piece, so much that memory stays bounded."""
         try:
             self._taken_len += self._decoder.value().receive_some(
                 piece.after(self._taken_len), self._decoded, DECODE_LEN
