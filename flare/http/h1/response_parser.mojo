@@ -119,6 +119,17 @@ struct ResponseParser(Movable):
         self._drop()
         if len(self.input) > 0:
             raise RemoteProtocolError(materialize[Rule.UNSOLICITED](), NOWHERE)
+        self._begin(method, expects_switching, is_strict)
+
+    def begin_elsewhere(mut self, method: Method, *, is_strict: Bool = True):
+        """Gets ready for the response to a request on another connection: what
+        is here of the last one is dropped. `is_strict` is as for `begin`."""
+        self.reset()
+        self._begin(method, False, is_strict)
+
+    def _begin(
+        mut self, method: Method, expects_switching: Bool, is_strict: Bool
+    ):
         self._method = method
         self._expects_switching = expects_switching
         self._is_irregular = False

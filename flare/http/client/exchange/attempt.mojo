@@ -114,26 +114,22 @@ struct Attempt(Movable):
         method: StringSpan,
         framing: RequestFraming,
         is_strict: Bool = True,
-    ) raises ClientError:
+    ):
         """Gets ready for a request, whose head the caller puts into `outgoing`;
         the framing says, too, whether the content waits for 100. Unless it
-        `is_strict`, responses that are irregular but clear are read. Never
-        raises, as the input is empty."""
-        self._drop(framing)
+        `is_strict`, responses that are irregular but clear are read."""
+        self.parser.begin_elsewhere(Method(method), is_strict=is_strict)
+        self._begin_request(framing)
         self._may_have_more = False
         self._write_failure = None
         self.delivery = Delivery()
-        try:
-            self.parser.begin(Method(method), is_strict=is_strict)
-        except error:
-            raise ClientError(Phase.WRITE, error)
 
     def forget(mut self):
         """Drops the last request, while the next one waits for its turn."""
-        self._drop(RequestFraming.none())
-
-    def _drop(mut self, framing: RequestFraming):
         self.parser.reset()
+        self._begin_request(RequestFraming.none())
+
+    def _begin_request(mut self, framing: RequestFraming):
         self.outgoing.begin(framing)
         self.content_len = 0
         self.feeding = Feeding.NONE
