@@ -36,9 +36,13 @@ struct _OctetWriter(Movable, Writer):
 
 
 def parse_host(
-    text: Span[UInt8, _], start: Int, end: Int, is_special: Bool
-) raises UrlParseError -> List[UInt8]:
-    """Reads a host and gives its serialised form in ASCII; a special scheme's
+    text: Span[UInt8, _],
+    start: Int,
+    end: Int,
+    is_special: Bool,
+    mut out: List[UInt8],
+) raises UrlParseError:
+    """Reads a host and appends its serialised form in ASCII; a special scheme's
     hosts are domains. The error's offset lies in `text`.
 
     Source: URL Standard sections 3.5 (host parser) and 3.6.
@@ -47,44 +51,45 @@ def parse_host(
     if end - start > HOST_LEN_MAX:
         raise url_error(text, start, LENGTH)
     if end > start and text.at(start) == 91:
-        return _parse_bracketed(text, start, end)
-    var host: List[UInt8]
+        return _parse_bracketed(text, start, end, out)
+    var here = len(out)
     if is_special:
-        host = _parse_domain(text, start, end)
+        _parse_domain(text, start, end, out)
     else:
-        host = _parse_opaque(text, start, end)
+        _parse_opaque(text, start, end, out)
     # Encoding makes it longer; the normal form has to parse again.
-    if len(host) > HOST_LEN_MAX:
+    if len(out) - here > HOST_LEN_MAX:
         raise url_error(text, start, LENGTH)
-    return host^
 
 
 def _parse_domain(
-    text: Span[UInt8, _], start: Int, end: Int
-) raises UrlParseError -> List[UInt8]:
+    text: Span[UInt8, _], start: Int, end: Int, mut out: List[UInt8]
+) raises UrlParseError:
     """Reads a domain, which may be an IPv4 address in disguise."""
-    var decoded = List[UInt8](capacity=end - start)
-    percent_decode_lenient(text.between(start, end), decoded)
+    var here = len(out)
+    percent_decode_lenient(text.between(start, end), out)
     var needs_mapping = False
-    for index in range(len(decoded)):
-        decoded.at(index) = ascii_lower(decoded.at(index))
-        needs_mapping = needs_mapping or decoded.at(index) >= 128
-    if needs_mapping or _has_encoded_label(decoded):
+    for index in range(here, len(out)):
+        out.at(index) = ascii_lower(out.at(index))
+        needs_mapping = needs_mapping or out.at(index) >= 128
+    if needs_mapping or _has_encoded_label(Span(out).after(here)):
+        var mapped: List[UInt8]
         try:
-            decoded = domain_to_ascii(decoded)
+            mapped = domain_to_ascii(Span(out).after(here))
         except error:
             raise url_error(text, start, error.reason)
-    if len(decoded) == 0:
+        out.shrink(here)
+        out.extend(Span(mapped))
+    if len(out) == here:
         raise url_error(text, start, "the host is empty")
-    for octet in decoded:
+    for octet in Span(out).after(here):
         if octet == PERCENT or _FORBIDDEN.contains(octet):
             raise url_error(text, start, "a host may not have such an octet")
-    if _ends_in_number(decoded):
-        return _parse_v4(text, start, decoded^)
-    return decoded^
+    if _ends_in_number(Span(out).after(here)):
+        _normalize_v4(text, start, here, out)
 
 
-def _has_encoded_label(host: List[UInt8]) -> Bool:
+def _has_encoded_label(host: Span[UInt8, _]) -> Bool:
     """Tells whether a label starts with `xn--`."""
     for index in range(len(host) - 3):
         if index == 0 or host.at(index - 1) == _DOT:
@@ -99,8 +104,8 @@ def _has_encoded_label(host: List[UInt8]) -> Bool:
 
 
 def _parse_bracketed(
-    text: Span[UInt8, _], start: Int, end: Int
-) raises UrlParseError -> List[UInt8]:
+    text: Span[UInt8, _], start: Int, end: Int, mut out: List[UInt8]
+) raises UrlParseError:
     if text.at(end - 1) != 93:
         raise url_error(text, start, "']' is missing behind the IPv6 address")
     try:
@@ -110,23 +115,22 @@ def _parse_bracketed(
             writer.write("[")
             write_v6_groups(ip.bits_high(), ip.bits_low(), writer)
             writer.write("]")
-            return writer.octets.copy()
+            out.extend(Span(writer.octets))
+            return
     except error:
         raise url_error(text, start + 1 + error.offset, error.reason)
     raise url_error(text, start + 1, "only IPv6 addresses have brackets")
 
 
 def _parse_opaque(
-    text: Span[UInt8, _], start: Int, end: Int
-) raises UrlParseError -> List[UInt8]:
+    text: Span[UInt8, _], start: Int, end: Int, mut out: List[UInt8]
+) raises UrlParseError:
     for index in range(start, end):
         var octet = text.at(index)
         var is_plain = octet == 0 or (octet >= 32 and octet < 127)
         if is_plain and _FORBIDDEN.contains(octet):
             raise url_error(text, index, "a host may not have such an octet")
-    var host = List[UInt8](capacity=end - start)
-    percent_encode[CONTROL_SET](text.between(start, end), host)
-    return host^
+    percent_encode[CONTROL_SET](text.between(start, end), out)
 
 
 def _last_label(host: Span[UInt8, _]) -> Tuple[Int, Int]:
@@ -156,13 +160,15 @@ def _ends_in_number(host: Span[UInt8, _]) -> Bool:
     return is_decimal or _parse_number(host, last[0], last[1]) >= 0
 
 
-def _parse_v4(
-    text: Span[UInt8, _], start: Int, var host: List[UInt8]
-) raises UrlParseError -> List[UInt8]:
-    """Reads one to four numbers in three notations.
+def _normalize_v4(
+    text: Span[UInt8, _], start: Int, here: Int, mut out: List[UInt8]
+) raises UrlParseError:
+    """Reads one to four numbers in three notations, which stand in `out` from
+    `here` on, and puts the address in their place.
 
     Source: URL Standard section 3.5 (IPv4 parser).
     """
+    var host = Span(out).after(here)
     var stop = len(host)
     if host.at(stop - 1) == _DOT:
         stop -= 1
@@ -191,10 +197,11 @@ def _parse_v4(
         count += 1
         begin = end + 1
     if is_normal and count == 3:
-        return host^
+        return
     var writer = _OctetWriter(List[UInt8](capacity=15))
     writer.write(IpAddr(0, UInt64(bits), True))
-    return writer.octets.copy()
+    out.shrink(here)
+    out.extend(Span(writer.octets))
 
 
 def _parse_number(host: Span[UInt8, _], start: Int, end: Int) -> Int:

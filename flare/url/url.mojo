@@ -489,9 +489,8 @@ def _parse_authority(
     if host_end == host_start:
         if is_special or host_end < end or host_start > start:
             raise url_error(text, host_start, "the host is missing")
-    var host = parse_host(text, host_start, host_end, is_special)
     url.parts.host.start = len(url.octets)
-    url.octets.extend(Span(host))
+    parse_host(text, host_start, host_end, is_special, url.octets)
     url.parts.host.end = len(url.octets)
     _write_port(text, host_end + 1, end, url)
     url.parts.authority_end = len(url.octets)
