@@ -271,6 +271,27 @@ struct Buffer(Movable, Sized, Writer):
         self._tail += count
 
     @always_inline
+    def unsafe_append_few[
+        width: Int
+    ](mut self, source: Pointer[UInt8, _], count: Int):
+        """Copies few bytes to the tail, by one load and one store of more.
+
+        Parameters:
+            width: How many are read, and may be written.
+
+        Args:
+            source: What to append, not in this buffer; `width` bytes are
+                readable.
+            count: How many of them count; at most `width`.
+        """
+        # SAFETY: `reserve` made the room that is written.
+        self.reserve(width)
+        self._base.unsafe_offset(self._tail).unsafe_store[alignment=1](
+            source.unsafe_load[width=width, alignment=1]()
+        )
+        self._tail += count
+
+    @always_inline
     def append_octet(mut self, octet: UInt8):
         """Appends one byte.
 

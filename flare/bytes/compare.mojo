@@ -32,18 +32,24 @@ def same_octets(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
 
 @always_inline
 def same_words(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
-    """Tells whether octets are the same, and 8 to 16, as names of fields mostly
-    have: without a call, which would cost more than to compare them. False says
-    nothing; ask `same_octets` then. The lengths must be the same."""
+    """Tells whether octets are the same, and 4 to 32, as names and values of
+    fields mostly have: without a call, which would cost more than to compare
+    them. False says nothing; ask `same_octets` then. The lengths must be the
+    same."""
+    # SAFETY: of eight octets or more the last eight lie within, of four or more
+    # the last four, and of sixteen or more the last sixteen.
     var length = len(right)
     debug_assert(len(left) == length, "not of one length")
-    # SAFETY: of eight octets or more the first and the last eight lie within.
-    return (
-        length >= 8
-        and length <= 16
-        and _differences(left.unsafe_ptr(), right.unsafe_ptr(), 0, length - 8)
-        == 0
-    )
+    var a = left.unsafe_ptr()
+    var b = right.unsafe_ptr()
+    if length < 8:
+        return length >= 4 and load_ends(a, length) == load_ends(b, length)
+    if length > 32:
+        return False
+    var differences = _differences(a, b, 0, length - 8)
+    if length > 16:
+        differences |= _differences(a, b, 8, length - 16)
+    return differences == 0
 
 
 @always_inline

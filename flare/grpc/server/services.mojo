@@ -3,6 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.compare import same_words
 from flare.bytes.never import NEVER
 from flare.bytes.padding import Padding
 from flare.grpc.core.codec import MessageCodec
@@ -449,12 +450,12 @@ struct GrpcServices(Handler, HoldsHandler):
         by its usual content type, of a method that there is. `_asked` says the
         same of it, and `_refusal` nothing; of others the index is -1."""
         var index = -1
-        if req.method == HttpMethod.POST and req.version.major >= 2:
-            var type = req.headers.find("content-type")
-            if type >= 0 and CallProtocol.is_plain_grpc(
-                req.headers.value_bytes(type)
-            ):
-                index = self._methods[].find(req.path.as_bytes())
+        if (
+            req.method == HttpMethod.POST
+            and req.version.major >= 2
+            and _has_plain_type(req)
+        ):
+            index = self._methods[].find(req.path.as_bytes())
         return _Asked(index, CallProtocol.GRPC, True, False, False)
 
     @no_inline
@@ -836,6 +837,22 @@ def _unknown(has_service: Bool) -> GrpcStatus:
             GrpcCode.UNIMPLEMENTED, "the service has no such method"
         )
     return GrpcStatus(GrpcCode.UNIMPLEMENTED, "there is no such service here")
+
+
+@always_inline
+def _has_plain_type(req: Request) -> Bool:
+    """Tells whether the content type is that of most calls, and its name in
+    lower case, as all are of HTTP/2."""
+    comptime NAME = StaticString("content-type")
+    for index in range(len(req.headers)):
+        var name = req.headers.name(index).as_bytes()
+        if len(name) != NAME.byte_length():
+            continue
+        if same_words(name, NAME.as_bytes()):
+            return CallProtocol.is_plain_grpc(req.headers.value_bytes(index))
+        if equals_ignore_case(name, NAME.as_bytes()):
+            return False
+    return False
 
 
 def _begin(

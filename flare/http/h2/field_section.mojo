@@ -613,6 +613,7 @@ struct Http2FieldSection(Movable):
         # SAFETY: nothing is read of no octets.
         return unsafe_lend[o](self.octets.unsafe_base(), 0)
 
+    @always_inline
     def unsafe_request_line[o: ImmOrigin](self) -> RequestLine[o]:
         """Lends what HTTP/1.1 has in its request line.
 

@@ -246,12 +246,9 @@ def _copy(
         raise Http2Error(Http2Rule.FIELD_BLOCK_LEN, 0)
     if likely(length <= COPIED_LEN):
         # SAFETY: tables have so many octets from the start of each entry on.
-        out.reserve(COPIED_LEN)
-        var octets = source.unsafe_ptr().unsafe_load[
-            width=COPIED_LEN, alignment=1
-        ](name)
-        out.spare().unsafe_ptr().unsafe_store[alignment=1](octets)
-        out.commit(length)
+        out.unsafe_append_few[COPIED_LEN](
+            source.unsafe_ptr().unsafe_offset(name), length
+        )
     else:
         out.append(source.between(name, name + length))
     return HpackField(

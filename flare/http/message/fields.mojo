@@ -3,7 +3,6 @@
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
-from flare.bytes.compare import same_words
 from flare.bytes.utf8 import is_valid_utf8
 from flare.bytes.text import Text
 
@@ -67,9 +66,9 @@ def find_line(
         if line.name_len() != len(wanted):
             continue
         var offset = line.name_offset()
-        var own = octets.between(offset, offset + len(wanted))
-        # Those of HTTP/2 are in lower case.
-        if same_words(own, wanted) or equals_ignore_case(own, wanted):
+        if equals_ignore_case(
+            octets.between(offset, offset + len(wanted)), wanted
+        ):
             return index
     return -1
 

@@ -50,6 +50,20 @@ def begin_response(
 ):
     """Writes the header section of a response, and short content with it; more
     becomes the stream's task, of which it has none yet."""
+    _begin(connection, link, id, response, is_head, state)
+    # This is on the path of every request.
+    response^.drop()
+
+
+@always_inline
+def _begin(
+    mut connection: Connection,
+    mut link: Http2Link,
+    id: Int,
+    response: Response,
+    is_head: Bool,
+    mut state: WorkerState,
+):
     ref session = link.session
     if unlikely(session.state.table.find(id) < 0):
         # It was reset meanwhile: fields that are encoded and not sent put the
