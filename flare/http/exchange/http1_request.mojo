@@ -100,10 +100,6 @@ struct Http1Request(Movable):
         output.append(behind)
         self._host_len = host.byte_length()
 
-    def into_room(deinit self) -> Buffer:
-        """Gives the room for what is sent away, with the request at its end."""
-        return self.outgoing^.into_room()
-
     def begin_response(
         mut self,
         var parser: OwnedPointer[ResponseParser],

@@ -206,7 +206,3 @@ struct OutgoingRequest(Movable):
         swap(output, self.output)
         self._sent_len = 0
         return output^
-
-    def into_room(deinit self) -> Buffer:
-        """Gives the room for what is sent away, with the request at its end."""
-        return self.output^

@@ -3,9 +3,19 @@ last octet of its response.
 
 What it waits for is a `RequestPhase`; what is sent and received is an
 `UpstreamRequest`. Here it meets its upstream: one is chosen, connected to, asked,
-and given back, and what fails before anything of a response has come is sent
-again, if that is safe. Functions take the counted pointer, since what they call may
-lead back here by another copy.
+and given back. Functions take the counted pointer, since what they call may lead
+back here by another copy.
+
+    _start --> _connect, or _join and _open --> _send --> _on_head --> _respond
+     ^  ^                                         |           |
+     |  |                               no answer |           | a status that asks
+     |  |                                         v           | for another upstream
+     |  +-- _start_at_same <-- SAME ------- _end_attempt      |
+     |      _go_plain <-- OVER_HTTP_1_1 --------+ |           |
+     +----- _start_at_chosen <-- CHOSEN ----------+-----------+
+
+An attempt goes to one upstream. When it has ended, `next_attempt` says whether the
+same one is asked once more, which counts nowhere; else the group chooses, and counts.
 """
 
 from flare.bytes.buffer import Buffer
@@ -15,7 +25,6 @@ from flare.http.client.connect.error import ClientError
 from flare.http.client.exchange.http2_flight import (
     Http2Flight,
     StreamAnswer,
-    StreamFate,
 )
 from flare.http.exchange.http1_request import reason_of
 from flare.http.exchange.request_phase import (
@@ -38,13 +47,13 @@ from flare.http.message.method import Method
 from flare.http.message.response import Response
 from flare.http.message.status import Status
 from flare.http.message.trailers import Trailers
-from flare.http.proxy.http2_pool import http2_connector
 from flare.http.proxy.http2_upstream import (
     UpstreamState,
     open_upstream,
     settle,
     take_plain,
 )
+from flare.http.proxy.rules.response_rewriting import UpstreamNames
 from flare.http.proxy.upstreams.lateness import (
     UNBOUNDED_MS,
     HeadTime,
@@ -53,11 +62,17 @@ from flare.http.proxy.upstreams.lateness import (
     wait_ms,
 )
 from flare.http.proxy.upstreams.outcome import Outcome
+from flare.http.proxy.upstreams.next_attempt import (
+    NextAttempt,
+    end_of_failure,
+    next_attempt,
+    pause_ms,
+    says_nothing,
+)
 from flare.http.proxy.upstreams.placement import (
     Placement,
     outcome_of_failure,
     outcome_of_refusal,
-    reason_of_refusal,
     reason_over_http1,
 )
 from flare.http.proxy.proxy_worker import ProxyWorker
@@ -70,6 +85,7 @@ from flare.http.proxy.upstream_content import has_events
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
+    connector_to,
     open_link,
     start_link,
 )
@@ -83,13 +99,6 @@ from std.memory import ArcPointer
 
 comptime _BAD_REQUEST = 400
 comptime _FIELDS_TOO_LARGE = 431
-
-comptime _AGAIN_COUNT_MAX = 5
-# How often a request goes to the same upstream once more, before that counts as a
-# failure: it has left it untouched (RFC 9113 section 8.7), or its connections end.
-
-comptime _AGAIN_PAUSE_MS = 10
-# The pause before the second time; the next one is twice as long.
 
 comptime _TAKES_NO_MORE = "its connections take no more requests"
 
@@ -109,6 +118,8 @@ struct Exchange(Errand, LinkUser, LoopTask):
     """True if Host is the upstream's, whichever it is."""
     var host: String
     """The Host that the upstream is asked for."""
+    var same_count: Int
+    """How often the upstream at hand was asked once more."""
     var upgrade: String
     """The protocol that is asked for; empty if none is."""
     var accept: String
@@ -140,6 +151,7 @@ struct Exchange(Errand, LinkUser, LoopTask):
         )
         self.asks_upstreams_host = False
         self.host = String()
+        self.same_count = 0
         self.upgrade = String()
         self.accept = String()
         self.response = Response(500)
@@ -152,7 +164,9 @@ struct Exchange(Errand, LinkUser, LoopTask):
     def __deinit__(deinit self):
         """Gives back to the worker what the next request can use."""
         self.worker[].give_facts(self.place.facts)
-        self.worker[].give_output(self.request^.into_room())
+        var output = Buffer(0)
+        swap(output, self.request.http1.outgoing.output)
+        self.worker[].give_output(output^)
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -203,7 +217,8 @@ struct Exchange(Errand, LinkUser, LoopTask):
     @staticmethod
     def on_refused(user: ArcPointer[Self], error: ClientError):
         """Answers in place of an upstream that cannot be reached."""
-        _fail(user, outcome_of_refusal(error), reason_of_refusal(error))
+        var reason = String("cannot connect: ", error.reason)
+        _fail(user, outcome_of_refusal(error), reason)
 
     @staticmethod
     def on_ready(user: ArcPointer[Self], event: Event):
@@ -232,18 +247,6 @@ struct Exchange(Errand, LinkUser, LoopTask):
             # The upstream had all that was there, and has something to take.
             self.request.progress_ms = self.loop[].now_ms
 
-    def _goes_anew(self, was_sent: Bool) -> Bool:
-        """Tells whether the request goes out once more at once, since the
-        connection had come to its end before it had it."""
-        return EndedAttempt(
-            AttemptEnd.LOST,
-            was_sent=was_sent,
-            may_be_twice=self.place.is_idempotent(),
-            is_kept=self.request.supply().is_kept(),
-            was_reused=True,
-            count=0,
-        ).goes_anew()
-
     def _wake(mut self):
         """Lets the client's connection look for content of the response."""
         if self._waker:
@@ -252,7 +255,16 @@ struct Exchange(Errand, LinkUser, LoopTask):
     def _forward_fields(
         self, received: Fields, mut out: HeaderMap
     ) raises HeaderError:
-        self.worker[].forward_fields(received, self.place, self.host, out)
+        """Adds the fields of a response to the client. Raises if they are longer
+        than a header block may be."""
+        self.worker[].shared[].config.rules.forward_response(
+            received,
+            UpstreamNames(
+                StringSpan(self.place.upstream.held()[].authority),
+                StringSpan(self.host),
+            ),
+            out,
+        )
 
 
 def _queue(e: ArcPointer[Exchange]):
@@ -275,7 +287,7 @@ def _arrive(e: ArcPointer[Exchange]):
     var pick = Optional[Pick](None)
     swap(pick, x.worker[].line.held()[].handed)
     if pick:
-        _end_wait(e, x.place.arrive(pick.take()))
+        _end_wait(e, x.place.take(pick.take()))
 
 
 def _end_wait(e: ArcPointer[Exchange], has_upstream: Bool):
@@ -303,7 +315,7 @@ def _leave_loop(e: ArcPointer[Exchange]):
 def _set_deadline(e: ArcPointer[Exchange], wait_ms: Int):
     """Sets the time for what is waited for, within that of the response's head."""
     ref x = e[]
-    var token = x._token if x.request.http2 else x.request.link.held()[].token()
+    var token = x._token if x.request.http2 else x.request.link.held()[].token
     x.loop[].set_deadline(token, x._head_time.deadline_ms(wait_ms))
 
 
@@ -352,7 +364,11 @@ def _connect(e: ArcPointer[Exchange], *, trusts_idle: Bool):
     if idle:
         return _send_on(e, idle.take(), is_new=False)
     x.request.take_connection(is_new=True, now_ms=x.loop[].now_ms)
-    var connector = x.worker[].connector(x.place.upstream.held()[])
+    var connector = connector_to(
+        x.place.upstream.held()[],
+        x.worker[].shared[].config.connect_timeout_ms,
+        offers_http2=False,
+    )
     var link = open_link(x.loop, x.worker[].context, connector^, e)
     x.request.link = link.copy()
     start_link(link)
@@ -389,7 +405,12 @@ def _join(e: ArcPointer[Exchange]):
     ref config = worker[].shared[].config
     var made = worker[].http2.add(x.place.member, config)
     side.stream = UpstreamStream(made, made[].join(e))
-    var connector = http2_connector(x.place.upstream.held()[], config)
+    ref to = x.place.upstream.held()[]
+    var connector = connector_to(
+        to,
+        config.connect_timeout_ms,
+        offers_http2=config.offers_http2(to.endpoint.is_tls),
+    )
     var loop = x.loop.copy()
     open_upstream(made, loop, worker[].context, connector^)
 
@@ -406,8 +427,7 @@ def _on_connection(e: ArcPointer[Exchange]):
     ref x = e[]
     ref upstream = x.request.http2.held()[].stream.held().upstream[]
     if upstream.state == UpstreamState.REFUSED:
-        var error = upstream.failure.held().copy()
-        _fail(e, outcome_of_refusal(error), reason_of_refusal(error))
+        Exchange.on_refused(e, upstream.failure.held().copy())
     elif upstream.state == UpstreamState.HTTP1:
         x.worker[].http2.note_http1(x.place.member)
         _go_plain(e)
@@ -420,6 +440,7 @@ def _go_plain(e: ArcPointer[Exchange]):
     """Goes on over HTTP/1.1, on the connection that has been opened if nobody was
     first."""
     ref x = e[]
+    x.same_count = 0
     var side = x.request.http2.take()
     var link = Optional[ArcPointer[UpstreamLink]](None)
     if side[].stream:
@@ -455,10 +476,12 @@ def _open(e: ArcPointer[Exchange]):
     if is_tunnel and not _ensure_tunnel(e):
         return
     if link.is_closing():
-        return _again(e, Outcome.RESET, _TAKES_NO_MORE)
+        return _end_attempt(
+            e, AttemptEnd.LEFT_BEHIND, Outcome.RESET, _TAKES_NO_MORE
+        )
     if upstream[].knows_streams_max() and link.room() == 0:
         if upstream[].streams_max() > 0:
-            return _start_anew(e, 0)
+            return _start_at_same(e, pause_ms=0)
         link.wait(side.stream.held().number)
         return _set_deadline(e, config.connect_timeout_ms)
     var is_doubtful = link.awaits_pong() and not x.place.is_idempotent()
@@ -482,7 +505,9 @@ def _open(e: ArcPointer[Exchange]):
         ends=side.request.is_empty() and not is_tunnel,
         is_tunnel=is_tunnel,
     ):
-        return _again(e, Outcome.RESET, _TAKES_NO_MORE)
+        return _end_attempt(
+            e, AttemptEnd.LEFT_BEHIND, Outcome.RESET, _TAKES_NO_MORE
+        )
     x.request.take_connection(
         is_new=upstream[].request_count == 0, now_ms=x.loop[].now_ms
     )
@@ -518,26 +543,6 @@ def _ensure_tunnel(e: ArcPointer[Exchange]) -> Bool:
     else:
         return True
     return False
-
-
-def _again(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
-    """Begins anew at the same upstream, in a moment; if that was too often, the
-    attempt has failed by what happened last."""
-    ref side = e[].request.http2.held()[]
-    side.again_count += 1
-    if side.again_count > _AGAIN_COUNT_MAX:
-        return _fail(e, outcome, reason)
-    var pause_ms = 0
-    if side.again_count > 1:
-        pause_ms = _AGAIN_PAUSE_MS << (side.again_count - 2)
-    _start_anew(e, pause_ms)
-
-
-def _start_anew(e: ArcPointer[Exchange], pause_ms: Int):
-    """Goes to another connection of the same upstream, in a moment."""
-    e[]._move(RequestEvent.PAUSE)
-    _give_up(e)
-    _set_deadline(e, pause_ms)
 
 
 def _on_time(e: ArcPointer[Exchange]):
@@ -602,13 +607,13 @@ def _on_broken(e: ArcPointer[Exchange]):
     """Looks for a response before giving up (RFC 9112 section 9.5)."""
     ref x = e[]
     x._move(RequestEvent.BROKEN)
-    var token = x.request.link.held()[].token()
+    var token = x.request.link.held()[].token
     x.request.link.held()[].look_again()
     _receive(e)
     # Another attempt may wait by now, which has not failed.
     if (
         x.phase == RequestPhase.AWAITING
-        and x.request.link.held()[].token() == token
+        and x.request.link.held()[].token == token
     ):
         var reason = String(
             "cannot send: ", reason_of(x.request.http1.outgoing.error_number)
@@ -645,7 +650,10 @@ def _receive_head(e: ArcPointer[Exchange]) raises:
     while True:
         var progress = _advance(e)
         if progress == ResponseProgress.INTERIM:
-            _on_interim(e)
+            ref parser = x.request.http1.parser.held()[]
+            if parser.head.status == CONTINUE:
+                x._move(RequestEvent.CONTINUE)
+            _pass_interim(e, parser.head.status, parser.fields())
         elif progress == ResponseProgress.HEAD_READY:
             return _on_head(e)
         else:
@@ -658,16 +666,15 @@ def _advance(e: ArcPointer[Exchange]) raises -> ResponseProgress:
     return x.request.advance(limits)
 
 
-def _on_interim(e: ArcPointer[Exchange]) raises:
-    """Goes on after 100 (Continue), and passes interim responses on."""
+def _pass_interim(
+    e: ArcPointer[Exchange], status: Int, received: Fields
+) raises:
+    """Passes an interim response on (RFC 9110 section 15.2), unless the client has
+    gone."""
     ref x = e[]
-    ref parser = x.request.http1.parser.held()[]
-    var status = parser.head.status
-    if status == CONTINUE:
-        x._move(RequestEvent.CONTINUE)
     if x._completion:
         var fields = HeaderMap()
-        x._forward_fields(parser.fields(), fields)
+        x._forward_fields(received, fields)
         x._completion.held().send_interim(status, fields^)
 
 
@@ -683,9 +690,9 @@ def _on_stream(e: ArcPointer[Exchange]):
             _send_behind_head(e)
         return x._wake()
     try:
-        x.worker[].pass_interim(
-            flight[].interim, x.place, x.host, x._completion
-        )
+        while len(flight[].interim) > 0:
+            var received = flight[].interim.pop(0)
+            _pass_interim(e, received.status, received.kept.fields())
         if flight[].status > 0:
             return _on_head(e)
     except error:
@@ -701,29 +708,12 @@ def _on_stream(e: ArcPointer[Exchange]):
 def _on_failure(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
     """Looks what is known of a request that will not be answered."""
     ref x = e[]
-    var fate = flight[].fate
     ref failure = flight[].failure.held()
-    var is_kept = x.request.supply().is_kept()
-    if fate == StreamFate.UNTOUCHED and is_kept:
-        return _again(e, Outcome.REFUSED, failure.reason)
-    if fate == StreamFate.NEEDS_HTTP_1_1 and is_kept:
-        if not x.request.http2.held()[].handshake:
-            x.worker[].http2.note_http1(x.place.member)
-        return _go_plain(e)
-    ref stream = x.request.http2.held()[].stream.held()
-    var is_silent = stream.upstream[].is_silent()
-    var outcome = outcome_of_failure(failure, is_silent)
-    # A connection that is found dead may have been dead for long, and one that was
-    # closed because we broke a rule may have been so for another request's stream.
-    # Neither says anything of this upstream.
-    var was_idle = fate == StreamFate.OPEN and (
-        x.request.was_reused() if is_silent else x.request.was_idle(
-            x.loop[].now_ms
-        )
-    )
-    if was_idle and x._goes_anew(was_sent=True):
-        return _again(e, outcome, failure.reason)
-    _fail(e, outcome, failure.reason, counts=is_silent or not was_idle)
+    var end = x.request.http2.held()[].stream.held().end()
+    var outcome = outcome_of_failure(failure, x.request.is_silent())
+    if end == AttemptEnd.UNTOUCHED and x.request.supply().is_kept():
+        outcome = Outcome.REFUSED
+    _end_attempt(e, end, outcome, failure.reason)
 
 
 def _on_head(e: ArcPointer[Exchange]) raises:
@@ -736,14 +726,19 @@ def _on_head(e: ArcPointer[Exchange]) raises:
         raise Error("it answers with status ", head.status)
     x.place.note_head(head.status)
     var is_stream = x.request.http2.__bool__()
-    if is_stream and _opens_tunnel(e):
-        return _open_tunnel(e)
+    if is_stream:
+        ref side = x.request.http2.held()[]
+        if side.handshake and end_unless_tunnel(side.stream.held()):
+            return _open_tunnel(e)
     if is_stream and not head.has_content:
         var flight = x.request.flight()
         if not flight[].has_ended():
             return _await_end(e, flight)
-    if not _retry_by_status(e, head.status):
-        _respond(e, head)
+    if x.place.choose_by_status(
+        head.status, content_is_kept=x.request.supply().is_kept()
+    ):
+        return _start_at_chosen(e)
+    _respond(e, head)
 
 
 def _respond(e: ArcPointer[Exchange], head: UpstreamHead) raises:
@@ -754,7 +749,13 @@ def _respond(e: ArcPointer[Exchange], head: UpstreamHead) raises:
     var response = Response(500)
     swap(response, x.response)
     response.status = Status(head.status)
-    _forward_head(e, response.headers)
+    if is_stream:
+        var flight = x.request.flight()
+        x._forward_fields(flight[].kept.fields(), response.headers)
+    else:
+        x._forward_fields(
+            x.request.http1.parser.held()[].fields(), response.headers
+        )
     if not is_stream and head.status == SWITCHING_PROTOCOLS:
         return _switch(e, response^)
     if not head.has_content:
@@ -784,16 +785,6 @@ def _await_end(e: ArcPointer[Exchange], flight: ArcPointer[Http2Flight]):
         _on_failure(e, flight)
     elif e[].phase.is_sending():
         _send(e)
-
-
-def _forward_head(e: ArcPointer[Exchange], mut out: HeaderMap) raises:
-    """Makes the fields of the response to the client."""
-    ref x = e[]
-    if x.request.http2:
-        var flight = x.request.flight()
-        x._forward_fields(flight[].kept.fields(), out)
-    else:
-        x._forward_fields(x.request.http1.parser.held()[].fields(), out)
 
 
 def _leave_rest(e: ArcPointer[Exchange]):
@@ -849,11 +840,6 @@ def _pull(e: ArcPointer[Exchange], mut out: Buffer) raises -> Poll:
     else:
         _settle(e)
     return poll
-
-
-def _opens_tunnel(e: ArcPointer[Exchange]) -> Bool:
-    ref side = e[].request.http2.held()[]
-    return side.handshake.__bool__() and end_unless_tunnel(side.stream.held())
 
 
 def _open_tunnel(e: ArcPointer[Exchange]) raises:
@@ -927,15 +913,9 @@ def _let_go(e: ArcPointer[Exchange]):
     """Gives back what it has needed."""
     ref x = e[]
     _leave_loop(e)
-    _give_up(e)
+    x.request.give_up(x.worker[])
     x.request.content = None
     x.request.http1.outgoing.end_loan()
-
-
-def _give_up(e: ArcPointer[Exchange]):
-    """Closes the connection, or ends the stream, complete or not."""
-    ref x = e[]
-    x.request.give_up(x.worker[])
 
 
 def _finish(e: ArcPointer[Exchange], var response: Response):
@@ -946,69 +926,85 @@ def _finish(e: ArcPointer[Exchange], var response: Response):
         x._completion.take().finish(response^)
 
 
-def _retry_by_status(e: ArcPointer[Exchange], status: Int) -> Bool:
-    """Sends the request again if its status says so, and that is safe."""
-    ref x = e[]
-    var is_kept = x.request.supply().is_kept()
-    if not x.place.replace_by_status(status, content_is_kept=is_kept):
-        return False
-    _start_elsewhere(e)
-    return True
+def _fail(e: ArcPointer[Exchange], outcome: Outcome, reason: String):
+    """Ends an attempt that has failed."""
+    ref request = e[].request
+    var end = end_of_failure(outcome, request.may_have_been_sent())
+    if end == AttemptEnd.LOST and request.http1.has_response():
+        # Its beginning has come, so the upstream has had the request.
+        end = AttemptEnd.SPOILED
+    _end_attempt(e, end, outcome, reason)
 
 
-def _start_elsewhere(e: ArcPointer[Exchange]):
-    """Begins another attempt, at the upstream that was chosen for it."""
-    ref x = e[]
-    _give_up(e)
-    if x.request.http2:
-        x.request.http2.held()[].again_count = 0
-    x._head_time = HeadTime()
-    _write_upstreams_host(e)
-    _start(e)
-
-
-def _fail(
-    e: ArcPointer[Exchange],
-    outcome: Outcome,
-    reason: String,
-    *,
-    counts: Bool = True,
+def _end_attempt(
+    e: ArcPointer[Exchange], end: AttemptEnd, outcome: Outcome, reason: String
 ):
-    """Sends the request again if that is safe, or answers in place of the
-    upstream; the failure is the upstream's if it `counts`."""
+    """Ends an attempt without an answer, and does what `next_attempt` says. Where
+    the group chooses and there is no other upstream, the client is answered."""
     ref x = e[]
     if x.phase == RequestPhase.OVER:
         return
-    var is_http1 = not x.request.http2
     # That time runs from the first complete sending, so the request has been sent,
     # even if not on the connection at hand.
     var was_sent = x.request.may_have_been_sent() or (
         outcome == Outcome.HEAD_TIMEOUT
     )
-    var was_idle = (
-        is_http1
-        and x.request.was_idle(x.loop[].now_ms)
-        and outcome == Outcome.RESET
-        and not x.request.http1.has_response()
+    var is_kept = x.request.supply().is_kept()
+    var ended = EndedAttempt(
+        end,
+        was_sent,
+        x.place.is_idempotent(),
+        is_kept,
+        x.request.was_idle(x.loop[].now_ms),
+        x.same_count + 1,
     )
+    var next = next_attempt(ended)
+    if next == NextAttempt.OVER_HTTP_1_1:
+        if not x.request.http2.held()[].handshake:
+            x.worker[].http2.note_http1(x.place.member)
+        return _go_plain(e)
+    if next == NextAttempt.SAME:
+        x.same_count += 1
+        return _start_at_same(e, pause_ms(ended.count))
     # An answer of HTTP/2 to what the client alone has wished for says nothing of
     # the upstream.
-    var is_strange = is_http1 and was_sent and x.place.may_lack(x.upgrade)
-    var is_kept = x.request.supply().is_kept()
-    var goes_anew = was_idle and x._goes_anew(was_sent)
-    _give_up(e)
-    if goes_anew:
-        x._move(RequestEvent.BEGIN)
-        return _connect(e, trusts_idle=False)
-    var is_own = counts and not was_idle and not is_strange
+    var is_strange = (
+        not x.request.http2 and was_sent and x.place.may_lack(x.upgrade)
+    )
+    var is_own = not is_strange and (
+        x.request.is_silent() or not says_nothing(ended)
+    )
+    x.request.give_up(x.worker[])
     _ = x.place.report(outcome if is_own else Outcome.CANCELLED)
-    var decision = x.place.choose_again(
+    var decision = x.place.choose_next(
         outcome, was_sent=was_sent, content_is_kept=is_kept
     )
     if decision.is_again():
-        return _start_elsewhere(e)
+        return _start_at_chosen(e)
     var told = reason_over_http1(reason) if is_strange else reason
     _finish(e, x.place.failed(outcome, decision, told))
+
+
+def _start_at_same(e: ArcPointer[Exchange], pause_ms: Int):
+    """Asks the same upstream on another connection: on a new one over HTTP/1.1,
+    and over HTTP/2 behind a pause, in which there may be one."""
+    ref x = e[]
+    var is_stream = x.request.http2.__bool__()
+    x._move(RequestEvent.PAUSE if is_stream else RequestEvent.BEGIN)
+    x.request.give_up(x.worker[])
+    if is_stream:
+        return _set_deadline(e, pause_ms)
+    _connect(e, trusts_idle=False)
+
+
+def _start_at_chosen(e: ArcPointer[Exchange]):
+    """Asks the upstream that the group has chosen for another attempt."""
+    ref x = e[]
+    x.request.give_up(x.worker[])
+    x.same_count = 0
+    x._head_time = HeadTime()
+    _write_upstreams_host(e)
+    _start(e)
 
 
 struct _Content(BodySource):

@@ -5,7 +5,6 @@ from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.message.config import ClientConfig
 from flare.http.client.exchange.connect_context import ConnectContext
-from flare.http.client.exchange.connector import Connector
 from flare.http.client.connect.error import ClientError
 from flare.http.client.exchange.http2_flight import Http2Flight
 from flare.http.client.exchange.http2_link import Http2Link
@@ -20,6 +19,7 @@ from flare.http.proxy.upstreams.upstream_group import MemberId
 from flare.http.proxy.upstream_link import (
     LinkUser,
     UpstreamLink,
+    connector_to,
     open_link,
     start_link,
 )
@@ -154,13 +154,10 @@ def _check(
         _ask(check[].request, group.health_path, upstream.authority)
     except error:
         return _end(check, False)
-    var endpoint = upstream.endpoint.copy()
-    endpoint.offers_http2 = shared[].config.offers_http2(endpoint.is_tls)
-    var connector = Connector(
-        endpoint,
-        None,
+    var connector = connector_to(
+        upstream,
         group.health_timeout_ms,
-        addresses=upstream.addresses.copy(),
+        offers_http2=shared[].config.offers_http2(upstream.endpoint.is_tls),
     )
     var link = open_link(loop, context, connector^, check)
     check[].link = link.copy()

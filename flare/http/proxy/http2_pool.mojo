@@ -2,11 +2,9 @@
 
 from flare.bytes.checked import *
 from flare.http.client.message.config import ClientConfig
-from flare.http.client.exchange.connector import Connector
 from flare.http.proxy.http2_upstream import Http2Upstream, close_upstream
 from flare.http.proxy.upstreams.proxy_config import ProxyConfig
 from flare.http.proxy.upstreams.upstream_group import MemberId
-from flare.http.proxy.upstreams.upstreams import Upstream
 from flare.sys.clock import coarse_monotonic_ms
 from std.memory import ArcPointer
 
@@ -124,16 +122,3 @@ def _client_config(config: ProxyConfig) -> ClientConfig:
     made.http2_ping_after_ms = config.http2_ping_after_ms
     made.http2_ping_timeout_ms = config.http2_ping_timeout_ms
     return made^
-
-
-def http2_connector(upstream: Upstream, config: ProxyConfig) -> Connector:
-    """Makes what opens a connection on which HTTP/2 may be spoken; its time has
-    begun."""
-    var endpoint = upstream.endpoint.copy()
-    endpoint.offers_http2 = config.offers_http2(endpoint.is_tls)
-    return Connector(
-        endpoint,
-        None,
-        config.connect_timeout_ms,
-        addresses=upstream.addresses.copy(),
-    )

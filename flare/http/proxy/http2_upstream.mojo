@@ -73,7 +73,7 @@ struct Http2Upstream(LinkUser):
     var _keep_idle_ms: Int
     var _age_max_ms: Int
     var _idle_since_ms: Int
-    var _users: List[Optional[AnyLinkUser]]
+    var _users: List[AnyLinkUser]
     var _user_count: Int
     var _is_settling: Bool
     var _expected_streams_max: Int
@@ -109,8 +109,7 @@ struct Http2Upstream(LinkUser):
     def __deinit__(deinit self):
         """Lets all users go."""
         for index in range(len(self._users)):
-            if self._users.at(index):
-                self._users.at(index).held().drop()
+            self._users.at(index).drop()
 
     def is_opening(self) -> Bool:
         """Tells whether it is not known yet what becomes of it."""
@@ -128,7 +127,8 @@ struct Http2Upstream(LinkUser):
         if self.http2:
             return not (
                 self.http2.held()[].is_closing()
-                or self._link.held()[].is_older_than(self._age_max_ms)
+                or coarse_monotonic_ms()
+                >= self._link.held()[].ends_ms(self._age_max_ms)
             )
         return self.is_opening()
 
@@ -162,8 +162,8 @@ struct Http2Upstream(LinkUser):
         while number < len(self._users) and self._users.at(number):
             number += 1
         if number == len(self._users):
-            self._users.append(None)
-        self._users.at(number) = AnyLinkUser.of(user)
+            self._users.append(AnyLinkUser())
+        self._users.at(number) = AnyLinkUser(user)
         self._user_count += 1
         self._count_users()
         return number
@@ -171,8 +171,8 @@ struct Http2Upstream(LinkUser):
     def hand_over[U: LinkUser](mut self, number: Int, user: ArcPointer[U]):
         """Lets somebody else have the part that `join` gave, under the same
         number."""
-        var old = self._users.at(number).held()
-        self._users.at(number) = AnyLinkUser.of(user)
+        var old = self._users.at(number)
+        self._users.at(number) = AnyLinkUser(user)
         old.drop()
 
     def _count_users(mut self):
@@ -262,8 +262,8 @@ def leave(upstream: ArcPointer[Http2Upstream], number: Int):
     ref self = upstream[]
     if not self._users.at(number):
         return
-    var user = self._users.at(number).held()
-    self._users.at(number) = None
+    var user = self._users.at(number)
+    self._users.at(number) = AnyLinkUser()
     self._user_count -= 1
     self._count_users()
     if self._user_count == 0:
@@ -340,6 +340,6 @@ def _tell_all(upstream: ArcPointer[Http2Upstream]):
 
 
 def _tell(upstream: ArcPointer[Http2Upstream], number: Int):
-    if number < len(upstream[]._users) and upstream[]._users.at(number):
-        var user = upstream[]._users.at(number).held()
-        user.on_ready(user.user, Event.readable(0))
+    if number < len(upstream[]._users):
+        var user = upstream[]._users.at(number)
+        user.on_ready(Event.readable(0))

@@ -5,24 +5,16 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.client.exchange.connect_context import ConnectContext
-from flare.http.client.exchange.connector import Connector
-from flare.http.client.exchange.http2_flight import InterimResponse
 from flare.http.exchange.idle_pool import IdleConnections, PoolLimits
 from flare.http.h1.response_parser import ResponseParser
-from flare.http.message.fields import Fields
-from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.proxy.rules.forwarding import ForwardedRequest
 from flare.http.proxy.health_check import start_health_checks
 from flare.http.proxy.http2_pool import Http2Pool
 from flare.http.proxy.name_lookups import start_name_lookups
-from flare.http.proxy.upstreams.placement import Placement
 from flare.http.proxy.upstreams.proxy_config import ProxyShared
-from flare.http.proxy.rules.response_rewriting import UpstreamNames
 from flare.http.proxy.upstreams.upstream_group import MemberId
 from flare.http.proxy.upstream_link import UpstreamLink
-from flare.http.proxy.upstreams.upstreams import Upstream
 from flare.http.proxy.upstreams.waiting_line import WaitingLine, open_line
-from flare.http.handler.later import Completion
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.runtime.worker_loop import WorkerLoop
 from flare.sys.clock import coarse_monotonic_ms
@@ -102,41 +94,6 @@ struct ProxyWorker(Movable):
         self._outputs = []
         self._facts = []
 
-    def pass_interim(
-        self,
-        mut interim: List[InterimResponse],
-        place: Placement,
-        host: StringSpan,
-        completion: Optional[Completion],
-    ) raises:
-        """Passes interim responses on (RFC 9110 section 15.2), unless the
-        client has gone; none are left. `host` is what the upstream was asked
-        for. Raises if the fields are longer than a header block may be."""
-        while len(interim) > 0:
-            var received = interim.pop(0)
-            if completion:
-                var fields = HeaderMap()
-                self.forward_fields(received.kept.fields(), place, host, fields)
-                completion.held().send_interim(received.status, fields^)
-
-    def forward_fields(
-        self,
-        received: Fields,
-        place: Placement,
-        host: StringSpan,
-        mut out: HeaderMap,
-    ) raises HeaderError:
-        """Adds the fields of a response to the client; `host` is what the
-        upstream was asked for. Raises if they are longer than a header block
-        may be."""
-        self.shared[].config.rules.forward_response(
-            received,
-            UpstreamNames(
-                StringSpan(place.upstream.held()[].authority), StringSpan(host)
-            ),
-            out,
-        )
-
     def take_idle(
         mut self, member: MemberId
     ) -> Optional[ArcPointer[UpstreamLink]]:
@@ -190,15 +147,6 @@ struct ProxyWorker(Movable):
             return
         link[].set_deadline(wait_ms)
         links.idle.put(link.copy(), end_ms)
-
-    def connector(self, upstream: Upstream) -> Connector:
-        """Makes what opens a connection; its time has begun."""
-        return Connector(
-            upstream.endpoint,
-            None,
-            self.shared[].config.connect_timeout_ms,
-            addresses=upstream.addresses.copy(),
-        )
 
     def take_parser(mut self) -> OwnedPointer[ResponseParser]:
         """Takes a parser without octets."""

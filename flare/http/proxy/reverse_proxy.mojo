@@ -121,7 +121,8 @@ struct ReverseProxy(Copyable, Handler):
             shared.config.rules.forward_request(req, "", forwarded)
         except error:
             return _refuse(error)
-        var exchange = Exchange(worker, call.loop, req.method_name)
+        var errand = ArcPointer(Exchange(worker, call.loop, req.method_name))
+        ref exchange = errand[]
         if shared.group.balance == Balance.CONSISTENT_HASH:
             exchange.place.key = shared.config.key.of(req)
         if not exchange.place.choose() and not (
@@ -159,7 +160,7 @@ struct ReverseProxy(Copyable, Handler):
                 _add_content(req, call.keeps(req.body), exchange)
         except error:
             return refusal(400, String("the request cannot be sent on\n"))
-        return later(req, ArcPointer(exchange^))
+        return later(req, errand)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks for the request as soon as its head is there.

@@ -27,31 +27,6 @@ comptime _PIECE_LEN = 16_384
 comptime _ROOM_LEN_MIN = 4_096
 
 
-struct IdleClock(TrivialRegisterPassable):
-    """How long nothing has moved in a tunnel."""
-
-    var timeout_ms: Int
-    """Longest time in which nothing may."""
-    var _last_ms: Int
-
-    def __init__(out self, timeout_ms: Int):
-        self.timeout_ms = timeout_ms
-        self._last_ms = coarse_monotonic_ms()
-
-    def note(mut self):
-        """Begins anew, since something has moved."""
-        self._last_ms = coarse_monotonic_ms()
-
-    def check(self) raises:
-        """Raises if nothing has moved in a tunnel for too long."""
-        if coarse_monotonic_ms() - self._last_ms >= self.timeout_ms:
-            raise Error("nothing has moved for ", self.timeout_ms, " ms")
-
-    def interval_ms(self) -> Int:
-        """Tells when to look."""
-        return self.timeout_ms + 1
-
-
 trait TunnelSide(Deinitable, Movable):
     """The upstream's end of a tunnel."""
 
@@ -88,13 +63,16 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
     # What the upstream has not taken yet.
     var _unsent: Buffer
     var _ends: Bool
-    var _clock: IdleClock
+    # Longest time in which nothing may move, and when something has last moved.
+    var _idle_timeout_ms: Int
+    var _moved_ms: Int
 
     def __init__(out self, side: ArcPointer[Self.S], idle_timeout_ms: Int):
         self._side = side.copy()
         self._unsent = Buffer(0)
         self._ends = False
-        self._clock = IdleClock(idle_timeout_ms)
+        self._idle_timeout_ms = idle_timeout_ms
+        self._moved_ms = coarse_monotonic_ms()
 
     def __deinit__(deinit self):
         """Closes the upstream's end."""
@@ -106,7 +84,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
 
     def receive(mut self, mut input: Buffer, mut out: Buffer) raises -> Poll:
         """Sends the client's octets on; what follows is made by `fill`."""
-        self._clock.note()
+        self._moved_ms = coarse_monotonic_ms()
         self._unsent.append(input.span())
         self._send()
         return Poll.PENDING
@@ -115,7 +93,7 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         var had_len = len(self._unsent)
         self._side[].send(self._unsent, self._ends)
         if len(self._unsent) < had_len:
-            self._clock.note()
+            self._moved_ms = coarse_monotonic_ms()
         if len(self._unsent) == 0 and self._unsent.capacity() > 0:
             self._unsent = Buffer(0)
 
@@ -140,14 +118,16 @@ struct Tunnel[S: TunnelSide](UpgradedProtocol):
         var had_len = len(out)
         var poll = self._side[].take(out)
         if len(out) > had_len:
-            self._clock.note()
-        elif poll == Poll.PENDING:
-            self._clock.check()
+            self._moved_ms = coarse_monotonic_ms()
+        elif poll == Poll.PENDING and (
+            coarse_monotonic_ms() - self._moved_ms >= self._idle_timeout_ms
+        ):
+            raise Error("nothing has moved for ", self._idle_timeout_ms, " ms")
         return poll
 
     def poll_interval_ms(self) -> Int:
         """Tells when to look whether anything has moved."""
-        return self._clock.interval_ms()
+        return self._idle_timeout_ms + 1
 
 
 struct _LinkEnd(LinkUser, TunnelSide):

@@ -24,6 +24,7 @@ from flare.http.client.exchange.connector import Connector
 from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.connection import ClientConnection
 from flare.http.exchange.octet_stream import OctetStream
+from flare.http.proxy.upstreams.upstreams import Upstream
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest
 from flare.runtime.worker_loop import LoopTask, WorkerLoop
@@ -57,31 +58,73 @@ trait LinkUser(Deinitable, Movable):
         return
 
 
-@fieldwise_init
-struct AnyLinkUser(TrivialRegisterPassable):
-    """A user of any type; who keeps one ends it by `drop`."""
+def _nothing(user: Erased):
+    # SAFETY: nobody looks at it.
+    return
+
+
+def _nothing_refused(user: Erased, error: ClientError):
+    # SAFETY: nobody looks at it.
+    return
+
+
+def _nothing_ready(user: Erased, event: Event):
+    # SAFETY: nobody looks at it.
+    return
+
+
+struct AnyLinkUser(Boolable, ImplicitlyCopyable, Movable):
+    """A user of any type, or nobody, which hears nothing; who keeps one ends it by
+    `drop`. No `Optional` of it: that would be put together octet by octet."""
 
     # SAFETY: owned, a counted pointer; the functions were made for its type.
-    var user: Erased
-    var on_open: def(Erased) thin -> None
-    var on_refused: def(Erased, ClientError) thin -> None
-    var on_ready: def(Erased, Event) thin -> None
-    var on_late: def(Erased) thin -> None
+    var _user: OptionalPointer[NoneType, MutUntrackedOrigin]
+    var _on_open: def(Erased) thin -> None
+    var _on_refused: def(Erased, ClientError) thin -> None
+    var _on_ready: def(Erased, Event) thin -> None
+    var _on_late: def(Erased) thin -> None
     var _drop: def(Erased) thin -> None
 
-    @staticmethod
-    def of[U: LinkUser](user: ArcPointer[U]) -> Self:
-        return Self(
-            erase_counted(user.copy()),
-            notify_counted[U, U.on_open],
-            tell_counted[ClientError, U, U.on_refused],
-            tell_counted[Event, U, U.on_ready],
-            notify_counted[U, U.on_late],
-            drop_counted[U],
-        )
+    def __init__(out self):
+        """Makes nobody."""
+        self._user = None
+        self._on_open = _nothing
+        self._on_refused = _nothing_refused
+        self._on_ready = _nothing_ready
+        self._on_late = _nothing
+        self._drop = _nothing
+
+    def __init__[U: LinkUser](out self, user: ArcPointer[U]):
+        self._user = erase_counted(user.copy())
+        self._on_open = notify_counted[U, U.on_open]
+        self._on_refused = tell_counted[ClientError, U, U.on_refused]
+        self._on_ready = tell_counted[Event, U, U.on_ready]
+        self._on_late = notify_counted[U, U.on_late]
+        self._drop = drop_counted[U]
+
+    def __bool__(self) -> Bool:
+        """Tells whether there is somebody."""
+        return self._user.__bool__()
+
+    def on_open(self):
+        if self._user:
+            self._on_open(self._user.held())
+
+    def on_refused(self, error: ClientError):
+        if self._user:
+            self._on_refused(self._user.held(), error)
+
+    def on_ready(self, event: Event):
+        if self._user:
+            self._on_ready(self._user.held(), event)
+
+    def on_late(self):
+        if self._user:
+            self._on_late(self._user.held())
 
     def drop(self):
-        self._drop(self.user)
+        if self._user:
+            self._drop(self._user.held())
 
 
 struct UpstreamLink(LoopTask, OctetStream):
@@ -95,12 +138,13 @@ struct UpstreamLink(LoopTask, OctetStream):
     """True if the end of the stream may stand after the octets, so that a
     short read does not mean that all was read."""
     var opened_ms: Int
+    var token: UInt64
+    """By what the loop knows the connection."""
     var _loop: ArcPointer[WorkerLoop]
     var _context: ArcPointer[ConnectContext]
-    var _token: UInt64
     var _connector: Optional[OwnedPointer[Connector]]
     var _watched: List[Int32]
-    var _user: Optional[AnyLinkUser]
+    var _user: AnyLinkUser
 
     def __init__(
         out self,
@@ -116,32 +160,23 @@ struct UpstreamLink(LoopTask, OctetStream):
         self.opened_ms = 0
         self._loop = loop.copy()
         self._context = context.copy()
-        self._token = 0
+        self.token = 0
         self._connector = OwnedPointer(connector^)
         self._watched = []
-        self._user = None
+        self._user = AnyLinkUser()
 
     def __deinit__(deinit self):
-        if self._user:
-            self._user.held().drop()
+        self._user.drop()
 
     def look_again(mut self):
         """Has octets looked for, and the end, which no event may say."""
         self.is_readable = True
         self.may_have_more = True
 
-    def token(self) -> UInt64:
-        """Tells by what the loop knows the connection."""
-        return self._token
-
     def is_open(self) -> Bool:
         """Tells whether the connection can be used: not before it is open and
         after it is closed."""
         return self.connection.__bool__()
-
-    def is_older_than(self, age_max_ms: Int) -> Bool:
-        """Tells whether it is too old for one more request."""
-        return coarse_monotonic_ms() >= self.ends_ms(age_max_ms)
 
     def ends_ms(self, age_max_ms: Int) -> Int:
         """Tells when it is too old for one more request: at that age, for which
@@ -149,20 +184,19 @@ struct UpstreamLink(LoopTask, OctetStream):
         connection, so that those of one age do not end at once."""
         if age_max_ms == 0:
             return NEVER
-        var share = Int((self._token >> 32) & 7)
+        var share = Int((self.token >> 32) & 7)
         return self.opened_ms + age_max_ms - age_max_ms * share // 64
 
     def lend[U: LinkUser](mut self, user: ArcPointer[U]):
         """Gives the connection to a user, who gives it back with `release`."""
         self.release()
-        self._user = AnyLinkUser.of(user)
+        self._user = AnyLinkUser(user)
 
     def release(mut self):
         """Takes the connection from its user."""
-        if self._user:
-            var user = self._user.held()
-            self._user = None
-            user.drop()
+        var user = self._user
+        self._user = AnyLinkUser()
+        user.drop()
 
     def set_deadline(self, wait_ms: Int):
         """Sets the time that its user has, or the idle connection; negative for
@@ -170,7 +204,7 @@ struct UpstreamLink(LoopTask, OctetStream):
         var deadline_ms = NEVER
         if wait_ms >= 0:
             deadline_ms = coarse_monotonic_ms() + wait_ms
-        self._loop[].set_deadline(self._token, deadline_ms)
+        self._loop[].set_deadline(self.token, deadline_ms)
 
     def close(mut self):
         """Closes the connection, and lets its user go."""
@@ -180,7 +214,7 @@ struct UpstreamLink(LoopTask, OctetStream):
         self._connector = None
         self.connection = None
         self.release()
-        self._loop[].remove(self._token)
+        self._loop[].remove(self.token)
 
     @no_inline
     def send(mut self, octets: Span[UInt8, _]) -> Int:
@@ -226,13 +260,13 @@ struct UpstreamLink(LoopTask, OctetStream):
     def on_event(task: ArcPointer[Self], event: Event):
         """Lets the user go on, or closes an idle connection."""
         if task[]._connector:
-            _connect(task)
+            start_link(task)
             return
         task[].is_readable = task[].is_readable or event.is_readable
         task[].may_have_more = task[].may_have_more or event.is_closed
         var user = task[]._user
         if user:
-            user.held().on_ready(user.held().user, event)
+            user.on_ready(event)
         elif event.is_readable or event.is_closed:
             task[].close()
 
@@ -240,13 +274,25 @@ struct UpstreamLink(LoopTask, OctetStream):
     def on_deadline(task: ArcPointer[Self]):
         """Lets the user go on, or closes an idle connection."""
         if task[]._connector:
-            _connect(task)
+            start_link(task)
             return
         var user = task[]._user
         if user:
-            user.held().on_late(user.held().user)
+            user.on_late()
         else:
             task[].close()
+
+
+def connector_to(
+    upstream: Upstream, timeout_ms: Int, *, offers_http2: Bool
+) -> Connector:
+    """Makes what opens a connection to an upstream, over which HTTP/2 may be spoken
+    if it `offers_http2`; its time has begun."""
+    var endpoint = upstream.endpoint.copy()
+    endpoint.offers_http2 = offers_http2
+    return Connector(
+        endpoint, None, timeout_ms, addresses=upstream.addresses.copy()
+    )
 
 
 def open_link[
@@ -259,19 +305,14 @@ def open_link[
 ) -> ArcPointer[UpstreamLink]:
     """Makes a connection that `start_link` will open, and lends it to a user."""
     var link = ArcPointer(UpstreamLink(loop, context, connector^))
-    link[]._token = loop[].add(link)
+    link[].token = loop[].add(link)
     link[].lend(user)
     return link^
 
 
 def start_link(link: ArcPointer[UpstreamLink]):
-    """Begins to open a connection that `open_link` has made; its user may hear
-    of the end at once."""
-    _connect(link)
-
-
-def _connect(link: ArcPointer[UpstreamLink]):
-    """Goes on with opening a connection, and tells its user of the end."""
+    """Begins to open a connection that `open_link` has made, or goes on with it;
+    its user hears of the end, which may be at once."""
     var user = link[]._user
     try:
         if not link[]._connector.held()[].advance(link[]._context[]):
@@ -287,8 +328,7 @@ def _connect(link: ArcPointer[UpstreamLink]):
     except error:
         _refuse(link, user, error)
         return
-    if user:
-        user.held().on_open(user.held().user)
+    user.on_open()
 
 
 def _watch_stream(
@@ -296,7 +336,7 @@ def _watch_stream(
 ) raises ClientError:
     """Watches a connection from now on for all that happens."""
     try:
-        link[]._loop[].watch(number, link[]._token, Interest.STREAM)
+        link[]._loop[].watch(number, link[].token, Interest.STREAM)
     except error:
         raise ClientError(
             materialize[Phase.CONNECT](), NetworkError(error, "the upstream")
@@ -305,13 +345,12 @@ def _watch_stream(
 
 def _refuse(
     link: ArcPointer[UpstreamLink],
-    user: Optional[AnyLinkUser],
+    user: AnyLinkUser,
     error: ClientError,
 ):
     # What the connector has closed may be another's number from now on.
     _unwatch(link)
-    if user:
-        user.held().on_refused(user.held().user, error)
+    user.on_refused(error)
     link[].close()
 
 
@@ -330,9 +369,7 @@ def _watch_connector(link: ArcPointer[UpstreamLink]):
         if entry.number < 0:
             continue
         try:
-            link[]._loop[].watch(
-                entry.number, link[]._token, interest_of(entry)
-            )
+            link[]._loop[].watch(entry.number, link[].token, interest_of(entry))
             link[]._watched.append(entry.number)
         except:
             # Its time will say so.

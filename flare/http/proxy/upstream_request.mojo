@@ -41,8 +41,6 @@ struct StreamSide(Movable):
     """Of a WebSocket, if the request asks for one."""
     var stream: Optional[UpstreamStream]
     """Its part in a connection."""
-    var again_count: Int
-    """How often it has gone to the same upstream once more."""
 
     def __init__(
         out self,
@@ -54,7 +52,6 @@ struct StreamSide(Movable):
         self.request = request^
         self.handshake = handshake^
         self.stream = None
-        self.again_count = 0
 
 
 @fieldwise_init
@@ -105,16 +102,21 @@ struct UpstreamRequest(Movable):
         now on, of its own if it `is_new`."""
         self._reused_ms = -1 if is_new else now_ms
 
-    def was_reused(self) -> Bool:
-        """Tells whether the connection has served others before."""
-        return self._reused_ms >= 0
-
     def was_idle(self, now_ms: Int) -> Bool:
-        """Tells whether a connection that ends now may have been closed for being
-        idle, before the request came, which says nothing of the upstream. That is
-        known within a round trip: what ends later has ended beneath the request.
-        """
-        return self.was_reused() and now_ms - self._reused_ms <= _CROSSING_MS
+        """Tells whether a connection that ends now may have been closed, or dead,
+        before the request came. That it was closed is known within a round trip:
+        what ends later has ended beneath the request."""
+        return self._reused_ms >= 0 and (
+            now_ms - self._reused_ms <= _CROSSING_MS or self.is_silent()
+        )
+
+    def is_silent(self) -> Bool:
+        """Tells whether the connection is over since nothing has answered PING."""
+        return (
+            self.http2.__bool__()
+            and self.http2.held()[].stream.__bool__()
+            and self.http2.held()[].stream.held().upstream[].is_silent()
+        )
 
     def supply(self) -> Supply:
         """Tells how much of the request is here, as its version does."""
@@ -216,10 +218,6 @@ struct UpstreamRequest(Movable):
             _ = self.http2.held()[].request.outgoing.take_output()
         return self.http1.outgoing.take_output()
 
-    def into_room(deinit self) -> Buffer:
-        """Gives the same away with the request at its end."""
-        return self.http1^.into_room()
-
     def advance(mut self, limits: HeadLimits) raises -> ResponseProgress:
         """Goes on with a response over HTTP/1.1, receiving what is there.
         Raises if the connection or the response fails."""
@@ -307,6 +305,7 @@ struct UpstreamRequest(Movable):
 
     def give_up(mut self, mut worker: ProxyWorker):
         """Closes the connection, or ends the stream, complete or not."""
+        self._reused_ms = -1
         if self.http1.parser:
             worker.give_parser(self.http1.parser.take())
         if self.link:

@@ -4,9 +4,14 @@ goes with it."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.connect.error import ClientError
-from flare.http.client.exchange.http2_flight import Http2Flight, StreamUse
+from flare.http.client.exchange.http2_flight import (
+    Http2Flight,
+    StreamFate,
+    StreamUse,
+)
 from flare.http.exchange.http2_request import Http2Request
 from flare.http.exchange.request_stream import RequestStream
+from flare.http.exchange.retry_rules import AttemptEnd
 from flare.http.h1.serialiser import RequestStart
 from flare.http.message.body import Poll
 from flare.http.message.header_map import HeaderMap
@@ -115,6 +120,17 @@ struct UpstreamStream(Movable, RequestStream):
                 return Poll.READY
             raise Error(flight.failure.held().reason)
         return Poll.DONE if flight.has_ended() else Poll.PENDING
+
+    def end(self) -> AttemptEnd:
+        """Tells what has come of the request, whose stream has failed."""
+        var fate = self.flight.held()[].fate
+        if fate == StreamFate.OPEN:
+            return AttemptEnd.LOST
+        if fate == StreamFate.UNTOUCHED:
+            return AttemptEnd.UNTOUCHED
+        if fate == StreamFate.NEEDS_HTTP_1_1:
+            return AttemptEnd.NEEDS_HTTP_1_1
+        return AttemptEnd.SPOILED
 
     def give_back(deinit self):
         """Gives the part back, its stream complete or not."""

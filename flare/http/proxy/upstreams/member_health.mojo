@@ -57,7 +57,7 @@ struct MemberHealth(Copyable, Movable):
     # without one.
     var _ejections_in_row: Int
     var _calm_since_ms: Int
-    var _circuit: Circuit
+    var circuit: Circuit
     # Active checks.
     var _is_down: Bool
     var _good_checks: Int
@@ -78,7 +78,7 @@ struct MemberHealth(Copyable, Movable):
         self._ejected_until_ms = _NEVER
         self._ejections_in_row = 0
         self._calm_since_ms = now_ms
-        self._circuit = Circuit()
+        self.circuit = Circuit()
         self._is_down = False
         self._good_checks = 0
         self._bad_checks = 0
@@ -108,11 +108,6 @@ struct MemberHealth(Copyable, Movable):
         self._window_failures = 0
         self._since_ms = now_ms
 
-    def circuit_admits(self, now_ms: Int) -> Bool:
-        """Tells whether the circuit lets a request pass: it is closed, or
-        half-open and nobody tries yet."""
-        return self._circuit.admits(now_ms)
-
     def next_change_ms(self, now_ms: Int) -> Int:
         """Tells when time alone may have it asked again: the end of its
         ejection, or when its circuit lets a request try, whichever comes first;
@@ -120,14 +115,9 @@ struct MemberHealth(Copyable, Movable):
         var next_ms = NEVER
         if self.is_ejected(now_ms):
             next_ms = self._ejected_until_ms
-        if self._circuit.is_open_at(now_ms):
-            next_ms = min(next_ms, self._circuit.until_ms)
+        if self.circuit.is_open_at(now_ms):
+            next_ms = min(next_ms, self.circuit.until_ms)
         return next_ms
-
-    def begin_request(mut self) -> Bool:
-        """Notes that a request goes there. Returns True if it is the one that
-        tries whether a circuit may close."""
-        return self._circuit.begin()
 
     def state(self, now_ms: Int) -> MemberState:
         """Names its state, the worst that holds, but for draining."""
@@ -135,7 +125,7 @@ struct MemberHealth(Copyable, Movable):
             return MemberState.DOWN
         if self.is_ejected(now_ms):
             return MemberState.EJECTED
-        if self._circuit.state != CircuitState.CLOSED:
+        if self.circuit.state != CircuitState.CLOSED:
             return MemberState.OPEN
         return MemberState.UP
 
@@ -147,10 +137,10 @@ struct MemberHealth(Copyable, Movable):
         now_ms: Int,
     ) -> Bool:
         """Learns from a request's end, and whether it deserves to be ejected;
-        `is_trial` is what `begin_request` has told."""
+        `is_trial` is what `circuit.begin` has told."""
         if outcome == Outcome.CANCELLED:
             if is_trial:
-                self._circuit.give_up()
+                self.circuit.give_up()
             return False
         # What has ended meanwhile ends first, be there a choice between or not.
         _ = self.is_well(now_ms)
@@ -160,16 +150,16 @@ struct MemberHealth(Copyable, Movable):
             self._failures_in_row = 0
             # Only a trial closes a circuit: others may be from before.
             if is_trial:
-                self._circuit.close()
+                self.circuit.close()
             return False
         self._failures_in_row += 1
         self._window_failures += 1
         if is_trial or (
             config.failures_to_open > 0
-            and self._circuit.state == CircuitState.CLOSED
+            and self.circuit.state == CircuitState.CLOSED
             and self._failures_in_row >= config.failures_to_open
         ):
-            self._circuit.open(now_ms + config.open_ms)
+            self.circuit.open(now_ms + config.open_ms)
         return self._deserves_ejection(config)
 
     def _turn_window(mut self, config: GroupConfig, now_ms: Int):
@@ -240,7 +230,7 @@ struct MemberHealth(Copyable, Movable):
             if self._is_down and self._good_checks >= config.healthy_after:
                 self._is_down = False
                 self._ejected_until_ms = _NEVER
-                self._circuit.close()
+                self.circuit.close()
                 self._begin_anew(now_ms)
             return
         self._good_checks = 0

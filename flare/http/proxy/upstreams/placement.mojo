@@ -103,9 +103,7 @@ struct Placement(Movable):
     def choose(mut self) -> Bool:
         """Chooses an upstream for the next attempt; False if there is none, and
         `no_upstream` answers."""
-        return self._take(
-            self._shared[].upstreams.choose(self.key, self._tried)
-        )
+        return self.take(self._shared[].upstreams.choose(self.key, self._tried))
 
     def is_full(self) -> Bool:
         """Tells whether there was no upstream since all are busy, so that it
@@ -114,7 +112,7 @@ struct Placement(Movable):
 
     def wait(mut self, line: Int, token: UInt64) -> Bool:
         """Waits until an upstream has room, in the line of a worker that knows
-        the request by a token. False if it may not; else `arrive` or
+        the request by a token. False if it may not; else `take` or
         `stop_waiting` ends it."""
         if not self._shared[].upstreams.wait(Waiter(line, token, self.key)):
             return False
@@ -123,15 +121,10 @@ struct Placement(Movable):
         self._token = token
         return True
 
-    def arrive(mut self, var pick: Pick) -> Bool:
-        """Ends the wait with what was given to it; False if the request goes
-        nowhere, and `no_upstream` answers."""
-        return self._take(pick^)
-
     def end_wait(mut self) -> Bool:
         """Ends the wait, whose time is over, with a last try; False if there is
         no upstream even now, and `no_upstream` answers."""
-        return self.arrive(
+        return self.take(
             self._shared[].upstreams.end_wait(self._line, self._token)
         )
 
@@ -141,7 +134,9 @@ struct Placement(Movable):
             self._shared[].upstreams.stop_waiting(self._line, self._token)
             self._state = PlaceState.NOWHERE
 
-    def _take(mut self, var pick: Pick) -> Bool:
+    def take(mut self, var pick: Pick) -> Bool:
+        """Goes where a pick says, which may be one that was waited for; False if
+        that is nowhere, and `no_upstream` answers."""
         if not pick.choice.is_member():
             self._state = PlaceState.NOWHERE
             self._refusal = pick.choice.refusal
@@ -192,7 +187,18 @@ struct Placement(Movable):
             var told_as = String()
             if self.upstream:
                 told_as = self.upstream.held()[].told_as
-            log_failure(told_as, outcome, decision, reason)
+            log_line(
+                String(
+                    "proxy: ",
+                    told_as,
+                    ": ",
+                    reason,
+                    "; not sent again: ",
+                    decision.name(),
+                    "; answered with ",
+                    outcome.client_status(),
+                )
+            )
         return self._failure(outcome)
 
     def _failure(self, outcome: Outcome) -> Response:
@@ -209,7 +215,7 @@ struct Placement(Movable):
         )
         return True
 
-    def choose_again(
+    def choose_next(
         mut self, outcome: Outcome, *, was_sent: Bool, content_is_kept: Bool
     ) -> RetryDecision:
         """Chooses an upstream for another attempt, after `report` of one that
@@ -224,7 +230,7 @@ struct Placement(Movable):
         )
         var decision = repeated.decision
         if decision.is_again():
-            _ = self._take(repeated^.take())
+            _ = self.take(repeated^.take())
         return decision
 
     def _attempt(
@@ -248,7 +254,7 @@ struct Placement(Movable):
         )
         return upgrade.byte_length() > 0 and is_known
 
-    def replace_by_status(
+    def choose_by_status(
         mut self, status: Int, *, content_is_kept: Bool
     ) -> Bool:
         """Tells whether an answer has the request sent again, to an upstream
@@ -265,7 +271,7 @@ struct Placement(Movable):
         )
         if not repeated.decision.is_again():
             return False
-        return self._take(repeated^.take())
+        return self.take(repeated^.take())
 
     def note_broken(mut self, outcome: Outcome):
         """Takes note of content that has broken off, of which the client has a
@@ -278,11 +284,6 @@ struct Placement(Movable):
         """Tells whether acting on the request twice is the same as once (RFC
         9110 section 9.2.2)."""
         return is_idempotent(self.method_name)
-
-
-def reason_of_refusal(error: ClientError) -> String:
-    """Explains why there is no connection, for the log."""
-    return String("cannot connect: ", error.reason)
 
 
 def reason_over_http1(reason: String) -> String:
@@ -353,22 +354,3 @@ def gateway_failure(outcome: Outcome, via: StringSpan) -> Response:
         # Only for a name of the gateway that is no token.
         log_line(String(error))
     return response^
-
-
-def log_failure(
-    authority: String, outcome: Outcome, decision: RetryDecision, reason: String
-):
-    """Logs a request that an upstream has failed, and why there is no other
-    attempt."""
-    log_line(
-        String(
-            "proxy: ",
-            authority,
-            ": ",
-            reason,
-            "; not sent again: ",
-            decision.name(),
-            "; answered with ",
-            outcome.client_status(),
-        )
-    )

@@ -9,6 +9,7 @@ from flare.http.exchange.retry_rules import (
     is_idempotent,
 )
 from flare.http.proxy.upstreams.group_config import GroupConfig
+from flare.http.proxy.upstreams.next_attempt import end_of_failure
 from flare.http.proxy.upstreams.outcome import Outcome
 
 
@@ -38,9 +39,12 @@ def decide(attempt: Attempt, config: GroupConfig) -> RetryDecision:
     var outcome = attempt.outcome
     if outcome == Outcome.NONE_AVAILABLE or outcome == Outcome.FULL:
         return RetryDecision.NO_UPSTREAM
+    var end = end_of_failure(outcome, attempt.was_sent)
+    if outcome == Outcome.ANSWERED:
+        end = AttemptEnd.of_status(Int(outcome.status), config.retried_statuses)
     return decide_retry(
         EndedAttempt(
-            _end_of(outcome, attempt.was_sent, config),
+            end,
             attempt.was_sent,
             is_idempotent(attempt.method),
             attempt.content_is_kept,
@@ -49,26 +53,3 @@ def decide(attempt: Attempt, config: GroupConfig) -> RetryDecision:
         ),
         RetryRules(config.max_attempts, True, True, config.retries_timeouts),
     )
-
-
-def _end_of(
-    outcome: Outcome, was_sent: Bool, config: GroupConfig
-) -> AttemptEnd:
-    """Tells what has come of an attempt at an upstream, for the rules."""
-    if outcome == Outcome.ANSWERED:
-        return AttemptEnd.of_status(
-            Int(outcome.status), config.retried_statuses
-        )
-    if outcome == Outcome.CANCELLED:
-        return AttemptEnd.CANCELLED
-    if outcome.has_begun_to_answer():
-        return AttemptEnd.BEGUN
-    if outcome == Outcome.RESET:
-        return AttemptEnd.LOST
-    if outcome == Outcome.REFUSED:
-        return AttemptEnd.UNTOUCHED
-    if outcome == Outcome.BAD_RESPONSE:
-        return AttemptEnd.SPOILED
-    if outcome.is_timeout() and was_sent:
-        return AttemptEnd.SILENT
-    return AttemptEnd.NO_CONNECTION

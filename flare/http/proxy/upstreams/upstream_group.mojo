@@ -493,7 +493,7 @@ struct UpstreamGroup(Movable):
             usable |= bit
             if member.health.is_well(now_ms):
                 working |= bit
-            if member.health.circuit_admits(now_ms):
+            if member.health.circuit.admits(now_ms):
                 admitted |= bit
             if member.is_full(self.config):
                 full |= bit
@@ -513,7 +513,7 @@ struct UpstreamGroup(Movable):
         var slot = self._pick(candidates, key, now_ms)
         ref chosen = self._members.at(slot)
         chosen.active_count += 1
-        var is_trial = chosen.health.begin_request()
+        var is_trial = chosen.health.circuit.begin()
         return Choice(self._id(slot, is_trial), Outcome.ANSWERED)
 
     def wait(mut self, waiter: Waiter, now_ms: Int) -> Bool:
