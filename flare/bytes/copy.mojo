@@ -1,6 +1,20 @@
 """Octets copied into a list or a text of their own."""
 
 from std.memory import unsafe_memcpy
+from std.sys.intrinsics import llvm_intrinsic
+
+
+@always_inline
+def unsafe_copy_octets(to: MutPointer[UInt8, _], octets: Span[UInt8, _]):
+    """Copies octets to where there is room for them, and none of them. In line, the
+    standard library's copy goes from octet to octet behind the last 32."""
+    if __is_run_in_comptime_interpreter:
+        unsafe_memcpy(dest=to, src=octets.unsafe_ptr(), count=len(octets))
+    else:
+        # SAFETY: the caller's promise.
+        llvm_intrinsic["llvm.memcpy", NoneType](
+            to, octets.unsafe_ptr(), len(octets), False
+        )
 
 
 @no_inline
@@ -10,9 +24,7 @@ def list_of(octets: Span[UInt8, _]) -> List[UInt8]:
     var copy = List[UInt8](capacity=len(octets))
     copy.resize(unsafe_uninit_length=len(octets))
     # SAFETY: the list has so many octets, and nobody else has it.
-    unsafe_memcpy(
-        dest=copy.unsafe_ptr(), src=octets.unsafe_ptr(), count=len(octets)
-    )
+    unsafe_copy_octets(copy.unsafe_ptr(), octets)
     return copy^
 
 
@@ -23,7 +35,5 @@ def text_of(octets: Span[UInt8, _]) -> String:
     each octet (and, with all assertions on, takes nothing but UTF-8)."""
     var copy = String(unsafe_uninit_length=len(octets))
     # SAFETY: it has so many octets, and nobody else has it.
-    unsafe_memcpy(
-        dest=copy.unsafe_ptr_mut(), src=octets.unsafe_ptr(), count=len(octets)
-    )
+    unsafe_copy_octets(copy.unsafe_ptr_mut(), octets)
     return copy^

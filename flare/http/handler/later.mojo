@@ -31,6 +31,7 @@ from flare.http.handler.handler import Handler, HoldsHandler, RequestPolicy
 from flare.http.handler.any_handler import AnyHandler
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.runtime.worker_loop import WorkerLoop
+from std.builtin.globals import global_constant
 from std.memory import ArcPointer
 from std.reflection import reflect
 
@@ -109,15 +110,25 @@ def _go_on[C: ArrivingContent](content: Erased, task: UInt64):
     content.unsafe_bitcast[C]()[].go_on(task)
 
 
+@fieldwise_init
+struct _ContentCalls(TrivialRegisterPassable):
+    # SAFETY: for pointers that `erase` has made of the type given to `of`.
+    var take: def(Erased, mut Buffer, mut Optional[BodyError]) thin -> Bool
+    var trailers: def(Erased) thin -> HeaderMap
+    var go_on: def(Erased, UInt64) thin -> None
+    var drop: def(Erased) thin -> None
+
+    @staticmethod
+    def of[C: ArrivingContent]() -> Self:
+        return Self(_take[C], _trailers[C], _go_on[C], destroy[C])
+
+
 struct RequestContent(Movable):
     """The content of a request that goes on arriving, whatever brings it."""
 
     # SAFETY: owned; the functions were made for its type.
     var _content: Erased
-    var _take: def(Erased, mut Buffer, mut Optional[BodyError]) thin -> Bool
-    var _trailers: def(Erased) thin -> HeaderMap
-    var _go_on: def(Erased, UInt64) thin -> None
-    var _drop: def(Erased) thin -> None
+    var _calls: Pointer[_ContentCalls, ImmStaticOrigin]
 
     def __init__[C: ArrivingContent](out self, var content: C):
         """Takes what brings the content.
@@ -129,14 +140,11 @@ struct RequestContent(Movable):
             content: Brings the content.
         """
         self._content = erase(content^)
-        self._take = _take[C]
-        self._trailers = _trailers[C]
-        self._go_on = _go_on[C]
-        self._drop = destroy[C]
+        self._calls = Pointer(to=global_constant[_ContentCalls.of[C]()]())
 
     def __deinit__(deinit self):
         """Ends it: nobody takes any more."""
-        self._drop(self._content)
+        self._calls[].drop(self._content)
 
     def take(mut self, mut out: Buffer) raises BodyError -> Bool:
         """Takes what has arrived, without a wait; more is received then.
@@ -152,7 +160,7 @@ struct RequestContent(Movable):
             BodyError: If no more will come.
         """
         var failure = Optional[BodyError](None)
-        var is_all = self._take(self._content, out, failure)
+        var is_all = self._calls[].take(self._content, out, failure)
         if failure:
             raise failure.held().copy()
         return is_all
@@ -163,7 +171,7 @@ struct RequestContent(Movable):
         Returns:
             The fields; none before the end.
         """
-        return self._trailers(self._content)
+        return self._calls[].trailers(self._content)
 
     def go_on(mut self, task: UInt64):
         """Goes on arriving when the response has begun, if its content comes
@@ -178,7 +186,7 @@ struct RequestContent(Movable):
                 from now on what `Errand.on_content` has said before: more is
                 there, or the end.
         """
-        self._go_on(self._content, task)
+        self._calls[].go_on(self._content, task)
 
 
 struct LaterInbox(Defaultable, Movable):
@@ -301,14 +309,34 @@ def _begin[E: Errand](errand: Erased, var completion: Completion):
     _ = held^
 
 
-struct AnyErrand(Movable):
+def _begin_nothing(errand: Erased, var completion: Completion):
+    # SAFETY: nobody looks at it.
+    return
+
+
+def _notice_nothing(errand: Erased):
+    # SAFETY: nobody looks at it.
+    return
+
+
+struct AnyErrand(Boolable, Defaultable, Movable):
+    """An errand of any type, or none, which does nothing. No `Optional` of it: that
+    would be put together octet by octet."""
 
     # SAFETY: this owns the counted pointer; the functions were made for it.
-    var _errand: Erased
+    var _errand: OptionalPointer[NoneType, MutUntrackedOrigin]
     var _begin: _Begin
     var _on_content: _Notice
     var _cancel: _Notice
     var _drop: _Notice
+
+    def __init__(out self):
+        """Makes none."""
+        self._errand = None
+        self._begin = _begin_nothing
+        self._on_content = _notice_nothing
+        self._cancel = _notice_nothing
+        self._drop = _notice_nothing
 
     def __init__[E: Errand](out self, errand: ArcPointer[E]):
         self._errand = erase_counted(errand.copy())
@@ -318,17 +346,25 @@ struct AnyErrand(Movable):
         self._drop = drop_counted[E]
 
     def __deinit__(deinit self):
-        self._drop(self._errand)
+        if self._errand:
+            self._drop(self._errand.held())
+
+    def __bool__(self) -> Bool:
+        """Tells whether there is one."""
+        return self._errand.__bool__()
 
     def begin(self, var completion: Completion):
-        self._begin(self._errand, completion^)
+        if self._errand:
+            self._begin(self._errand.held(), completion^)
 
     def on_content(self):
-        self._on_content(self._errand)
+        if self._errand:
+            self._on_content(self._errand.held())
 
     def cancel(self):
         """Tells that nobody waits."""
-        self._cancel(self._errand)
+        if self._errand:
+            self._cancel(self._errand.held())
 
 
 trait LaterStep(Deinitable, Movable):
@@ -428,8 +464,8 @@ struct DeferredCall(Movable):
     """The worker's."""
     var content: Optional[RequestContent]
     """The content, if it goes on arriving."""
-    var errand: Optional[AnyErrand]
-    """What the handler has answered with."""
+    var errand: AnyErrand
+    """What the handler has answered with, if it has."""
     var steps: LaterSteps
     """What middleware does with the response, the innermost first."""
     var spare: Response
@@ -443,12 +479,12 @@ struct DeferredCall(Movable):
     def __init__(
         out self,
         loop: ArcPointer[WorkerLoop],
-        var content: Optional[RequestContent],
+        var content: Optional[RequestContent] = None,
     ):
         """Makes the note of one call."""
         self.loop = loop.copy()
         self.content = content^
-        self.errand = None
+        self.errand = AnyErrand()
         self.steps = LaterSteps()
         self.spare = Response(500)
         self.upstream = None

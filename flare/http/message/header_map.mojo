@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
 from flare.bytes.checked import *
-from flare.bytes.copy import text_of
+from flare.bytes.copy import unsafe_copy_octets
 from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.bytes.scan import BytePtr, TCHAR
 from flare.bytes.text import Text
@@ -13,7 +13,6 @@ from flare.http.message.fields import (
     find_line,
 )
 from std.builtin.globals import global_constant
-from std.memory import unsafe_memcpy
 
 comptime HEADER_BLOCK_LEN_MAX = 65_535
 """Longest header block in bytes: offsets in a `FieldLine` have 16 bits."""
@@ -22,6 +21,7 @@ comptime HEADER_BLOCK_LEN_MAX = 65_535
 comptime _FIRST_OCTET_COUNT = 240
 comptime _FIRST_LINE_COUNT = 8
 comptime _KEPT_OCTET_COUNT_MAX = 2_048
+comptime _KEPT_TYPE_LEN_MAX = 128
 
 comptime _CONTENT_TYPE_NAME = StaticString("Content-Type")
 
@@ -302,7 +302,10 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
 
     def clear(mut self):
         """Drops all lines; the room for others stays."""
-        self._content_type = String()
+        if self._content_type.byte_length() <= _KEPT_TYPE_LEN_MAX:
+            self._content_type.resize(unsafe_uninit_length=0)
+        else:
+            self._content_type = String()
         self._octets.clear()
         self._lines.clear()
 
@@ -446,7 +449,9 @@ def _add_line(
     if map._has_content_type() == 0 and equals_ignore_case(
         name.as_bytes(), _CONTENT_TYPE_NAME.as_bytes()
     ):
-        map._content_type = text_of(text)
+        map._content_type.resize(unsafe_uninit_length=text_len)
+        # SAFETY: it has so many octets, and nobody else has them.
+        unsafe_copy_octets(map._content_type.unsafe_ptr_mut(), text)
         return
     var start = len(map._octets)
     var end = start + name_len + text_len + 4
@@ -489,8 +494,8 @@ def _write_line(
 
 @no_inline
 def _put(octets: Span[UInt8, ImmUntrackedOrigin], to: BytePtr):
-    # SAFETY: as above. No intrinsic: the compiler runs this, too.
-    unsafe_memcpy(dest=to, src=octets.unsafe_ptr(), count=len(octets))
+    # SAFETY: as above.
+    unsafe_copy_octets(to, octets)
 
 
 def _tchar_table() -> Array[Bool, 256]:

@@ -90,7 +90,7 @@ struct FetchWait(Errand, LoopTask):
     # Whether the end of a look-up rings here.
     var _is_watching: Bool
     var _completion: Optional[Completion]
-    var _errand: Optional[AnyErrand]
+    var _errand: AnyErrand
 
     def __init__(
         out self,
@@ -118,7 +118,7 @@ struct FetchWait(Errand, LoopTask):
         self._end_ms = loop[].now_ms + timeout_ms
         self._is_watching = False
         self._completion = None
-        self._errand = None
+        self._errand = AnyErrand()
 
     @staticmethod
     def begin(errand: ArcPointer[Self], var completion: Completion):
@@ -139,8 +139,7 @@ struct FetchWait(Errand, LoopTask):
         ref wait = errand[]
         wait._unwatch()
         wait._loop[].remove(wait._token)
-        if wait._errand:
-            wait._errand.held().cancel()
+        wait._errand.cancel()
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
@@ -225,8 +224,8 @@ struct FetchWait(Errand, LoopTask):
             return
         swap(self.inner[].steps, call.steps)
         swap(self.inner[].fields, response.headers)
-        self._errand = call.errand.take()
-        self._errand.held().begin(self._completion.take())
+        swap(self._errand, call.errand)
+        self._errand.begin(self._completion.take())
 
     def _ask_with(mut self, mut call: DeferredCall) raises -> Response:
         """Calls the inner handler as a worker does."""

@@ -51,7 +51,7 @@ struct _Waiting(Movable):
     """A request, and the errand that makes its response."""
 
     var job: Optional[OwnedPointer[Job]]
-    var errand: Optional[AnyErrand]
+    var errand: AnyErrand
     # What middleware does with the response.
     var steps: LaterSteps
     # Fields that were set after the last step on what stands for the response.
@@ -60,7 +60,7 @@ struct _Waiting(Movable):
 
     def __init__(out self):
         self.job = None
-        self.errand = None
+        self.errand = AnyErrand()
         self.steps = LaterSteps()
         self.headers = HeaderMap()
         self.generation = 0
@@ -186,12 +186,9 @@ struct DeferredJobs(Movable):
         var number = UInt64(index) | (
             self._slots.at(index).generation << _INDEX_BITS
         )
-        var content = Optional[RequestContent](None)
+        var call = DeferredCall(self.loop)
         if job[].outlet:
-            var outlet = job[].outlet.take()
-            outlet.set_bell(LaterBell(self._inbox.copy(), number))
-            content = RequestContent(outlet^)
-        var call = DeferredCall(self.loop, content^)
+            self._lend_content(job[], number, call)
         job[].run_deferred(handler, call)
         if job[].params.early_hints.fields:
             var hints = job[].params.early_hints.fields.take()
@@ -205,9 +202,19 @@ struct DeferredJobs(Movable):
         if len(job[].response.headers) > 0:
             swap(slot.headers, job[].response.headers)
         slot.job = job^
-        slot.errand = call.errand.take()
+        swap(slot.errand, call.errand)
         swap(slot.steps, call.steps)
-        slot.errand.held().begin(Completion(self._inbox.copy(), number))
+        slot.errand.begin(Completion(self._inbox.copy(), number))
+
+    @no_inline
+    def _lend_content(
+        self, mut job: Job, number: UInt64, mut call: DeferredCall
+    ):
+        """Lends a handler the content that goes on arriving. Out of line: few
+        requests have any, and in line each round of a worker would prepare it."""
+        var outlet = job.outlet.take()
+        outlet.set_bell(LaterBell(self._inbox.copy(), number))
+        call.content = RequestContent(outlet^)
 
     def _drop_gone(mut self):
         """Ends errands whose clients have gone."""
@@ -217,7 +224,8 @@ struct DeferredJobs(Movable):
             var index = self._find(number)
             if index < 0:
                 continue
-            var errand = self._slots.at(index).errand.take()
+            var errand = AnyErrand()
+            swap(errand, self._slots.at(index).errand)
             errand.cancel()
             _ = errand^
             self._slots.at(index).steps.clear()
@@ -236,14 +244,15 @@ struct DeferredJobs(Movable):
         """Gives a request back with its response."""
         ref slot = self._slots.at(index)
         var job = slot.job.take()
-        slot.errand = None
+        slot.errand = AnyErrand()
         slot.generation = (slot.generation + 1) & _INDEX_MASK
         if len(slot.steps) > 0:
             var steps = LaterSteps()
             swap(steps, slot.steps)
             # SAFETY: the job stays in its box for the length of this call.
             response = steps.finish(job[].unsafe_request(), response^)
-        job[].response = _final(response^)
+        _make_final(response)
+        swap(job[].response, response)
         if len(slot.headers) > 0:
             add_fields(job[].response.headers, slot.headers)
             slot.headers = HeaderMap()
@@ -300,7 +309,7 @@ struct DeferredJobs(Movable):
         for position in range(len(self._rung)):
             var index = self._find(self._rung.at(position))
             if index >= 0:
-                self._slots.at(index).errand.held().on_content()
+                self._slots.at(index).errand.on_content()
         self._rung.clear()
         if len(self._inbox[].rung_tasks) > 0:
             var tasks = List[UInt64]()
@@ -331,18 +340,17 @@ struct DeferredJobs(Movable):
         """Ends all errands, since the worker ends."""
         for index in range(len(self._slots)):
             if self._slots.at(index).job:
-                self._slots.at(index).errand.held().cancel()
-                self._slots.at(index).errand = None
+                self._slots.at(index).errand.cancel()
+                self._slots.at(index).errand = AnyErrand()
                 self._slots.at(index).steps.clear()
         self.loop[].detach()
 
 
-def _final(var response: Response) -> Response:
-    """Gives what can be sent; an errand is held to what a handler is."""
+def _make_final(mut response: Response):
+    """Makes it what can be sent; an errand is held to what a handler is."""
     var problem = String("an errand finished with what `later` gave")
     if response.outcome() != ResponseOutcome.LATER:
         problem = status_problem(response.status.code, response.outcome())
-    if problem.byte_length() == 0:
-        return response^
-    log_line(problem)
-    return refusal(500, "internal server error\n")
+    if problem.byte_length() > 0:
+        log_line(problem)
+        response = refusal(500, "internal server error\n")

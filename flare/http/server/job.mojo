@@ -121,9 +121,11 @@ struct Job(Movable):
         job itself is still to come."""
         return self.response.status.is_interim()
 
-    def end(mut self, mut call: RequestCall, mut state: WorkerState):
+    def end(mut self, at: MutPointer[RequestCall, _], mut state: WorkerState):
         """Gives back what it had of a request that its handler has answered, but
-        for the request itself."""
+        for the request itself; to its call, which comes by its address: `mut`
+        would load and store all of it."""
+        ref call = at[]
         call.job = None
         if self.charge:
             swap(call.charge, self.charge)

@@ -39,10 +39,15 @@ struct RequestJobs(Movable):
         return
 
     def admits(
-        self, mut call: RequestCall, is_late: Bool, state: WorkerState
+        self,
+        at: MutPointer[RequestCall, _],
+        is_late: Bool,
+        state: WorkerState,
     ) -> Bool:
         """Tells whether there is room for a request, and makes the window of its
-        content if that is still to come (`is_late`)."""
+        content if that is still to come (`is_late`). Its call comes by its
+        address: `mut` would load and store all of it."""
+        ref call = at[]
         # Its own handler needs no thread if it answers later.
         if not call.plan.defers() and self.threads.is_full(is_late):
             return False
@@ -67,11 +72,12 @@ struct RequestJobs(Movable):
     def submit(
         mut self,
         var job: OwnedPointer[Job],
-        mut call: RequestCall,
+        at: MutPointer[RequestCall, _],
         state: WorkerState,
     ):
         """Hands a request over, which was admitted, with what the call has for
         its handler."""
+        ref call = at[]
         if call.pipe:
             job[].outlet = call.pipe.held().outlet(
                 state.wake_queue.waker_for(job[].token, job[].stream_id),

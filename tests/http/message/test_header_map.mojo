@@ -37,6 +37,33 @@ def test_content_type_may_be_repeated_and_is_removed_whole() raises:
     assert_equal(len(map), 0)
 
 
+def test_a_cleared_map_has_no_content_type_whatever_its_copies_have() raises:
+    # Short, in room of its own, and too long for its room to be kept.
+    for length in [1, 30, 500]:
+        var map = HeaderMap()
+        map.set("Content-Type", "a/" + "b" * length)
+        map.set("X", "y")
+        var copy = map.copy()
+        map.clear()
+        assert_equal(len(map), 0)
+        assert_false("content-type" in map)
+        assert_equal(map.content_type(), "")
+        map.append("Content-Type", "c/" + "d" * 28)
+        assert_equal(map.content_type(), "c/" + "d" * 28)
+        assert_equal(copy.content_type(), "a/" + "b" * length)
+        map.set("Content-Type", "e/f")
+        assert_equal(map.content_type(), "e/f")
+
+
+def test_a_literal_content_type_is_not_written_into() raises:
+    var map = HeaderMap(content_type="text/plain; charset=utf-8")
+    map.clear()
+    map.append("Content-Type", "image/png; something=else")
+    assert_equal(map.content_type(), "image/png; something=else")
+    map = HeaderMap(content_type="text/plain; charset=utf-8")
+    assert_equal(map.content_type(), "text/plain; charset=utf-8")
+
+
 def test_missing_field() raises:
     var map = HeaderMap()
     assert_false(map.get("x").__bool__())

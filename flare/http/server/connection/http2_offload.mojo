@@ -57,7 +57,7 @@ def _submit(
     """Hands a request over; False if there is no room for it."""
     ref task = link.tasks.at(index)[]
     var is_late = task.call.intake != Intake.WHOLE and not task.is_tunnel
-    if not jobs.admits(task.call, is_late, state):
+    if not jobs.admits(Pointer(to=task.call), is_late, state):
         return False
     ref content = task.request.held()[].content
     if is_late:
@@ -78,7 +78,7 @@ def _submit(
     job[].http2 = task.request.take()
     task.call.begin(job[].cancel)
     link.is_quiet = False
-    jobs.submit(job^, task.call, state)
+    jobs.submit(job^, Pointer(to=task.call), state)
     share_time(task, state, True)
     return True
 
@@ -122,7 +122,7 @@ def _answer(
     other side, for as long as the handler reads there.
     """
     var task = link.tasks.pop(index)
-    job.end(task[].call, state)
+    job.end(Pointer(to=task[].call), state)
     var goes_on = task[].call.goes_on_behind(job.response.body)
     if not goes_on:
         task[].call.cancel(Refusal.ANSWERED)

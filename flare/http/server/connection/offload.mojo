@@ -64,7 +64,7 @@ def offload(
     var has_content = box[].head.framing.has_content()
     if (
         has_content and not state.charge(call.charge, box[].input.capacity())
-    ) or not jobs.admits(call, is_late, state):
+    ) or not jobs.admits(Pointer(to=call), is_late, state):
         return _answer_busy(connection, box^, is_late, state)
     var timeout_ms = call.plan.timeout_ms
     connection.begin[Event.OFFLOADED](state.now_ms, state.config, timeout_ms)
@@ -109,7 +109,7 @@ def _submit(
     ):
         note_end(connection, state)
     job[].box = box^
-    jobs.submit(job^, request.call, state)
+    jobs.submit(job^, Pointer(to=request.call), state)
     var action = NextAction.WAIT
     if connection.request.content:
         action = take_content(connection, state)
@@ -152,7 +152,7 @@ def on_job_done(
         return on_stream_done(connection, job, state)
     if unlikely(job.is_interim()):
         return _send_interim(connection, job.response, state)
-    job.end(connection.request.call, state)
+    job.end(Pointer(to=connection.request.call), state)
     if unlikely(connection.request.pending.__bool__()):
         # What it was told before the answer, as far as it had room for it.
         if not write_pending(connection, state) or connection.request.pending:
