@@ -209,6 +209,7 @@ struct MethodTable(Defaultable, Movable, Sized):
                 place += 1
             self._places.at(place & (count - 1)) = index + 1
 
+    @always_inline
     def find(self, path: Span[UInt8, _]) -> Int:
         """Finds a method's index; -1 if there is none of this path."""
         if len(self._places) == 0:
