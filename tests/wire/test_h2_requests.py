@@ -217,6 +217,21 @@ def test_fields_of_the_table_are_used_again(client):
     assert b"x-kept: v\n" in client.answer(client.headers(block)).body
 
 
+@pytest.mark.parametrize(
+    ("method", "scheme", "status", "word"),
+    [
+        # RFC 9110 section 7.4: no resource of this server.
+        ("GET", "ftp", 421, b"http and https"),
+        # RFC 9110 section 9.1; longer than any that is registered.
+        ("X" * 300, "http", 501, b"method"),
+    ],
+)
+def test_a_refusal_says_why(client, method, scheme, status, word):
+    fields = [(":method", method), (":scheme", scheme), (":path", "/"), (":authority", "test")]
+    answer = client.answer(client.headers(encode(fields)))
+    assert answer.status == status and word in answer.body
+
+
 def test_head_ends_the_stream(client):
     answer = client.get("/size/100000", "HEAD")
     assert answer.fields["content-length"] == "100000"

@@ -158,6 +158,8 @@ def _reason_of(status: Int) -> StaticString:
         return Rule.TARGET_LEN.text()
     if status == 417:
         return Rule.EXPECTATION.text()
+    if status == 421:
+        return "this server has resources of http and https alone"
     return "the method, or the protocol that it asks for, is not known here"
 
 
