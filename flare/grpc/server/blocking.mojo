@@ -4,8 +4,7 @@ stands for it on the loop."""
 from flare.bytes.checked import *
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
-from flare.grpc.server.call import GrpcCall, left_until_ms
-from flare.grpc.server.open_call import late
+from flare.grpc.server.call import GrpcCall, late, left_until_ms
 from flare.grpc.server.stream import GrpcStream, Replies
 from flare.http.message.body import StreamWaker
 from flare.protobuf.message import Message

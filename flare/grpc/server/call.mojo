@@ -239,14 +239,22 @@ def end_reply(mut call: GrpcCall, start: Int) raises GrpcStatus:
 
 
 @no_inline
-def failure_of(status: GrpcStatus) -> GrpcStatus:
+def failure_of(status: GrpcStatus, call: GrpcCall) -> GrpcStatus:
     """Gives the status of a method that has raised one: no success, since there
-    is no reply."""
+    is no reply, and not CANCELLED behind the deadline, which says that the method
+    has heard of that and given up."""
+    if status.code == GrpcCode.CANCELLED and call.is_late():
+        return late()
     if not status.is_ok():
         return status.copy()
     return GrpcStatus(
         GrpcCode.INTERNAL, note="the method has raised a status that is OK"
     )
+
+
+@no_inline
+def late() -> GrpcStatus:
+    return GrpcStatus(GrpcCode.DEADLINE_EXCEEDED, "the deadline is over")
 
 
 def read_request[

@@ -15,7 +15,7 @@ from flare.grpc.core.message_reader import MessageReader, has_compressed
 from flare.grpc.core.metadata import Metadata
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.core.web import TextDecoder, append_text
-from flare.grpc.server.call import GrpcCall, failure_of
+from flare.grpc.server.call import GrpcCall, failure_of, late
 from flare.grpc.server.call_bells import bell_for
 from flare.grpc.server.interceptor import Interceptors
 from flare.grpc.core.kind import GrpcKind
@@ -282,7 +282,7 @@ struct OpenCall(BodySource):
             self._check_replies()
         except status:
             # What a stream raises is how its call ends, whatever it said before.
-            self.call.status = failure_of(status)
+            self.call.status = failure_of(status, self.call)
         if (
             self.call.status
             and not self.call.status.held().is_ok()
@@ -478,11 +478,6 @@ def head_too_long() -> GrpcStatus:
     return GrpcStatus(
         GrpcCode.INTERNAL, note="the metadata of the head are too long"
     )
-
-
-@no_inline
-def late() -> GrpcStatus:
-    return GrpcStatus(GrpcCode.DEADLINE_EXCEEDED, "the deadline is over")
 
 
 @no_inline

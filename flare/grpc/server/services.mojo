@@ -32,7 +32,7 @@ from flare.grpc.core.protocol import (
 )
 from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.core.web import TextDecoder
-from flare.grpc.server.call import GrpcCall, failure_of
+from flare.grpc.server.call import GrpcCall, failure_of, late
 from flare.grpc.server.call_threads import CallThreads
 from flare.grpc.server.config import GrpcConfig
 from flare.grpc.server.described import Described
@@ -54,7 +54,6 @@ from flare.grpc.server.open_call import (
     OpenCall,
     OpenTask,
     head_too_long,
-    late,
     no_base64,
     too_few,
     too_many,
@@ -437,7 +436,7 @@ struct GrpcServices(Handler, HoldsHandler):
     @no_inline
     def _fail(self, call: GrpcCall, raised: GrpcStatus) -> Response:
         """Answers a call that has failed."""
-        var status = failure_of(raised)
+        var status = failure_of(raised, call)
         log_status(call.path, status)
         self._interceptors.after(call, status)
         return status_alone(

@@ -1,7 +1,7 @@
 """Services as a handler, without a server."""
 
 from flare.grpc.core.kind import GrpcKind
-from flare.grpc.core.status import GrpcStatus
+from flare.grpc.core.status import GrpcCode, GrpcStatus
 from flare.grpc.server.call import GrpcCall
 from flare.grpc.server.interceptor import GrpcInterceptor
 from flare.grpc.server.services import GrpcServices
@@ -90,6 +90,35 @@ def test_a_method_that_raises_has_no_reply() raises:
         assert_equal(response.status.code, 500)
         assert_true("internal" in response.text())
     assert_equal(ends.lock()[][0], "INTERNAL")
+
+
+def _gives_up(
+    request: StringValue, mut call: GrpcCall
+) raises GrpcStatus -> StringValue:
+    """Gives up, behind its deadline if the request says so."""
+    if request.value == "late":
+        call._deadline_ns = 1
+    raise GrpcStatus(GrpcCode.CANCELLED, "nobody waits")
+
+
+def test_a_method_that_gives_up_behind_its_deadline_says_so() raises:
+    """statuscodes.md of gRPC: DEADLINE_EXCEEDED if the deadline expired before the
+    operation could complete; CANCELLED is for what was cancelled otherwise."""
+    for text, code in [("late", "DEADLINE_EXCEEDED"), ("", "CANCELLED")]:
+        var ends = Ends(List[String]())
+        var services = GrpcServices()
+        services.intercept(_Noting(ends))
+        services.unary[_gives_up]("/t.T/GivesUp")
+        var client = TestClient(services^)
+        var content = List[UInt8](String('"', text, '"').as_bytes())
+        _ = client.send(
+            ClientRequest(
+                "POST",
+                "/t.T/GivesUp",
+                RequestBody(Body(content^), "application/json"),
+            )
+        )
+        assert_equal(ends.lock()[][0], code, text)
 
 
 def _long(
