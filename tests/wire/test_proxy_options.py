@@ -6,8 +6,9 @@ import time
 
 import pytest
 from conftest import Client, wait_until
+from h2_client import H2Client
 from raw_server import Connection, RawServer, answering
-from test_proxy_http2_upstream import Upstream
+from test_proxy_http2_upstream import Upstream, proxied_h2  # noqa: F401
 
 WAIT_S = 10
 
@@ -222,3 +223,56 @@ def test_how_long_content_may_be(proxied_group):
     assert upstreams[0].connection_count == 0
     _, server = proxied_group(answering(response(b"ok")), max_body_size=1_001)
     assert ask(server, upload).status == 200
+
+
+HINTED = b"HTTP/1.1 103 E\r\nLink: </a>\r\nServer: up\r\n\r\n" + response(b"ok")
+
+
+def hinted(peer: Upstream) -> None:
+    while True:
+        stream = peer.request()
+        peer.head(stream, ("link", "</a>"), ("server", "up"), status=103)
+        peer.answer(stream)
+
+
+@pytest.mark.parametrize("is_http2", [False, True])
+def test_fields_that_are_set_stand_on_final_responses_alone(
+    proxied, proxied_h2, is_http2
+):
+    """RFC 9110 section 15.2. The upstream's own are left out of both."""
+    launch, handle = (proxied_h2, hinted) if is_http2 else (proxied, answering(HINTED))
+    _, server = launch(handle, response_field="Server:gateway")
+    with Client(server, WAIT_S) as client:
+        client.send(get())
+        hint, answer = client.response(), client.response()
+    assert (hint.status, hint.fields) == (103, {"link": "</a>"})
+    assert (answer.status, answer.fields["server"]) == (200, "gateway")
+
+
+@pytest.mark.parametrize(
+    ("method", "content", "status"),
+    [
+        ("TRACE", b"Content-Length: 1\r\n\r\nx", 400),
+        ("TRACE", b"Content-Length: 2\r\n\r\nx", 400),
+        ("TRACE", b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 400),
+        ("TRACE", b"Transfer-Encoding: chunked\r\n\r\n1\r\n", 400),
+        ("TRACE", b"Content-Length: 0\r\n\r\n", 200),
+        ("TRACE", b"\r\n", 200),
+        ("GET", b"Content-Length: 1\r\n\r\nx", 200),
+    ],
+)
+def test_a_trace_with_content_is_not_sent_on(proxied, method, content, status):
+    """RFC 9110 section 9.3.8: a client must not send any, as the gateway is to the
+    upstream. Content may have come with the head, or not."""
+    upstream, server = proxied(answering(response(b"ok")))
+    head = b"%s / HTTP/1.1\r\nHost: x\r\n" % method.encode()
+    assert ask(server, head + content).status == status
+    assert upstream.connection_count == (1 if status == 200 else 0)
+
+
+def test_nor_is_one_over_http2(proxied):
+    upstream, server = proxied(answering(response(b"ok")))
+    with H2Client(server) as client:
+        stream = client.request("/", "TRACE", ends=False)
+        assert client.reset_of(stream).status == 400
+    assert upstream.connection_count == 0

@@ -674,7 +674,14 @@ def _pass_interim(
     ref x = e[]
     if x._completion:
         var fields = HeaderMap()
-        x._forward_fields(received, fields)
+        x.worker[].shared[].config.rules.forward_interim(
+            received,
+            UpstreamNames(
+                StringSpan(x.place.upstream.held()[].authority),
+                StringSpan(x.host),
+            ),
+            fields,
+        )
         x._completion.held().send_interim(status, fields^)
 
 

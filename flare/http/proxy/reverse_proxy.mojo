@@ -17,6 +17,7 @@ from flare.http.h1.serialiser import (
 )
 from flare.http.message.body_reader import owned_fields
 from flare.http.message.header_map import HeaderMap
+from flare.http.message.method import Method
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.proxy.exchange import Exchange
@@ -25,6 +26,7 @@ from flare.http.proxy.rules.forwarding import (
     ForwardedRequest,
     ForwardingError,
     ForwardingRules,
+    traced_content,
 )
 from flare.http.proxy.upstreams.group_config import Balance
 from flare.http.proxy.upstreams.proxy_config import ProxyConfig, ProxyShared
@@ -139,6 +141,8 @@ struct ReverseProxy(Copyable, Handler):
         swap(exchange.response, call.spare)
         if not exchange.request.content:
             exchange.upgrade = forwarded.upgrade
+        elif req.method == Method.TRACE:
+            return _refuse(traced_content())
         var framing = _framing(
             req, exchange.request.content.__bool__(), forwarded
         )

@@ -350,6 +350,25 @@ def test_max_forwards() raises:
     assert_equal(_sent(rules, _request("Max-Forwards: 0")), "Via: 1.1 flare|")
 
 
+def test_a_trace_has_no_content() raises:
+    """RFC 9110 section 9.3.8: a client must not send any, and to the upstream the
+    gateway is the client."""
+    var rules = _plain()
+    for method, sent in [
+        ("TRACE", "400"),
+        ("OPTIONS", "Via: 1.1 flare|"),
+        ("GET", "Via: 1.1 flare|"),
+    ]:
+        var request = _request("Content-Length: 1", "/", method)
+        request.body = [120]
+        assert_equal(_sent(rules, request), sent, method)
+    assert_equal(_sent(rules, _request("", "/", "TRACE")), "Via: 1.1 flare|")
+    assert_equal(
+        _sent(rules, _request("Content-Length: 0", "/", "TRACE")),
+        "Via: 1.1 flare|",
+    )
+
+
 def test_upgrade_and_te() raises:
     var rules = ForwardingRules()
     var out = ForwardedRequest()
@@ -566,3 +585,16 @@ def test_response_fields_of_the_configuration() raises:
         _answered(rules, "server: upstream|x-powered-by: php|A: 1"),
         "A: 1|Server: gateway|",
     )
+
+
+def test_interim_responses_have_none_of_the_fields_that_are_set() raises:
+    """RFC 9110 section 15.2: what is set is said once, with the final response."""
+    var rules = ForwardingRules()
+    rules.response.fields.set("Server", "gateway")
+    rules.response.fields.set("Set-Cookie", "a=b")
+    rules.response.removed_fields = ["X-Powered-By"]
+    var received = _request("server: upstream|x-powered-by: php|Link: </a>")
+    var out = HeaderMap()
+    var names = UpstreamNames("10.0.0.5:8080", "shop.example")
+    rules.forward_interim(received.view().headers, names, out)
+    assert_equal(_lines(out), "Link: </a>|")

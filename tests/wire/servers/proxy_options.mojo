@@ -88,6 +88,9 @@ def _set_text(
         config.group.balance = _balance(value)
     elif name == "zone":
         config.addresses.resolve_with(ZoneFile(value))
+    elif name == "response_field":
+        var parts = value.split(":", 1)
+        config.rules.response.fields.set(parts[0], parts[1])
     elif name == "host_of_upstream":
         config.rules.host = HostRule.UPSTREAM
     elif name == "health_path":

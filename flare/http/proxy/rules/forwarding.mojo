@@ -355,6 +355,24 @@ struct ForwardingRules(Copyable, Movable):
         Raises:
             HeaderError: If they are longer than a header block may be.
         """
+        self.forward_interim(received, upstream, out)
+        self.response.finish(out)
+
+    @always_inline
+    def forward_interim(
+        self, received: Fields, upstream: UpstreamNames, mut out: HeaderMap
+    ) raises HeaderError:
+        """Makes the fields of an interim response (RFC 9110 section 15.2): none
+        that the rules set, for these are said once, with the final response.
+
+        Args:
+            received: The upstream's fields.
+            upstream: By which names the upstream goes.
+            out: Where to; the fields are added.
+
+        Raises:
+            HeaderError: If they are longer than a header block may be.
+        """
         var options = ConnectionOptions(received)
         for index in range(len(received)):
             var name = received.name(index)
@@ -365,7 +383,6 @@ struct ForwardingRules(Copyable, Movable):
                 continue
             var value = StringSpan(unsafe_from_utf8=received.value_bytes(index))
             self.response.append(name, value, self.paths, upstream, out)
-        self.response.finish(out)
 
     def _write_target(
         self, req: Request, mut out: ForwardedRequest
@@ -515,11 +532,23 @@ struct ForwardingRules(Copyable, Movable):
         return count >= OWN_NAMES_MAX
 
 
+def traced_content() -> ForwardingError:
+    """Makes the error for a TRACE with content: a client must not send any (RFC
+    9110 section 9.3.8), and to the upstream the gateway is one."""
+    return ForwardingError(
+        _BAD_REQUEST, "a TRACE has no content (RFC 9110 section 9.3.8)"
+    )
+
+
 def _forwards_left(req: Request) raises ForwardingError -> Int:
     """Counts Max-Forwards down (RFC 9110 section 7.6.2); -1 if it does not
     matter."""
     if req.method != Method.OPTIONS and req.method != Method.TRACE:
         return -1
+    if req.method == Method.TRACE and (
+        len(req.body) > 0 or len(req.trailers) > 0
+    ):
+        raise traced_content()
     var index = req.headers.find("max-forwards")
     if index < 0:
         return -1

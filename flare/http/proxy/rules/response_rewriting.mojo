@@ -34,7 +34,8 @@ struct ResponseRewriting(Copyable, Defaultable, Movable):
     for."""
 
     var fields: HeaderMap
-    """Fields that are set, in place of the upstream's."""
+    """Fields that are set, in place of the upstream's; in final responses alone,
+    while the upstream's are left out of interim ones (1xx), too."""
     var removed_fields: List[String]
     """Names of fields that are not passed on."""
     var rewrites_location: Bool
