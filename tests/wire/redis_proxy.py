@@ -14,7 +14,8 @@ BEGIN_LEN = 500
 
 class RedisProxy:
     """Passes octets on, each piece later by a time; `edit` may change what goes to
-    Redis. `cut` drops what goes over the connections that there are, both ways."""
+    Redis. `cut` drops what goes over the connections that there are, both ways;
+    `lose` ends a connection in place of an answer."""
 
     def __init__(
         self,
@@ -28,6 +29,7 @@ class RedisProxy:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "redis://127.0.0.1:%d" % self.listener.getsockname()[1]
         self.ways: list[dict] = []
+        self.losses: list[bytes] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, word: bytes = b"") -> int:
@@ -38,6 +40,11 @@ class RedisProxy:
             way["is_cut"] = True
         return len(ways)
 
+    def lose(self, word: bytes) -> None:
+        """Lets the next command that has this word through, and ends its connection
+        when Redis has answered."""
+        self.losses.append(word)
+
     def _accept(self) -> None:
         for near in accepted(self.listener):
             try:
@@ -45,7 +52,7 @@ class RedisProxy:
             except OSError:
                 near.close()
                 continue
-            way = {"is_cut": False, "begin": b""}
+            way = {"is_cut": False, "begin": b"", "loses": False}
             self.ways.append(way)
             for source, target, edit in ((near, far, self.edit), (far, near, bytes)):
                 threading.Thread(
@@ -63,6 +70,11 @@ class RedisProxy:
             while data := source.recv(PORTION):
                 way["begin"] = (way["begin"] + data)[:BEGIN_LEN]
                 time.sleep(self.delay_s)
+                if way["loses"]:
+                    break
+                if self.losses and self.losses[0] in data:
+                    del self.losses[0]
+                    way["loses"] = True
                 if not way["is_cut"]:
                     target.sendall(edit(data))
         except OSError:

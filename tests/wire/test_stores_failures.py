@@ -61,6 +61,38 @@ def test_a_redis_that_is_too_far_away(start, redis):
         assert time.monotonic() - begun < TIMEOUT_S
 
 
+def test_an_answer_that_is_lost(start, redis):
+    """Redis has kept the session, under the id that it has from then on: who has sent
+    the request is told so, and has one session."""
+    with RedisProxy(redis) as proxy:
+        server = start("stores_server", redis=proxy.url, workers=1)
+        # From here on Redis knows the script.
+        assert Browser(server).ask("/login?user=bob").status == 200
+        ann = Browser(server)
+        # A session that is new, one that is renewed, and one that stays as it is.
+        for path in ("/login?user=ann", "/login?user=ann", "/page?page=7"):
+            proxy.lose(b"EVALSHA")
+            assert ann.ask(path).status == 200
+            assert proxy.losses == []
+            assert ann.ask("/who").text.startswith("ann "), path
+        assert ann.ask("/revoke?user=ann").text == "1"
+        assert ann.ask("/who").text.startswith("nobody ")
+
+
+def test_an_answer_that_is_lost_of_a_session_that_has_ended(start, redis):
+    """It does not come back."""
+    with RedisProxy(redis) as proxy:
+        server = start("stores_server", redis=proxy.url, workers=1)
+        for query in ("by=logout", "by=logout&renews=1", "by=renewal&renews=1"):
+            ann = Browser(server)
+            ann.ask("/login?user=ann")
+            proxy.lose(b"page")
+            response = ann.ask(f"/meanwhile?{query}")
+            assert (response.status, response.headers["set-cookie"]) == (200, None)
+            assert proxy.losses == []
+            assert ann.ask("/who").text.startswith("nobody ")
+
+
 def offset(server: RedisServer) -> bytes:
     said = server.ask("INFO", "replication")
     return re.search(rb"master_repl_offset:(\d+)", said)[1]

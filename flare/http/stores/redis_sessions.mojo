@@ -2,6 +2,7 @@
 
 from flare.http.message.form import FormData
 from flare.http.session.store import SessionStore
+from flare.redis.core.error import RedisError, RedisErrorKind
 from flare.redis.pool import RedisPool
 from flare.redis.script import RedisScript
 
@@ -61,8 +62,15 @@ struct RedisSessions(Copyable, SessionStore):
             """
             local id, new_id, values, age = unpack(ARGV)
             if id ~= '' then
-                if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-                if id ~= new_id then redis.call('DEL', KEYS[1]) end
+                if redis.call('EXISTS', KEYS[1]) == 0 then
+                    -- Unless this very change has ended it: its answer was
+                    -- lost, and nobody else knows the new id.
+                    if id == new_id or redis.call('GET', KEYS[2]) ~= values then
+                        return 0
+                    end
+                elseif id ~= new_id then
+                    redis.call('DEL', KEYS[1])
+                end
             end
             redis.call('SET', KEYS[2], values, 'EX', age)
             if KEYS[3] then
@@ -101,31 +109,44 @@ struct RedisSessions(Copyable, SessionStore):
     ) raises -> Bool:
         """Keeps other values of a session, if it is still there.
 
+        If the connection is lost before the answer has come, Redis is asked once
+        more: what it has kept already is kept in the same way.
+
         Args:
             id: Its id; empty for one that is new.
-            new_id: The id that it has from now on, often the same.
+            new_id: The id that it has from now on, often the same; another one
+                must be new.
 
         Returns:
             False if it has ended: nothing was kept then.
 
         Raises:
-            Error: If Redis cannot be asked now, or has no memory left.
+            Error: If Redis cannot be asked now, or has no memory left. If it did
+                not answer in time, the change may have been kept.
         """
         var keys: List[String] = [self.prefix + id, self.prefix + new_id]
         var owner = self._owner(values)
         if owner:
             keys.append(self._owner_key(owner.value()))
+        try:
+            return self._change(keys, id, new_id, values, max_age_s)
+        except error:
+            if error.kind != RedisErrorKind.ANSWER_LOST:
+                raise error.copy()
+        return self._change(keys, id, new_id, values, max_age_s)
+
+    def _change(
+        self,
+        keys: List[String],
+        id: String,
+        new_id: String,
+        values: String,
+        max_age_s: Int,
+    ) raises RedisError -> Bool:
         var redis = self._pool.acquire()
         return (
             redis[]
-            .eval(
-                self._keep,
-                keys,
-                id,
-                new_id,
-                values,
-                max_age_s,
-            )
+            .eval(self._keep, keys, id, new_id, values, max_age_s)
             .integer()
             == 1
         )

@@ -46,6 +46,11 @@ def who(req: Request) raises -> Response:
     return ok(String(user, " ", process_id()))
 
 
+def page(req: Request) raises -> Response:
+    CurrentSession.of(req)[].set("page", req.query_param("page"))
+    return ok()
+
+
 def logout(req: Request) raises -> Response:
     CurrentSession.of(req)[].clear()
     return ok("bye")
@@ -121,6 +126,7 @@ def main() raises:
     router.get("/login", login)
     router.get("/who", who)
     router.get("/logout", logout)
+    router.get("/page", page)
     router.get("/revoke", Revoke(sessions.copy()))
     router.get("/meanwhile", Meanwhile(sessions.copy()))
     router.get(
