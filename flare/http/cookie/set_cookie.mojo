@@ -25,9 +25,9 @@ comptime _MAX_AGE_MAX = 1 << 40
 def parse_set_cookie_header(text: StringSpan) raises CookieError -> Cookie:
     """Reads the value of a Set-Cookie field.
 
-    Source: RFC 6265 section 5.2, with the limits and the refusal of control
-    octets of RFC 6265bis section 5.6. Attributes that are unknown or make no
-    sense are left out, as browsers do.
+    Source: RFC 6265bis section 5.6. Attributes that are unknown or make no
+    sense are left out, as browsers do. A cookie may have no name: what stands
+    without `=`, or behind one alone, is its value.
 
     Args:
         text: The field's value.
@@ -37,8 +37,8 @@ def parse_set_cookie_header(text: StringSpan) raises CookieError -> Cookie:
         empty unless it begins with a slash.
 
     Raises:
-        CookieError: If there is no name, a control octet, or name and value
-            have more than `COOKIE_LEN_MAX` octets.
+        CookieError: If there is neither name nor value, a control octet, or name
+            and value have more than `COOKIE_LEN_MAX` octets.
     """
     var octets = text.as_bytes().as_imm()
     for offset in range(len(octets)):
@@ -61,15 +61,18 @@ def _parse_pair[
     o: ImmOrigin
 ](octets: Span[UInt8, o]) raises CookieError -> Cookie:
     var equals_sign = find_octet(octets, 61, 0)
-    var name = trim_whitespace(octets.before(equals_sign))
-    if equals_sign == len(octets) or len(name) == 0:
+    var has_name = equals_sign < len(octets)
+    var name = trim_whitespace(octets.before(equals_sign if has_name else 0))
+    var value = trim_whitespace(
+        octets.after(equals_sign + 1 if has_name else 0)
+    )
+    if len(name) == 0 and len(value) == 0:
         raise CookieError(
             "name",
             StringSpan(unsafe_from_utf8=octets),
             -1,
             "a cookie is written name=value",
         )
-    var value = trim_whitespace(octets.after(equals_sign + 1))
     if len(name) + len(value) > COOKIE_LEN_MAX:
         raise CookieError(
             "value",

@@ -14,7 +14,8 @@ comptime _EXPIRES_MAX = 253_402_300_799
 struct Cookie(Copyable, Equatable, Movable, Writable):
     """A cookie with its attributes (RFC 6265 section 4.1, with 6265bis).
 
-    What a client sends has a name and a value only. Prints as `name=value`.
+    What a client sends has a name and a value only. Prints as `name=value`. One
+    that a server has set may have no name (RFC 6265bis section 5.6).
     """
 
     var name: String
@@ -157,8 +158,14 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
 
         Returns:
             False if the name begins with `__Secure-` or `__Host-` and the
-            attributes do not fit.
+            attributes do not fit, or if there is no name and the value begins so:
+            it would be sent as if it were one (section 5.7, step 22).
         """
+        if self.name.byte_length() == 0:
+            return not (
+                has_prefix(self.value, "__Secure-")
+                or has_prefix(self.value, "__Host-")
+            )
         if has_prefix(self.name, "__Secure-"):
             return self.secure
         if has_prefix(self.name, "__Host-"):
@@ -200,12 +207,16 @@ struct Cookie(Copyable, Equatable, Movable, Writable):
         return text^
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes `name=value`.
+        """Writes `name=value`, or the value alone if there is no name.
+
+        Source: RFC 6265bis section 5.8.3.
 
         Args:
             writer: Where to.
         """
-        writer.write(self.name, "=", self.value)
+        if self.name.byte_length() > 0:
+            writer.write(self.name, "=")
+        writer.write(self.value)
 
 
 def parse_cookie_header(text: StringSpan) -> List[Cookie]:

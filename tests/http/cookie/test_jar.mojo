@@ -196,6 +196,25 @@ def test_one_cookie() raises:
         assert_equal(stored, len(jar) == 1, row.rule)
 
 
+def test_cookies_without_a_name() raises:
+    """RFC 6265bis sections 5.6 (no name), 5.7 (one replaces another, and step 22:
+    none may look as if its name had a prefix) and 5.8.3 (sent without `=`)."""
+    var url = Url.parse("https://a.example.com/")
+    var jar = CookieJar()
+    assert_true(jar.store(url, "first", _NOW))
+    assert_true(jar.store(url, "k=v", _NOW))
+    assert_equal(jar.header_for(url, _NOW), "first; k=v")
+    assert_true(jar.store(url, "=second; Path=/", _NOW))
+    assert_equal(jar.header_for(url, _NOW), "second; k=v")
+    for text in ["__Host-a", "=__Host-a=b", "__secure-a", "=__SECURE-a=b"]:
+        assert_false(jar.store(url, String(text, "; Secure; Path=/"), _NOW))
+    assert_equal(jar.header_for(url, _NOW), "second; k=v")
+    assert_true(jar.store(url, "gone; Max-Age=0", _NOW))
+    assert_equal(jar.header_for(url, _NOW), "k=v")
+    for text in ["", "=", "; Path=/"]:
+        assert_false(jar.store(url, text, _NOW), text)
+
+
 def test_lifetimes() raises:
     var url = Url.parse("http://example.com/")
     var jar = CookieJar()
