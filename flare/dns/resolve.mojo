@@ -15,6 +15,7 @@ from flare.net.ip import IpAddr
 from flare.net.raw_socket import from_kernel
 from flare.sys.clock import Deadline
 from flare.sys.sockets.name_lookup import (
+    LOOKUP_COUNT_MAX,
     Lookup,
     LookupStatus,
     PendingLookup,
@@ -208,6 +209,16 @@ def _check(
             NameLookupFailed,
             host,
             String("no name server answered (code ", lookup.code, "); retry"),
+        )
+    if lookup.status == LookupStatus.CROWDED:
+        raise _error(
+            NameLookupFailed,
+            host,
+            String(
+                LOOKUP_COUNT_MAX,
+                " lookups of this process wait for the system's resolver, which",
+                " is slow or hangs; retry when it answers",
+            ),
         )
     if lookup.status == LookupStatus.FAILED:
         raise _error(

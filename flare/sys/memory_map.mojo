@@ -186,3 +186,13 @@ struct ProcessWord(Movable):
             Atomic[Int64].store[ordering=Ordering.RELAXED](
                 self._word(), Int64(value)
             )
+
+    def add(self, amount: Int) -> Int:
+        """Adds to the number, from any thread, and gives what it was before. Where
+        the system cannot forget, a fork's child goes on from what its parent had;
+        of such a word only this is asked."""
+        return Int(
+            Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
+                self._word(), Int64(amount)
+            )
+        )

@@ -22,6 +22,7 @@ from flare.net.ip import IpAddr
 from flare.sys.clock import Deadline, NO_TIMEOUT_MS
 from flare.sys.poll import POLL_READ, wait_for
 from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.lookup_places import all_lookup_places
 from tests.support.loopback import PATIENCE_MS
 
 
@@ -218,3 +219,23 @@ def test_a_lookup_ends_at_its_deadline() raises:
         )
     # The resolver may be quicker than the first look at the clock.
     assert_true(has_ended)
+
+
+def test_too_many_lookups_at_once_are_told_of() raises:
+    var places = all_lookup_places()
+    var said = String()
+    try:
+        _ = resolve("name.example", 10_000)
+    except error:
+        said = String(error)
+        assert_true(error.detail == NameLookupFailed, said)
+    assert_true("512 lookups" in said and "name.example" in said, said)
+    var resolving = Resolving("name.example", 0, Deadline(10_000))
+    said = String()
+    try:
+        while not resolving.advance():
+            _ = wait_for(resolving.fd(), POLL_READ, Deadline(PATIENCE_MS))
+    except error:
+        said = String(error)
+    assert_true("512 lookups" in said, said)
+    places.clear()

@@ -4,13 +4,16 @@ from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.sockets.name_lookup import (
     ADDRESS_COUNT_MAX,
+    LOOKUP_COUNT_MAX,
     Lookup,
+    LookupPlace,
     LookupStatus,
     look_up,
     look_up_until,
 )
 from flare.sys.sockets.sock_addr import AF_INET, AF_INET6
-from tests.support.assertions import assert_equal, assert_true
+from tests.support.assertions import assert_equal, assert_false, assert_true
+from tests.support.lookup_places import all_lookup_places
 
 
 def test_look_up_a_text_address() raises:
@@ -59,3 +62,20 @@ def test_each_family_of_a_long_answer_has_its_room() raises:
     lookup.add(second.addresses.at(0).copy())
     assert_equal(len(lookup.addresses), ADDRESS_COUNT_MAX + 1)
     assert_equal(lookup.addresses.at(ADDRESS_COUNT_MAX).family(), AF_INET)
+
+
+def test_a_process_asks_for_so_many_names_at_once() raises:
+    """A resolver that hangs holds a thread for each, which nothing can end."""
+    var places = all_lookup_places()
+    assert_false(LookupPlace().is_there)
+    for _ in range(3):
+        var lookup = look_up_until("localhost", AF_INET, Deadline(10_000))
+        assert_true(lookup.status == LookupStatus.CROWDED)
+        assert_equal(len(lookup.addresses), 0)
+    places.clear()
+    var lookup = look_up_until("localhost", AF_INET, Deadline(10_000))
+    assert_true(lookup.status == LookupStatus.FOUND)
+    # One after the other needs one place, which the thread gives back.
+    for _ in range(LOOKUP_COUNT_MAX + 8):
+        lookup = look_up_until("localhost", AF_INET, Deadline(10_000))
+        assert_true(lookup.status == LookupStatus.FOUND)

@@ -4,18 +4,27 @@ from flare.bytes.checked import *
 from flare.sys.clock import Deadline
 from flare.sys.errno import OsError, last_errno
 from flare.sys.descriptor import Pipe
+from flare.sys.memory_map import ProcessWord
 from flare.sys.platform import IS_MACOS, by_platform
 from flare.sys.poll import POLL_READ, wait_for
 from flare.sys.sockets.sock_addr import SOCK_ADDR_LEN_MAX, SockAddr
 from flare.sys.sockets.socket import SOCK_STREAM
 from flare.sys.thread import Task, Thread
-from std.ffi import external_call
+from std.ffi import _Global, external_call
 from std.memory import ArcPointer, OptionalPointer
 
 comptime ADDRESS_COUNT_MAX = 32
 """Most addresses of one family taken from one answer.
 
 The answer is a stranger's choice; nobody tries more of them than a few.
+"""
+
+comptime LOOKUP_COUNT_MAX = 512
+"""Most lookups on threads of their own in a process at once.
+
+Those count that nobody waits for any more: no system has a call that ends one, so
+that a resolver which hangs would collect threads without end. A thread that waits
+costs some ten KiB; few programs ask for so many names at once.
 """
 
 comptime _EAI_AGAIN = by_platform(-3, 2)
@@ -57,6 +66,8 @@ struct LookupStatus(Equatable, TrivialRegisterPassable):
     """The name server or the system refused."""
     comptime TIMED_OUT = LookupStatus(4)
     """The time was over first."""
+    comptime CROWDED = LookupStatus(5)
+    """Nobody was asked: `LOOKUP_COUNT_MAX` others wait for the resolver."""
 
 
 struct Lookup(Movable):
@@ -169,6 +180,58 @@ struct _Answer(Movable):
         self.bell = Pipe()
 
 
+struct _Running(Movable):
+    """How many lookups run on threads in this process."""
+
+    # None if the kernel had no memory for it; then there is no bound.
+    var count: Optional[ProcessWord]
+
+    def __init__(out self):
+        try:
+            self.count = ProcessWord()
+        except:
+            self.count = None
+
+
+def _none_running() -> _Running:
+    return _Running()
+
+
+comptime _RUNNING = _Global["flare.sys.name_lookups", _none_running]
+
+
+def _count_running(amount: Int) raises -> Int:
+    """Adds to the number of lookups on threads; gives what it was before."""
+    ref count = _RUNNING.get_or_create_ptr()[].count
+    return count.held().add(amount) if count else 0
+
+
+struct LookupPlace(Movable):
+    """One of the places for lookups on threads, of a process that has only so
+    many."""
+
+    var is_there: Bool
+    """False if all were taken."""
+
+    def __init__(out self):
+        """Takes a place, if there is one."""
+        self.is_there = False
+        try:
+            self.is_there = _count_running(1) < LOOKUP_COUNT_MAX
+            if not self.is_there:
+                _ = _count_running(-1)
+        except:
+            return
+
+    def __deinit__(deinit self):
+        """Gives the place back."""
+        if self.is_there:
+            try:
+                _ = _count_running(-1)
+            except:
+                return
+
+
 @fieldwise_init
 struct _Asking(Task):
     """A lookup on a thread of its own, which may outlive who wanted it."""
@@ -176,6 +239,8 @@ struct _Asking(Task):
     var host: String
     var family: Int
     var answer: ArcPointer[_Answer]
+    # Given back when the thread ends.
+    var place: LookupPlace
 
     def run(mut self) raises:
         self.answer[].lookup = look_up(self.host, self.family)
@@ -187,17 +252,24 @@ struct PendingLookup(Movable):
 
     No system has a call that ends a lookup: whoever drops this leaves the
     thread behind, and it ends when the resolver does, mostly within half a
-    minute.
+    minute. There are `LOOKUP_COUNT_MAX` such threads at most.
     """
 
     var _answer: ArcPointer[_Answer]
-    var _thread: Thread
+    # None if all threads are taken; the answer says so.
+    var _thread: Optional[Thread]
 
     def __init__(out self, var host: String, family: Int) raises OsError:
-        """Asks, as `look_up`. Raises if there is no descriptor or no thread to
-        be had."""
+        """Asks, as `look_up`; the answer is `CROWDED` if too many ask. Raises if
+        there is no descriptor or no thread to be had."""
         self._answer = ArcPointer(_Answer())
-        self._thread = Thread(_Asking(host^, family, self._answer))
+        self._thread = None
+        var place = LookupPlace()
+        if place.is_there:
+            self._thread = Thread(_Asking(host^, family, self._answer, place^))
+        else:
+            self._answer[].lookup = Lookup(LookupStatus.CROWDED)
+            self._answer[].bell.notify()
 
     def fd(self) -> Int32:
         """Lends the descriptor that can be read once the answer is there."""
@@ -213,7 +285,9 @@ struct PendingLookup(Movable):
         """Gives the answer, waiting for it without end."""
         # The bell is rung after the answer is complete; joining orders the
         # memory.
-        self._thread^.join()
+        if self._thread:
+            var thread = self._thread.take()
+            thread^.join()
         if not self._answer[].lookup:
             return Lookup(LookupStatus.FAILED)
         return self._answer[].lookup.take()
