@@ -12,7 +12,7 @@ from flare.http.message.body import Body, Poll, StreamWaker, WakeTarget
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.response import Response
-from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.any_handler import AnyHandler, problem_of_all
 from flare.http.handler.failure import (
     bad_input_of,
     failure_response,
@@ -63,7 +63,7 @@ struct TestClient(RequestMethods):
         Raises:
             Error: If a server would refuse to serve it; see `Handler.problem`.
         """
-        var problem = handler.problem(List[String]())
+        var problem = problem_of_all(handler)
         if problem.byte_length() > 0:
             raise Error(problem)
         self.handler = handler^

@@ -13,6 +13,7 @@ from flare.http.handler.handler import (
     RequestPolicy,
 )
 from flare.http.handler.operation import Operation
+from flare.http.handler.surroundings import Surroundings, operation_problem
 from flare.json.field_types import type_name
 from std.memory import ArcPointer
 from std.reflection import reflect
@@ -31,7 +32,7 @@ comptime RefuseCall = def[o: ImmOrigin](
 """`Handler.refuse`, likewise."""
 comptime ClaimsCall = def(Erased) thin -> HandlerClaims
 """`Handler.may_stream` and its neighbours, likewise."""
-comptime ProblemCall = def(Erased, List[String]) thin -> String
+comptime ProblemCall = def(Erased, Surroundings) thin -> String
 """`Handler.problem`, likewise."""
 comptime DescribeCall = def(Erased, mut Operation) thin -> None
 """`Handler.describe`, likewise."""
@@ -82,9 +83,9 @@ def _drained[H: Handler](handler: Erased):
     handler.unsafe_bitcast[H]()[].drained()
 
 
-def _problem[H: Handler](handler: Erased, params: List[String]) -> String:
+def _problem[H: Handler](handler: Erased, around: Surroundings) -> String:
     # SAFETY: as for `_serve`.
-    return handler.unsafe_bitcast[H]()[].problem(params)
+    return handler.unsafe_bitcast[H]()[].problem(around)
 
 
 def _describe[H: Handler](handler: Erased, mut operation: Operation):
@@ -215,9 +216,9 @@ struct AnyHandler(Handler):
         """Asks the handler whether it may answer with a conversation."""
         return self._table.claims(self._handler).may_upgrade
 
-    def problem(self, params: List[String]) -> String:
+    def problem(self, around: Surroundings) -> String:
         """Asks the handler whether it is put together as it should."""
-        return self._table.problem(self._handler, params)
+        return self._table.problem(self._handler, around)
 
     def drained(self):
         """Lets the handler finish what goes beyond single requests."""
@@ -226,6 +227,26 @@ struct AnyHandler(Handler):
     def describe(self, mut operation: Operation):
         """Lets the handler say what it takes and gives."""
         self._table.describe(self._handler, operation)
+
+
+@no_inline
+def find_problem(
+    handler: AnyHandler, var operation: Operation, around: Surroundings
+) -> String:
+    """Says what the handler of a route takes that nobody gives it, or what else is
+    wrong with it (`Handler.problem`); empty if all is well."""
+    handler.describe(operation)
+    var problem = operation_problem(operation, around)
+    if problem.byte_length() > 0:
+        return problem^
+    return handler.problem(around)
+
+
+@no_inline
+def problem_of_all(handler: AnyHandler) -> String:
+    """Says why a server must not serve a handler, around which there is none;
+    empty if all is well."""
+    return find_problem(handler, Operation("*", ""), Surroundings())
 
 
 comptime SharedHandler = ArcPointer[AnyHandler]

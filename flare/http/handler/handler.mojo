@@ -3,6 +3,7 @@
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.operation import Operation
+from flare.http.handler.surroundings import Surroundings
 from std.reflection import reflect
 
 comptime HandlerFunction = def[o: ImmOrigin](Request[o]) raises thin -> Response
@@ -274,24 +275,24 @@ trait Handler(Deinitable, Movable):
         comptime if conforms_to(Self, HoldsHandler):
             self.inner().drained()
 
-    def problem(self, params: List[String]) -> String:
+    def problem(self, around: Surroundings) -> String:
         """Says why some request can never be answered as the handler is put
         together, such as an endpoint that takes a path parameter which its
         route's pattern does not have.
 
         Asked once, before a server starts, which refuses to serve then; a
-        `TestClient` does, too. What holds others asks them.
+        `TestClient` does, too. What holds others asks them. What lends a `State`
+        itself, in place of an `App`, asks them with `around.with_state`.
 
         Args:
-            params: The names of the path parameters that routes around the
-                handler capture.
+            around: What the handlers around this one give it.
 
         Returns:
             A sentence; empty if all is well. A `Middleware` asks its inner
             handler.
         """
         comptime if conforms_to(Self, HoldsHandler):
-            return self.inner().problem(params)
+            return self.inner().problem(around)
         else:
             return String()
 

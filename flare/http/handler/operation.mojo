@@ -131,6 +131,9 @@ struct Operation(Copyable, Movable):
     """What the guards around it want to be shown, all of it."""
     var book: SchemaBook
     """The schemas of the structs that contents name."""
+    var states: List[String]
+    """The types of the states that it takes and no `App` within has lent, as
+    `state_type` names them."""
 
     def __init__(out self, var method: String, var pattern: String):
         """Makes an operation of which nothing more is known."""
@@ -142,6 +145,7 @@ struct Operation(Copyable, Movable):
         self.contents = []
         self.guards = []
         self.book = SchemaBook()
+        self.states = []
 
     @no_inline
     def __deinit__(deinit self):

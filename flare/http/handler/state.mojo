@@ -4,6 +4,7 @@ from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import Handler
 from flare.http.handler.operation import Input, InputError, Operation
+from flare.http.handler.surroundings import missing_state
 from flare.sys.errno import OsError
 from flare.sys.mutex import Mutex, MutexGuard
 from std.reflection import reflect
@@ -16,6 +17,19 @@ comptime StateFunction[T: Movable & Deinitable] = def[o: ImmOrigin](
 Parameters:
     T: The state's type.
 """
+
+
+def state_type[T: AnyType]() -> String:
+    """Names the type of a state, in no way that another one is.
+
+    Parameters:
+        T: The state's type.
+
+    Returns:
+        Its name with its module's.
+    """
+    comptime NAME = reflect[T].name()
+    return String(materialize[NAME]())
 
 
 @fieldwise_init
@@ -36,6 +50,10 @@ struct StateHandler[T: Movable & Deinitable](Handler, ImplicitlyCopyable):
             Error: What the function raises, or that there is no such state.
         """
         return self.function(req, State[Self.T].of(req))
+
+    def describe(self, mut operation: Operation):
+        """Says what has to be lent."""
+        State[Self.T].describe(operation)
 
 
 struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
@@ -89,13 +107,7 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
         var found = req.extension[Self]()
         if not found:
             comptime NAME = reflect[Self.T].base_name()
-            raise Error(
-                "no App around this handler has a state of type ",
-                materialize[NAME](),
-                "; serve App(state=",
-                materialize[NAME](),
-                "(...), handler=...)",
-            )
+            raise Error(missing_state(materialize[NAME]()))
         # SAFETY: the App that lends its state is in the midst of a call.
         return found.held()[]
 
@@ -113,8 +125,8 @@ struct State[T: Movable & Deinitable](ImplicitlyCopyable, Input):
 
     @staticmethod
     def describe(mut operation: Operation):
-        """Says nothing, since the client does not send it."""
-        _ = operation
+        """Says what has to be lent, of which the client sends nothing."""
+        operation.states.append(state_type[Self.T]())
 
     def lock(self) -> MutexGuard[Self.T, origin_of(self._value)]:
         """Waits until no other thread has the lock, and takes it.

@@ -10,6 +10,7 @@ from flare.http.message.response import Response
 from flare.http.handler.failure import log_failure, refusal
 from flare.http.handler.handler import Handler
 from flare.http.handler.operation import Input, InputError, Operation
+from flare.http.handler.surroundings import Surroundings
 from flare.http.routing.stack import Layer
 from flare.http.session.session import (
     CSRF_RANDOM_LEN,
@@ -136,7 +137,7 @@ struct Sessions[H: Handler](Layer):
             )
         return response^
 
-    def problem(self, params: List[String]) -> String:
+    def problem(self, around: Surroundings) -> String:
         """Says why no session can be kept.
 
         Returns:
@@ -146,7 +147,7 @@ struct Sessions[H: Handler](Layer):
         var problem = self.config.problem()
         if problem.byte_length() > 0:
             return problem^
-        return self.handler.problem(params)
+        return self.handler.problem(around)
 
     @no_inline
     def _serve_stored(self, req: Request, now_s: Int) raises -> Response:

@@ -35,6 +35,7 @@ from flare.http.handler.later import (
     is_later,
     later,
 )
+from flare.http.handler.surroundings import Surroundings
 from flare.http.handler.upstream_facts import UpstreamFacts
 from flare.http.handler.operation import Input, InputError, Operation
 from flare.http.routing.host_router import HostRouter

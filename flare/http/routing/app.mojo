@@ -5,8 +5,10 @@ from flare.http.message.extensions import ExtensionScope
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.handler import Handler
+from flare.http.handler.operation import Operation
+from flare.http.handler.surroundings import Surroundings
 from flare.http.routing.stack import Layer
-from flare.http.handler.state import State
+from flare.http.handler.state import State, state_type
 from flare.sys.errno import OsError
 
 
@@ -73,3 +75,17 @@ struct App[T: Movable & Deinitable, H: Handler](Layer):
         response = self.handler.refuse(req, response^)
         scope^.end()
         return response^
+
+    def problem(self, around: Surroundings) -> String:
+        """Asks the handler, which has the state."""
+        return self.handler.problem(around.with_state(state_type[Self.T]()))
+
+    def describe(self, mut operation: Operation):
+        """Lets the handler say what it takes and gives, but for the state."""
+        self.handler.describe(operation)
+        var type = state_type[Self.T]()
+        var missing = List[String]()
+        for ref state in operation.states:
+            if state != type:
+                missing.append(state)
+        operation.states = missing^

@@ -13,8 +13,14 @@ from flare.http.handler.handler import (
     can_be_fixed,
 )
 from flare.http.handler.operation import Operation
+from flare.http.handler.surroundings import (
+    Surroundings,
+    operation_problem,
+    param_problem,
+)
 from flare.http.routing.route_tree import (
     ANY_METHOD,
+    BELOW,
     RouteTree,
     SEGMENT_PARAM,
     SEGMENT_REST,
@@ -27,11 +33,7 @@ from flare.http.routing.route_tree import (
     parse_pattern,
 )
 from flare.http.handler.route_memo import recall, remember, RouteMatch
-from flare.http.routing.router import (
-    answer_without_route,
-    operation_of,
-    param_problem,
-)
+from flare.http.routing.router import answer_without_route, operation_of
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler
 from flare.url.percent import PERCENT, PercentError, percent_decode
@@ -64,6 +66,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
     """
 
     comptime _WAYS = _ways(Self.ROUTES)
+    comptime _BELOW = _ways_below(Self.ROUTES)
     comptime _OWNER = _identity(Self.ROUTES)
 
     @always_inline
@@ -89,12 +92,43 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
         comptime for index in range(len(Self.ROUTES)):
             if found.route == index:
                 return _answer[Self.ROUTES, index](req, found)
+        comptime if len(Self._BELOW) > 0:
+            if found.allowed == 0:
+                return Self._fall_back(req)
         comptime FALLBACK = _fallback_index(Self.ROUTES)
         comptime if FALLBACK >= 0:
             comptime ANSWER = Self.ROUTES[FALLBACK].answer
             if found.allowed == 0 and not (req.path == "*"):
                 return ANSWER(req)
         return answer_without_route(req, found.allowed)
+
+    @staticmethod
+    def _fall_back(req: Request) raises -> Response:
+        """Lets the fallback of a path without a route answer, where some stand
+        below a prefix."""
+        var found = RouteMatch()
+        try:
+            find_compiled[Self._BELOW](req.method, req.path.as_bytes(), found)
+            comptime for index in range(len(Self.ROUTES)):
+                comptime if Self.ROUTES[index].is_fallback():
+                    comptime NAMES = _names(Self.ROUTES[index].pattern)
+                    if found.route == index and not capture_named[NAMES](
+                        req, found
+                    ):
+                        return internal_error("too many path parameters")
+        except error:
+            return bad_request(String(error))
+        comptime for index in range(len(Self.ROUTES)):
+            comptime if Self.ROUTES[index].is_fallback():
+                comptime ANSWER = Self.ROUTES[index].answer
+                if found.route == index:
+                    return ANSWER(req)
+        comptime FALLBACK = _fallback_index(Self.ROUTES)
+        comptime if FALLBACK >= 0:
+            comptime ANSWER = Self.ROUTES[FALLBACK].answer
+            if not (req.path == "*"):
+                return ANSWER(req)
+        return answer_without_route(req, 0)
 
     def policy_for(self, req: Request) -> RequestPolicy:
         """Asks the request's route how it is to be treated.
@@ -122,11 +156,23 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                     policy.max_body_size = LIMIT
                 policy.blocks = policy.blocks and MAY_BLOCK
                 return policy
+        if found.allowed != 0 or req.path == "*":
+            return RequestPolicy.by_head()
+        comptime if len(Self._BELOW) > 0:
+            try:
+                find_compiled[Self._BELOW](
+                    req.method, req.path.as_bytes(), found
+                )
+            except error:
+                return RequestPolicy.by_head()
         comptime FALLBACK = _fallback_index(Self.ROUTES)
-        comptime if FALLBACK >= 0:
-            comptime ASK_FALLBACK = Self.ROUTES[FALLBACK].policy
-            if found.allowed == 0 and not (req.path == "*"):
-                return ASK_FALLBACK(req)
+        comptime for index in range(len(Self.ROUTES)):
+            comptime if Self.ROUTES[index].is_fallback():
+                comptime ASK_FALLBACK = Self.ROUTES[index].policy
+                if found.route == index or (
+                    index == FALLBACK and found.route < 0
+                ):
+                    return ASK_FALLBACK(req)
         return RequestPolicy.by_head()
 
     def refuse(self, req: Request, var response: Response) raises -> Response:
@@ -149,13 +195,51 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
                 comptime REFUSE = Self.ROUTES[index].refuse
                 if found.route == index:
                     return REFUSE(req, response^)
+        var is_read = req.path.byte_length() > 0
+        if not is_read or found.route >= 0 or found.allowed != 0:
+            return response^
+        comptime if len(Self._BELOW) > 0:
+            try:
+                find_compiled[Self._BELOW](
+                    req.method, req.path.as_bytes(), found
+                )
+            except:
+                return response^
         comptime FALLBACK = _fallback_index(Self.ROUTES)
-        comptime if FALLBACK >= 0 and Self.ROUTES[FALLBACK].may_refuse:
-            comptime REFUSE = Self.ROUTES[FALLBACK].refuse
-            var is_read = req.path.byte_length() > 0
-            if is_read and found.route < 0 and found.allowed == 0:
-                return REFUSE(req, response^)
+        comptime for index in range(len(Self.ROUTES)):
+            comptime if (
+                Self.ROUTES[index].is_fallback()
+                and Self.ROUTES[index].may_refuse
+            ):
+                comptime REFUSE = Self.ROUTES[index].refuse
+                if found.route == index or (
+                    index == FALLBACK and found.route < 0
+                ):
+                    return REFUSE(req, response^)
         return response^
+
+    def problem(self, around: Surroundings) -> String:
+        """Looks for a route whose handler takes a state that no `App` around the
+        router lends; the rest is checked when the program is built.
+
+        Args:
+            around: What is captured and lent around the router.
+
+        Returns:
+            A sentence that names the route; empty if all is well.
+        """
+        comptime for index in range(len(Self.ROUTES)):
+            comptime if _takes_states(Self.ROUTES[index]):
+                comptime DESCRIBE = Self.ROUTES[index].describe
+                comptime ROUTE = _operation(Self.ROUTES[index])
+                var operation = DESCRIBE(
+                    operation_of(ROUTE[0], materialize[ROUTE[1]]())
+                )
+                operation.parameters.clear()
+                var problem = operation_problem(operation, around)
+                if problem.byte_length() > 0:
+                    return problem^
+        return String()
 
     def may_stream(self) -> Bool:
         """Tells whether a route reads content while it arrives.
@@ -204,7 +288,7 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
             comptime METHOD = Self.ROUTES[index].method.number
             comptime PATTERN = Self.ROUTES[index].pattern
             comptime DESCRIBE = Self.ROUTES[index].describe
-            comptime if index != _fallback_index(Self.ROUTES):
+            comptime if not Self.ROUTES[index].is_fallback():
                 operations.append(
                     DESCRIBE(operation_of(METHOD, materialize[PATTERN]()))
                 )
@@ -238,6 +322,7 @@ def _answer[
 def _problem(routes: List[ComptimeRoute]) -> String:
     """Says what is wrong with routes; nothing if they are good."""
     var tree = RouteTree()
+    var below = RouteTree()
     var has_fallback = False
     try:
         for route in routes:
@@ -253,6 +338,8 @@ def _problem(routes: List[ComptimeRoute]) -> String:
                 )
                 if problem.byte_length() > 0:
                     return problem
+            elif route.pattern.byte_length() > 0:
+                _ = below.add_fallback(route.pattern)
             elif has_fallback:
                 return "route: there are two fallbacks; keep one"
             else:
@@ -263,10 +350,23 @@ def _problem(routes: List[ComptimeRoute]) -> String:
 
 
 def _fallback_index(routes: List[ComptimeRoute]) -> Int:
+    """Finds the router's own fallback, or gives -1."""
     for index in range(len(routes)):
-        if routes[index].is_fallback():
+        ref route = routes[index]
+        if route.is_fallback() and route.pattern.byte_length() == 0:
             return index
     return -1
+
+
+def _operation(route: ComptimeRoute) -> Tuple[UInt8, String]:
+    """Gives what an operation says of a route, or of a fallback."""
+    if route.is_fallback():
+        return (ANY_METHOD, route.pattern + "/*")
+    return (route.method.number, route.pattern)
+
+
+def _takes_states(route: ComptimeRoute) -> Bool:
+    return len(route.describe(operation_of(ANY_METHOD, "")).states) > 0
 
 
 def _identity(routes: List[ComptimeRoute]) -> UInt64:
@@ -295,12 +395,31 @@ def _ways(routes: List[ComptimeRoute]) -> List[Way]:
     return ways^
 
 
+def _ways_below(routes: List[ComptimeRoute]) -> List[Way]:
+    """Does so for the prefixes that have a fallback."""
+    var ways = List[Way]()
+    try:
+        for number in range(len(routes)):
+            ref prefix = routes[number].pattern
+            if not routes[number].is_fallback() or prefix.byte_length() == 0:
+                continue
+            ways.append(Way(parse_pattern(prefix), ANY_METHOD, number))
+            var rest = parse_pattern(mounted_pattern(prefix, BELOW))
+            ways.append(Way(rest^, ANY_METHOD, number))
+    except:
+        return List[Way]()
+    return ways^
+
+
 def _names(pattern: String) -> List[String]:
     try:
         return param_names(pattern)
     except:
         return List[String]()
 
+
+comptime _FALLBACK: UInt8 = 254
+# In the place of a method: a fallback is for all.
 
 comptime PolicyFunction = def[o: ImmOrigin](Request[o]) thin -> RequestPolicy
 """What `Handler.policy_for` is as a plain function."""
@@ -340,7 +459,8 @@ struct ComptimeRoute(Copyable, Movable):
     var method: Method
     """A registered method, or `ANY`."""
     var pattern: String
-    """The pattern, as for `Router`; empty for the fallback."""
+    """The pattern, as for `Router`. Of a fallback it is the prefix that it is
+    mounted below; empty if there is none."""
     var mount_problem: String
     """What is wrong with the prefix that it is mounted below, if anything."""
     var max_body_size: Int
@@ -441,7 +561,8 @@ struct ComptimeRoute(Copyable, Movable):
     @staticmethod
     def fallback(function: HandlerFunction) -> Self:
         """Makes what answers paths without a route, in place of 404; one
-        stands among the routes of a router.
+        stands among the routes of a router, and one more below each prefix that
+        routes are `mounted` below.
 
         Args:
             function: `def f(req: Request) raises -> Response`.
@@ -449,7 +570,7 @@ struct ComptimeRoute(Copyable, Movable):
         Returns:
             The fallback.
         """
-        return Self(Self.ANY, String(), function)
+        return Self(Method(number=_FALLBACK), String(), function)
 
     @staticmethod
     def fallback_of[H: Handler, //, HANDLER: H]() -> Self:
@@ -462,7 +583,7 @@ struct ComptimeRoute(Copyable, Movable):
         Returns:
             The fallback.
         """
-        return Self.of[HANDLER](Self.ANY, String())
+        return Self.of[HANDLER](Method(number=_FALLBACK), String())
 
     @staticmethod
     def ws[
@@ -499,9 +620,9 @@ struct ComptimeRoute(Copyable, Movable):
         """Tells whether it answers paths without a route.
 
         Returns:
-            True if `fallback` made it.
+            True if `fallback` or `fallback_of` made it.
         """
-        return self.pattern.byte_length() == 0
+        return self.method.number == _FALLBACK
 
 
 def mounted(
@@ -514,7 +635,7 @@ def mounted(
     Args:
         prefix: Begins with `/` and does not end with it; if not, the build of
             their router fails.
-        routes: The routes; their fallback is left out.
+        routes: The routes; their fallback answers at and below the prefix.
 
     Returns:
         The routes with longer patterns.
@@ -526,8 +647,6 @@ def mounted(
     except error:
         problem = String(error)
     for route in routes:
-        if route.is_fallback():
-            continue
         var below = route.copy()
         below.pattern = mounted_pattern(prefix, route.pattern)
         if below.mount_problem.byte_length() == 0:

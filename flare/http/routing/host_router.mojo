@@ -9,8 +9,10 @@ from flare.dns.host_name import (
     check_host_name,
     is_name_octet,
 )
-from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.any_handler import AnyHandler, find_problem
 from flare.http.handler.handler import Handler, RequestPolicy
+from flare.http.handler.operation import Operation
+from flare.http.handler.surroundings import Surroundings
 from flare.http.message.request import Request
 from flare.http.message.response import Response, TEXT_PLAIN
 from flare.http.routing.route_tree import RouteError
@@ -175,19 +177,20 @@ struct HostRouter(Handler):
             return response^
         return table.handlers.at(index).refuse(req, response^)
 
-    def problem(self, params: List[String]) -> String:
+    def problem(self, around: Surroundings) -> String:
         """Asks all handlers whether they are put together as they should.
 
         Args:
-            params: The names of the path parameters that are captured around
-                them.
+            around: What is captured and lent around them.
 
         Returns:
             The first sentence; empty if all is well.
         """
         ref handlers = self._table[].handlers
         for index in range(len(handlers)):
-            var problem = handlers.at(index).problem(params)
+            var problem = find_problem(
+                handlers.at(index), Operation("*", ""), around
+            )
             if problem.byte_length() > 0:
                 return problem^
         return String()

@@ -16,6 +16,9 @@ comptime ANY_METHOD: UInt8 = 255
 
 comptime _SLASH: UInt8 = 47
 
+comptime BELOW = StaticString("/*_below")
+"""What the prefix of a fallback goes on with; the name is given to nobody."""
+
 
 @fieldwise_init
 struct _Leaf(Copyable, Movable):
@@ -59,16 +62,83 @@ struct RouteTree(Movable):
         that are there. Returns its number: how many were added before.
 
         These are all the rules for routes, whether a program keeps them when it
-        runs (`Router`) or when it is built (`ComptimeRouter`). Raises if the
-        method is not registered, the pattern is malformed, or another one
-        matches the same paths for the same method; it names the patterns.
+        runs (`Router`) or when it is built (`ComptimeRouter`). Raises as `check`
+        does, and nothing has changed then.
         """
+        var segments = self.check(method, pattern)
+        var route = len(self._patterns)
+        self._patterns.append(String(pattern))
+        self._place(method, segments, route)
+        return route
+
+    def check(
+        self, method: UInt8, pattern: StringSpan
+    ) raises RouteError -> List[Segment]:
+        """Checks that `add` would take a route, and gives the segments of its
+        pattern. Raises if the method is not registered, the pattern is malformed,
+        or another one matches the same paths for the same method; it names the
+        patterns."""
         if method == Method.OTHER.number:
             raise RouteError(
                 Text().add("'").add(pattern).add("': unregistered method").end()
             )
+        var segments = parse_pattern(pattern)
+        var standing = self._standing(method, segments)
+        if standing >= 0:
+            raise conflict_error(pattern, self._patterns.at(standing))
+        return segments^
+
+    def add_fallback(mut self, prefix: StringSpan) raises RouteError -> Int:
+        """Adds what answers for a prefix and all paths below it, whatever their
+        method is, in a tree of fallbacks. Returns its number. Raises as
+        `check_fallback` does."""
+        self.check_fallback(prefix)
+        var fallback = len(self._patterns)
+        self._patterns.append(String(prefix))
+        self._place(ANY_METHOD, parse_pattern(prefix), fallback)
+        self._place(
+            ANY_METHOD, parse_pattern(mounted_pattern(prefix, BELOW)), fallback
+        )
+        return fallback
+
+    def check_fallback(self, prefix: StringSpan) raises RouteError:
+        """Checks that `add_fallback` would take a prefix. Raises if it is
+        malformed, or there is a fallback for the same paths; it names both."""
+        _ = parse_pattern(mounted_pattern(prefix, BELOW))
+        var standing = self._standing(ANY_METHOD, parse_pattern(prefix))
+        if standing >= 0:
+            raise RouteError(
+                Text()
+                .add("there are two fallbacks below '")
+                .add(prefix)
+                .add("' and '")
+                .add(self._patterns.at(standing))
+                .add("', which match the same paths; keep one")
+                .end()
+            )
+
+    def _standing(self, method: UInt8, segments: List[Segment]) -> Int:
+        """Finds the route of a method whose pattern matches the same paths, or
+        -1."""
         var node = 0
-        for segment in parse_pattern(pattern):
+        for ref segment in segments:
+            if segment.kind == SEGMENT_STATIC:
+                node = self._table.find(node, segment.text.as_bytes())
+            elif segment.kind == SEGMENT_PARAM:
+                node = self._nodes.at(node).param
+            else:
+                node = self._nodes.at(node).rest
+            if node < 0:
+                return -1
+        for leaf in self._nodes.at(node).leaves:
+            if leaf.method == method:
+                return leaf.route
+        return -1
+
+    def _place(mut self, method: UInt8, segments: List[Segment], route: Int):
+        """Puts a route where its segments lead."""
+        var node = 0
+        for ref segment in segments:
             if segment.kind == SEGMENT_STATIC:
                 var child = self._table.find(node, segment.text.as_bytes())
                 if child < 0:
@@ -85,13 +155,7 @@ struct RouteTree(Movable):
                     var child = self._new_node()
                     self._nodes.at(node).rest = child
                 node = self._nodes.at(node).rest
-        for leaf in self._nodes.at(node).leaves:
-            if leaf.method == method:
-                raise conflict_error(pattern, self._patterns.at(leaf.route))
-        var route = len(self._patterns)
         self._nodes.at(node).leaves.append(_Leaf(method, route))
-        self._patterns.append(String(pattern))
-        return route
 
     def _new_node(mut self) -> Int:
         self._nodes.append(_Node())

@@ -13,13 +13,18 @@ from flare.http.message.response import (
     not_found,
     set_field,
 )
-from flare.http.handler.any_handler import AnyHandler, NoHandler
+from flare.http.handler.any_handler import (
+    AnyHandler,
+    NoHandler,
+    find_problem,
+)
 from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     Handler,
     RequestPolicy,
 )
 from flare.http.handler.operation import Operation
+from flare.http.handler.surroundings import Surroundings
 from flare.http.routing.route_tree import (
     ANY_METHOD,
     RouteError,
@@ -32,7 +37,8 @@ from flare.http.routing.route_tree import (
 from flare.http.handler.route_memo import recall, remember, RouteMatch
 from flare.http.routing.ws_route import WsRoute
 from flare.http.websocket.handler import WsConfig, WsHandler
-from std.memory import OwnedPointer
+from flare.url.percent import PercentError
+from std.memory import ArcPointer, OwnedPointer
 from std.sys.intrinsics import likely
 
 
@@ -368,24 +374,29 @@ struct Router(Handler):
         self.get(pattern, WsRoute(handler^, config^))
 
     def fallback(mut self, var handler: AnyHandler):
-        """Sets what answers paths without a route, in place of 404.
+        """Sets what answers paths without a route, in place of 404. Of a router
+        that is mounted it answers those at and below the prefix.
 
         Args:
             handler: A plain function or any `Handler`.
         """
-        self._table[].fallback = handler^
+        self._table[].set_fallback(handler^)
 
     def mount(
         mut self, prefix: StringSpan, var router: Router
     ) raises RouteError:
-        """Takes over another router's routes, not its fallback, below a prefix.
+        """Takes over another router's routes below a prefix. Its fallback
+        answers the prefix itself, and all paths below it, for which no router
+        has a route; of several the one with the most specific prefix.
 
         Args:
-            prefix: Begins with `/` and does not end with it.
+            prefix: Begins with `/` and does not end with it; it may have
+                parameters, which the fallback gets, too.
             router: The other router.
 
         Raises:
-            RouteError: If the prefix is malformed, or a route conflicts.
+            RouteError: If the prefix is malformed, a route conflicts, or there
+                is a fallback below the same prefix; nothing is taken over then.
         """
         self._table[].mount(prefix, router._table[])
 
@@ -501,18 +512,18 @@ struct Router(Handler):
         """
         return self._table[].may_upgrade()
 
-    def problem(self, params: List[String]) -> String:
+    def problem(self, around: Surroundings) -> String:
         """Looks for a handler that takes a path parameter which its route does
-        not have.
+        not have, or a state that no `App` around it lends.
 
         Args:
-            params: The names of those that routes around the router capture.
+            around: What is captured and lent around the router.
 
         Returns:
             A sentence that names the route, what it has and what its handler
             takes; empty if all is well.
         """
-        return self._table[].problem(params)
+        return self._table[].problem(around)
 
     def drained(self):
         """Lets the handlers of all routes finish."""
@@ -640,25 +651,6 @@ def operation_of(method: UInt8, pattern: String) -> Operation:
     return Operation(String(method_name(Int(method))), pattern)
 
 
-def param_problem(operation: Operation, names: List[String]) -> String:
-    """Says which path parameter a handler takes that is not captured for it;
-    empty if all are there."""
-    for ref parameter in operation.parameters:
-        if parameter.place != "path" or parameter.name in names:
-            continue
-        var problem = String("route: ", operation.method, " '")
-        problem.write(operation.pattern, "': ")
-        problem.write(operation.id if operation.id else "the handler")
-        problem.write(" takes the path parameter '", parameter.name)
-        problem.write("', and the pattern has ")
-        for index in range(len(names)):
-            problem.write(", " if index > 0 else "", "'", names.at(index), "'")
-        problem.write("none" if len(names) == 0 else "")
-        problem.write("; give both the same name")
-        return problem^
-    return String()
-
-
 struct RouteTable(Movable):
     """Routes in the order of registration, and the tree that finds them."""
 
@@ -666,11 +658,22 @@ struct RouteTable(Movable):
     var routes: List[Route]
     var fallback: Optional[AnyHandler]
     """What answers paths without a route, if anything does."""
+    var fallbacks: Optional[ArcPointer[FallbackTable]]
+    """What stands behind `fallback` once a router with a fallback is mounted."""
 
     def __init__(out self):
         self.tree = RouteTree()
         self.routes = []
         self.fallback = None
+        self.fallbacks = None
+
+    def set_fallback(mut self, var handler: AnyHandler):
+        """Sets what answers paths without a route, but those below prefixes that
+        have a fallback of their own."""
+        if self.fallbacks:
+            self.fallbacks.held()[].own = handler^
+        else:
+            self.fallback = handler^
 
     def add(
         mut self,
@@ -692,10 +695,15 @@ struct RouteTable(Movable):
         )
 
     def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
-        """Takes over another table's routes, not its fallback, below a prefix
-        that begins with `/` and does not end with it. Raises if the prefix is
-        malformed, or a route conflicts."""
+        """Takes over another table's routes and fallbacks below a prefix that
+        begins with `/` and does not end with it. Raises if the prefix is
+        malformed, or a route or fallback conflicts; nothing has changed then."""
         check_prefix(prefix)
+        for index in range(len(other.routes)):
+            ref route = other.routes.at(index)
+            var pattern = mounted_pattern(prefix, route.pattern)
+            _ = self.tree.check(route.method, pattern)
+        self._mount_fallbacks(prefix, other)
         while len(other.routes) > 0:
             var route = other.routes.pop(0)
             var pattern = mounted_pattern(prefix, route.pattern)
@@ -703,6 +711,25 @@ struct RouteTable(Movable):
             var limit = route.max_body_size
             var blocks = route.may_block
             self.add(method, pattern, route^.take_handler(), limit, blocks)
+
+    def _mount_fallbacks(
+        mut self, prefix: StringSpan, mut other: Self
+    ) raises RouteError:
+        """Takes over another table's fallbacks, all or none."""
+        if not other.fallback:
+            return
+        if not self.fallbacks:
+            var table = FallbackTable()
+            swap(table.own, self.fallback)
+            self.fallbacks = ArcPointer(table^)
+            self.fallback = AnyHandler(_Fallbacks(self.fallbacks.held()))
+        ref fallbacks = self.fallbacks.held()[]
+        if other.fallbacks:
+            fallbacks.mount(prefix, other.fallbacks.held()[])
+        else:
+            var inner = FallbackTable()
+            swap(inner.own, other.fallback)
+            fallbacks.mount(prefix, inner)
 
     def may_stream(self) -> Bool:
         """Tells whether a route, or the fallback, reads content while it
@@ -726,19 +753,23 @@ struct RouteTable(Movable):
                 return True
         return self.fallback.__bool__() and self.fallback.held().may_upgrade()
 
-    def problem(self, params: List[String]) -> String:
-        """Looks for a handler that takes a path parameter which neither its
-        route nor anything around this table captures; empty if all is well."""
+    def problem(self, around: Surroundings) -> String:
+        """Looks for a handler that takes a path parameter or a state which neither
+        its route nor anything around this table gives; empty if all is well."""
         for index in range(len(self.routes)):
             ref route = self.routes.at(index)
-            var names = params.copy()
-            names.extend(route.names.copy())
-            var problem = param_problem(route.operation(), names)
-            if problem.byte_length() == 0:
-                problem = route.handler.problem(names)
+            var problem = find_problem(
+                route.handler,
+                operation_of(route.method, route.pattern),
+                around.with_params(route.names),
+            )
             if problem.byte_length() > 0:
                 return problem^
-        return self.fallback.held().problem(params) if self.fallback else ""
+        if not self.fallback:
+            return String()
+        return find_problem(
+            self.fallback.held(), operation_of(ANY_METHOD, "/*"), around
+        )
 
     def operations(self) -> List[Operation]:
         """Tells what the routes take, in the order of registration."""
@@ -746,3 +777,160 @@ struct RouteTable(Movable):
         for index in range(len(self.routes)):
             operations.append(self.routes.at(index).operation())
         return operations^
+
+
+@fieldwise_init
+struct _Mounted(Movable):
+    """The fallback of a router that is mounted."""
+
+    var prefix: String
+    var names: List[String]
+    var handler: AnyHandler
+
+    def take_handler(deinit self) -> AnyHandler:
+        return self.handler^
+
+
+struct FallbackTable(Movable):
+    """A router's own fallback, and those of routers that are mounted in it."""
+
+    var own: Optional[AnyHandler]
+    """What answers all other paths without a route, if anything does."""
+    var _tree: RouteTree
+    var mounted: List[_Mounted]
+    """In the order of the tree's numbers."""
+
+    def __init__(out self):
+        self.own = None
+        self._tree = RouteTree()
+        self.mounted = []
+
+    def mount(mut self, prefix: StringSpan, mut other: Self) raises RouteError:
+        """Takes over all fallbacks of another table below a prefix. Raises if
+        there is one below the same prefix; nothing has changed then."""
+        if other.own:
+            self._tree.check_fallback(prefix)
+        for index in range(len(other.mounted)):
+            self._tree.check_fallback(
+                mounted_pattern(prefix, other.mounted.at(index).prefix)
+            )
+        if other.own:
+            self._add(prefix, other.own.take())
+        while len(other.mounted) > 0:
+            var mounted = other.mounted.pop(0)
+            var below = mounted_pattern(prefix, mounted.prefix)
+            self._add(below, mounted^.take_handler())
+
+    def _add(
+        mut self, prefix: StringSpan, var handler: AnyHandler
+    ) raises RouteError:
+        _ = self._tree.add_fallback(prefix)
+        self.mounted.append(
+            _Mounted(String(prefix), param_names(prefix), handler^)
+        )
+
+    def find(self, req: Request, mut found: RouteMatch) raises PercentError:
+        """Finds the fallback of a path without a route: its number is `route` of
+        the new match, or that is -1 if it is the router's own. Raises if a
+        segment is malformed."""
+        self._tree.find(req.method, req.path.as_bytes(), found)
+        if found.route >= 0:
+            # What is left of the path has no name.
+            found.capture_count = len(self.mounted.at(found.route).names)
+
+
+@fieldwise_init
+struct _Fallbacks(Handler):
+    """A table of fallbacks as the one fallback of its router."""
+
+    var _table: ArcPointer[FallbackTable]
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the fallback of the path answer, or gives 404."""
+        ref table = self._table[]
+        var found = RouteMatch()
+        try:
+            table.find(req, found)
+            if found.route >= 0 and not capture(
+                req, found, table.mounted.at(found.route).names
+            ):
+                return internal_error("too many path parameters")
+        except error:
+            return bad_request(String(error))
+        if found.route >= 0:
+            return table.mounted.at(found.route).handler.serve(req)
+        if table.own:
+            return table.own.held().serve(req)
+        return answer_without_route(req, 0)
+
+    def refuse(self, req: Request, var response: Response) raises -> Response:
+        ref table = self._table[]
+        var found = RouteMatch()
+        try:
+            table.find(req, found)
+        except:
+            return response^
+        if found.route >= 0:
+            ref handler = table.mounted.at(found.route).handler
+            return handler.refuse(req, response^)
+        if table.own:
+            return table.own.held().refuse(req, response^)
+        return response^
+
+    def policy_for(self, req: Request) -> RequestPolicy:
+        ref table = self._table[]
+        var found = RouteMatch()
+        try:
+            table.find(req, found)
+        except error:
+            return RequestPolicy.by_head()
+        if found.route >= 0:
+            return table.mounted.at(found.route).handler.policy_for(req)
+        if table.own:
+            return table.own.held().policy_for(req)
+        return RequestPolicy.by_head()
+
+    def may_stream(self) -> Bool:
+        ref table = self._table[]
+        for index in range(len(table.mounted)):
+            if table.mounted.at(index).handler.may_stream():
+                return True
+        return table.own.__bool__() and table.own.held().may_stream()
+
+    def may_defer(self) -> Bool:
+        ref table = self._table[]
+        for index in range(len(table.mounted)):
+            if table.mounted.at(index).handler.may_defer():
+                return True
+        return table.own.__bool__() and table.own.held().may_defer()
+
+    def may_upgrade(self) -> Bool:
+        ref table = self._table[]
+        for index in range(len(table.mounted)):
+            if table.mounted.at(index).handler.may_upgrade():
+                return True
+        return table.own.__bool__() and table.own.held().may_upgrade()
+
+    def problem(self, around: Surroundings) -> String:
+        ref table = self._table[]
+        for index in range(len(table.mounted)):
+            ref mounted = table.mounted.at(index)
+            var problem = find_problem(
+                mounted.handler,
+                operation_of(ANY_METHOD, mounted.prefix + "/*"),
+                around.with_params(mounted.names),
+            )
+            if problem.byte_length() > 0:
+                return problem^
+        if table.own:
+            return find_problem(
+                table.own.held(), operation_of(ANY_METHOD, "/*"), around
+            )
+        return String()
+
+    def drained(self):
+        ref table = self._table[]
+        for index in range(len(table.mounted)):
+            table.mounted.at(index).handler.drained()
+        if table.own:
+            table.own.held().drained()

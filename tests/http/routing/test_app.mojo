@@ -1,10 +1,16 @@
 """State: who finds it, who shares it, and that threads do not lose counts."""
 
+from flare.http.extract.endpoint import Endpoint, Extracted
+from flare.http.message.method import Method
 from flare.http.message.owned_request import OwnedRequest
 from flare.http.message.request import Request
 from flare.http.message.response import Response, ok
+from flare.http.middleware.timing import Timeout
 from flare.http.routing.app import App
-from flare.http.handler.state import State
+from flare.http.routing.comptime_router import ComptimeRoute, ComptimeRouter
+from flare.http.routing.host_router import HostRouter
+from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.state import State, StateHandler
 from flare.http.handler.handler import (
     DEFAULT_BODY_LIMIT,
     FnHandler,
@@ -12,6 +18,8 @@ from flare.http.handler.handler import (
     Middleware,
 )
 from flare.http.routing.router import Router
+from flare.http.server.config import ServerConfig
+from flare.http.server.connection.dispatch import check_handler
 from flare.sys.thread import Task, Thread
 from flare.testing.test_client import TestClient
 from tests.support.assertions import assert_equal, assert_raises, assert_true
@@ -52,7 +60,6 @@ def _router() raises -> Router:
     var router = Router()
     router.get("/count", _count)
     router.get("/ten", _count_by_parameter)
-    router.get("/name", _name)
     router.get("/fail", _fail)
     router.post("/small", _count, max_body_size=3, may_block=False)
     return router^
@@ -66,16 +73,131 @@ def test_handlers_share_the_state() raises:
 
 
 def test_state_that_is_missing_is_named() raises:
-    var client = TestClient(App(state=_Counters(hits=0), handler=_router()))
-    with assert_raises(contains="state of type _Name; serve App(state=_Name("):
-        _ = client.get("/name")
-    var bare = TestClient(_router())
-    with assert_raises(contains="_Counters"):
+    var router = Router()
+    router.get("/count", _count)
+    var bare = TestClient(router^)
+    with assert_raises(contains="state of type _Counters; serve App(state="):
         _ = bare.get("/count")
 
 
+def _named_router() raises -> Router:
+    var router = _router()
+    router.get("/name", _name)
+    return router^
+
+
+@fieldwise_init
+struct _ShowName(Endpoint):
+    var name: State[_Name]
+
+    def serve(self) raises -> Response:
+        return ok(self.name.snapshot().text)
+
+
+comptime _COMPILED: List[ComptimeRoute] = [
+    ComptimeRoute(Method.GET, "/plain", _plain),
+    ComptimeRoute.of[StateHandler(_name)](Method.GET, "/name"),
+]
+comptime _COMPILED_FALLBACK: List[ComptimeRoute] = [
+    ComptimeRoute.fallback_of[Extracted[_ShowName]()]()
+]
+
+comptime _ASKED = StaticString(
+    "no App around this handler has a state of type _Name; serve App(state=_Name("
+)
+
+
+def _told(var handler: AnyHandler) -> String:
+    """Gives what is said of a handler before it serves."""
+    try:
+        check_handler(handler, ServerConfig())
+        _ = TestClient(handler^)
+    except error:
+        return String(error)
+    return ""
+
+
+def test_a_state_that_nobody_lends_is_told_before_a_request() raises:
+    """As a path parameter that the pattern does not have: of functions and fields
+    of endpoints, wherever their route is."""
+    var said = _told(_named_router())
+    assert_true(said.startswith(String("route: GET '/name': ", _ASKED)), said)
+    said = _told(App(state=_Counters(0), handler=_named_router()))
+    assert_true(said.startswith(String("route: GET '/name': ", _ASKED)), said)
+    var outer = Router()
+    outer.mount("/in", _named_router())
+    said = _told(App(state=_Counters(0), handler=outer^))
+    assert_true("route: GET '/in/name': " in said and _ASKED in said, said)
+    outer = Router()
+    outer.all("/in/*rest", _named_router())
+    said = _told(App(state=_Counters(0), handler=outer^))
+    assert_true("route: GET '/name': " in said and _ASKED in said, said)
+    outer = Router()
+    outer.get("/shown", Timeout(Extracted[_ShowName](), timeout_ms=100))
+    said = _told(outer^)
+    assert_true("route: GET '/shown': " in said and _ASKED in said, said)
+    outer = Router()
+    outer.fallback(_name)
+    assert_true(_ASKED in _told(outer^))
+    outer = Router()
+    var inner = Router()
+    inner.fallback(_name)
+    outer.mount("/in", inner^)
+    said = _told(outer^)
+    assert_true("'/in/*'" in said and _ASKED in said, said)
+    var hosts = HostRouter()
+    hosts.add("example.org", _name)
+    assert_true(_ASKED in _told(hosts^))
+    assert_true(_ASKED in _told(_name))
+    said = _told(ComptimeRouter[_COMPILED]())
+    assert_true("route: GET '/name': " in said and _ASKED in said, said)
+    assert_true(_ASKED in _told(ComptimeRouter[_COMPILED_FALLBACK]()))
+
+
+def test_a_state_that_is_lent_is_told_of_nowhere() raises:
+    assert_equal(
+        _told(
+            App(
+                state=_Counters(0),
+                handler=App(state=_Name("a"), handler=_named_router()),
+            )
+        ),
+        "",
+    )
+    # An App around one route, also within middleware.
+    var router = Router()
+    router.get("/name", App(state=_Name("a"), handler=StateHandler(_name)))
+    router.get(
+        "/shown",
+        Timeout(
+            App(state=_Name("a"), handler=Extracted[_ShowName]()),
+            timeout_ms=100,
+        ),
+    )
+    router.fallback(App(state=_Name("a"), handler=_named_fallback()))
+    assert_equal(_told(router^), "")
+    assert_equal(
+        _told(
+            App(state=_Name("a"), handler=ComptimeRouter[_COMPILED_FALLBACK]())
+        ),
+        "",
+    )
+    assert_equal(
+        _told(App(state=_Name("a"), handler=ComptimeRouter[_COMPILED]())), ""
+    )
+    assert_equal(_told(App(state=_Name("a"), handler=StateHandler(_name))), "")
+    # What only asks within its body cannot be known.
+    assert_equal(_told(_count), "")
+
+
+def _named_fallback() raises -> Router:
+    var router = Router()
+    router.fallback(_name)
+    return router^
+
+
 def test_apps_nest_by_type() raises:
-    var inner = App(state=_Counters(hits=5), handler=_router())
+    var inner = App(state=_Counters(hits=5), handler=_named_router())
     var outer = App(state=_Name("outer"), handler=inner^)
     var client = TestClient(App(state=_Counters(hits=100), handler=outer^))
     assert_equal(client.get("/name").text(), "outer")

@@ -467,14 +467,14 @@ def test_a_router_may_be_nested() raises:
 comptime API: List[ComptimeRoute] = [
     ComptimeRoute(Method.GET, "/", _echo["api"]),
     ComptimeRoute(Method.GET, "/users/:id", _echo["api-user"]),
-    ComptimeRoute.fallback(_failing),
+    ComptimeRoute.fallback(_echo["api-fallback"]),
 ]
 comptime TOP: List[ComptimeRoute] = [
     ComptimeRoute(Method.GET, "/", _echo["root"]),
     ComptimeRoute.fallback(_echo["fallback"]),
 ]
 comptime JOINED: List[ComptimeRoute] = TOP + mounted("/api", API) + mounted(
-    "/v2/all", mounted("/api", API)
+    "/v2/:all", mounted("/api", API)
 )
 
 
@@ -482,17 +482,18 @@ def test_mounted_routes_and_fallback_are_those_of_the_router() raises:
     var api = Router()
     api.get("/", _echo["api"])
     api.get("/users/:id", _echo["api-user"])
-    api.fallback(_failing)
+    api.fallback(_echo["api-fallback"])
     var second = Router()
     second.get("/", _echo["api"])
     second.get("/users/:id", _echo["api-user"])
+    second.fallback(_echo["api-fallback"])
     var outer = Router()
     outer.mount("/api", second^)
     var router = Router()
     router.get("/", _echo["root"])
     router.fallback(_echo["fallback"])
     router.mount("/api", api^)
-    router.mount("/v2/all", outer^)
+    router.mount("/v2/:all", outer^)
     var filled = TestClient(router^)
     var compiled = TestClient(ComptimeRouter[JOINED]())
     for method in ["GET", "HEAD", "POST", "OPTIONS", "BREW"]:
@@ -505,6 +506,10 @@ def test_mounted_routes_and_fallback_are_those_of_the_router() raises:
             "/v2/all",
             "/v2/all/api",
             "/v2/all/api/users/a%20b",
+            "/v2/all/api/other",
+            "/v2/a%20b/api/other/",
+            "/v2/all/apis",
+            "/api/other/%zz",
             "/none",
             "/%zz",
             "*",
@@ -516,6 +521,26 @@ def test_mounted_routes_and_fallback_are_those_of_the_router() raises:
             )
     assert_equal(_sent(compiled, "GET", "/none"), "200 fallback")
     assert_equal(_sent(compiled, "GET", "/api/users/7"), "200 api-user id=7")
+    assert_equal(_sent(compiled, "GET", "/api/other"), "200 api-fallback")
+    assert_equal(
+        _sent(compiled, "GET", "/v2/x/api/y"), "200 api-fallback all=x"
+    )
+
+
+def test_a_mounted_fallback_stands_beside_none() raises:
+    comptime BELOW: List[ComptimeRoute] = mounted("/api", API)
+    var compiled = TestClient(ComptimeRouter[BELOW]())
+    assert_equal(_sent(compiled, "GET", "/api/other"), "200 api-fallback")
+    assert_equal(_sent(compiled, "GET", "/other"), "404 not found: /other")
+    assert_equal(len(ComptimeRouter[BELOW]().operations()), 2)
+    comptime LATE: List[ComptimeRoute] = mounted(
+        "/small", [ComptimeRoute.fallback_of[_Small()]()]
+    )
+    var router = ComptimeRouter[LATE]()
+    var below = OwnedRequest("POST", "/small/a")
+    assert_equal(router.policy_for(below.view()).max_body_size, 9)
+    var beside = OwnedRequest("POST", "/other")
+    assert_true(not router.policy_for(beside.view()).needs_content)
 
 
 def test_the_fallback_is_asked_for_its_policy_and_is_no_operation() raises:

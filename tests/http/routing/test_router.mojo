@@ -230,6 +230,118 @@ def test_mount_takes_routes_over() raises:
     assert_equal(_ask(router, "GET", "/api/v1"), "200 inner-root version=v1")
 
 
+def test_a_mounted_fallback_answers_below_its_prefix() raises:
+    """As `nest` of axum: the inner router's for all paths without a route at or
+    below the prefix, the outer one's for the others; the most specific of several.
+    """
+    var deep = Router()
+    deep.get("/x", _Named("deep"))
+    deep.fallback(_Named("deep-fallback"))
+    var inner = Router()
+    inner.get("/users/:id", _Named("inner"))
+    inner.mount("/deep", deep^)
+    inner.fallback(_Named("inner-fallback"))
+    var bare = Router()
+    bare.get("/x", _Named("bare"))
+    var router = Router()
+    router.get("/api/v1/own", _Named("own"))
+    router.mount("/api/:version", inner^)
+    router.mount("/bare", bare^)
+    var rows: List[_Row] = [
+        _Row("GET", "/api/v1/users/7", "200 inner version=v1 id=7"),
+        _Row("GET", "/api/v1/own", "200 own"),
+        _Row("GET", "/api/v1", "200 inner-fallback version=v1"),
+        _Row("GET", "/api/v1/", "200 inner-fallback version=v1"),
+        _Row("POST", "/api/v%201/a/b", "200 inner-fallback version=v 1"),
+        _Row("BREW", "/api/v1/a", "200 inner-fallback version=v1"),
+        _Row("GET", "/api/v1/deep/x", "200 deep version=v1"),
+        _Row("GET", "/api/v1/deep/y", "200 deep-fallback version=v1"),
+        _Row("GET", "/api/v1/deep", "200 deep-fallback version=v1"),
+        _Row("GET", "/api/v1/deeper", "200 inner-fallback version=v1"),
+        _Row(
+            "POST",
+            "/api/v1/users/7",
+            "405 [GET, HEAD, OPTIONS] the path does not take the method\n",
+        ),
+        _Row("GET", "/bare/y", "404 not found: /bare/y"),
+        _Row("GET", "/api", "404 not found: /api"),
+        _Row("GET", "/apis/v1/a", "404 not found: /apis/v1/a"),
+    ]
+    for row in rows:
+        assert_equal(
+            _ask(router, row.method, row.target), row.answer, row.target
+        )
+    assert_true(
+        _ask(router, "OPTIONS", "*").startswith("204 "), "the whole server"
+    )
+    router.fallback(_Named("outer"))
+    assert_equal(_ask(router, "GET", "/bare/y"), "200 outer")
+    assert_equal(
+        _ask(router, "GET", "/api/v1/a"), "200 inner-fallback version=v1"
+    )
+
+
+def test_a_mounted_fallback_says_what_it_needs() raises:
+    var inner = Router()
+    inner.fallback(Streamed(_quiet))
+    var router = Router()
+    router.get("/", _quiet)
+    router.mount("/in", inner^)
+    assert_true(router.may_stream())
+    var below = OwnedRequest("POST", "/in/a")
+    assert_true(router.policy_for(below.view()).streams)
+    var beside = OwnedRequest("POST", "/out")
+    assert_false(router.policy_for(beside.view()).streams)
+    assert_false(router.policy_for(beside.view()).needs_content)
+
+
+def test_two_fallbacks_below_a_prefix_are_refused() raises:
+    var router = Router()
+    var first = Router()
+    first.fallback(_quiet)
+    router.mount("/api/:version", first^)
+    var second = Router()
+    second.get("/a", _quiet)
+    second.fallback(_quiet)
+    var said = String()
+    try:
+        router.mount("/api/:other", second^)
+    except error:
+        said = String(error)
+    assert_true("two fallbacks" in said, said)
+    assert_true("'/api/:version'" in said and "'/api/:other'" in said, said)
+
+
+def test_a_mount_that_conflicts_changes_nothing() raises:
+    var inner = Router()
+    inner.get("/one", _Named("one"))
+    inner.get("/two", _Named("two"))
+    inner.fallback(_Named("fallback"))
+    var router = Router()
+    router.get("/api/two", _Named("own"))
+    var said = String()
+    try:
+        router.mount("/api", inner^)
+    except error:
+        said = String(error)
+    assert_true("'/api/two'" in said, said)
+    assert_equal(_ask(router, "GET", "/api/one"), "404 not found: /api/one")
+    assert_equal(_ask(router, "GET", "/api/none"), "404 not found: /api/none")
+    assert_equal(_ask(router, "GET", "/api/two"), "200 own")
+    assert_equal(len(router.operations()), 1)
+    # A name that stands in the prefix, too.
+    var named = Router()
+    named.get("/one", _Named("one"))
+    named.get("/:id", _Named("two"))
+    said = String()
+    try:
+        router.mount("/:id", named^)
+    except error:
+        said = String(error)
+    assert_true("a name stands once" in said, said)
+    assert_equal(_ask(router, "GET", "/x/one"), "404 not found: /x/one")
+
+
 def test_mount_refuses_a_prefix_that_ends_with_a_slash() raises:
     var router = Router()
     try:

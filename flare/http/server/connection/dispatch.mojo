@@ -34,7 +34,7 @@ from flare.http.handler.failure import (
     log_failure,
     refusal,
 )
-from flare.http.handler.any_handler import AnyHandler
+from flare.http.handler.any_handler import AnyHandler, problem_of_all
 from flare.http.handler.handler import HeadOnly, RequestPolicy
 from flare.http.handler.later import DeferredCall
 from flare.http.handler.route_memo import RouteMemo, erase_memo
@@ -88,7 +88,7 @@ def check_handler(handler: AnyHandler, config: ServerConfig) raises:
     """Refuses a handler that cannot be served so: if some request can never be
     answered as it is put together (`Handler.problem`), or if it reads content
     while it arrives, and there are no threads that could wait for it."""
-    var problem = handler.problem(List[String]())
+    var problem = problem_of_all(handler)
     if problem.byte_length() > 0:
         raise Error(problem)
     if config.handler_threads == 0 and handler.may_stream():
