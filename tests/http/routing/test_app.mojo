@@ -120,7 +120,9 @@ def _told(var handler: AnyHandler) -> String:
 def test_a_state_that_nobody_lends_is_told_before_a_request() raises:
     """As a path parameter that the pattern does not have: of functions and fields
     of endpoints, wherever their route is."""
-    var said = _told(_named_router())
+    var router = Router()
+    router.get("/name", _name)
+    var said = _told(router^)
     assert_true(said.startswith(String("route: GET '/name': ", _ASKED)), said)
     said = _told(App(state=_Counters(0), handler=_named_router()))
     assert_true(said.startswith(String("route: GET '/name': ", _ASKED)), said)
