@@ -184,7 +184,8 @@ def test_one_cookie() raises:
             HTTPS,
             "",
         ),
-        _Row("6265-5.2 no cookie", HTTP, "novalue", HTTP, ""),
+        _Row("6265bis-5.6 step 3 no name", HTTP, "value", HTTP, "value"),
+        _Row("6265bis-5.7 step 2 nothing", HTTP, " = ;Path=/", HTTP, ""),
         _Row("6265bis-5.6 control octet", HTTP, "k=v\x01", HTTP, ""),
         _Row("6265-5.3 HttpOnly", HTTP, "k=v;httponly", HTTP, "k=v"),
     ]
