@@ -350,7 +350,6 @@ struct AnyErrand(Boolable, Defaultable, Movable):
             self._drop(self._errand.held())
 
     def __bool__(self) -> Bool:
-        """Tells whether there is one."""
         return self._errand.__bool__()
 
     def begin(self, var completion: Completion):

@@ -23,7 +23,7 @@ def state_type[T: AnyType]() -> String:
     """Names the type of a state, in no way that another one is.
 
     Parameters:
-        T: The state's type.
+        T: What `App` lends, and a handler takes as `State[T]`.
 
     Returns:
         Its name with its module's.

@@ -214,7 +214,7 @@ struct LookupPlace(Movable):
     """False if all were taken."""
 
     def __init__(out self):
-        """Takes a place, if there is one."""
+        """Takes a place, or goes without one: see `is_there`."""
         self.is_there = False
         try:
             self.is_there = _count_running(1) < LOOKUP_COUNT_MAX
