@@ -2,7 +2,7 @@
 # FLAGS=--all widens `make autobahn`, SEEDS=1000000 `make simulate`, MINUTES=30 `make soak`.
 PY = MODULAR_TELEMETRY_ENABLED=0 .venv/bin/python
 SETUP = python3 tools/setup.py
-.PHONY: run test check format test-asan test-threads fuzz fuzz-guided coverage simulate autobahn connect-conformance protobuf-conformance grpc-interop lines walks bench bench-quick examples docs chat-proof soak differential nightly wheel release-check clean setup
+.PHONY: run test check format test-asan test-threads fuzz fuzz-guided coverage simulate autobahn h2spec connect-conformance protobuf-conformance grpc-interop lines walks bench bench-quick examples docs chat-proof soak differential nightly wheel release-check clean setup
 setup: ; @$(SETUP) test
 run: ; @$(SETUP) run && $(PY) tools/run.py examples/server.mojo
 test: setup ; @$(PY) tools/test.py $(ONLY)
@@ -15,6 +15,7 @@ fuzz-guided: setup ; @$(PY) tools/fuzz.py --seconds 60 --guided
 coverage: setup ; @$(PY) tools/cover.py $(FLAGS)
 simulate: setup ; @$(PY) tools/simulate.py -n $(or $(SEEDS),100000) $(FLAGS)
 autobahn: setup ; @$(PY) tools/autobahn.py $(FLAGS)
+h2spec: setup ; @$(PY) tools/h2spec.py $(FLAGS)
 connect-conformance: setup ; @$(PY) tools/connect_conformance.py $(FLAGS)
 protobuf-conformance: setup ; @$(PY) tools/protobuf_conformance.py $(FLAGS)
 grpc-interop: setup ; @$(PY) tools/grpc_interop.py $(FLAGS)

@@ -28,6 +28,7 @@ import check_tests
 import check_unused
 import examples
 import fuzz as fuzz_targets
+import h2spec
 import package
 import refusals
 import simulate
@@ -243,6 +244,7 @@ def nightly(report: Report) -> None:
         "simulator", simulate.run, SIMULATED_SEEDS_NIGHTLY, 1, simulate.CHECKED
     )
     report.step("wire tests, whole", whole)
+    h2spec.run(report, list(h2spec.WAYS), [])
     report.step("threads", threads.run)
     for folder in ("tests/wire", "tests/deploy", "tests/cli"):
         report.step(f"nightly tests of {folder}", run_pytest, folder, "-m", "nightly")

@@ -34,6 +34,7 @@ NUMBER = "is no whole number above 0"
         ("tools/walk.py nowhere", "there is no walk nowhere; name some of"),
         ("tools/gen_idna.py nowhere", "nowhere has no idna"),
         ("tools/gen_suffixes.py nowhere", "there is no nowhere/publicsuffixlist/"),
+        ("tools/h2spec.py --over nowhere", "invalid choice: 'nowhere'"),
         ("tools/grpc_interop.py --case nowhere", "invalid choice: 'nowhere'"),
         ("bench/uneven/uneven.py --nowhere", "unrecognized arguments: --nowhere"),
         ("bench/uneven/uneven.py nan", "'nan' is no number above 0"),
