@@ -10,13 +10,13 @@ One case that fails fails the run: there is no list of those that may.
 
 import argparse
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import go_programs
 from report import Report
 from toolchain import BUILD, ROOT, build, environment, make_messages
 
@@ -31,32 +31,13 @@ MODES = ["server", "client"]
 RUN_TIMEOUT_S = 1800
 
 
-def go(*arguments: str, **more: str) -> str:
-    said = subprocess.run(
-        ["go", *arguments], env={**os.environ, **more}, cwd=FOLDER,
-        text=True, stdout=subprocess.PIPE, check=True,
-    )  # fmt: skip
-    return said.stdout
-
-
-def install() -> Path:
-    """Puts the suite under build/, unless it is there."""
-    suite = FOLDER / "bin" / "connectconformance"
-    done = FOLDER / "bin" / ".installed"
-    if not (done.exists() and done.read_text() == VERSION):
-        print(f"  installing {MODULE}@{VERSION} ...", flush=True)
-        go(
-            "install", f"{MODULE}/cmd/connectconformance@{VERSION}",
-            GOBIN=str(suite.parent),
-        )  # fmt: skip
-        done.write_text(VERSION)
-    return suite
-
-
 def make_suites_messages() -> None:
     """Makes modules of the suite's `.proto` files."""
-    found = json.loads(go("mod", "download", "-json", f"{MODULE}@{VERSION}"))
-    protos = Path(found["Dir"]) / "proto"
+    said = subprocess.run(
+        ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"],
+        cwd=FOLDER, text=True, stdout=subprocess.PIPE, check=True,
+    )  # fmt: skip
+    protos = Path(json.loads(said.stdout)["Dir"]) / "proto"
     files = [protos / PROTOS / f"{name}.proto" for name in FILES]
     make_messages(files, [protos], FOLDER / "conformance_messages")
 
@@ -104,7 +85,9 @@ def main() -> int:
         report.skipped("conformance of Connect", "there is no Go to build the suite")
         return report.close()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    suite = install()
+    suite = FOLDER / "bin" / "connectconformance"
+    package = f"{MODULE}/cmd/{suite.name}"
+    go_programs.install([package], VERSION, suite.parent)
     make_suites_messages()
     for mode in options.mode or MODES:
         report.step(f"conformance of Connect, {mode}", judge, suite, mode, options.run)

@@ -9,7 +9,6 @@ tests/conformance/grpc/interop_python.py.
 """
 
 import argparse
-import os
 import shutil
 import socket
 import subprocess
@@ -19,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import go_programs
 from ports import claim_port
 from report import Report
 from toolchain import BUILD, ROOT, build, make_messages
@@ -35,21 +35,6 @@ CASES = [
     "channel_soak",
 ]
 CASE_TIMEOUT_S = 60
-
-
-def install() -> None:
-    """Puts grpc-go's programs under build/, unless they are there."""
-    done = FOLDER / "go" / ".installed"
-    if done.exists() and done.read_text() == VERSION:
-        return
-    print(f"  installing {MODULE}@{VERSION} ...", flush=True)
-    subprocess.run(
-        ["go", "install", *(f"{MODULE}/interop/{one}@{VERSION}" for one in ("client", "server"))],
-        env={**os.environ, "GOBIN": str(done.parent)},
-        cwd=FOLDER,
-        check=True,
-    )
-    done.write_text(VERSION)
 
 
 def make(report: Report) -> bool:
@@ -148,7 +133,8 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     others = ["python"]
     if shutil.which("go"):
-        install()
+        packages = [f"{MODULE}/interop/{one}" for one in ("client", "server")]
+        go_programs.install(packages, VERSION, FOLDER / "go")
         others.append("go")
     else:
         report.skipped("interop with grpc-go", "there is no Go to build it")

@@ -9,7 +9,6 @@ message. There is no list of cases that may fail.
 """
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -19,10 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import certs
+import go_programs
 from report import Report
 from toolchain import BUILD, ROOT, build, environment
 
-MODULE = "github.com/summerwind/h2spec/cmd/h2spec"
+PACKAGE = "github.com/summerwind/h2spec/cmd/h2spec"
 VERSION = "v2.2.1+incompatible"
 FOLDER = BUILD / "h2spec"
 SUITE = FOLDER / "h2spec"
@@ -30,21 +30,6 @@ SOURCE = ROOT / "tests" / "conformance" / "h2spec" / "server.mojo"
 CASE_TIMEOUT_S = 5
 RUN_TIMEOUT_S = 1800
 WAYS = {"tls": ["--tls", "--insecure"], "clear": []}
-
-
-def install() -> None:
-    """Puts the suite under build/, unless it is there."""
-    done = FOLDER / ".installed"
-    if done.exists() and done.read_text() == VERSION:
-        return
-    print(f"  installing {MODULE}@{VERSION} ...", flush=True)
-    subprocess.run(
-        ["go", "install", f"{MODULE}@{VERSION}"],
-        env={**os.environ, "GOBIN": str(FOLDER)},
-        cwd=FOLDER,
-        check=True,
-    )
-    done.write_text(VERSION)
 
 
 @contextmanager
@@ -102,8 +87,7 @@ def run(report: Report, ways: list[str], sections: list[str]) -> None:
     if not shutil.which("go"):
         report.skipped("h2spec", "there is no Go to build the suite")
         return
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    install()
+    go_programs.install([PACKAGE], VERSION, FOLDER)
     certs.self_signed(FOLDER)
     program = FOLDER / "server"
     print("  building the server ...", flush=True)
