@@ -220,23 +220,30 @@ struct ComptimeRouter[ROUTES: List[ComptimeRoute]](
 
     def problem(self, around: Surroundings) -> String:
         """Looks for a route whose handler takes a state that no `App` around the
-        router lends; the rest is checked when the program is built.
+        router lends, or says of itself that it cannot answer; path parameters are
+        checked when the program is built.
 
         Args:
             around: What is captured and lent around the router.
 
         Returns:
-            A sentence that names the route; empty if all is well.
+            A sentence; empty if all is well.
         """
         comptime for index in range(len(Self.ROUTES)):
+            comptime ROUTE = _operation(Self.ROUTES[index])
+            comptime PROBLEM = Self.ROUTES[index].problem
             comptime if _takes_states(Self.ROUTES[index]):
                 comptime DESCRIBE = Self.ROUTES[index].describe
-                comptime ROUTE = _operation(Self.ROUTES[index])
                 var operation = DESCRIBE(
                     operation_of(ROUTE[0], materialize[ROUTE[1]]())
                 )
                 operation.parameters.clear()
                 var problem = operation_problem(operation, around)
+                if problem.byte_length() > 0:
+                    return problem^
+            comptime if Self.ROUTES[index].may_refuse:
+                comptime NAMES = _names(Self.ROUTES[index].pattern)
+                var problem = PROBLEM(around.with_params(materialize[NAMES]()))
                 if problem.byte_length() > 0:
                     return problem^
         return String()
@@ -435,6 +442,9 @@ comptime ClaimFunction = def() thin -> Bool
 comptime DescribeFunction = def(var Operation) thin -> Operation
 """What `Handler.describe` is as a plain function."""
 
+comptime ProblemFunction = def(Surroundings) thin -> String
+"""What `Handler.problem` is as a plain function."""
+
 
 struct ComptimeRoute(Copyable, Movable):
     """What a `ComptimeRouter` is told of one route.
@@ -478,11 +488,14 @@ struct ComptimeRoute(Copyable, Movable):
     var may_upgrade: ClaimFunction
     """Whether the handler may speak WebSocket."""
     var may_refuse: Bool
-    """Whether `refuse` may do anything; so that functions cost no code."""
+    """Whether `refuse` or `problem` may do anything; so that functions cost no
+    code."""
     var refuse: RefuseFunction
     """What finishes answers that the server makes in the handler's place."""
     var describe: DescribeFunction
     """What the handler says of itself."""
+    var problem: ProblemFunction
+    """Why the handler can never answer, if it cannot."""
 
     def __init__(
         out self,
@@ -511,6 +524,7 @@ struct ComptimeRoute(Copyable, Movable):
         self.may_refuse = False
         self.refuse = _as_it_was
         self.describe = _as_it_is
+        self.problem = _no_problem
 
     @staticmethod
     def of[
@@ -556,6 +570,7 @@ struct ComptimeRoute(Copyable, Movable):
         route.may_refuse = True
         route.refuse = _refuse[H, HANDLER, ...]
         route.describe = _describe[H, HANDLER]
+        route.problem = _problem_of[H, HANDLER]
         return route^
 
     @staticmethod
@@ -675,6 +690,10 @@ def _as_it_is(var operation: Operation) -> Operation:
     return operation^
 
 
+def _no_problem(around: Surroundings) -> String:
+    return String()
+
+
 def _comptime_route_answer[
     H: Handler, HANDLER: H, o: ImmOrigin
 ](req: Request[o]) raises -> Response:
@@ -722,6 +741,10 @@ def _refuse[
 def _describe[H: Handler, HANDLER: H](var operation: Operation) -> Operation:
     materialize[HANDLER]().describe(operation)
     return operation^
+
+
+def _problem_of[H: Handler, HANDLER: H](around: Surroundings) -> String:
+    return materialize[HANDLER]().problem(around)
 
 
 comptime _SLASH: UInt8 = 47

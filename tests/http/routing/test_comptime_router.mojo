@@ -25,6 +25,7 @@ from flare.http.handler.handler import (
     can_be_fixed,
 )
 from flare.http.handler.operation import Operation
+from flare.http.handler.surroundings import Surroundings
 from flare.http.routing.router import Router
 from flare.http.websocket.handler import WsConfig, WsHandler, WsIncoming
 from flare.http.websocket.outbox import WsSender
@@ -476,6 +477,39 @@ comptime TOP: List[ComptimeRoute] = [
 comptime JOINED: List[ComptimeRoute] = TOP + mounted("/api", API) + mounted(
     "/v2/:all", mounted("/api", API)
 )
+
+
+@fieldwise_init
+struct _Needy(Copyable, Handler):
+    """Cannot answer without a parameter that only it knows of."""
+
+    def serve(self, req: Request) raises -> Response:
+        return ok(req.param("id"))
+
+    def problem(self, around: Surroundings) -> String:
+        return "" if "id" in around.params else "it needs an id"
+
+
+comptime NEEDY: List[ComptimeRoute] = [
+    ComptimeRoute(Method.GET, "/", _quiet),
+    ComptimeRoute.of[_Needy()](Method.GET, "/:name"),
+]
+comptime CONTENT: List[ComptimeRoute] = [
+    ComptimeRoute.of[_Needy()](Method.GET, "/:id"),
+]
+comptime NEEDY_BELOW = mounted("/:id", [ComptimeRoute.fallback_of[_Needy()]()])
+
+
+def test_handlers_are_asked_for_problems() raises:
+    """`Handler.problem`, as `Router` does it."""
+    comptime ASKING = ComptimeRouter[NEEDY]()
+    comptime CONTENTED = ComptimeRouter[CONTENT]()
+    comptime BELOW = ComptimeRouter[NEEDY_BELOW]()
+    var none = Surroundings()
+    assert_equal(ASKING.problem(none), "it needs an id")
+    assert_equal(ASKING.problem(none.with_params(["id"])), "")
+    assert_equal(CONTENTED.problem(none), "")
+    assert_equal(BELOW.problem(none), "")
 
 
 def test_mounted_routes_and_fallback_are_those_of_the_router() raises:
