@@ -5,6 +5,7 @@ A target is a struct with the `Target` trait and a `main` that calls
 branches in a file: see `Guide`. Speed and good seeds make up for it.
 """
 
+from flare.bytes.erased import Erased, destroy, erase
 from fuzz.corpus import keep_input, load_inputs
 from fuzz.guide import Guide
 from fuzz.input_file import InputFile, read_input
@@ -250,24 +251,46 @@ def _options(name: StaticString) raises -> Options:
     return options^
 
 
-def _load_corpus[
-    T: Target
-](target: T, options: Options) raises -> List[List[UInt8]]:
+comptime _RunTarget = def[o: ImmOrigin](
+    Erased, Span[UInt8, o]
+) raises thin -> None
+
+
+def _run_target[
+    T: Target, o: ImmOrigin
+](target: Erased, input: Span[UInt8, o]) raises:
+    # SAFETY: `fuzz_main` ends the target when nothing runs it any more.
+    target.unsafe_bitcast[T]()[].run(input)
+
+
+@fieldwise_init
+struct _Subject(Movable):
+    """A target without its type, so that the engine is compiled once for all."""
+
+    var name: StaticString
+    var target: Erased
+    var run: _RunTarget
+    var seeds: List[String]
+    var tokens: List[String]
+
+
+def _load_corpus(
+    subject: _Subject, options: Options
+) raises -> List[List[UInt8]]:
     var corpus = List[List[UInt8]]()
-    for seed in target.seeds():
+    for seed in subject.seeds:
         corpus.append(List[UInt8](seed.as_bytes()))
     corpus.extend(load_inputs(options.corpus))
     corpus.extend(load_inputs(options.found))
     return corpus^
 
 
-def _run_one[
-    T: Target
-](name: StaticString, mut target: T, mut file: InputFile) raises:
+def _run_one(subject: _Subject, file: InputFile) raises:
     """Runs the stored input; keeps and prints it if a property fails."""
     try:
-        target.run(file.span())
+        subject.run(subject.target, file.span())
     except error:
+        var name = subject.name
         var path = String("build/fuzz/", name, ".crash")
         with open(path, "w") as crash:
             crash.write_bytes(file.span())
@@ -281,12 +304,8 @@ def _arm_alarm():
     _ = external_call["alarm", UInt32](UInt32(HANG_SECONDS))
 
 
-def _fuzz[
-    T: Target
-](
-    name: StaticString, mut target: T, mut file: InputFile, options: Options
-) raises:
-    var corpus = _load_corpus(target, options)
+def _fuzz(subject: _Subject, mut file: InputFile, options: Options) raises:
+    var corpus = _load_corpus(subject, options)
     var guide = Guide(options.hits)
     var start = perf_counter_ns()
     var alarm_at = start
@@ -294,10 +313,10 @@ def _fuzz[
     var run_count = 0
     for index in range(len(corpus)):
         file.store(Span(corpus[index]))
-        _run_one(name, target, file)
+        _run_one(subject, file)
         run_count += 1
     var seed_count = len(corpus)
-    var mutator = Mutator(UInt64(options.seed), corpus^, target.tokens())
+    var mutator = Mutator(UInt64(options.seed), corpus^, subject.tokens.copy())
     var octets = List[UInt8]()
     _ = guide.has_news()
     var end = start + options.seconds * 1_000_000_000
@@ -310,7 +329,7 @@ def _fuzz[
             _arm_alarm()
         mutator.next_input(octets)
         file.store(Span(octets))
-        _run_one(name, target, file)
+        _run_one(subject, file)
         run_count += 1
         if guide.is_there():
             if guide.has_news() and len(mutator.corpus) < FOUND_COUNT_MAX:
@@ -321,7 +340,7 @@ def _fuzz[
             _keep(mutator, seed_count, octets)
     var elapsed_ns = perf_counter_ns() - start
     var rate = run_count * 1_000_000_000 // max(elapsed_ns, 1)
-    print("fuzz ", name, ": seed ", options.seed, ", ", sep="", end="")
+    print("fuzz ", subject.name, ": seed ", options.seed, sep="", end=", ")
     print(run_count, "runs,", rate, "runs/s, no failure", end="")
     if guide.is_there():
         var found_count = len(mutator.corpus) - seed_count
@@ -349,12 +368,21 @@ def fuzz_main[T: Target](name: StaticString, var target: T) raises:
             `build/fuzz/NAME.crash`. After an abort it is in
             `build/fuzz/NAME.last`.
     """
+    var seeds = target.seeds()
+    var tokens = target.tokens()
+    var erased = erase(target^)
+    _run(_Subject(name, erased, _run_target[T, ...], seeds^, tokens^))
+    destroy[T](erased)
+
+
+def _run(subject: _Subject) raises:
+    var name = subject.name
     var options = _options(name)
     makedirs("build/fuzz", exist_ok=True)
     var file = InputFile(String("build/fuzz/", name, ".last"))
     if options.replay != "":
         file.store(Span(read_input(options.replay)))
-        _run_one(name, target, file)
+        _run_one(subject, file)
         print("fuzz ", name, ": replay passed", sep="")
         return
-    _fuzz(name, target, file, options)
+    _fuzz(subject, file, options)
