@@ -46,6 +46,24 @@ def test_no_allocation_per_request(start, target, batch):
     assert count == 0
 
 
+def test_a_proxied_request_allocates_once(start):
+    """What the upstream answers is content of the response until it is sent."""
+    server = start("counting_server")
+    request = b"GET /proxied/ HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n"
+    with Client(server) as client:
+        for _ in range(50):
+            client.send(request)
+            client.response()
+        counted(client)
+        own = counted(client)
+        for _ in range(REQUEST_COUNT):
+            client.send(request)
+            assert client.response().body == b"Hello, World!"
+        count = counted(client) - own
+    print(f"\n{count} allocations in {REQUEST_COUNT} proxied requests")
+    assert count <= REQUEST_COUNT
+
+
 def test_the_counter_counts(start):
     """A handler that allocates is seen, so a count of 0 means something."""
     server = start("counting_server")

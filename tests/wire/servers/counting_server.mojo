@@ -9,6 +9,7 @@ from flare.grpc import GrpcCall, GrpcServices, GrpcStatus
 from flare.http import FnHandler, HttpServer, Request, Response, Router, ok
 from flare.http.cache import CacheStore
 from flare.http.middleware import Cache
+from flare.http.proxy import PathPrefixes, ProxyConfig, ReverseProxy
 from flare.net import SocketAddr
 from flare.protobuf import BytesValue
 from flare.sys.descriptor import Pipe
@@ -71,6 +72,7 @@ def allocations(req: Request) raises -> Response:
 
 
 def main() raises:
+    var server = HttpServer.bind(SocketAddr.localhost(0))
     var pipe = Pipe()
     _ = external_call["dup2", Int32](pipe.writing_fd(), COUNTER_NUMBER)
     _ = external_call["dup2", Int32](pipe.reading_fd(), COUNTER_NUMBER + 1)
@@ -84,9 +86,13 @@ def main() raises:
     )
     router.get("/traced", Tracing(FnHandler(root), unsampled))
     router.get("/cached", Cache(FnHandler(kept), CacheStore()))
+    # To this very server, whose other requests of the kind allocate nothing.
+    var to_itself = ProxyConfig()
+    to_itself.rules.paths = PathPrefixes(strip="/proxied", add="")
+    var url = String("http://", server.local_addr())
+    router.get("/proxied/*rest", ReverseProxy(url, to_itself^))
     var services = GrpcServices(beside=router^)
     services.unary[echo]("/count.Count/Echo")
-    var server = HttpServer.bind(SocketAddr.localhost(0))
     print("listening on", server.local_addr(), flush=True)
     server.serve(services^)
     print("stopped", flush=True)
