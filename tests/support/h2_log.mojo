@@ -99,9 +99,10 @@ struct Http2Log(Movable):
             self.text.write(".")
 
     def _take_content(mut self, id: Int, now_ms: Int) raises Http2Error:
-        if self.session.next_content_len(self._input, id) < 0:
+        var length = self.session.next_content_len(self._input, id)
+        if length < 0:
             return
-        if self.session.take_content(self._input, self.out, now_ms):
+        if self.session.take_content(length, id, self._input, self.out, now_ms):
             self._take(Http2Event(EventKind.DATA, id, True))
             return
         var event = Http2Event(EventKind.RESET, id)

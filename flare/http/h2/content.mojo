@@ -98,7 +98,7 @@ struct ContentReceiver(Movable):
         self._padding_left = padding_len
         return True
 
-    @always_inline
+    @no_inline
     def take_last(
         mut self,
         length: Int,

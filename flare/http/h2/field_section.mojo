@@ -123,6 +123,34 @@ struct Http2FieldSection(Movable):
         self._host = -1
         self._priority = -1
 
+    def copy_from(mut self, other: Self):
+        """Becomes a copy of another section, and keeps the memory.
+
+        Args:
+            other: The section.
+        """
+        self.octets.clear()
+        self.octets.append(other.octets.span())
+        self.status = other.status
+        self.content_length = other.content_length
+        self.method = other.method
+        self.target = other.target
+        self.expects_continue = other.expects_continue
+        self.response_status = other.response_status
+        self._count = 0
+        for index in range(other._count):
+            self._keep(other._lines.at(index))
+        self._is_text = other._is_text
+        self._pseudo = other._pseudo.copy()
+        self._seen = other._seen
+        self._has_bad_host = other._has_bad_host
+        self._broken = other._broken
+        self._is_cut = other._is_cut
+        self._expects_more = other._expects_more
+        self._cookie_count = other._cookie_count
+        self._host = other._host
+        self._priority = other._priority
+
     @always_inline
     def __len__(self) -> Int:
         """Counts the fields, but for pseudo-header fields.

@@ -9,6 +9,7 @@ from flare.bytes.compare import same_octets
 from flare.bytes.scan import TCHAR, OctetClass
 from flare.http.message.fields import FieldLine
 from flare.http.message.target import AUTHORITY_IS_GOOD, authority_error
+from std.builtin.globals import global_constant
 from std.memory import unsafe_memmove
 
 comptime STATIC_COUNT = 61
@@ -168,50 +169,39 @@ def name_mark(name: Span[UInt8, _]) -> UInt64:
     return UInt64(1) << UInt64((len(name) + Int(name.at(0))) & 63)
 
 
-struct _KindRows:
-    """Goes through the rows of `_KINDS`."""
+comptime _KIND_COUNT = 17
 
-    var _start: Int
-    # Where the name ends.
-    var _end: Int
 
-    @always_inline
-    def __init__(out self):
-        """Stands before the first row."""
-        self._start = 0
-        self._end = -3
+def _make_kind_rows() -> Array[FieldLine, _KIND_COUNT]:
+    """Finds where each name of `_KINDS` stands, and its letter, as a value."""
+    var rows = Array[FieldLine, _KIND_COUNT](fill=FieldLine(0, 0, 0, 0))
+    var text = _KINDS.as_bytes()
+    var start = 0
+    for index in range(_KIND_COUNT):
+        var end = start
+        while text[end] != 9:
+            end += 1
+        rows[index] = FieldLine(start, end - start, end + 1, 1)
+        start = end + 3
+    return rows^
 
-    @always_inline
-    def next(mut self) -> Bool:
-        """Goes to the next row; False after the last."""
-        self._start = self._end + 3
-        self._end = self._start
-        var text = _KINDS.as_bytes()
-        if self._start >= len(text):
-            return False
-        while text.at(self._end) != 9:
-            self._end += 1
-        return True
 
-    @always_inline
-    def name(self) -> Span[UInt8, ImmStaticOrigin]:
-        return _KINDS.as_bytes().between(self._start, self._end)
-
-    @always_inline
-    def kind(self) -> UInt8:
-        return _KINDS.as_bytes().at(self._end + 1) - 65
+comptime _KIND_ROWS = _make_kind_rows()
 
 
 def _make_marks() -> UInt64:
     var marks = UInt64(0)
-    var rows = _KindRows()
-    while rows.next():
-        marks |= name_mark(rows.name())
+    var rows = _make_kind_rows()
+    for index in range(_KIND_COUNT):
+        var start = rows[index].name_offset()
+        marks |= name_mark(
+            _KINDS.as_bytes()[start : start + rows[index].name_len()]
+        )
     return marks
 
 
-# The bits of all names of `_KINDS`: three of four other names have none of them,
-# and need not be compared with any.
+# The bits of all names of `_KINDS`: a name without one is none of them, and need
+# not be compared.
 comptime _MARKS = _make_marks()
 
 
@@ -220,10 +210,16 @@ def kind_of(name: Span[UInt8, _]) -> UInt8:
     if len(name) == 0:
         return FieldKind.OTHER
     if name_mark(name) & _MARKS != 0:
-        var rows = _KindRows()
-        while rows.next():
-            if same_octets(rows.name(), name):
-                return rows.kind()
+        # SAFETY: the index stays below the number of rows.
+        ref rows = global_constant[_KIND_ROWS]()
+        var text = _KINDS.as_bytes()
+        for index in range(_KIND_COUNT):
+            var row = rows.unsafe_get(index)
+            if row.name_len() != len(name):
+                continue
+            var start = row.name_offset()
+            if same_octets(text.between(start, start + len(name)), name):
+                return text.at(row.value_offset()) - 65
     if name.at(0) == 58:
         return FieldKind.PSEUDO_UNKNOWN
     return FieldKind.OTHER

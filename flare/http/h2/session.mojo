@@ -17,6 +17,8 @@ raised, and `write_goaway` says so.
 
 from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
+from flare.bytes.compare import same_short
+from flare.bytes.copy import unsafe_copy_octets
 from flare.http.h2.connection_state import (
     ConnectionState,
     EventKind,
@@ -68,6 +70,10 @@ comptime FIELD_BLOCK_LEN_MAX = 40_000
 """Longest field block that is collected, in bytes; decoded, even of the shortest
 codes, its offsets still have 16 bits."""
 
+comptime _REPEATED_LEN_MAX = 64
+# Longest field block that is compared with the one before, in bytes. Of fields that
+# both tables have, each takes an octet or two.
+
 
 struct _FieldBlock(Movable):
     """The field block that is being collected, if there is one."""
@@ -90,13 +96,50 @@ struct _FieldBlock(Movable):
         self.frame_count = 0
 
 
+struct _LastRequest(Movable):
+    """The field block that the section was made of, if it was a sound request and
+    has left the decoder's table as it was: the same octets say the same again."""
+
+    var _octets: Array[UInt8, _REPEATED_LEN_MAX]
+    # 0 if there is none.
+    var _length: Int
+
+    def __init__(out self):
+        self._octets = Array[UInt8, _REPEATED_LEN_MAX](uninitialized=True)
+        self._length = 0
+
+    @always_inline
+    def forget(mut self):
+        self._length = 0
+
+    @always_inline
+    def is_kept(self) -> Bool:
+        return self._length > 0
+
+    @always_inline
+    def note(mut self, block: Span[UInt8, _]):
+        """Keeps a block, if it is not too long."""
+        if len(block) > _REPEATED_LEN_MAX:
+            return
+        self._length = len(block)
+        # SAFETY: there is room for so many.
+        unsafe_copy_octets(self._octets.unsafe_ptr(), block)
+
+    @always_inline
+    def is_like(self, block: Span[UInt8, _]) -> Bool:
+        return self._length > 0 and same_short(
+            Span(self._octets).before(self._length), block
+        )
+
+
 struct Http2Session(Movable):
     """What one side of a connection knows, says and does."""
 
     var state: ConnectionState
     """Streams, settings and windows."""
     var section: OwnedPointer[Http2FieldSection]
-    """The fields that came last; in a box, since who keeps them takes it."""
+    """The fields that came last; in a box, since who keeps them takes it by
+    `take_section`."""
     var encoder: HpackEncoder
     """What encodes our fields."""
     var foreign_count: Int
@@ -114,6 +157,7 @@ struct Http2Session(Movable):
     var _decoder: HpackDecoder
     var _has_preface: Bool
     var _block: _FieldBlock
+    var _last_request: _LastRequest
 
     def __init__(out self, role: Http2Role, limits: Http2Limits, now_ms: Int):
         """Makes one side of a new connection.
@@ -133,6 +177,7 @@ struct Http2Session(Movable):
         self._decoder = HpackDecoder()
         self._has_preface = not role.is_server
         self._block = _FieldBlock()
+        self._last_request = _LastRequest()
         self.fields = Buffer(0)
 
     @no_inline
@@ -276,14 +321,21 @@ struct Http2Session(Movable):
         )
         return header.payload_len if is_all else -1
 
-    @no_inline
+    @always_inline
     def take_content(
-        mut self, mut input: Buffer, mut out: Buffer, now_ms: Int
+        mut self,
+        length: Int,
+        stream_id: Int,
+        mut input: Buffer,
+        mut out: Buffer,
+        now_ms: Int,
     ) raises Http2Error -> Bool:
         """Takes the frame that `next_content_len` has told of; see
         `next_event`.
 
         Args:
+            length: What it told.
+            stream_id: The stream.
             input: The buffer that `next_event` was given.
             out: Gets what the peer has to be told.
             now_ms: The time now.
@@ -295,25 +347,17 @@ struct Http2Session(Movable):
         Raises:
             Http2Error: If it broke one that ends the connection.
         """
-        var header = parse_frame_header(input.span())
         # The order of frames is right behind HEADERS.
-        if likely(
-            self.content.take_last(
-                header.payload_len, header.stream_id, input, self.state
-            )
-        ):
+        if likely(self.content.take_last(length, stream_id, input, self.state)):
             self.frame_count += 1
             return True
-        return self._take_odd_content(header, input, out, now_ms)
+        return self._take_odd_content(input, out, now_ms)
 
     @no_inline
     def _take_odd_content(
-        mut self,
-        header: FrameHeader,
-        mut input: Buffer,
-        mut out: Buffer,
-        now_ms: Int,
+        mut self, mut input: Buffer, mut out: Buffer, now_ms: Int
     ) raises Http2Error -> Bool:
+        var header = parse_frame_header(input.span())
         self._check_order(header)
         var event: Http2Event
         try:
@@ -325,6 +369,18 @@ struct Http2Session(Movable):
             event = self._end_stream_for(error, out, now_ms)
         self.frame_count += 1
         return event.kind == EventKind.DATA
+
+    def take_section(mut self, mut other: OwnedPointer[Http2FieldSection]):
+        """Gives the fields that came last to who keeps them.
+
+        Args:
+            other: Gets them; what it had is lost.
+        """
+        if self._last_request.is_kept():
+            # They may come again.
+            other[].copy_from(self.section[])
+        else:
+            swap(other, self.section)
 
     def is_in_block(self) -> Bool:
         """Tells whether a part of a field block is kept here.
@@ -480,8 +536,13 @@ struct Http2Session(Movable):
         mut self, id: Int, block: Span[UInt8, _], now_ms: Int
     ) raises Http2Error -> Http2Event:
         """Decodes a field block, whatever becomes of its stream: the table has
-        to know of it."""
-        self.section[].decode(self._decoder, block, self.state.limits.section)
+        to know of it. One that comes again is not decoded again."""
+        var comes_again = self._last_request.is_like(block)
+        if not comes_again:
+            self._last_request.forget()
+            self.section[].decode(
+                self._decoder, block, self.state.limits.section
+            )
         var index = self.state.table.find(id)
         if unlikely(index < 0):
             self.state.check_begun(id)
@@ -498,7 +559,10 @@ struct Http2Session(Movable):
         if self.state.role.is_server:
             self.state.table.at(index).move[StreamEvent.HEADERS_RECEIVED]()
             self._check_count(id)
-            self.section[].check_request(self.state.limits.section, id)
+            if not comes_again:
+                self.section[].check_request(self.state.limits.section, id)
+                if not self._decoder.has_changed:
+                    self._last_request.note(block)
             if unlikely(
                 self.section[].is_extended_connect()
                 and not self.state.local.enable_connect_protocol
@@ -602,9 +666,21 @@ struct Http2Session(Movable):
         """
         var index = self.state.table.find(stream_id)
         debug_assert(index >= 0, "there is no such stream")
-        if index < 0:
-            return
-        self.state.table.at(index).move[StreamEvent.HEADERS_SENT]()
+        if index >= 0:
+            self.end_block_at(out, index, ends)
+
+    def end_block_at(mut self, mut out: Buffer, index: Int, ends: Bool):
+        """Does what `end_block` does, for who has found the stream.
+
+        Args:
+            out: Where to.
+            index: The stream's, in the table.
+            ends: True if nothing follows on it; the index may be another
+                stream's then.
+        """
+        ref stream = self.state.table.at(index)
+        var stream_id = stream.id
+        stream.move[StreamEvent.HEADERS_SENT]()
         var flags = Flags.END_STREAM if ends else UInt8(0)
         var length = len(self.fields)
         if likely(length <= self.state.remote.max_frame_size):
@@ -650,6 +726,18 @@ struct Http2Session(Movable):
         var index = self.state.table.find(stream_id)
         if index < 0:
             return -1
+        return self.sendable_len_at(index)
+
+    @always_inline
+    def sendable_len_at(self, index: Int) -> Int:
+        """Tells the same of a stream that was found.
+
+        Args:
+            index: The stream's, in the table.
+
+        Returns:
+            Bytes; 0 if its window or the connection's is shut.
+        """
         return max(
             0,
             min(self.state.send_window, self.state.table.at(index).send_window),
@@ -671,14 +759,33 @@ struct Http2Session(Movable):
             ends: True if nothing follows.
         """
         var index = self.state.table.find(stream_id)
-        if index < 0:
-            return
+        if index >= 0:
+            self.write_data_at(out, index, octets, ends)
+
+    def write_data_at(
+        mut self,
+        mut out: Buffer,
+        index: Int,
+        octets: Span[UInt8, _],
+        ends: Bool,
+    ):
+        """Does what `write_data` does, for who has found the stream.
+
+        Args:
+            out: Where to.
+            index: The stream's, in the table.
+            octets: The content; not more than `sendable_len_at`.
+            ends: True if nothing follows; the index may be another stream's
+                then.
+        """
         debug_assert(
-            len(octets) <= self.sendable_len(stream_id),
+            len(octets) <= self.sendable_len_at(index),
             "more than the windows allow",
         )
+        ref stream = self.state.table.at(index)
+        var stream_id = stream.id
         self.state.send_window -= len(octets)
-        self.state.table.at(index).send_window -= len(octets)
+        stream.send_window -= len(octets)
         var rest = octets.as_imm()
         while unlikely(len(rest) > FRAME_LEN_MIN):
             _write_content(out, stream_id, rest.before(FRAME_LEN_MIN), 0)

@@ -3,6 +3,8 @@ brackets is the rule of `Http2Rule` that ended the connection."""
 
 from flare.http.h2.connection_state import Http2Role
 from flare.http.h2.error import Http2Rule
+from flare.http.h2.field_section import Http2FieldSection
+from std.memory import OwnedPointer
 from tests.support.assertions import assert_equal
 from tests.support.h2_log import Frames, Http2Log
 from tests.support.h2_rows import (
@@ -57,6 +59,152 @@ def test_requests() raises:
         ),
     ]
     run_rows(Http2Role.SERVER, rows)
+
+
+comptime _AGAIN = StaticString("828684be")
+# The GET of `GET_BLOCK` once more, by the entry that this has added.
+
+
+def test_requests_that_come_again() raises:
+    """The same octets say the same, until the table is another one."""
+    var rows: List[SessionRow] = [
+        SessionRow(
+            "7541-2.3.3 an index means the same",
+            [
+                FrameRow(1, 5, 1, GET_BLOCK),
+                FrameRow(1, 5, 3, _AGAIN),
+                FrameRow(1, 5, 5, _AGAIN),
+                FrameRow(1, 4, 7, POST_BLOCK + "0001740176"),
+                FrameRow(0, 1, 7, "6869"),
+                FrameRow(1, 4, 9, POST_BLOCK + "0001740176"),
+                FrameRow(0, 1, 9, "6869"),
+            ],
+            (
+                " H1(a GET / http ). H3(a GET / http ). H5(a GET / http )."
+                " H7(a POST / http t=v;)hi. H9(a POST / http t=v;)hi."
+            ),
+        ),
+        SessionRow(
+            "7541-2.3.2 a new entry moves the others",
+            [
+                FrameRow(1, 5, 1, GET_BLOCK),
+                FrameRow(1, 5, 3, _AGAIN),
+                FrameRow(1, 5, 5, "828684410162"),
+                FrameRow(1, 5, 7, _AGAIN),
+                FrameRow(1, 5, 9, "828684bf"),
+            ],
+            (
+                " H1(a GET / http ). H3(a GET / http ). H5(b GET / http )."
+                " H7(b GET / http ). H9(a GET / http )."
+            ),
+        ),
+        SessionRow(
+            "7541-2.3.2 so does one of trailers",
+            [
+                FrameRow(1, 5, 1, GET_BLOCK),
+                FrameRow(1, 4, 3, "838684be"),
+                FrameRow(1, 5, 3, "4001740176"),
+                FrameRow(1, 5, 5, "838684be"),
+                FrameRow(1, 5, 7, "838684bf"),
+            ],
+            (
+                " H1(a GET / http ). H3(a POST / http ) T3(t=v;). R5:1"
+                " H7(a POST / http )."
+            ),
+            " 3@5:1",
+        ),
+        SessionRow(
+            "7541-4.3 a smaller table has lost entries",
+            [
+                FrameRow(1, 5, 1, GET_BLOCK),
+                FrameRow(1, 5, 3, _AGAIN),
+                FrameRow(1, 5, 5, "20828684010161"),
+                FrameRow(1, 5, 7, _AGAIN),
+            ],
+            (
+                " H1(a GET / http ). H3(a GET / http ). H5(a GET / http )."
+                "<14>"
+            ),
+        ),
+        SessionRow(
+            "9113-8.1.1 what is malformed is so again",
+            [FrameRow(1, 5, 1, "828684"), FrameRow(1, 5, 3, "828684")],
+            " R1:1 R3:1",
+            " 3@1:1 3@3:1",
+        ),
+        SessionRow(
+            "9113-8.1 a head is no trailers",
+            [
+                FrameRow(1, 4, 1, POST_BLOCK),
+                FrameRow(1, 5, 1, POST_BLOCK),
+                FrameRow(1, 5, 3, POST_BLOCK),
+            ],
+            " H1(a POST / http ) R1:1 H3(a POST / http ).",
+            " 3@1:1",
+        ),
+        SessionRow(
+            "9113-8.1 and trailers no head",
+            [
+                FrameRow(1, 4, 1, POST_BLOCK),
+                FrameRow(1, 5, 1, "0001740176"),
+                FrameRow(1, 5, 3, "0001740176"),
+                FrameRow(1, 5, 5, POST_BLOCK),
+            ],
+            " H1(a POST / http ) T1(t=v;). R3:1 H5(a POST / http ).",
+            " 3@3:1",
+        ),
+    ]
+    run_rows(Http2Role.SERVER, rows)
+
+
+def test_a_request_that_is_kept_stays_what_it_was() raises:
+    """`Http2Session.take_section`"""
+    var blocks: List[String] = [
+        GET_BLOCK + "0001740176",
+        _AGAIN + "0001740176",
+        _AGAIN + "0001740176",
+        "838684be" + "0001740177",
+        _AGAIN + "0001740176",
+    ]
+    var log = Http2Log(Http2Role.SERVER)
+    var frames = Frames()
+    for index in range(len(blocks)):
+        frames.add(1, 5, 2 * index + 1, blocks[index])
+    var offset = 0
+    var kept = List[OwnedPointer[Http2FieldSection]]()
+    # The preface and SETTINGS first, then each frame.
+    var all = frames.octets.span()
+    var ends: List[Int] = [33]
+    for block in blocks:
+        ends.append(ends[len(ends) - 1] + 9 + block.byte_length() // 2)
+    for index in range(len(ends)):
+        log.feed(all[offset : ends[index]])
+        offset = ends[index]
+        if index > 0:
+            # What it has had before does not count.
+            var section = OwnedPointer(Http2FieldSection())
+            log.session.take_section(section)
+            kept.append(section^)
+    assert_equal(offset, len(all))
+    assert_equal(
+        log.text,
+        (
+            " H1(a GET / http t=v;). H3(a GET / http t=v;)."
+            " H5(a GET / http t=v;). H7(a POST / http t=w;)."
+            " H9(a GET / http t=v;)."
+        ),
+    )
+    for index in range(len(kept)):
+        ref section = kept[index][]
+        var line = section.unsafe_request_line[ImmUntrackedOrigin]()
+        assert_equal(line.method_name, "POST" if index == 3 else "GET")
+        assert_equal(line.authority, "a")
+        assert_equal(line.path, "/")
+        assert_equal(section.content_length, -1)
+        var fields = section.unsafe_fields[ImmUntrackedOrigin]()
+        assert_equal(len(fields), 1)
+        assert_equal(fields.value(0), "w" if index == 3 else "v")
+    _ = kept^
 
 
 def test_what_ends_a_stream() raises:

@@ -200,7 +200,9 @@ def _answer_by_policy(
         return
     state.params[].clear()
     if not is_whole and not is_by_head:
-        if not link.session.take_content(input, state.out, state.now_ms):
+        if not link.session.take_content(
+            content_len, id, input, state.out, state.now_ms
+        ):
             return
         request.body = _lent_content(link, input)
         link.session.state.owe(len(request.body), state.out)
@@ -257,7 +259,7 @@ def _begin_task(
     if not task[].request:
         task[].request = OwnedPointer(ReceivedRequest())
     ref request = task[].request.held()[]
-    swap(request.section, link.session.section)
+    link.session.take_section(request.section)
     task[].call.memo = state.take_memo()
     ref head = request.section[]
     task[].call.is_head = head.method == Method.HEAD
@@ -655,7 +657,7 @@ def on_request_end(
         return
     if has_trailers and task.request:
         var box = OwnedPointer(Http2FieldSection())
-        swap(box, link.session.section)
+        link.session.take_section(box)
         task.request.held()[].trailers = box^
     if task.phase != StreamPhase.CLIENT:
         return
