@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.bytes.compare import load_ends, same_octets, same_words
+from flare.bytes.compare import load_ends, same_octets, same_short
 from flare.bytes.scan import load64
 from flare.http.h2.hpack_table import (
     HpackTable,
@@ -14,8 +14,9 @@ from flare.http.h2.hpack_table import (
 )
 from flare.http.h2.huffman import huffman_encode, huffman_len
 from flare.http.message.fields import FieldLine
+from flare.http.message.header_map import HeaderMap
 from std.builtin.globals import global_constant
-from std.memory import unsafe_memset_zero
+from std.memory import ArcPointer, unsafe_memset_zero
 from std.sys.intrinsics import likely, unlikely
 
 
@@ -88,6 +89,24 @@ comptime _NOT_KEPT_MARKS = _make_marks()
 
 comptime _SLOT_COUNT = 64
 
+comptime _REPEATED_LEN_MAX = 16
+# Most octets of shared fields that are kept, encoded.
+
+
+@fieldwise_init
+struct UsualField(TrivialRegisterPassable):
+    """A field that nearly every head has, mostly with the value of the last one."""
+
+    var place: Int
+    """Where the encoder keeps its entry."""
+
+    comptime CONTENT_TYPE = UsualField(0)
+    """`content-type`"""
+    comptime DATE = UsualField(1)
+    """`date`"""
+
+    comptime COUNT = 2
+
 
 def indexing_of(name: Span[UInt8, _]) -> Indexing:
     """Decides what is kept of a field, by its name in lower case."""
@@ -115,6 +134,14 @@ struct HpackEncoder(Movable):
     # The number of an entry by a hash of its field, and 1 more; 0 is none. An
     # array, so that the encoder goes by its address into each call.
     var _slots: Array[UInt32, _SLOT_COUNT]
+    # The number of the entry of each usual field; -1 for none.
+    var _usual: Array[Int, UsualField.COUNT]
+    # Shared fields that were encoded last without a new entry, and what came of
+    # it: they come to the same until the table changes.
+    var _shared: Optional[ArcPointer[HeaderMap]]
+    var _shared_count: Int
+    var _shared_octets: Array[UInt8, _REPEATED_LEN_MAX]
+    var _shared_len: Int
     var _least_max: Int
     var _owes_size: Bool
 
@@ -124,6 +151,11 @@ struct HpackEncoder(Movable):
         # SAFETY: zeros are numbers.
         self._slots = Array[UInt32, _SLOT_COUNT](uninitialized=True)
         unsafe_memset_zero(self._slots.unsafe_ptr(), count=_SLOT_COUNT)
+        self._usual = Array[Int, UsualField.COUNT](fill=-1)
+        self._shared = None
+        self._shared_count = 0
+        self._shared_octets = Array[UInt8, _REPEATED_LEN_MAX](fill=0)
+        self._shared_len = 0
         self._least_max = TABLE_LEN_MAX
         self._owes_size = False
 
@@ -141,6 +173,7 @@ struct HpackEncoder(Movable):
             self._least_max = own_max
         self._least_max = min(self._least_max, own_max)
         self._table.resize(own_max)
+        self._shared = None
         self._owes_size = True
 
     def begin(mut self, mut out: Buffer):
@@ -207,6 +240,104 @@ struct HpackEncoder(Movable):
         ):
             return
         self._add_other(out, name, value, indexing)
+
+    @always_inline
+    def add_usual[
+        field: UsualField
+    ](mut self, mut out: Buffer, name: Span[UInt8, _], value: Span[UInt8, _]):
+        """Encodes a field that nearly every head has.
+
+        Parameters:
+            field: Which one.
+
+        Args:
+            out: Where to.
+            name: Its name.
+            value: The value.
+        """
+        var number = self._usual.at(field.place)
+        if likely(self._table.has(number)):
+            var line = self._table.line(number)
+            var start = line.value_offset()
+            if likely(
+                same_short(
+                    self._table.octets().between(
+                        start, start + line.value_len()
+                    ),
+                    value,
+                )
+            ):
+                self._refer(out, number)
+                return
+        self._add_usual(out, name, value, field.place)
+
+    @no_inline
+    def _add_usual(
+        mut self,
+        mut out: Buffer,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        place: Int,
+    ):
+        """Encodes a usual field that has another value than before."""
+        var slot = _hash(name, value)
+        for other in range(2):
+            var number = Int(self._slots.at(slot ^ other)) - 1
+            if self._is_entry(number, name, value):
+                self._usual.at(place) = number
+                self._refer(out, number)
+                return
+        self._add_other(out, name, value, Indexing.KEPT)
+
+    @always_inline
+    def add_shared(
+        self, mut out: Buffer, fields: ArcPointer[HeaderMap]
+    ) -> Bool:
+        """Encodes fields that `note_shared` has noted last.
+
+        Args:
+            out: Where to.
+            fields: The fields, which do not change while they are shared.
+
+        Returns:
+            False if they have to be encoded one by one: then nothing was
+            written.
+        """
+        if not self._shared or not (self._shared.held() is fields):
+            return False
+        if unlikely(self._shared_count != self._table.insert_count):
+            return False
+        # SAFETY: the array has so many octets.
+        out.unsafe_append_few[_REPEATED_LEN_MAX](
+            self._shared_octets.unsafe_ptr(), self._shared_len
+        )
+        return True
+
+    @no_inline
+    def note_shared(
+        mut self, fields: ArcPointer[HeaderMap], octets: Span[UInt8, _]
+    ):
+        """Notes what shared fields were encoded to, with nothing kept anew.
+
+        Args:
+            fields: The fields.
+            octets: What was written.
+        """
+        if len(octets) > _REPEATED_LEN_MAX:
+            return
+        self._shared = fields
+        self._shared_count = self._table.insert_count
+        self._shared_len = len(octets)
+        for index in range(len(octets)):
+            self._shared_octets.at(index) = octets.at(index)
+
+    def entry_count(self) -> Int:
+        """Counts the entries that were ever made.
+
+        Returns:
+            How many.
+        """
+        return self._table.insert_count
 
     @no_inline
     def add_kept(
@@ -325,7 +456,7 @@ struct HpackEncoder(Movable):
         var octets = self._table.octets().between(
             start, start + len(name) + len(value)
         )
-        return _is_same(octets.after(len(name)), value) and _is_same(
+        return same_short(octets.after(len(name)), value) and same_short(
             octets.before(len(name)), name
         )
 
@@ -365,12 +496,6 @@ def find_static(name: Span[UInt8, _], value: Span[UInt8, _]) -> StaticMatch:
         if same_octets(octets.between(start, start + line.value_len()), value):
             return StaticMatch(index + 1, True)
     return StaticMatch(found, False)
-
-
-@always_inline
-def _is_same(left: Span[UInt8, _], right: Span[UInt8, _]) -> Bool:
-    """Compares octets of one length."""
-    return same_words(left, right) or same_octets(left, right)
 
 
 @always_inline

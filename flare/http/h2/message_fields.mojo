@@ -3,12 +3,13 @@
 from flare.bytes.ascii import ascii_lower, is_lower
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
-from flare.http.h2.hpack_encoder import Indexing, indexing_of
+from flare.http.h2.hpack_encoder import UsualField, indexing_of
 from flare.http.h2.hpack_table import FieldKind, kind_of
 from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
 from flare.http.message.status import RESET_CONTENT
+from flare.http.message.trailers import Trailers
 from std.sys.intrinsics import likely, unlikely
 
 comptime LENGTH_UNKNOWN = -1
@@ -33,14 +34,16 @@ def add_response_fields(
     encoder.add_status(out, response.status.code)
     var type = response.headers.content_type().as_bytes()
     if likely(len(type) > 0):
-        encoder.add(out, "content-type".as_bytes(), type, Indexing.KEPT)
+        encoder.add_usual[UsualField.CONTENT_TYPE](
+            out, "content-type".as_bytes(), type
+        )
     var has_date = False
     if unlikely(len(response.headers.lines_octets()) > 0):
         has_date = "date" in response.headers
         add_fields(session, response.headers, name)
     if not has_date:
-        session.encoder.add(
-            session.fields, "date".as_bytes(), date, Indexing.KEPT
+        session.encoder.add_usual[UsualField.DATE](
+            session.fields, "date".as_bytes(), date
         )
     var length = content_len
     if unlikely(response.status.code == RESET_CONTENT):
@@ -67,6 +70,21 @@ def add_fields(mut session: Http2Session, headers: HeaderMap, mut name: Buffer):
         for octet in own:
             name.append_octet(ascii_lower(octet))
         _add_field(session, name.span(), value)
+
+
+def add_trailers(
+    mut session: Http2Session, trailers: Trailers, mut name: Buffer
+):
+    """Encodes trailers, of which there are some, in a block that is begun. `name`
+    is room for names in lower case."""
+    ref fields = trailers.box.held()
+    if likely(session.encoder.add_shared(session.fields, fields)):
+        return
+    var start = len(session.fields)
+    var count = session.encoder.entry_count()
+    add_fields(session, fields[], name)
+    if session.encoder.entry_count() == count:
+        session.encoder.note_shared(fields, session.fields.span().after(start))
 
 
 @always_inline

@@ -177,6 +177,12 @@ struct Http2Stream(ImplicitlyCopyable):
             self.earlier_left = self.receive_window
 
     @always_inline
+    def is_received(self) -> Bool:
+        """Tells whether the peer has ended its side of a stream that is open
+        here."""
+        return self.state == StreamState.HALF_CLOSED_REMOTE
+
+    @always_inline
     def move[event: StreamEvent](mut self):
         """Lets an event happen, which may happen."""
         debug_assert(happens(self.state, event), "not in this state")

@@ -135,6 +135,15 @@ struct Body(Copyable, Defaultable, Movable, Sized, Writable):
         """
         return self._stream.held()
 
+    @always_inline
+    def lend_stream(ref self) -> ref[self._stream.held()[]] BodyStream:
+        """Lends the source of a body that has one.
+
+        Returns:
+            The source.
+        """
+        return self._stream.held()[]
+
     def make_stream(mut self):
         """Lets a source make content that is in memory; its length stays known."""
         if self.is_stream():

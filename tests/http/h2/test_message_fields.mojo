@@ -7,10 +7,12 @@ from flare.http.h2.message_fields import (
     LENGTH_UNKNOWN,
     add_fields,
     add_response_fields,
+    add_trailers,
 )
 from flare.http.h2.session import Http2Session
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.response import Response
+from flare.http.message.trailers import Trailers
 from tests.support.assertions import assert_equal
 
 
@@ -117,4 +119,79 @@ def test_which_length_is_said() raises:
         assert_equal(line in sent, row.sent != "", row.rule)
         assert_equal(
             "content-length" in sent, row.sent != "", String(row.rule, sent)
+        )
+
+
+def test_trailers_that_come_again() raises:
+    """They are the same for who reads them, whatever was sent between."""
+    var session = Http2Session(Http2Role.SERVER, Http2Limits(), 0)
+    var decoder = HpackDecoder()
+    var name = Buffer(0)
+    var trailers = Trailers()
+    trailers.set("grpc-status", "0")
+    var shared = trailers.copy()
+    trailers.set("grpc-status", "7")
+    # What happens before, and what is sent then.
+    for step in ["", "", "another", "", "entry", "", "resize", "", "long", ""]:
+        if step == "another":
+            session.begin_block()
+            add_trailers(session, trailers, name)
+            assert_equal(_decoded(session, decoder), "grpc-status: 7\n")
+        elif step == "entry":
+            var headers = HeaderMap()
+            headers.append("x-entry", "1")
+            session.begin_block()
+            add_fields(session, headers, name)
+            assert_equal(_decoded(session, decoder), "x-entry: 1\n")
+        elif step == "resize":
+            session.encoder.set_size_max(0)
+            session.encoder.set_size_max(4_096)
+        elif step == "long":
+            shared = Trailers()
+            shared.set("grpc-status", "0")
+            shared.set("grpc-message", "m" * 100)
+        var expected = String("grpc-status: 0\n")
+        if "grpc-message" in shared:
+            expected += String("grpc-message: ", "m" * 100, "\n")
+        session.begin_block()
+        add_trailers(session, shared, name)
+        assert_equal(_decoded(session, decoder), expected, step)
+    # Few octets, since the table has them.
+    session.begin_block()
+    add_trailers(session, trailers, name)
+    session.begin_block()
+    add_trailers(session, trailers, name)
+    assert_equal(len(session.fields), 1)
+
+
+def test_types_and_dates_that_come_again() raises:
+    """Each head has its own, whatever the last ones had."""
+    var session = Http2Session(Http2Role.SERVER, Http2Limits(), 0)
+    var decoder = HpackDecoder()
+    var name = Buffer(0)
+    var types: List[StaticString] = ["text/plain", "text/html", "a/b"]
+    for index in range(200):
+        if index == 150:
+            session.encoder.set_size_max(100)
+        ref type = types[(index * index // 5) % 3]
+        # Every other one is the last one's; all of them are more than the table
+        # has room for.
+        var date = String("date ", index // 2)
+        session.begin_block()
+        add_response_fields(
+            session,
+            Response(200, "12345", content_type=type),
+            5,
+            date.as_bytes(),
+            name,
+        )
+        assert_equal(
+            _decoded(session, decoder),
+            String(
+                ":status: 200\ncontent-type: ",
+                type,
+                "\ndate: ",
+                date,
+                "\ncontent-length: 5\n",
+            ),
         )

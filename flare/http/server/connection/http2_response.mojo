@@ -11,6 +11,7 @@ from flare.http.h2.message_fields import (
     LENGTH_UNKNOWN,
     add_fields,
     add_response_fields,
+    add_trailers,
 )
 from flare.http.h2.settings import FRAME_LEN_MIN
 from flare.http.h1.serialiser import (
@@ -65,7 +66,8 @@ def _begin(
     mut state: WorkerState,
 ):
     ref session = link.session
-    if unlikely(session.state.table.find(id) < 0):
+    var index = session.state.table.find(id)
+    if unlikely(index < 0):
         # It was reset meanwhile: fields that are encoded and not sent put the
         # client's table out of step.
         return
@@ -79,10 +81,10 @@ def _begin(
     var has_content = sends_content(response, framing)
     var whole_len = 0
     if unlikely(response.body.is_stream()):
-        var stream = response.body.stream()
-        var known = stream[].length
+        ref stream = response.body.lend_stream()
+        var known = stream.length
         content_len = known.held() if known else LENGTH_UNKNOWN
-        whole_len = len(stream[].whole())
+        whole_len = len(stream.whole())
         # One that has announced another length fails as any other.
         if known.or_else(whole_len) != whole_len:
             whole_len = 0
@@ -100,61 +102,59 @@ def _begin(
     add_response_fields(
         session, response, content_len, state.date.text(), link.name
     )
-    session.end_block(state.out, id, not has_content)
+    var is_unread = not session.state.table.at(index).is_received()
+    session.end_block_at(state.out, index, not has_content)
     if unlikely(len(response.headers.lines_octets()) > 0):
         if asks_for_close(response.headers):
             connection.retire_ms = state.now_ms
     var request_max = state.config.max_keepalive_requests
     if request_max > 0 and connection.request_count >= UInt64(request_max):
         connection.retire_ms = state.now_ms
-    if not has_content:
+    if has_content:
+        var room = min(session.sendable_len_at(index), _QUICK_LEN_MAX)
+        if connection.request.pending:
+            room = -1
+        if not response.body.is_stream() and content_len <= room:
+            session.write_data_at(
+                state.out, index, response.body.as_bytes(), True
+            )
+            link.times.total.sent_len += content_len
+        elif whole_len > 0 and whole_len <= room:
+            _send_whole(connection, link, index, response, state)
+        else:
+            _begin_content(connection, link, id, response, state)
+            return
+    if unlikely(is_unread):
         _end_unread(link, id, state)
-        return
-    if (
-        not response.body.is_stream()
-        and content_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
-        and not connection.request.pending
-    ):
-        session.write_data(state.out, id, response.body.as_bytes(), True)
-        link.times.total.sent_len += content_len
-        _end_unread(link, id, state)
-        return
-    if (
-        whole_len > 0
-        and whole_len <= min(session.sendable_len(id), _QUICK_LEN_MAX)
-        and not connection.request.pending
-    ):
-        _send_whole(connection, link, id, response, state)
-        return
-    _begin_content(connection, link, id, response, state)
 
 
 @no_inline
 def _send_whole(
     connection: Connection,
     mut link: Http2Link,
-    id: Int,
+    index: Int,
     response: Response,
     mut state: WorkerState,
 ):
-    """Writes content that its source has in memory, and its trailers."""
-    var stream = response.body.stream()
+    """Writes content that its source has in memory, and its trailers, on the
+    stream of an index."""
+    ref stream = response.body.lend_stream()
     ref session = link.session
     try:
-        var trailers = stream[].trailers()
-        var content = stream[].whole()
-        session.write_data(state.out, id, content, not trailers)
+        var trailers = stream.trailers()
+        var content = stream.whole()
+        session.write_data_at(state.out, index, content, not trailers)
         link.times.total.sent_len += len(content)
         if trailers:
             session.begin_block()
-            add_fields(session, trailers.box.held()[], link.name)
-            session.end_block(state.out, id, True)
-        _end_unread(link, id, state)
+            add_trailers(session, trailers, link.name)
+            session.end_block_at(state.out, index, True)
     except error:
-        var body = OutgoingBody(stream, sends_regions=False)
+        var body = OutgoingBody(response.body.stream(), sends_regions=False)
         note_origin(body, state)
         _ = body.note_raised(error)
         log_failure(body, connection.peer, state)
+        var id = session.state.table.at(index).id
         session.state.reset(state.out, id, ErrorCode.INTERNAL_ERROR)
 
 
@@ -403,7 +403,7 @@ def _send_frame(
         task.body.offset += count
     if unlikely(ends and task.body.trailers):
         link.session.begin_block()
-        add_fields(link.session, task.body.trailers.box.held()[], link.name)
+        add_trailers(link.session, task.body.trailers, link.name)
         link.session.end_block(state.out, task.id, True)
     var sent_len = before_len - link.session.state.send_window
     task.pace.sent_len += sent_len
