@@ -29,6 +29,17 @@ def list_of(octets: Span[UInt8, _]) -> List[UInt8]:
 
 
 @no_inline
+def refill(mut list: List[UInt8], octets: Span[UInt8, _]):
+    """Puts octets in place of those that a list has, into its memory if that is
+    enough. They must not lie there."""
+    if list.capacity() < len(octets):
+        list = List[UInt8](capacity=len(octets))
+    list.resize(unsafe_uninit_length=len(octets))
+    # SAFETY: as for `list_of`.
+    unsafe_copy_octets(list.unsafe_ptr(), octets)
+
+
+@no_inline
 def text_of(octets: Span[UInt8, _]) -> String:
     """Copies octets, be they UTF-8 or not, into a text at once: of the
     constructors of `String` one goes through a writer, and the other looks at

@@ -325,6 +325,30 @@ def place_of[T: AnyType](ref value: T) -> Place:
 
 
 @always_inline
+def swap_octets[M: Message](mut message: M, mut room: List[UInt8]):
+    """Gives a message that is to be read memory for the first of its plain fields
+    of octets, or takes that out with what was read: messages that come one after
+    the other then need no memory of their own. Does nothing if there is no such
+    field."""
+    comptime OFFSET = _octets_offset[M]()
+    comptime if OFFSET >= 0:
+        room.clear()
+        # SAFETY: the offset is that of such a field.
+        swap(
+            within(place_of(message), OFFSET).unsafe_bitcast[List[UInt8]]()[],
+            room,
+        )
+
+
+def _octets_offset[M: Message]() -> Int:
+    """Finds the first plain field of octets; -1 if there is none."""
+    comptime for index in range(M.FIELD_COUNT):
+        comptime if reflect[M].field_types()[index] == List[UInt8]:
+            return reflect[M].field_offset[index=index]()
+    return -1
+
+
+@always_inline
 def within(message: Place, offset: Int) -> Place:
     """Gives the place of a field."""
     # SAFETY: the offset is one of the struct that is there.

@@ -6,7 +6,7 @@
 
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
-from flare.bytes.copy import list_of, text_of
+from flare.bytes.copy import list_of, refill, text_of
 from flare.bytes.scan import load32, load64
 from flare.bytes.utf8 import is_valid_utf8
 from flare.protobuf.error import (
@@ -375,12 +375,15 @@ struct _Reader(Movable):
             store_text(field, message, self._text())
         elif field.form == Form.OCTETS:
             var length = self._length()
-            store_octets(
-                field,
-                message,
-                list_of(Span(self._span(self._at, self._at + length))),
-            )
+            var octets = self._span(self._at, self._at + length)
             self._at += length
+            if likely(field.keeping == Keeping.PLAIN):
+                ref kept = within(message, field.offset).unsafe_bitcast[
+                    List[UInt8]
+                ]()[]
+                refill(kept, octets)
+            else:
+                store_octets(field, message, list_of(octets))
         else:
             store_bits(field, message, self._bits(field.row.kind))
 

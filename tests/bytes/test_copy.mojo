@@ -1,7 +1,7 @@
 """Octets in a list or a text of their own."""
 
-from flare.bytes.copy import list_of, text_of
-from tests.support.assertions import assert_equal
+from flare.bytes.copy import list_of, refill, text_of
+from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
 
 
@@ -23,3 +23,16 @@ def test_a_copy_is_its_own() raises:
     var copy = list_of(octets)
     octets[0] = 9
     assert_equal(copy, [UInt8(1), UInt8(2), UInt8(3)])
+
+
+def test_a_list_is_filled_again_in_its_memory() raises:
+    var list = List[UInt8]()
+    for length in [0, 3, 300, 299, 0, 1, 300]:
+        var octets = List[UInt8](capacity=length)
+        for index in range(length):
+            octets.append(UInt8((index + length) & 255))
+        var capacity = list.capacity()
+        var guarded = GuardedBytes(octets)
+        refill(list, guarded.span())
+        assert_equal(list, octets)
+        assert_true(list.capacity() == max(capacity, length))

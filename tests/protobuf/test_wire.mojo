@@ -7,6 +7,8 @@ from flare.protobuf import (
     encode,
     merge,
 )
+from flare.protobuf.known import BytesValue, StringValue
+from flare.protobuf.message import swap_octets
 from tests.protobuf.messages.every_pb import Color, Every, Every_Inner
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.guard_page import GuardedBytes
@@ -486,3 +488,34 @@ def test_an_error_says_field_and_place() raises:
             " as many octets as the length says, found the end of the message"
         ),
     )
+
+
+def test_messages_read_one_after_the_other_in_the_same_memory() raises:
+    """`swap_octets`: what one has had is not in the next."""
+    var room = List[UInt8]()
+    # A field of 3 octets, one of 200, none, and again one of 200.
+    var lengths: List[Int] = [3, 200, 0, 200, -1, 2]
+    var capacity = 0
+    for length in lengths:
+        var octets = List[UInt8]()
+        if length >= 0:
+            var sent = BytesValue()
+            for index in range(length):
+                sent.value.append(UInt8((index + length) & 255))
+            octets = encode(sent)
+        var message = BytesValue()
+        swap_octets(message, room)
+        assert_equal(len(message.value), 0)
+        merge(message, octets)
+        assert_equal(len(message.value), max(length, 0))
+        for index in range(len(message.value)):
+            assert_equal(message.value[index], UInt8((index + length) & 255))
+        swap_octets(message, room)
+        assert_true(room.capacity() >= capacity)
+        capacity = room.capacity()
+    assert_equal(capacity, 200)
+    # Nothing is done with one that has no such field.
+    var text = StringValue(value="text")
+    swap_octets(text, room)
+    assert_equal(text.value, "text")
+    assert_equal(room.capacity(), 200)

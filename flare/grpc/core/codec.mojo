@@ -7,7 +7,7 @@ from flare.protobuf.json_reader import decode_json
 from flare.protobuf.json_settings import ProtobufJson
 from flare.protobuf.json_writer import encode_json
 from flare.protobuf.message import Message
-from flare.protobuf.reader import decode
+from flare.protobuf.reader import merge
 from flare.protobuf.writer import encode_into
 from std.memory import ArcPointer
 
@@ -60,12 +60,28 @@ def decode_as[
 ) raises ProtobufError -> M:
     """Reads a message, which is as long as it is: its bound is that of the
     call. `json` is as for `encode_as`. Raises if it is not well-formed."""
+    var message = M()
+    read_as(message, octets, codec, json)
+    return message^
+
+
+@always_inline
+def read_as[
+    M: Message
+](
+    mut message: M,
+    octets: Span[UInt8, _],
+    codec: MessageCodec,
+    json: Optional[ArcPointer[ProtobufJson]],
+) raises ProtobufError:
+    """Does what `decode_as` does, with a message that is empty."""
     var limits = ProtobufLimits(len(octets), ProtobufLimits.DEFAULT.depth_max)
     if codec == MessageCodec.JSON:
-        return decode_json[M](
+        message = decode_json[M](
             StringSpan(unsafe_from_utf8=octets), json_settings(json), limits
         )
-    return decode[M](octets, limits)
+    else:
+        merge(message, octets, limits)
 
 
 @no_inline

@@ -12,6 +12,7 @@ from flare.grpc.core.binary import decode_binary, encode_binary
 from flare.http.message.fields import Fields
 from flare.http.message.header_map import HeaderError, HeaderMap
 from std.builtin.globals import global_constant
+from std.memory import OwnedPointer
 
 comptime _BINARY_SUFFIX = StaticString("-bin")
 # Of gRPC and of Connect, where the last one stands before trailing metadata.
@@ -58,19 +59,38 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
     any other visible ASCII and spaces.
     """
 
-    var _fields: HeaderMap
+    # In a box, since most calls have none of the three that each may have.
+    var _fields: Optional[OwnedPointer[HeaderMap]]
 
+    @always_inline
     def __init__(out self):
         """Makes an empty one; allocates nothing."""
-        self._fields = HeaderMap()
+        self._fields = None
 
+    def __init__(out self, *, copy: Self):
+        """Copies all entries.
+
+        Args:
+            copy: Where from.
+        """
+        self._fields = None
+        if copy._fields:
+            self._fields = OwnedPointer(copy._fields.held()[].copy())
+
+    def _own(mut self) -> ref[self._fields.held()[]] HeaderMap:
+        """Lends the fields, made if there are none."""
+        if not self._fields:
+            self._fields = OwnedPointer(HeaderMap())
+        return self._fields.held()[]
+
+    @always_inline
     def __len__(self) -> Int:
         """Counts the entries.
 
         Returns:
             How many; a name that is there twice counts twice.
         """
-        return len(self._fields)
+        return len(self._fields.held()[]) if self._fields else 0
 
     def add(mut self, name: StringSpan, value: StringSpan) raises MetadataError:
         """Adds an entry with a text.
@@ -122,7 +142,7 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         mut self, name: StringSpan, value: StringSpan
     ) raises MetadataError:
         try:
-            self._fields.unsafe_append_judged(name, value)
+            self._own().unsafe_append_judged(name, value)
         except:
             raise MetadataError(
                 String(name), "all metadata together is longer than 64 KiB"
@@ -137,7 +157,7 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         Returns:
             True if there is at least one.
         """
-        return name in self._fields
+        return Bool(self._fields) and name in self._fields.held()[]
 
     def get(
         self, name: StringSpan
@@ -151,7 +171,9 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
             The first value; nothing if there is none. Of octets that is their
             base64: `get_binary` decodes it.
         """
-        var index = self._fields.find(name)
+        if not self._fields:
+            return None
+        var index = self._fields.held()[].find(name)
         if index < 0:
             return None
         return self.value(index)
@@ -181,7 +203,7 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         """
         # SAFETY: the fields are this value's own, which is the origin.
         return rebind[StringSpan[ImmOrigin(origin_of(self))]](
-            self._fields.name(index)
+            self._fields.held()[].name(index)
         )
 
     def value(self, index: Int) -> StringSpan[ImmOrigin(origin_of(self))]:
@@ -195,7 +217,7 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         """
         # SAFETY: as for `name`.
         return rebind[StringSpan[ImmOrigin(origin_of(self))]](
-            self._fields.value(index)
+            self._fields.held()[].value(index)
         )
 
     def take_fields(mut self, fields: Fields):
@@ -250,9 +272,9 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         try:
             # A parser has let it through.
             if is_lower(name.as_bytes()):
-                self._fields.unsafe_append_judged(name, value)
+                self._own().unsafe_append_judged(name, value)
             else:
-                self._fields.unsafe_append_judged(
+                self._own().unsafe_append_judged(
                     lower_text(name.as_bytes()), value
                 )
         except:
@@ -269,10 +291,8 @@ struct Metadata(Copyable, Defaultable, Movable, Sized):
         Raises:
             HeaderError: If all together are longer than 64 KiB.
         """
-        for index in range(len(self._fields)):
-            fields.unsafe_append_judged(
-                self._fields.name(index), self._fields.value(index)
-            )
+        for index in range(len(self)):
+            fields.unsafe_append_judged(self.name(index), self.value(index))
 
 
 def is_binary_name(name: Span[UInt8, _]) -> Bool:

@@ -4,7 +4,7 @@ messages."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.never import NEVER
-from flare.grpc.core.codec import decode_as, encode_as
+from flare.grpc.core.codec import encode_as, read_as
 from flare.grpc.core.coding import MessageCoding
 from flare.grpc.core.message_writer import begin_message, end_message
 from flare.grpc.core.metadata import Metadata
@@ -58,6 +58,8 @@ struct GrpcCall(Movable):
     var _json: Optional[ArcPointer[ProtobufJson]]
     # Whether the head is not to wait for a reply.
     var _sends_headers: Bool
+    # Memory for octets of the request of a unary call.
+    var _room: List[UInt8]
     var out: Buffer
     """Replies that are not sent, with their prefixes."""
     var reply_count: Int
@@ -106,6 +108,7 @@ struct GrpcCall(Movable):
         self._protocol = protocol
         self._json = None
         self._sends_headers = False
+        self._room = []
         self.out = Buffer(0)
         self.reply_count = 0
         self.status = None
@@ -257,14 +260,15 @@ def late() -> GrpcStatus:
     return GrpcStatus(GrpcCode.DEADLINE_EXCEEDED, "the deadline is over")
 
 
+@always_inline
 def read_request[
     M: Message
 ](
-    octets: Span[UInt8, ImmUntrackedOrigin], call: GrpcCall
-) raises GrpcStatus -> M:
-    """Reads a message of a caller."""
+    mut message: M, octets: Span[UInt8, ImmUntrackedOrigin], call: GrpcCall
+) raises GrpcStatus:
+    """Reads a message of a caller into one that is empty."""
     try:
-        return decode_as[M](octets, call._protocol.codec(), call._json)
+        read_as(message, octets, call._protocol.codec(), call._json)
     except error:
         raise malformed(error)
 

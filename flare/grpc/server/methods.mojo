@@ -2,7 +2,7 @@
 
 from flare.bytes.buffer import unsafe_lend
 from flare.bytes.checked import *
-from flare.bytes.compare import same_octets
+from flare.bytes.compare import same_short
 from flare.bytes.erased import Erased, drop_counted, erase_counted
 from flare.bytes.scan import load64
 from flare.bytes.text import Text
@@ -11,7 +11,7 @@ from flare.grpc.core.status import GrpcStatus
 from flare.grpc.server.call import GrpcCall, read_request, write_reply
 from flare.grpc.core.kind import GrpcKind
 from flare.grpc.server.stream import AnyStream, GrpcStream
-from flare.protobuf.message import Message
+from flare.protobuf.message import Message, swap_octets
 from std.memory import ArcPointer
 
 comptime UnaryCall = def(
@@ -76,8 +76,11 @@ def call_function[
     mut call: GrpcCall,
 ) raises GrpcStatus:
     # SAFETY: the octets are lent for this call; a function has no service.
-    var request = read_request[Request](octets, call)
+    var request = Request()
+    swap_octets(request, call._room)
+    read_request(request, octets, call)
     var reply = function(request, call)
+    swap_octets(request, call._room)
     write_reply(call, reply)
 
 
@@ -102,8 +105,11 @@ def call_method[
     # SAFETY: `MethodTable.add_service` made the pointer from such a service, and
     # keeps it.
     ref held = service.unsafe_bitcast[Service]()[]
-    var request = read_request[Request](octets, call)
+    var request = Request()
+    swap_octets(request, call._room)
+    read_request(request, octets, call)
     var reply = method(held, request, call)
+    swap_octets(request, call._room)
     write_reply(call, reply)
 
 
@@ -217,7 +223,7 @@ struct MethodTable(Defaultable, Movable, Sized):
         var place = _hash(path)
         while True:
             var index = self._places.at(place & (len(self._places) - 1)) - 1
-            if index < 0 or same_octets(
+            if index < 0 or same_short(
                 self._methods.at(index).path.as_bytes(), path
             ):
                 return index

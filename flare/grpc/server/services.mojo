@@ -91,6 +91,9 @@ comptime _SPARE_LEN = 64 * 1024
 # Content that is longer than a message may be, by less than this, is read all the
 # same, and refused with 200 and a status, which more clients understand than 413.
 
+comptime _KEPT_LEN_MAX = 4_096
+# Of longer octets of a request no memory is kept.
+
 comptime _Query = Optional[OwnedPointer[ConnectQuery]]
 # Few calls have one, and all are asked for it.
 
@@ -395,7 +398,8 @@ struct GrpcServices(Handler, HoldsHandler):
             send_len_max=self.config.send_len_max,
             protocol=protocol,
         )
-        call.out = req.route_params()[].spare.take_room()
+        ref storage = req.route_params()[]
+        call.out = storage.spare.take_room()
         if protocol.codec() == MessageCodec.JSON:
             call._json = self._json.copy()
         var query = _Query(None)
@@ -408,13 +412,16 @@ struct GrpcServices(Handler, HoldsHandler):
             return _with_codings(protocol, status)
         if method.kind != GrpcKind.UNARY:
             return self._answer_stream(req, method, call, coding)
+        swap(call._room, storage.spare_octets)
         # What may fail makes no response: one that comes out of it is moved
         # field by field.
         try:
             self._run_unary(req, method, call, query, coding)
         except raised:
             return self._fail(call, raised)
-        ref spare = req.route_params()[].spare
+        if call._room.capacity() <= _KEPT_LEN_MAX:
+            swap(call._room, storage.spare_octets)
+        ref spare = storage.spare
         if (
             not protocol.has_trailers()
             or not says_ok_alone(call)

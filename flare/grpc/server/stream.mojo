@@ -150,7 +150,8 @@ def _on_message[
     mut call: GrpcCall,
 ) raises GrpcStatus:
     # SAFETY: `AnyStream` made the pointer from an S of its own.
-    var request = read_request[S.Request](octets, call)
+    var request = S.Request()
+    read_request(request, octets, call)
     var replies = Replies[S.Reply](call)
     stream.unsafe_bitcast[S]()[].on_message(request^, replies)
 

@@ -635,6 +635,8 @@ struct PathParams(Movable, Sized):
     request; nothing if nobody asked."""
     var spare: SpareContent
     """Memory for the content of the response, from request to request."""
+    var spare_octets: List[UInt8]
+    """Memory for octets that a handler reads from content, likewise."""
     var _params: List[PathParam]
     var _decoded: List[String]
     # Whether there is anything to forget.
@@ -649,6 +651,7 @@ struct PathParams(Movable, Sized):
         self.failure_fields = None
         self.route_memo = None
         self.spare = SpareContent()
+        self.spare_octets = []
         self._params = []
         self._decoded = []
         self._is_used = False
