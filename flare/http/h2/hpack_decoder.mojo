@@ -48,8 +48,8 @@ struct HpackDecoder(Movable):
     var _padding: Padding[200]
     var table: HpackTable
     """The dynamic table."""
-    var has_changed: Bool
-    """True if the block has changed the table so far."""
+    var has_added: Bool
+    """True if the block has added to the table so far."""
     var _position: Int
     var _may_resize: Bool
 
@@ -57,7 +57,7 @@ struct HpackDecoder(Movable):
         """Makes a decoder with an empty table of `TABLE_LEN_MAX`."""
         self._padding = {}
         self.table = HpackTable()
-        self.has_changed = False
+        self.has_added = False
         self._position = 0
         self._may_resize = True
 
@@ -68,7 +68,7 @@ struct HpackDecoder(Movable):
 
     def begin(mut self):
         """Starts a new block."""
-        self.has_changed = False
+        self.has_added = False
         self._position = 0
         self._may_resize = True
 
@@ -100,7 +100,7 @@ struct HpackDecoder(Movable):
             var is_kept = first & 0xC0 == 0x40
             var field = self._literal(block, out, 63 if is_kept else 15)
             if is_kept:
-                self.has_changed = True
+                self.has_added = True
                 self.table.add(out.span(), field.line, field.note)
             return field
         return HpackField(FieldLine(0, 0, 0, 0), 0, False)
@@ -231,7 +231,6 @@ struct HpackDecoder(Movable):
         var size_max = self._integer(block, 31)
         if size_max > TABLE_LEN_MAX:
             raise _broken()
-        self.has_changed = True
         self.table.resize(size_max)
 
 

@@ -83,7 +83,8 @@ def add_trailers(
     var start = len(session.fields)
     var count = session.encoder.entry_count()
     add_fields(session, fields[], name)
-    if session.encoder.entry_count() == count:
+    # Those that nobody else has will not come again.
+    if fields.count() > 1 and session.encoder.entry_count() == count:
         session.encoder.note_shared(fields, session.fields.span().after(start))
 
 

@@ -98,7 +98,8 @@ struct _FieldBlock(Movable):
 
 struct _LastRequest(Movable):
     """The field block that the section was made of, if it was a sound request and
-    has left the decoder's table as it was: the same octets say the same again."""
+    has added nothing to the decoder's table: the same octets say the same again. A
+    size that it gives the table at its start changes nothing a second time."""
 
     var _octets: Array[UInt8, _REPEATED_LEN_MAX]
     # 0 if there is none.
@@ -561,7 +562,7 @@ struct Http2Session(Movable):
             self._check_count(id)
             if not comes_again:
                 self.section[].check_request(self.state.limits.section, id)
-                if not self._decoder.has_changed:
+                if not self._decoder.has_added:
                     self._last_request.note(block)
             if unlikely(
                 self.section[].is_extended_connect()

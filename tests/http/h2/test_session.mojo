@@ -119,11 +119,12 @@ def test_requests_that_come_again() raises:
                 FrameRow(1, 5, 1, GET_BLOCK),
                 FrameRow(1, 5, 3, _AGAIN),
                 FrameRow(1, 5, 5, "20828684010161"),
-                FrameRow(1, 5, 7, _AGAIN),
+                FrameRow(1, 5, 7, "20828684010161"),
+                FrameRow(1, 5, 9, _AGAIN),
             ],
             (
                 " H1(a GET / http ). H3(a GET / http ). H5(a GET / http )."
-                "<14>"
+                " H7(a GET / http ).<14>"
             ),
         ),
         SessionRow(
