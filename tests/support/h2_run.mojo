@@ -2,6 +2,7 @@
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
+from flare.bytes.compare import same_octets
 from flare.http.h2.connection_state import EventKind, Http2Limits, Http2Role
 from flare.http.h2.error import ErrorCode
 from flare.http.h2.frame import parse_frame_header, read_u32
@@ -157,9 +158,11 @@ struct ModelRun(Movable):
     ) raises:
         if kind == EventKind.HEADERS:
             self._told.write("H", id, "." if ends else "")
+            self._compare_fields()
             self._answer(id)
         elif kind == EventKind.TRAILERS:
             self._told.write("T", id, ".")
+            self._compare_fields()
         elif kind == EventKind.RESET:
             self._told.write("R", id, ":", code.number)
         elif kind == EventKind.GOAWAY:
@@ -179,6 +182,20 @@ struct ModelRun(Movable):
                 self._held.append(length)
             else:
                 self._consume(id, length)
+
+    def _compare_fields(self) raises:
+        """The model decodes each block, also one that comes again."""
+        ref section = self.session.section[]
+        ref model = self.model.section
+        if (
+            not same_octets(section.octets.span(), model.octets.span())
+            or section.__len__() != model.__len__()
+            or section.method != model.method
+            or section.status != model.status
+            or section.content_length != model.content_length
+            or section.target.path_len != model.target.path_len
+        ):
+            raise Error("the fields are other ones")
 
     def _consume(mut self, id: Int, length: Int):
         self.session.state.consume(self._out, id, length)
