@@ -85,6 +85,15 @@ def test_requests_that_come_again() raises:
             ),
         ),
         SessionRow(
+            "7541-6.2.1 what is to be added is added each time",
+            [
+                FrameRow(1, 5, 1, GET_BLOCK),
+                FrameRow(1, 5, 3, GET_BLOCK),
+                FrameRow(1, 5, 5, "828684bf"),
+            ],
+            " H1(a GET / http ). H3(a GET / http ). H5(a GET / http ).",
+        ),
+        SessionRow(
             "7541-2.3.2 a new entry moves the others",
             [
                 FrameRow(1, 5, 1, GET_BLOCK),
