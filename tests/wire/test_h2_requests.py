@@ -32,6 +32,22 @@ def client(server):
         yield connection
 
 
+def test_heads_of_the_same_octets(client):
+    """Each is a request of its own, whose content may come long after."""
+    streams = [client.request("/", "POST", ends=False) for _ in range(3)]
+    other = client.request("/line?a")
+    streams.append(client.request("/", "POST", ends=False))
+    for stream in reversed(streams):
+        client.data(stream, b"content of %d" % stream, ends=True)
+    for stream in streams:
+        answer = client.answer(stream)
+        assert (answer.status, answer.body) == (200, b"content of %d" % stream)
+    assert b"/line?a" in client.answer(other).body
+    for _ in range(3):
+        assert client.post("/", b"more").body == b"more"
+        assert client.get("/line?a").body == client.answers[other].body
+
+
 # What depends on time, or belongs to a version.
 OWN_FIELDS = {"date", "connection", "x-request-id", "etag", "last-modified", "keep-alive"}
 
