@@ -21,7 +21,7 @@ from flare.http.message.cookie import (
     SameSite,
 )
 from flare.http.message.extensions import Extensions, ExtensionScope
-from flare.http.message.fields import Fields
+from flare.http.message.fields import Field, Fields
 from flare.http.message.form import FormData
 from flare.http.message.forwarded import forwarded_host, forwarded_proto
 from flare.http.message.header_map import HeaderMap

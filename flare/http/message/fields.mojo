@@ -1,7 +1,7 @@
 """Header fields as they were received, and the elements of lists in them (RFC 9110 section 5.6.1)."""
 
 from flare.bytes.ascii import equals_ignore_case, trim_whitespace
-from flare.bytes.buffer import unsafe_lend
+from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.bytes.checked import *
 from flare.bytes.utf8 import is_valid_utf8
 from flare.bytes.text import Text
@@ -254,6 +254,15 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
             )
         return self.value(index)
 
+    def __iter__(self) -> FieldIterator[Self.o]:
+        """Goes through the lines: `for field in req.headers:` gives each as a
+        `Field`.
+
+        Returns:
+            The lines in the order of arrival.
+        """
+        return FieldIterator(StringSpan[Self.o](), self)
+
     def write_to(self, mut writer: Some[Writer]):
         """Writes `name: value`, a line each.
 
@@ -265,6 +274,60 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
             writer.write_string(": ")
             writer.write_string(self.value(index))
             writer.write_string("\n")
+
+
+@fieldwise_init
+struct Field[o: ImmOrigin](ImplicitlyCopyable, Movable):
+    """One field line, as iterating `Fields` or a `HeaderMap` gives it.
+
+    Parameters:
+        o: Where the octets live.
+    """
+
+    var name: StringSpan[Self.o]
+    """The name as it was sent or set, a token in any case."""
+    var value: StringSpan[Self.o]
+    """The value without whitespace around; empty if it was received and is not
+    UTF-8 (`Fields.value_bytes` has it)."""
+
+
+struct FieldIterator[o: ImmOrigin](Copyable, Iterator, Movable):
+    """Goes through the lines of a section.
+
+    Parameters:
+        o: Where the octets live.
+    """
+
+    comptime Element = Field[Self.o]
+
+    # That of a `HeaderMap`, which keeps it apart; empty for none.
+    var _content_type: StringSpan[Self.o]
+    var _fields: Fields[Self.o]
+    var _index: Int
+
+    def __init__(
+        out self, content_type: StringSpan[Self.o], fields: Fields[Self.o]
+    ):
+        self._content_type = content_type
+        self._fields = fields.copy()
+        self._index = -1 if content_type.byte_length() > 0 else 0
+
+    def __iter__(self) -> Self:
+        return self.copy()
+
+    def __next__(mut self) raises StopIteration -> Self.Element:
+        var index = self._index
+        if index >= len(self._fields):
+            raise StopIteration()
+        self._index = index + 1
+        if index < 0:
+            # SAFETY: literal text lives for ever.
+            var name = StaticString("Content-Type")
+            return Field(
+                unsafe_lend_text[Self.o](name.unsafe_ptr(), name.byte_length()),
+                self._content_type,
+            )
+        return Field(self._fields.name(index), self._fields.value(index))
 
 
 comptime _COMMA: UInt8 = 44

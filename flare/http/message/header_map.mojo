@@ -7,6 +7,7 @@ from flare.bytes.buffer import unsafe_lend, unsafe_lend_text
 from flare.bytes.scan import BytePtr, TCHAR
 from flare.bytes.text import Text
 from flare.http.message.fields import (
+    FieldIterator,
     FieldLine,
     Fields,
     ListElements,
@@ -183,6 +184,34 @@ struct HeaderMap(Copyable, Defaultable, Movable, Sized, Writable):
         if index < 0:
             return None
         return self.value(index)
+
+    def get_all(
+        self, name: StringSpan
+    ) -> List[StringSpan[ImmOrigin(origin_of(self))]]:
+        """Lends every value of a field, such as Set-Cookie has.
+
+        Args:
+            name: A field name in any case.
+
+        Returns:
+            The values in order; empty if no line has the name.
+        """
+        var values = List[StringSpan[ImmOrigin(origin_of(self))]]()
+        var index = self.find(name)
+        while index >= 0:
+            values.append(self.value(index))
+            index = self.find(name, index + 1)
+        return values^
+
+    def __iter__(self) -> FieldIterator[ImmOrigin(origin_of(self))]:
+        """Goes through the lines: `for field in response.headers:` gives each
+        as a `Field`.
+
+        Returns:
+            The lines in order, the Content-Type first; good until the map
+            changes.
+        """
+        return FieldIterator(self.content_type(), self.lines_fields())
 
     def __getitem__(
         self, name: StringSpan

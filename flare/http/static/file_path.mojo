@@ -72,15 +72,15 @@ struct FilePath(Copyable, Movable):
             return None
 
 
-def is_file_path(path: StringSpan) -> Bool:
+def is_file_path(path: StringSpan, *, serves_hidden: Bool) -> Bool:
     """Tells whether a text of the program is the path of a file as `FilePath`
     has it: names parted by single slashes, of which none leads out of the
-    folder. Hidden ones are names."""
+    folder. Hidden ones are names if `serves_hidden`."""
     var octets = path.as_bytes()
     var name_start = 0
     for index in range(len(octets) + 1):
         if index == len(octets) or octets.at(index) == _SLASH:
-            if not _is_name(octets.between(name_start, index), True):
+            if not _is_name(octets.between(name_start, index), serves_hidden):
                 return False
             name_start = index + 1
         elif (

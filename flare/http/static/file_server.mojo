@@ -282,6 +282,35 @@ struct FileServer(Handler):
             return redirect(_with_slash(req), 301)
         return self._fall_back(req)
 
+    def serve_file(self, req: Request, path: StringSpan) raises -> Response:
+        """Answers with a file that the program chooses, whatever the request's
+        own path is: one that its user may see, or has made.
+
+            var response = self.files.serve_file(req, "reports/7.pdf")
+
+        Conditions and ranges hold as for `serve`, where the method is GET or
+        HEAD; of another method the answer is the whole file. A path may be made
+        of what a client has sent: none leads out of the folder.
+
+        Args:
+            req: The request that is answered.
+            path: The file's path below the folder, not encoded.
+
+        Returns:
+            The file, a part of it, or 304, 412 or 416; 404 if there is no such
+            file, or it is hidden and `serves_hidden` is off.
+
+        Raises:
+            Error: If a file that is there cannot be read.
+        """
+        var wanted = String(path.removeprefix("/"))
+        if not is_file_path(wanted, serves_hidden=self._config.serves_hidden):
+            return not_found()
+        var found = self._folder.find(wanted)
+        if not found:
+            return not_found()
+        return self._respond(req, found.take(), wanted^)
+
     def policy_for(self, req: Request) -> RequestPolicy:
         """Tells that content of methods that are refused is not needed.
 
@@ -361,9 +390,12 @@ struct FileServer(Handler):
         var now_s = now_ns // _NS_A_SECOND
         var chosen = self._choose(req, found^, path^)
         var validators = _validators(chosen, now_ns)
-        var precondition = evaluate_preconditions(
-            req.method, req.headers, validators, now_s
-        )
+        var precondition = Precondition.PROCEED
+        if req.method == Method.GET or req.method == Method.HEAD:
+            # What else a method does is done: nothing may be refused now.
+            precondition = evaluate_preconditions(
+                req.method, req.headers, validators, now_s
+            )
         if precondition == Precondition.FAILED:
             return Response(412)
         if precondition == Precondition.NOT_MODIFIED:
@@ -435,7 +467,7 @@ def _path_of(field: StaticString, text: String) raises -> String:
     if text.byte_length() == 0:
         return String()
     var path = String(text.removeprefix("/"))
-    if not is_file_path(path):
+    if not is_file_path(path, serves_hidden=True):
         raise Error(
             Text()
             .add("FileServer: '")

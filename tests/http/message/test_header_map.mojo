@@ -29,6 +29,31 @@ def test_set_get_append_remove() raises:
     assert_equal(String(map), "x-a: three\n")
 
 
+def test_all_values_and_all_lines_in_order() raises:
+    # RFC 9110 section 5.3: lines of one name are in the order in which they
+    # were set; Set-Cookie (RFC 6265 section 3) is never joined.
+    var map = HeaderMap()
+    map.append("Set-Cookie", "a=1")
+    map.set("X-A", "one")
+    map.append("set-cookie", "b=2")
+    map.set("Content-Type", "text/html")
+    var cookies = map.get_all("SET-COOKIE")
+    assert_equal(len(cookies), 2)
+    assert_equal(cookies[0], "a=1")
+    assert_equal(cookies[1], "b=2")
+    assert_equal(len(map.get_all("content-type")), 1)
+    assert_equal(len(map.get_all("x-b")), 0)
+    var lines = String()
+    for field in map:
+        lines.write(field.name, "=", field.value, ";")
+    assert_equal(
+        lines,
+        "Content-Type=text/html;Set-Cookie=a=1;X-A=one;set-cookie=b=2;",
+    )
+    for field in HeaderMap():
+        raise Error("an empty map has a field ", field.name)
+
+
 def test_content_type_may_be_repeated_and_is_removed_whole() raises:
     var map = HeaderMap(content_type="a/b")
     map.append("Content-Type", "c/d")

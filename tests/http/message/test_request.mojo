@@ -31,6 +31,10 @@ def test_parts() raises:
     assert_equal(req.host(), "example.com")
     assert_equal(req.text(), '{"k": [1, "two"]}')
     assert_equal(req.json()["k"][1].string_value(), "two")
+    var lines = String()
+    for field in req.headers:
+        lines.write(field.name, "=", field.value, ";")
+    assert_equal(lines, "Host=example.com;Cookie=a=b; c=d;Cookie=e=f;")
     assert_equal(len(req.cookies()), 3)
     assert_equal(req.cookies()[2].name, "e")
     assert_equal(req.param("none"), "")

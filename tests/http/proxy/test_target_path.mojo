@@ -85,6 +85,14 @@ def test_prefixes() raises:
         assert_equal(sent if is_inside else "-", String(row.sent), row.rule)
 
 
+def test_a_prefix_that_is_only_stripped() raises:
+    var out = Buffer(0)
+    assert_true(
+        PathPrefixes(strip="/api").append_inward("/api/x".as_bytes(), out)
+    )
+    assert_equal(String(StringSpan(unsafe_from_utf8=out.span())), "/x")
+
+
 def test_prefixes_outward() raises:
     var prefixes = PathPrefixes(strip="/api", add="/v2")
     var out = Buffer(0)

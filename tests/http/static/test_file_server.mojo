@@ -267,6 +267,68 @@ def test_paths_of_the_configuration() raises:
             )
 
 
+def test_a_file_that_the_program_chooses() raises:
+    # RFC 9110 sections 13 and 14 hold for it as for others; no path of a
+    # program that a client had a hand in leads out of the folder.
+    var rows: List[_Row] = [
+        _Row("by its path", "GET", "a.txt", "", "", 200, "0123456789"),
+        _Row("HEAD", "HEAD", "a.txt", "", "", 200, "0123456789"),
+        _Row("below", "GET", "sub/index.html", "", "", 200, "<p>index"),
+        _Row("with a slash", "GET", "/a.txt", "", "", 200, "0123456789"),
+        _Row("14.2 a range", "GET", "a.txt", "Range", "bytes=2-4", 206, "234"),
+        _Row("13.1.2", "GET", "a.txt", "If-None-Match", "*", 304, ""),
+        _Row("coded", "GET", "app.js", "Accept-Encoding", "br", 200, "as br"),
+        _Row("another method", "POST", "a.txt", "", "", 200, "0123456789"),
+        _Row(
+            "conditions of a POST",
+            "POST",
+            "a.txt",
+            "If-None-Match",
+            "*",
+            200,
+            "0123456789",
+        ),
+        _Row("a folder", "GET", "sub", "", "", 404, "not found"),
+        _Row("a folder with a slash", "GET", "sub/", "", "", 404, "not found"),
+        _Row("none", "GET", "b.txt", "", "", 404, "not found"),
+        _Row("empty", "GET", "", "", "", 404, "not found"),
+        _Row("above", "GET", "../secret.txt", "", "", 404, "not found"),
+        _Row(
+            "above within",
+            "GET",
+            "sub/../../secret.txt",
+            "",
+            "",
+            404,
+            "not found",
+        ),
+        _Row("two slashes", "GET", "//a.txt", "", "", 404, "not found"),
+        _Row("a link", "GET", "link.txt", "", "", 404, "not found"),
+        _Row("hidden", "GET", ".env", "", "", 404, "not found"),
+        _Row("NUL", "GET", "a.txt\x00", "", "", 404, "not found"),
+        _Row("not decoded", "GET", "a%2etxt", "", "", 404, "not found"),
+    ]
+    with TemporaryFolder() as folder:
+        _fill(folder)
+        var server = FileServer(folder + "/files")
+        for row in rows:
+            # The request's own path says nothing of the file.
+            var request = OwnedRequest(row.method, "/invoices/7")
+            if row.name != "":
+                request.add_header(row.name, row.value)
+            var response = server.serve_file(request.view(), row.path)
+            assert_equal(response.status, row.status, row.rule)
+            assert_equal(_content(response), row.content, row.rule)
+        var hidden = FileServer(
+            folder + "/files", FileServerConfig(serves_hidden=True)
+        )
+        var asked = OwnedRequest("GET", "/")
+        var response = hidden.serve_file(asked.view(), ".env")
+        assert_equal(_content(response), "secret")
+        var named = server.serve_file(asked.view(), "sub/index.html")
+        assert_equal(named.headers["Content-Type"], "text/html; charset=utf-8")
+
+
 def test_a_folder_below_a_route_is_sent_to_its_slash() raises:
     with TemporaryFolder() as folder:
         _fill(folder)

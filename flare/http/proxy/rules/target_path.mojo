@@ -136,12 +136,14 @@ struct PathPrefixes(Copyable, Defaultable, Movable):
         self._own = String()
         self._theirs = String()
 
-    def __init__(out self, *, strip: StringSpan, add: StringSpan) raises:
+    def __init__(out self, *, strip: StringSpan, add: StringSpan = "") raises:
         """Takes the prefixes of a configuration.
 
         Args:
-            strip: What paths begin with at the gateway, as in a route.
-            add: What they begin with at the upstream, percent-encoded.
+            strip: What paths begin with at the gateway, as in a route; empty
+                for nothing.
+            add: What they begin with at the upstream, percent-encoded; nothing
+                by default.
 
         Raises:
             Error: If one of them is no such prefix.
