@@ -119,8 +119,15 @@ struct SocketAddr(Comparable, Hashable, ImplicitlyCopyable, Writable):
         var colon = len(octets) - 1
         while colon >= 0 and octets.at(colon) != 58:
             colon -= 1
-        if colon < 0:
+        if colon < 0 or octets.at(len(octets) - 1) == 93:
             raise _error(text, len(octets), "a colon and a port are missing")
+        if colon == 0:
+            raise _error(
+                text,
+                0,
+                "an address is missing; 0.0.0.0 or [::] is every one of this"
+                " machine",
+            )
         var port = parse_port(text, colon + 1)
         if octets.at(0) != 91:
             var ip = IpAddr.parse(octets.before(colon))

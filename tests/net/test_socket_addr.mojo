@@ -56,13 +56,19 @@ def test_socket_addr_refuses() raises:
         _Bad("::1:80", 0, "IPv6 needs brackets around it"),
         _Bad("[::1:80", 4, "']' is missing before the colon"),
         _Bad("[::1]80", 4, DECIMAL),
+        _Bad("[::1]", 5, "a colon and a port are missing"),
         _Bad("[1.2.3.4]:80", 0, "IPv4 has no brackets around it"),
         _Bad("[fe80::1%eth0]:80", 7, "groups are parted by colons"),
         _Bad(".1.2.3:80", 0, "a decimal digit must stand here"),
         _Bad("1..2.3:80", 2, "a decimal digit must stand here"),
         _Bad("u@1.2.3.4:80", 0, NAME),
         _Bad("localhost:80", 0, NAME),
-        _Bad(":80", 0, "it is empty"),
+        _Bad(
+            ":80",
+            0,
+            "an address is missing; 0.0.0.0 or [::] is every one of this"
+            " machine",
+        ),
     ]
     for row in rows:
         var is_refused = False

@@ -215,6 +215,19 @@ struct Fields[o: ImmOrigin](Copyable, Movable, Sized, Writable):
             return None
         return self.value(index)
 
+    def get(self, name: StringSpan, default: StringSpan) -> String:
+        """Copies the first value of a field, or what stands for none.
+
+        Args:
+            name: A field name in any case.
+            default: What to give if no line has the name.
+
+        Returns:
+            The value, or the default.
+        """
+        var index = self.find(name)
+        return String(self.value(index)) if index >= 0 else String(default)
+
     def get_all(self, name: StringSpan) -> List[StringSpan[Self.o]]:
         """Lends every value of a field.
 

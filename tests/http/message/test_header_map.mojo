@@ -41,6 +41,8 @@ def test_all_values_and_all_lines_in_order() raises:
     assert_equal(len(cookies), 2)
     assert_equal(cookies[0], "a=1")
     assert_equal(cookies[1], "b=2")
+    assert_equal(map.get("set-cookie", "none"), "a=1")
+    assert_equal(map.get("x-b", "none"), "none")
     assert_equal(len(map.get_all("content-type")), 1)
     assert_equal(len(map.get_all("x-b")), 0)
     var lines = String()

@@ -28,6 +28,8 @@ def test_parts() raises:
     assert_equal(req.query_param("z"), "")
     assert_equal(len(req.query_params().get_all("x")), 2)
     assert_equal(req.headers["host"], "example.com")
+    assert_equal(req.headers.get("HOST", "none"), "example.com")
+    assert_equal(req.headers.get("origin", "none"), "none")
     assert_equal(req.host(), "example.com")
     assert_equal(req.text(), '{"k": [1, "two"]}')
     assert_equal(req.json()["k"][1].string_value(), "two")
