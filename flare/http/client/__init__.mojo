@@ -66,7 +66,6 @@ from flare.http.client.connect.exchange_facts import (
     ExchangeFacts,
 )
 from flare.http.client.file_download import DownloadedFile
-from flare.http.client.message.progress import Transfer, TransferProgress
 from flare.http.client.message.hooks import (
     AfterAttempt,
     AnyHook,
@@ -86,13 +85,19 @@ from flare.http.client.connect.proxy import (
     ProxyScheme,
     ProxySettings,
 )
-from flare.http.client.message.request import ClientRequest, RequestBody
+from flare.http.client.message.request import (
+    ClientRequest,
+    RequestBody,
+    Transfer,
+    TransferProgress,
+)
 from flare.http.client.message.response import (
     ClientResponse,
+    RedirectStep,
+    ResponseStory,
     SendResult,
     StatusError,
 )
-from flare.http.client.message.response_story import RedirectStep, ResponseStory
 from flare.http.client.message.retry_policy import (
     JitterSource,
     RetryEnd,

@@ -29,15 +29,18 @@ from flare.http.client.exchange.prepared_request import (
     Upload,
     prepare_request,
 )
-from flare.http.client.message.progress import NoProgress, TransferProgress
-from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.request import (
+    ClientRequest,
+    NoProgress,
+    TransferProgress,
+)
 from flare.http.client.message.response import (
     ClientResponse,
     ContentUse,
     SendResult,
     url_without_credentials,
 )
-from flare.http.client.exchange.sent_fields import sent_fields, sent_host
+from flare.http.client.exchange.exchange import sent_fields, sent_host
 from flare.http.client.exchange.task import RequestTask
 from flare.http.client.transfers import TransferMethods
 from flare.http.message.body import Body

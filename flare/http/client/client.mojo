@@ -18,11 +18,12 @@ from flare.http.client.batch import run_tasks
 from flare.http.client.exchange.driver import NoStream, run_task
 from flare.http.client.connect.error import ClientError, check_problem
 from flare.http.client.open_response import ResponseOpener
-from flare.http.client.message.progress import NoProgress, TransferProgress
 from flare.http.client.message.request import (
     CLIENTS_OWN,
     ClientRequest,
     RequestBody,
+    NoProgress,
+    TransferProgress,
 )
 from flare.http.client.message.response import (
     ClientResponse,

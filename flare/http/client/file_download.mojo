@@ -24,8 +24,12 @@ from flare.http.client.open_response import (
     OpenTimes,
     ResponseOpener,
 )
-from flare.http.client.message.progress import Transfer, TransferProgress
-from flare.http.client.message.request import CLIENTS_OWN, ClientRequest
+from flare.http.client.message.request import (
+    CLIENTS_OWN,
+    ClientRequest,
+    Transfer,
+    TransferProgress,
+)
 from flare.http.client.exchange.repetition import is_transient
 from flare.http.conditional.conditional import EntityTag
 from flare.http.conditional.range import ContentRange

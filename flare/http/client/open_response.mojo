@@ -21,19 +21,20 @@ from flare.http.client.connect.error import (
 )
 from flare.http.client.message.error_status import status_error
 from flare.http.client.open_request import OpenRequest, PieceReader
-from flare.http.client.message.progress import NoProgress
 from flare.http.client.message.request import (
     ClientRequest,
     own_time_problem,
     request_url,
+    NoProgress,
 )
 from flare.http.client.message.response import (
     ClientResponse,
     ContentUse,
+    RedirectStep,
+    ResponseStory,
     url_without_credentials,
 )
 from flare.http.client.connect.exchange_facts import ExchangeFacts
-from flare.http.client.message.response_story import RedirectStep, ResponseStory
 from flare.http.client.exchange.state import ClientState
 from flare.http.client.exchange.task import RequestTask
 from flare.http.client.exchange.task_phase import TaskProgress

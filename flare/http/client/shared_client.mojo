@@ -11,10 +11,13 @@ from flare.http.client.message.config import ClientConfig, accept_codings
 from flare.http.client.batch import run_tasks
 from flare.http.client.exchange.driver import NoStream, run_task
 from flare.http.client.connect.error import ClientError, Phase, check_problem
-from flare.http.client.message.progress import NoProgress, TransferProgress
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import ResponseOpener
-from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.request import (
+    ClientRequest,
+    NoProgress,
+    TransferProgress,
+)
 from flare.http.client.message.response import (
     ClientResponse,
     ContentUse,

@@ -29,11 +29,12 @@ from flare.http.client.open_response import (
     UploadSource,
 )
 from flare.http.client.exchange.prepared_request import UNKNOWN_LEN, Upload
-from flare.http.client.message.progress import NoProgress, TransferProgress
 from flare.http.client.message.request import (
     CLIENTS_OWN,
     ClientRequest,
     RequestBody,
+    NoProgress,
+    TransferProgress,
 )
 from flare.http.client.message.response import (
     ClientResponse,

@@ -3,8 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.exchange.octet_stream import OctetStream
-from flare.http.exchange.outgoing_request import OutgoingRequest
+from flare.http.exchange.outgoing_request import OctetStream, OutgoingRequest
 from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.framing import HAS_LENGTH, IS_CHUNKED

@@ -4,10 +4,12 @@ from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
 from flare.http.exchange.http1_request import Http1Request
-from flare.http.exchange.outgoing_request import OutgoingRequest
+from flare.http.exchange.outgoing_request import (
+    OutgoingRequest,
+    RequestStream,
+    Supply,
+)
 from flare.http.exchange.request_phase import RequestEvent
-from flare.http.exchange.request_stream import RequestStream
-from flare.http.exchange.supply import Supply
 from flare.http.h1.error import LocalProtocolError
 from flare.http.h1.serialiser import RequestFraming, RequestStart
 from flare.http.message.header_map import HeaderMap

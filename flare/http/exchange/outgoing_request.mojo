@@ -1,16 +1,14 @@
-"""A request under way: what is left of it to send, over either version."""
+"""A request under way: what is left of it to send, over either version, how much of
+it is here, and the streams that take it."""
 
-from flare.bytes.buffer import Buffer
+from flare.bytes.buffer import Buffer, unsafe_lend
 from flare.bytes.checked import *
-from flare.http.exchange.lent_content import LentContent
-from flare.http.exchange.octet_stream import OctetStream
 from flare.http.exchange.request_phase import RequestEvent
-from flare.http.exchange.request_stream import RequestStream, send_piece
-from flare.http.exchange.supply import Supply
 from flare.http.h1.chunked import append_chunk, append_last_chunk
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.trailers import Trailers
 from flare.sys.errno import EAGAIN
+from flare.http.message.header_map import HeaderMap
 
 comptime KEPT_LEN_MAX = 65_536
 """How much content that goes on arriving is kept to be sent once more, in bytes.
@@ -206,3 +204,168 @@ struct OutgoingRequest(Movable):
         swap(output, self.output)
         self._sent_len = 0
         return output^
+
+
+trait OctetStream:
+    """A connection that takes and gives octets as far as it can at once.
+
+    What goes wrong is a negative number: that of the system's error, `-EAGAIN` to
+    wait, or a smaller one of TLS. A signal ends no call.
+    """
+
+    def send(mut self, octets: Span[UInt8, _]) -> Int:
+        """Writes octets, which are not empty. Returns how many were taken, or a
+        negative number."""
+        ...
+
+    def send_two(
+        mut self, first: Span[UInt8, _], second: Span[UInt8, _]
+    ) -> Int:
+        """Writes two pieces, neither empty, without joining them. Returns how
+        many octets of both were taken, or a negative number."""
+        ...
+
+    def flush(mut self) -> Int:
+        """Sends what was taken and has not left yet. Returns 0 if all has left,
+        or a negative number."""
+        ...
+
+    def receive(mut self, room: MutSpan[UInt8, _]) -> Int:
+        """Reads octets. Returns how many, 0 at the end of the stream, or a
+        negative number."""
+        ...
+
+
+comptime PIECE_LEN = 65_536
+"""Most content that goes out at once, in bytes."""
+
+
+trait RequestStream:
+    """A stream as requests see it: it takes content as far as windows go, and
+    never waits."""
+
+    def is_congested(mut self) -> Bool:
+        """Tells whether the connection takes no more now."""
+        ...
+
+    def has_sent_end(self) -> Bool:
+        """Tells whether nothing may follow: all is sent, or no more is
+        wanted."""
+        ...
+
+    def sendable_len(self) -> Int:
+        """Tells how many bytes of content may be sent now; 0 if a window is
+        shut."""
+        ...
+
+    def send_content(mut self, octets: Span[UInt8, _], ends: Bool):
+        """Sends a piece of content, perhaps empty, of no more than
+        `sendable_len`; `ends` if it is the last one."""
+        ...
+
+    def send_trailers(mut self, fields: HeaderMap):
+        """Ends the request with trailer fields (RFC 9113 section 8.1)."""
+        ...
+
+
+def send_piece[
+    S: RequestStream
+](mut stream: S, content: Span[UInt8, _], *, ends: Bool) -> Int:
+    """Sends what a stream, which has not sent its end, takes of content,
+    perhaps none, and its end after all of it, if it `ends`. Returns how many
+    octets were sent; -1 if the stream takes nothing now."""
+    if stream.is_congested():
+        return -1
+    var count = min(len(content), stream.sendable_len(), PIECE_LEN)
+    if count == 0 and (len(content) > 0 or not ends):
+        return -1
+    var is_last = ends and count == len(content)
+    stream.send_content(content.before(count), is_last)
+    return count
+
+
+@fieldwise_init
+struct Supply(Equatable, TrivialRegisterPassable):
+    """How much of a request's content is here: all, or more will come; from its
+    start, so that it may be sent once more, or what was sent is gone."""
+
+    var number: UInt8
+
+    comptime ALL = Supply(0)
+    """All, from its start."""
+    comptime ARRIVING = Supply(1)
+    """What has come so far, from its start."""
+    comptime REST_ARRIVING = Supply(2)
+    """What has come so far and was not sent before."""
+    comptime REST = Supply(3)
+    """The last of it; what was sent before is gone."""
+    comptime CUT = Supply(4)
+    """Not all, and no more will be sent."""
+
+    def has_all(self) -> Bool:
+        """Tells whether no more will come."""
+        return self == Self.ALL or self == Self.REST
+
+    def is_kept(self) -> Bool:
+        """Tells whether the request is here from its start, so that it could be
+        sent once more."""
+        return self == Self.ALL or self == Self.ARRIVING
+
+    def after_drop(self) -> Self:
+        """Tells what is left when what was sent is dropped: the same without
+        the start."""
+        if self == Self.CUT:
+            return self
+        return Self.REST if self.has_all() else Self.REST_ARRIVING
+
+    def after_end(self) -> Self:
+        """Tells what is left when the last of the content has come: the same
+        with the end."""
+        if self == Self.CUT:
+            return self
+        return Self.ALL if self.is_kept() else Self.REST
+
+
+comptime LENT_LEN_MIN = 4_096
+"""The least content that is worth two pieces, in bytes."""
+
+
+struct LentContent(Movable, Sized):
+    """Content of a request that goes out from where it was received.
+
+    The worker keeps it there until the errand has given its response or was
+    cancelled; what is sent on after that has to be copied before.
+    """
+
+    # SAFETY: whoever calls `unsafe_begin` says how long the octets stay, and calls
+    # `end` or `move_to` before they go.
+    var _octets: Span[UInt8, ImmUntrackedOrigin]
+
+    def __init__(out self):
+        """Makes one without octets."""
+        self._octets = {}
+
+    def __len__(self) -> Int:
+        return len(self._octets)
+
+    def unsafe_begin(mut self, octets: Span[UInt8, _]):
+        """Begins a loan of octets, which stay until it ends."""
+        self._octets = unsafe_lend[ImmUntrackedOrigin](
+            octets.unsafe_ptr(), len(octets)
+        )
+
+    def span(self) -> Span[UInt8, ImmOrigin(origin_of(self))]:
+        """Lends the octets on."""
+        # SAFETY: the octets stay until the loan ends, which changes this.
+        return unsafe_lend[ImmOrigin(origin_of(self))](
+            self._octets.unsafe_ptr(), len(self._octets)
+        )
+
+    def end(mut self):
+        """Ends the loan: the octets may go."""
+        self._octets = {}
+
+    def move_to(mut self, mut output: Buffer):
+        """Ends the loan with a copy after what the output has."""
+        output.append(self._octets)
+        self._octets = {}

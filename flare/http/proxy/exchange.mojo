@@ -34,7 +34,7 @@ from flare.http.exchange.request_phase import (
     phase_after,
 )
 from flare.http.exchange.retry_rules import AttemptEnd, EndedAttempt
-from flare.http.exchange.supply import Supply
+from flare.http.exchange.outgoing_request import Supply
 from flare.http.h1.framing import CONTINUE, SWITCHING_PROTOCOLS
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.failure import refusal

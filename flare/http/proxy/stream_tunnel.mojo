@@ -10,7 +10,7 @@ from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.bytes.padding import Padding
-from flare.http.exchange.request_stream import PIECE_LEN, send_piece
+from flare.http.exchange.outgoing_request import PIECE_LEN, send_piece
 from flare.http.message.body import Body, Poll, StreamWaker
 from flare.http.message.header_map import HeaderError, HeaderMap
 from flare.http.message.method import Method

@@ -23,7 +23,7 @@ from flare.http.client.exchange.connect_context import ConnectContext
 from flare.http.client.exchange.connector import Connector
 from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.connection import ClientConnection
-from flare.http.exchange.octet_stream import OctetStream
+from flare.http.exchange.outgoing_request import OctetStream
 from flare.http.proxy.upstreams.upstreams import Upstream
 from flare.net.error import NetworkError
 from flare.runtime.event import Event, Interest

@@ -9,7 +9,7 @@ from flare.http.exchange.http2_request import Http2Request
 from flare.http.exchange.idle_pool import keep_alive_ms
 from flare.http.exchange.request_phase import RequestEvent
 from flare.http.exchange.retry_rules import is_idempotent
-from flare.http.exchange.supply import Supply
+from flare.http.exchange.outgoing_request import Supply
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.response_parser import ResponseProgress
 from flare.http.handler.later import RequestContent

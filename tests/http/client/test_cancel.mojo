@@ -5,8 +5,7 @@ from flare.http.client.client import HttpClient
 from flare.http.client.message.config import ClientConfig
 from flare.http.client.file_download import DownloadOptions, FileDownload
 from flare.http.client.message.hooks import AttemptOutcome, ClientHook
-from flare.http.client.message.progress import NoProgress
-from flare.http.client.message.request import ClientRequest
+from flare.http.client.message.request import ClientRequest, NoProgress
 from tests.support.assertions import assert_equal, assert_true
 from tests.support.temporary_folder import TemporaryFolder
 

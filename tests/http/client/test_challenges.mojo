@@ -1,7 +1,7 @@
 """Challenges that several requests are given at once."""
 
 from flare.http.client.connect.auth import Credentials, DigestAuth
-from flare.http.client.exchange.challenges import Challenges
+from flare.http.client.exchange.connect_context import Challenges
 from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,

@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.message.config import ClientConfig
 from flare.http.client.exchange.connect_context import offered_protocols
-from flare.http.client.exchange.sent_fields import sent_fields, write_head
+from flare.http.client.exchange.exchange import sent_fields, write_head
 from flare.http.client.exchange.http2_fields import Http2RequestFields
 from flare.http.client.exchange.prepared_request import PreparedRequest, Upload
 from flare.http.client.message.request import ClientRequest, parse_request_url

@@ -3,7 +3,7 @@
 from flare.bytes.buffer import Buffer
 from flare.http.client.exchange.attempt import Attempt
 from flare.http.client.connect.auth import BasicAuth, BearerAuth, Credentials
-from flare.http.client.exchange.sent_fields import write_head
+from flare.http.client.exchange.exchange import write_head
 from flare.http.client.exchange.prepared_request import (
     ClientBase,
     prepare_request,

@@ -17,7 +17,7 @@ from flare.http.client.connect.error import (
     Phase,
     StreamReset,
 )
-from flare.http.client.exchange.sent_fields import write_head
+from flare.http.client.exchange.exchange import write_head
 from flare.http.client.exchange.http2_flight import StreamFate
 from flare.http.client.connect.proxy import Proxy
 from flare.http.client.exchange.repetition import (

@@ -1,12 +1,15 @@
 """The pool that threads share, behind a fork; without connections."""
 
-from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.connect.connection import (
+    ClientConnection,
+    ConnectionSlot,
+    Endpoint,
+)
 from flare.http.client.exchange.shared_connections import (
     IdleConnection,
     SharedConnections,
 )
 from flare.http.client.connect.shared_pool import ConnectionLimits
-from flare.http.client.connect.slot import ConnectionSlot
 from flare.http.client.connect.transport import Transport
 from flare.http.exchange.idle_pool import PoolLimits
 from flare.net.raw_socket import RawSocket

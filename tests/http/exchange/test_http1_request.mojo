@@ -4,9 +4,8 @@ the server gets is the request, and what comes back is its response alone."""
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.exchange.http1_request import Http1Request
-from flare.http.exchange.octet_stream import OctetStream
+from flare.http.exchange.outgoing_request import OctetStream, Supply
 from flare.http.exchange.request_phase import RequestEvent
-from flare.http.exchange.supply import Supply
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.response_parser import ResponseParser, ResponseProgress

@@ -4,14 +4,14 @@ what the server gets is the content, its end, and the trailers, once each."""
 from flare.bytes.buffer import Buffer
 from flare.http.exchange.http1_request import Http1Request
 from flare.http.exchange.http2_request import Http2Request
-from flare.http.exchange.outgoing_request import KEPT_LEN_MAX
-from flare.http.exchange.request_phase import RequestEvent
-from flare.http.exchange.request_stream import (
+from flare.http.exchange.outgoing_request import (
+    KEPT_LEN_MAX,
     PIECE_LEN,
     RequestStream,
     send_piece,
+    Supply,
 )
-from flare.http.exchange.supply import Supply
+from flare.http.exchange.request_phase import RequestEvent
 from flare.http.h1.request_parser import RequestParser
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap

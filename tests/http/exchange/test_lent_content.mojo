@@ -2,7 +2,7 @@
 with the request that it belongs to."""
 
 from flare.bytes.buffer import Buffer
-from flare.http.exchange.lent_content import LentContent
+from flare.http.exchange.outgoing_request import LentContent
 from tests.support.assertions import assert_equal
 
 comptime HEAD = "POST / HTTP/1.1\r\n\r\n"

@@ -1,6 +1,6 @@
 """How much of a request is here: every case with every change."""
 
-from flare.http.exchange.supply import Supply
+from flare.http.exchange.outgoing_request import Supply
 from tests.support.assertions import assert_equal, assert_true
 
 

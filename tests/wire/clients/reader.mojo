@@ -7,11 +7,12 @@ from flare.http.client.message.config import ClientConfig
 from flare.http.client.event_source import EventSource
 from flare.http.client.open_request import OpenRequest
 from flare.http.client.open_response import OpenResponse
-from flare.http.client.message.progress import Transfer, TransferProgress
 from flare.http.client.message.request import (
     CLIENTS_OWN,
     ClientRequest,
     RequestBody,
+    Transfer,
+    TransferProgress,
 )
 from flare.http.client.shared_client import SharedClient
 from flare.http.client.transfers import TransferMethods

@@ -4,7 +4,7 @@ from flare.http.client.exchange.attempt import Attempt, Step
 from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.connection import ClientConnection
 from flare.http.client.connect.transport import Transport
-from flare.http.exchange.supply import Supply
+from flare.http.exchange.outgoing_request import Supply
 from flare.http.h1.field_section import HeadLimits
 from flare.http.h1.serialiser import RequestFraming
 from flare.net import RawSocket, SocketAddr

@@ -1,8 +1,7 @@
-"""Connections, and where they lead."""
+"""Connections, where they lead, and the right to have one more of them open."""
 
 from flare.http.client.connect.error import BadUrl, ClientError, Phase
 from flare.http.client.connect.exchange_facts import ConnectionInfo
-from flare.http.client.connect.slot import ConnectionSlot
 from flare.http.client.connect.transport import Transport
 from flare.url.percent import percent_decode_lenient
 from flare.url.url import Url
@@ -10,6 +9,7 @@ from flare.sys.errno import EAGAIN
 from flare.sys.signal import process_id
 from flare.bytes.checked import *
 from std.memory import ArcPointer
+from flare.bytes.erased import Erased, destroy, erase
 
 
 struct ClientConnection(Movable):
@@ -182,3 +182,51 @@ struct Http1Endpoints(Defaultable, Movable):
             if self._endpoints.at(index) == endpoint:
                 _ = self._endpoints.pop(index)
                 return
+
+
+comptime _KEPT = -1
+
+
+trait SlotKeeper(Deinitable, Movable):
+    """What counts connections and is told when one is no more."""
+
+    def release(self, host: Int):
+        """Counts one connection less for where it led, by the number that the
+        slot was made with."""
+        ...
+
+
+def _end[K: SlotKeeper](keeper: Erased, host: Int):
+    # SAFETY: made by `ConnectionSlot` of this very type, and ended once.
+    if host != _KEPT:
+        keeper.unsafe_bitcast[K]()[].release(host)
+    destroy[K](keeper)
+
+
+struct ConnectionSlot(Movable):
+    """One connection that a pool counts as open: it is counted no more when the
+    slot is dropped, with the connection or because none was made.
+
+    The pool's type is erased, since the pool holds connections, and each of
+    them a slot.
+    """
+
+    var host: Int
+    """The pool's number for where the connection leads."""
+    # SAFETY: its own, until one of its two ends.
+    var _keeper: Erased
+    var _end: def(Erased, Int) thin -> None
+
+    def __init__[K: SlotKeeper](out self, var keeper: K, host: Int):
+        """Takes a connection that the pool has counted, by its number for where
+        that leads."""
+        self.host = host
+        self._keeper = erase(keeper^)
+        self._end = _end[K]
+
+    def __deinit__(deinit self):
+        self._end(self._keeper, self.host)
+
+    def keep(deinit self):
+        """Ends without telling the pool, which has the connection back."""
+        self._end(self._keeper, _KEPT)

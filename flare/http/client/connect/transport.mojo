@@ -2,7 +2,7 @@
 
 from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.exchange_facts import ConnectionInfo
-from flare.http.exchange.octet_stream import OctetStream
+from flare.http.exchange.outgoing_request import OctetStream
 from flare.net.error import NetworkError
 from flare.net.raw_socket import RawSocket
 from flare.sys.errno import EAGAIN, ECONNRESET, EPIPE, OsError

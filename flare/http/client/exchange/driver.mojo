@@ -1,5 +1,10 @@
 """Who waits for one request: a blocking call."""
 
+from flare.http.client.message.request import (
+    NoProgress,
+    Transfer,
+    TransferProgress,
+)
 from flare.bytes.checked import *
 from flare.http.client.exchange.attempt import PIECE_LEN
 from flare.http.client.connect.error import (
@@ -9,11 +14,6 @@ from flare.http.client.connect.error import (
     SourceFailed,
 )
 from flare.http.client.exchange.prepared_request import PreparedRequest
-from flare.http.client.message.progress import (
-    NoProgress,
-    Transfer,
-    TransferProgress,
-)
 from flare.http.client.message.response import ClientResponse
 from flare.http.client.exchange.state import ClientState
 from flare.http.client.exchange.task import RequestTask

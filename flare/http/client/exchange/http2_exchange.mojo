@@ -32,7 +32,7 @@ from flare.http.client.exchange.shared_connections import SharedPlace
 from flare.http.client.exchange.state import ClientState
 from flare.http.client.exchange.task_phase import TaskEvent
 from flare.http.exchange.request_phase import RequestEvent
-from flare.http.exchange.request_stream import RequestStream
+from flare.http.exchange.outgoing_request import RequestStream
 from flare.http.h1.error import NOWHERE, RemoteProtocolError, Rule
 from flare.http.h1.serialiser import RequestFraming
 from flare.http.message.header_map import HeaderMap

@@ -11,7 +11,7 @@ from flare.bytes.checked import *
 from flare.http.client.message.config import ClientConfig
 from flare.http.client.connect.error import BadRequest, ClientError, Phase
 from flare.http.client.exchange.prepared_request import PreparedRequest
-from flare.http.client.exchange.sent_fields import leaves_out, sent_host
+from flare.http.client.exchange.exchange import leaves_out, sent_host
 from flare.http.h1.serialiser import (
     RequestFraming,
     RequestStart,

@@ -10,7 +10,12 @@ from flare.http.client.exchange.timeout_policy import shorter
 from flare.http.client.connect.error import ClientError, Phase, PoolExhausted
 from flare.http.client.exchange.http2_link import Http2Link, LinkHold
 from flare.http.client.exchange.link_crowd import NOBODY
-from flare.http.client.connect.connection import ClientConnection, Endpoint
+from flare.http.client.connect.connection import (
+    ClientConnection,
+    ConnectionSlot,
+    Endpoint,
+    SlotKeeper,
+)
 from flare.http.client.connect.shared_pool import (
     ConnectionLimits,
     Grant,
@@ -18,7 +23,6 @@ from flare.http.client.connect.shared_pool import (
     PoolFigures,
     SharedPool,
 )
-from flare.http.client.connect.slot import ConnectionSlot, SlotKeeper
 from flare.http.exchange.idle_pool import PoolLimits
 from flare.net.error import NetworkError, Timeout
 from flare.runtime.event import Waker

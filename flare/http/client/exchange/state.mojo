@@ -3,8 +3,11 @@ cookies, and buffers."""
 
 from flare.bytes.checked import *
 from flare.http.client.exchange.attempt import Attempt
-from flare.http.client.exchange.challenges import Challenges
-from flare.http.client.exchange.connect_context import CommonTls, ConnectContext
+from flare.http.client.exchange.connect_context import (
+    Challenges,
+    CommonTls,
+    ConnectContext,
+)
 from flare.http.client.message.config import ClientConfig, accept_codings
 from flare.http.client.connect.error import ClientError, Phase
 from flare.http.client.connect.connection import (

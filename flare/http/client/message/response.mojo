@@ -1,4 +1,4 @@
-"""A response as a client sees it, and how it is put together."""
+"""A response as a client sees it, how it is put together, and how it came."""
 
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
@@ -14,7 +14,6 @@ from flare.http.client.connect.error import (
 )
 from flare.http.client.message.error_status import status_error
 from flare.http.client.connect.exchange_facts import ExchangeFacts
-from flare.http.client.message.response_story import RedirectStep, ResponseStory
 from flare.http.h1.response_parser import ResponseParser
 from flare.http.message.body import Body
 from flare.http.message.charset import decode_text
@@ -30,6 +29,7 @@ from flare.url.url import Url
 from flare.http.message.request import Version
 from flare.json.value import JsonValue, parse
 from std.memory import ArcPointer
+from flare.http.client.message.retry_policy import RetryEnd
 
 
 struct ClientResponse(Movable):
@@ -542,3 +542,60 @@ def decode_error(
     if kind == ResponseTooLarge:
         failure.name_setting(size_setting)
     return failure^
+
+
+comptime HISTORY_COUNT_MAX = 32
+"""Most redirections that are remembered, the first ones: whoever follows more
+does not look at each."""
+
+
+@fieldwise_init
+struct RedirectStep(Copyable, Movable):
+    """A response that led elsewhere (RFC 9110 section 15.4)."""
+
+    var status: Status
+    """Its status."""
+    var url: String
+    """The URL that answered, without user name, password and fragment."""
+    var method: String
+    """The method of the request that it answered."""
+
+
+struct ResponseStory(Copyable, Movable):
+    """How it came to a response that was not the first one."""
+
+    var history: List[RedirectStep]
+    """The redirections that led to it, the first one first; at most
+    `HISTORY_COUNT_MAX`."""
+    var attempt_count: Int
+    """How often the request was sent, but for redirections."""
+    var retry_end: RetryEnd
+    """Why it was not sent again."""
+
+    def __init__(out self):
+        """Begins with one attempt."""
+        self.history = []
+        self.attempt_count = 1
+        self.retry_end = RetryEnd.NONE
+
+    def note(self) -> String:
+        """Says for messages why there was no better response.
+
+        Returns:
+            Such as "after 3 attempts: ..."; empty if nothing was repeated, and
+            nothing was to be.
+        """
+        if self.retry_end == RetryEnd.NONE and self.attempt_count == 1:
+            return String()
+        return String("after ", describe_attempts(self))
+
+
+def describe_attempts(story: ResponseStory) -> String:
+    """Says how often a request was sent, and why not again, such as "3
+    attempts: RetryPolicy.max_attempts allows no more"."""
+    var text = String(story.attempt_count, " attempt")
+    if story.attempt_count != 1:
+        text.write("s")
+    if story.retry_end != RetryEnd.NONE:
+        text.write(": ", story.retry_end.reason())
+    return text^

@@ -1,1 +1,0 @@
-"""What a program says to a client and hears from it: settings, requests, responses."""

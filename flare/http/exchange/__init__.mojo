@@ -1,1 +1,0 @@
-"""Requests and responses under way, as values: no socket, no clock, no log."""
