@@ -1,8 +1,13 @@
 """A request whose caller writes its content, and reads its response, in turn."""
 
 from flare.bytes.checked import *
+from flare.bytes.erased import destroy, erase, Erased
 from flare.http.client.exchange.attempt import PIECE_LEN
-from flare.http.client.exchange.driver import check_cancelled, wait_for
+from flare.http.client.exchange.driver import (
+    check_cancelled,
+    feed_from,
+    wait_for,
+)
 from flare.http.client.connect.error import (
     BadRequest,
     ClientError,
@@ -11,7 +16,10 @@ from flare.http.client.connect.error import (
 )
 from flare.http.client.connect.exchange_facts import ExchangeFacts
 from flare.http.client.exchange.prepared_request import PreparedRequest
-from flare.http.client.message.response import url_without_credentials
+from flare.http.client.message.response import (
+    ClientResponse,
+    url_without_credentials,
+)
 from flare.http.client.exchange.state import ClientState
 from flare.http.client.exchange.task import RequestTask
 from flare.http.client.exchange.task_phase import TaskEvent, TaskProgress
@@ -65,8 +73,16 @@ struct OpenRequest(Readable):
     # None once the response is complete, or the request has failed.
     var _task: Optional[OwnedPointer[RequestTask]]
     var _failure: Optional[ClientError]
-    # Of the response; `ahead` has what came while the request was written.
+    # What the task has left of the response, once that is complete.
+    var _complete: Optional[ClientResponse]
+    # How much content of it had come when the task was over, in bytes.
+    var _received_len: Int
+    # Of the response; `ahead` has what was taken before it is read.
     var _pieces: PieceReader
+    # Where the content of the request comes from, if not from `write`.
+    var _source: Optional[UploadSource]
+    # With what the task goes on when the response is waited for.
+    var _first_event: TaskEvent
     var _has_ended: Bool
     # The URL, for errors.
     var _url: String
@@ -75,6 +91,9 @@ struct OpenRequest(Readable):
         out self,
         state: ArcPointer[ClientState],
         var request: PreparedRequest,
+        var source: Optional[UploadSource] = None,
+        *,
+        first_event: TaskEvent = TaskEvent.READABLE,
     ):
         """Begins with a request, whose `content_use` is lent; nothing is sent
         before the first call.
@@ -82,6 +101,9 @@ struct OpenRequest(Readable):
         Args:
             state: The client.
             request: The request.
+            source: Where its content comes from, if it is not written.
+            first_event: With what each wait for the response begins. By default
+                what has come while nobody asked is looked for first.
         """
         self.has_head = False
         self.status = 0
@@ -91,7 +113,11 @@ struct OpenRequest(Readable):
         self.exchange = ExchangeFacts()
         self._state = state
         self._failure = None
+        self._complete = None
+        self._received_len = 0
         self._pieces = PieceReader()
+        self._source = source^
+        self._first_event = first_event
         self._has_ended = not request.upload.is_streamed
         self._url = url_without_credentials(request.url)
         self._task = OwnedPointer(RequestTask(request^, state[]))
@@ -114,11 +140,18 @@ struct OpenRequest(Readable):
     def close(mut self):
         """Gives up what was not sent and not read: over HTTP/2 with RST_STREAM
         (CANCEL). Does nothing after the end."""
+        self._close("the request was closed by its caller")
+
+    def _close(mut self, var reason: String):
         if not self._task:
             return
-        self._task.take().into_inner().abandon(self._state[])
+        self._take_task().abandon(self._state[])
         self._pieces.ahead.clear()
-        self._failure = self._own_error("the request was closed by its caller")
+        self._failure = self._own_error(reason^)
+
+    def _take_task(mut self) -> RequestTask:
+        self._received_len = self._task.value()[].received_len()
+        return self._task.take().into_inner()
 
     def _own_error(self, var reason: String) -> ClientError:
         var error = ClientError(Phase.READ_BODY, BadRequest, reason^)
@@ -136,6 +169,15 @@ struct OpenRequest(Readable):
             and not self._failure
             and (len(self._pieces.ahead) == 0)
         )
+
+    def _content_received_len(self) -> Int:
+        if self._task:
+            return self._task.value()[].received_len()
+        return self._received_len
+
+    def _check(self) raises ClientError:
+        if self._failure:
+            raise self._failure.value().copy()
 
     def write(
         mut self, octets: Span[UInt8, _], *, ends: Bool = False
@@ -160,8 +202,7 @@ struct OpenRequest(Readable):
                 ended, or more than `UNREAD_LEN_MAX` octets of a response over
                 HTTP/1.1 have come meanwhile.
         """
-        if self._failure:
-            raise self._failure.value().copy()
+        self._check()
         if self._has_ended:
             raise self._own_error("the content of the request has ended")
         if not self._get_ready():
@@ -186,8 +227,7 @@ struct OpenRequest(Readable):
         Raises:
             ClientError: If the request fails.
         """
-        if self._failure:
-            raise self._failure.value().copy()
+        self._check()
         if not self._has_ended and self._get_ready():
             self._end()
 
@@ -260,8 +300,7 @@ struct OpenRequest(Readable):
         """
         if self.has_head:
             return
-        if self._failure:
-            raise self._failure.value().copy()
+        self._check()
         _ = self._go_on()
 
     def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
@@ -284,8 +323,7 @@ struct OpenRequest(Readable):
 
     def _has_piece(mut self) raises ClientError -> Bool:
         """Waits for content; False at the end."""
-        if self._failure:
-            raise self._failure.value().copy()
+        self._check()
         while self._task:
             if self._pieces.has_more_of(self._task.value()[].content()):
                 return True
@@ -293,10 +331,16 @@ struct OpenRequest(Readable):
                 return True
         return False
 
+    def _look_ahead(mut self) raises ClientError -> Bool:
+        """Has more content ahead; False at the end."""
+        if not self._has_piece():
+            return False
+        self._pieces.take_ahead(self._task.value()[].content())
+        return True
+
     def _go_on(mut self) raises ClientError -> TaskProgress:
         """Waits for what comes next of the response."""
-        # What has come while nobody asked is looked for first.
-        var event = TaskEvent.READABLE
+        var event = self._first_event
         self._task.value()[].go_on_reading()
         while True:
             var found = self._advance(event)
@@ -305,7 +349,8 @@ struct OpenRequest(Readable):
             elif found != TaskProgress.WANTS_CONTENT:
                 return found
             else:
-                event = TaskEvent.NONE
+                # A response may be on its way while content still goes out.
+                event = TaskEvent.READABLE if self._source else TaskEvent.NONE
 
     def _advance(mut self, event: TaskEvent) raises ClientError -> TaskProgress:
         """Goes on without waiting, and takes note of what has come."""
@@ -318,19 +363,33 @@ struct OpenRequest(Readable):
             raise self._failed(error^)
         if found == TaskProgress.WAIT:
             return found
-        if found == TaskProgress.WANTS_CONTENT and self._has_ended:
-            # It goes anew, and had nothing but its end.
-            self._feed(List[UInt8]())
-        elif found == TaskProgress.WANTS_CONTENT:
-            task.hold_content()
+        if found == TaskProgress.WANTS_CONTENT:
+            self._give_content()
         elif found == TaskProgress.HAS_HEAD:
             self._note_head()
         elif found == TaskProgress.DONE:
-            self._note_end()
+            self._complete = self._take_task().finish(self._state[])
+            swap(self.trailers, self._complete.value().trailers)
             return found
         # The caller may take its time.
         _ = self._task.value()[].flush()
         return found
+
+    def _give_content(mut self) raises ClientError:
+        """Gives the task what the source has, or the end, or nothing yet."""
+        ref task = self._task.value()[]
+        if self._source:
+            # It may take its time.
+            _ = task.flush()
+            try:
+                feed_from(task, self._source.value())
+            except error:
+                raise self._failed(task.named(self._state[], error^))
+        elif self._has_ended:
+            # It goes anew, and had nothing but its end.
+            self._feed(List[UInt8]())
+        else:
+            task.hold_content()
 
     def _note_head(mut self):
         ref head = self._task.value()[].head()
@@ -339,10 +398,8 @@ struct OpenRequest(Readable):
         self.version = head.version
         self.headers = head.headers.copy()
         self.exchange = head.exchange.copy()
-
-    def _note_end(mut self):
-        var response = self._task.take().into_inner().finish(self._state[])
-        swap(self.trailers, response.trailers)
+        if head.redirect_count > 0:
+            self._url = url_without_credentials(head.url)
 
     def _wait(mut self) raises ClientError -> TaskEvent:
         ref task = self._task.value()[]
@@ -353,7 +410,7 @@ struct OpenRequest(Readable):
 
     def _failed(mut self, var error: ClientError) -> ClientError:
         """Ends it with an error of its task."""
-        self._task = None
+        _ = self._take_task()
         self._failure = error.copy()
         return error^
 
@@ -408,3 +465,47 @@ struct PieceReader(Movable):
     def _drop(mut self, mut piece: List[UInt8]):
         piece.clear()
         self._offset = 0
+
+
+comptime _Read = def(Erased, Span[UInt8, MutUntrackedOrigin]) raises thin -> Int
+
+
+def _read[
+    R: Readable
+](source: Erased, room: Span[UInt8, MutUntrackedOrigin]) raises -> Int:
+    # SAFETY: made from an `R` that lives until `destroy[R]`; the room is the
+    # caller's of `UploadSource.read`, for the time of that call.
+    ref reader = source.unsafe_bitcast[R]()[]
+    try:
+        return reader.read(room)
+    except error:
+        raise Error(String(error))
+
+
+struct UploadSource(Readable):
+    """A source whose type its users do not see; it owns the source."""
+
+    # SAFETY: `_source` is owned by this value, which ends it with `_drop`.
+    var _source: Erased
+    var _read: _Read
+    var _drop: def(Erased) thin -> None
+
+    def __init__[R: Readable](out self, var source: R):
+        self._source = erase(source^)
+        self._read = _read[R]
+        self._drop = destroy[R]
+
+    def __deinit__(deinit self):
+        self._drop(self._source)
+
+    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
+        """Reads the next piece. Returns how many octets, 0 at the end; raises
+        if the source fails."""
+        # SAFETY: the room outlives the call, and is not kept.
+        var lent = Span[UInt8, MutUntrackedOrigin](
+            unsafe_ptr=room.unsafe_ptr().unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+            length=len(room),
+        )
+        return self._read(self._source, lent)

@@ -1,7 +1,6 @@
 """A response that its caller reads while it arrives."""
 
 from flare.bytes.checked import *
-from flare.bytes.erased import destroy, erase, Erased
 from flare.bytes.scan import find_octet_within
 from flare.http.client.exchange.prepared_request import (
     ClientBase,
@@ -10,22 +9,19 @@ from flare.http.client.exchange.prepared_request import (
     Upload,
 )
 from flare.http.client.message.config import ClientConfig
-from flare.http.client.exchange.driver import NoStream, TransferMeter, go_on
 from flare.http.client.connect.error import (
     BadContent,
-    BadRequest,
     ClientError,
     Phase,
     ResponseTooLarge,
     check_problem,
 )
 from flare.http.client.message.error_status import status_error
-from flare.http.client.open_request import OpenRequest, PieceReader
+from flare.http.client.open_request import OpenRequest, UploadSource
 from flare.http.client.message.request import (
     ClientRequest,
     own_time_problem,
     request_url,
-    NoProgress,
 )
 from flare.http.client.message.response import (
     ClientResponse,
@@ -36,8 +32,7 @@ from flare.http.client.message.response import (
 )
 from flare.http.client.connect.exchange_facts import ExchangeFacts
 from flare.http.client.exchange.state import ClientState
-from flare.http.client.exchange.task import RequestTask
-from flare.http.client.exchange.task_phase import TaskProgress
+from flare.http.client.exchange.task_phase import TaskEvent
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Version
@@ -48,7 +43,7 @@ from flare.io.stream import Readable
 from flare.json.struct_reader import read_json
 from flare.json.value import JsonValue, parse
 from flare.url.url import Url
-from std.memory import ArcPointer, OwnedPointer
+from std.memory import ArcPointer
 
 comptime CONTENT_LEN_MAX = 64 << 20
 """Most content that `OpenResponse.read_all` keeps unless it is told otherwise,
@@ -102,25 +97,17 @@ struct OpenResponse(Readable):
     var exchange: ExchangeFacts
     """Over which connection it comes, and when its head was there."""
     var _story: ResponseStory
-    var _state: ArcPointer[ClientState]
-    # The request under way; none once the end was read, or it has failed.
-    var _task: Optional[OwnedPointer[RequestTask]]
-    var _source: UploadSource
-    var _failure: Optional[ClientError]
-    # What the task keeps of the response, once it is complete.
-    var _complete: Optional[ClientResponse]
-    # `ahead` has what was looked at and not yet taken: of lines.
-    var _pieces: PieceReader
+    # What was looked at and not yet taken, of lines and events, is ahead there.
+    var _call: OpenRequest
     # Once events are read.
     var _events: Optional[EventParser]
     var _content_len: Int
-    var _received_len: Int
 
     def __init__(
         out self,
         state: ArcPointer[ClientState],
         var request: PreparedRequest,
-        var source: UploadSource,
+        var source: Optional[UploadSource],
     ) raises ClientError:
         """Sends a request, and waits for the head of its final response.
 
@@ -132,35 +119,25 @@ struct OpenResponse(Readable):
         Raises:
             ClientError: If it fails for good.
         """
-        self._state = state
-        self._source = source^
-        self._failure = None
-        self._complete = None
-        self._pieces = PieceReader()
-        self._events = None
-        self._received_len = 0
-        var task = RequestTask(request^, state[])
-        # The head comes first, whatever follows it.
-        var nobody = NoProgress()
-        var meter = TransferMeter()
-        _ = go_on(task, self._state[], self._source, nobody, meter)
+        var call = OpenRequest(
+            state, request^, source^, first_event=TaskEvent.NONE
+        )
+        call.wait_for_head()
+        ref task = call._task.value()[]
         ref head = task.head()
         self.status = head.status
         self.reason = head.reason
         self.version = head.version
-        self.headers = head.headers.copy()
+        self.headers = HeaderMap()
         self.trailers = HeaderMap()
         self.url = head.url.copy()
         self.redirect_count = head.redirect_count
         self.exchange = head.exchange.copy()
         self._story = head.story()
+        self._events = None
         self._content_len = task.content_len()
-        self._task = OwnedPointer(task^)
-
-    def __deinit__(deinit self):
-        """Closes it, if it was not read to its end."""
-        if self._task:
-            self._task.take().into_inner().abandon(self._state[])
+        swap(self.headers, call.headers)
+        self._call = call^
 
     def close(mut self):
         """Gives up what was not read; does nothing after the end.
@@ -168,18 +145,9 @@ struct OpenResponse(Readable):
         A connection of HTTP/1.1 is kept only if the rest of the content is
         short and here already: it is not waited for.
         """
-        if not self._task:
-            return
-        self._note_received()
-        self._task.take().into_inner().abandon(self._state[])
-        self._pieces.ahead.clear()
-        var error = ClientError(
-            Phase.READ_BODY,
-            BadRequest,
-            "the response was closed; read it before, or open another",
+        self._call._close(
+            "the response was closed; read it before, or open another"
         )
-        error.url = url_without_credentials(self.url)
-        self._failure = error^
 
     def story(self) -> ResponseStory:
         """Tells how it came to the response.
@@ -244,9 +212,7 @@ struct OpenResponse(Readable):
         Returns:
             Bytes as transferred, before a content coding is undone.
         """
-        if self._task:
-            return self._task.value()[].received_len()
-        return self._received_len
+        return self._call._content_received_len()
 
     def is_complete(self) -> Bool:
         """Tells whether the end of the content was read.
@@ -254,44 +220,12 @@ struct OpenResponse(Readable):
         Returns:
             True if there is nothing more, and `trailers` are there.
         """
-        return (
-            not self._task
-            and not self._failure
-            and len(self._pieces.ahead) == 0
-        )
+        return self._call.is_complete()
 
-    def _note_received(mut self):
-        self._received_len = self._task.value()[].received_len()
-
-    def _go_on(mut self) raises ClientError -> Bool:
-        """Waits for the next piece of content, which the task then has; False
-        at the end."""
-        if self._failure:
-            raise self._failure.value().copy()
-        if not self._task:
-            return False
-        ref task = self._task.value()[]
-        try:
-            task.go_on_reading()
-            var nobody = NoProgress()
-            var meter = TransferMeter()
-            var found = go_on(task, self._state[], self._source, nobody, meter)
-            if found == TaskProgress.HAS_CONTENT:
-                return True
-        except error:
-            self._note_received()
-            self._task = None
-            self._failure = error.copy()
-            raise error^
-        self._note_received()
-        self._complete = self._task.take().into_inner().finish(self._state[])
-        swap(self.trailers, self._complete.value().trailers)
-        return False
-
-    def _has_piece(self) -> Bool:
-        return Bool(self._task) and (
-            self._pieces.has_more_of(self._task.value()[].content())
-        )
+    def _note_end(mut self):
+        """Takes the fields after the content, if that has ended."""
+        if len(self.trailers) == 0:
+            swap(self.trailers, self._call.trailers)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises ClientError -> Int:
         """Reads what is there, waiting for the first octet.
@@ -308,19 +242,17 @@ struct OpenResponse(Readable):
                 decoded, or the request's source fails. The same again if it is
                 read once more.
         """
-        var count = self._pieces.read_ahead(room)
-        if count > 0 or len(room) == 0:
-            return count
-        if not self._has_piece() and not self._go_on():
-            return 0
-        return self._pieces.read(self._task.value()[].content(), room)
+        var count = self._call.read(room)
+        if count == 0:
+            self._note_end()
+        return count
 
     def _look_ahead(mut self) raises ClientError -> Bool:
         """Has more content ahead; False at the end."""
-        if not self._has_piece() and not self._go_on():
-            return False
-        self._pieces.take_ahead(self._task.value()[].content())
-        return True
+        if self._call._look_ahead():
+            return True
+        self._note_end()
+        return False
 
     def read_all(
         mut self, limit: Int = CONTENT_LEN_MAX
@@ -336,15 +268,17 @@ struct OpenResponse(Readable):
         Raises:
             ClientError: As `read`, or if there is more than the limit.
         """
+        ref call = self._call
         var octets = List[UInt8]()
-        octets.extend(self._pieces.ahead.span())
-        self._pieces.ahead.clear()
+        octets.extend(call._pieces.ahead.span())
+        call._pieces.ahead.clear()
         while True:
             if len(octets) > limit:
                 raise self._too_long("content", limit)
-            if not self._has_piece() and not self._go_on():
+            if not call._has_piece():
+                self._note_end()
                 return octets^
-            self._pieces.move_all(self._task.value()[].content(), octets)
+            call._pieces.move_all(call._task.value()[].content(), octets)
 
     def to_response(
         var self, limit: Int = CONTENT_LEN_MAX
@@ -364,9 +298,8 @@ struct OpenResponse(Readable):
             ClientError: As `read_all`.
         """
         var octets = self.read_all(limit)
-        if self._failure or not self._complete:
-            raise self._failure.value().copy()
-        var response = self._complete.take()
+        self._call._check()
+        var response = self._call._complete.take()
         swap(response.trailers, self.trailers)
         response.body = Body(octets^)
         return response^
@@ -390,20 +323,18 @@ struct OpenResponse(Readable):
         """
         var looked_at = 0
         while True:
+            ref ahead = self._call._pieces.ahead
             # SAFETY: the search ends within what the buffer holds.
             var end = find_octet_within(
-                self._pieces.ahead.unsafe_base(),
-                looked_at,
-                len(self._pieces.ahead),
-                _LF,
+                ahead.unsafe_base(), looked_at, len(ahead), _LF
             )
-            var is_whole = end < len(self._pieces.ahead)
+            var is_whole = end < len(ahead)
             # Its last octet may be the CR of its end.
             if end > limit + 1:
                 raise self._too_long("line", limit)
             if is_whole:
                 return self._take_line(end, end + 1, limit)
-            looked_at = len(self._pieces.ahead)
+            looked_at = len(ahead)
             if not self._look_ahead():
                 if looked_at == 0:
                     return None
@@ -413,21 +344,18 @@ struct OpenResponse(Readable):
         mut self, length: Int, used: Int, limit: Int
     ) raises ClientError -> String:
         """Takes a line; its end is behind `used` octets."""
+        ref ahead = self._call._pieces.ahead
         var count = length
-        if (
-            used > length
-            and count > 0
-            and self._pieces.ahead.span().at(count - 1) == _CR
-        ):
+        if used > length and count > 0 and ahead.span().at(count - 1) == _CR:
             count -= 1
         if count > limit:
             raise self._too_long("line", limit)
         try:
-            var line = String(from_utf8=self._pieces.ahead.span().before(count))
-            self._pieces.ahead.consume(used)
+            var line = String(from_utf8=ahead.span().before(count))
+            ahead.consume(used)
             return line^
         except error:
-            self._pieces.ahead.consume(used)
+            ahead.consume(used)
             raise self._bad_content(String("a line is no UTF-8: ", error))
 
     def next_json(
@@ -508,12 +436,12 @@ struct OpenResponse(Readable):
             self._events = EventParser(limit)
         while True:
             try:
-                if self._events.held().advance(self._pieces.ahead):
+                if self._events.held().advance(self._call._pieces.ahead):
                     return self._events.held().take_event()
             except error:
                 raise self._too_long("event", error.limit)
             if not self._look_ahead():
-                self._pieces.ahead.clear()
+                self._call._pieces.ahead.clear()
                 return None
 
     def resume_events(mut self, var last_id: String, limit: Int):
@@ -595,7 +523,7 @@ struct ResponseOpener(Movable):
         var request: ClientRequest,
         times: OpenTimes,
         upload: Upload = Upload(),
-        var source: UploadSource = UploadSource(NoStream()),
+        var source: Optional[UploadSource] = None,
         *,
         raw: Bool = False,
     ) raises ClientError -> OpenResponse:
@@ -647,47 +575,3 @@ def _is_blank(line: StringSpan) -> Bool:
         if octet != 32 and octet != 9 and octet != _CR:
             return False
     return True
-
-
-comptime _Read = def(Erased, Span[UInt8, MutUntrackedOrigin]) raises thin -> Int
-
-
-def _read[
-    R: Readable
-](source: Erased, room: Span[UInt8, MutUntrackedOrigin]) raises -> Int:
-    # SAFETY: made from an `R` that lives until `destroy[R]`; the room is the
-    # caller's of `UploadSource.read`, for the time of that call.
-    ref reader = source.unsafe_bitcast[R]()[]
-    try:
-        return reader.read(room)
-    except error:
-        raise Error(String(error))
-
-
-struct UploadSource(Readable):
-    """A source whose type its users do not see; it owns the source."""
-
-    # SAFETY: `_source` is owned by this value, which ends it with `_drop`.
-    var _source: Erased
-    var _read: _Read
-    var _drop: def(Erased) thin -> None
-
-    def __init__[R: Readable](out self, var source: R):
-        self._source = erase(source^)
-        self._read = _read[R]
-        self._drop = destroy[R]
-
-    def __deinit__(deinit self):
-        self._drop(self._source)
-
-    def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
-        """Reads the next piece. Returns how many octets, 0 at the end; raises
-        if the source fails."""
-        # SAFETY: the room outlives the call, and is not kept.
-        var lent = Span[UInt8, MutUntrackedOrigin](
-            unsafe_ptr=room.unsafe_ptr().unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
-            length=len(room),
-        )
-        return self._read(self._source, lent)

@@ -21,12 +21,11 @@ from flare.http.client.file_download import (
     DownloadedFile,
     FileDownload,
 )
-from flare.http.client.open_request import OpenRequest
+from flare.http.client.open_request import OpenRequest, UploadSource
 from flare.http.client.open_response import (
     OpenResponse,
     OpenTimes,
     ResponseOpener,
-    UploadSource,
 )
 from flare.http.client.exchange.prepared_request import UNKNOWN_LEN, Upload
 from flare.http.client.message.request import (

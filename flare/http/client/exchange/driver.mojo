@@ -54,12 +54,25 @@ def end_task[
     finish the task. Streamed content comes from `source`, that of the response
     goes to `sink`. Raises if the request fails for good."""
     var meter = TransferMeter()
+    var event = TaskEvent.NONE
     while True:
-        var found = go_on(task, state, source, progress, meter)
-        if found == TaskProgress.DONE:
-            return
+        check_cancelled(task, state)
+        var found = task.advance(state, event)
+        event = TaskEvent.NONE
         try:
-            _pass_on(task, sink)
+            comptime if not P == NoProgress:
+                _tell(task, progress, meter)
+            if found == TaskProgress.WAIT:
+                event = wait_for(task)
+                continue
+            # The caller's source and sink may take their time.
+            _ = task.flush()
+            if found == TaskProgress.DONE:
+                return
+            if found == TaskProgress.WANTS_CONTENT:
+                feed_from(task, source)
+            else:
+                _pass_on(task, sink)
         except error:
             raise task.named(state, error^)
 
@@ -103,46 +116,6 @@ def _tell[
             )
     except error:
         raise ClientError(task.phase(), SinkFailed, String(error))
-
-
-def go_on[
-    R: Readable, P: TransferProgress
-](
-    mut task: RequestTask,
-    mut state: ClientState,
-    mut source: R,
-    mut progress: P,
-    mut meter: TransferMeter,
-) raises ClientError -> TaskProgress:
-    """Goes on with a task, and waits, until there is something for the caller:
-    HAS_HEAD, HAS_CONTENT or DONE. Streamed content comes from `source`; the
-    meter keeps what `progress` was told. Raises if the request fails for
-    good."""
-    var event = TaskEvent.NONE
-    while True:
-        check_cancelled(task, state)
-        var found = task.advance(state, event)
-        comptime if not P == NoProgress:
-            try:
-                _tell(task, progress, meter)
-            except error:
-                raise task.named(state, error^)
-        if found != TaskProgress.WAIT:
-            # The caller's source and sink may take their time.
-            _ = task.flush()
-            if found != TaskProgress.WANTS_CONTENT:
-                return found
-        try:
-            if found == TaskProgress.WAIT:
-                event = wait_for(task)
-                continue
-            _feed(task, source)
-            # A response may be on its way while content still goes out.
-            event = TaskEvent.NONE
-            if task.request.content_use.is_lent():
-                event = TaskEvent.READABLE
-        except error:
-            raise task.named(state, error^)
 
 
 def check_cancelled(
@@ -203,7 +176,11 @@ def _event_of(
     return TaskEvent.READABLE
 
 
-def _feed[R: Readable](mut task: RequestTask, mut source: R) raises ClientError:
+def feed_from[
+    R: Readable
+](mut task: RequestTask, mut source: R) raises ClientError:
+    """Gives a task the next piece of content of a source. Raises if that fails,
+    or is not as long as it was said to be."""
     var piece = List[UInt8](length=PIECE_LEN, fill=0)
     var count: Int
     try:
