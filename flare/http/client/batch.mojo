@@ -7,7 +7,7 @@ from flare.http.client.exchange.prepared_request import (
     PreparedRequest,
     Upload,
 )
-from flare.http.client.connect.error import BadRequest, ClientError, Phase
+from flare.http.client.connect.error import ClientError, Phase, bad_request
 from flare.http.client.exchange.loop_calls import (
     CallUser,
     LoopCalls,
@@ -73,7 +73,7 @@ def run_tasks(
     var waiting = List[_WaitingRequest]()
     for index in range(len(requests)):
         # Replaced by what becomes of the request.
-        var failure = ClientError(Phase.REQUEST, BadRequest, "")
+        var failure = bad_request("")
         try:
             var request = requests.at(index).copy()
             var prepared = prepare_request(

@@ -17,12 +17,7 @@ from flare.http.cache.store import CacheStore, Figure, Lookup
 from flare.http.client.client import HttpClient
 from flare.http.client.message.config import ClientConfig
 from flare.http.client.exchange.driver import NoStream, end_task, run_task
-from flare.http.client.connect.error import (
-    BadRequest,
-    Cancelled,
-    ClientError,
-    Phase,
-)
+from flare.http.client.connect.error import Cancelled, ClientError, bad_request
 from flare.http.client.open_response import OpenResponse, ResponseOpener
 from flare.http.client.exchange.prepared_request import (
     PreparedRequest,
@@ -160,11 +155,7 @@ struct CachedClient(TransferMethods):
                 prepared.tell_head(kept)
                 return kept^
         if asked.only_if_cached:
-            var error = ClientError(
-                Phase.REQUEST,
-                BadRequest,
-                "only-if-cached: nothing is kept of this",
-            )
+            var error = bad_request("only-if-cached: nothing is kept of this")
             prepared.tell_failure(error)
             raise error^
         return self._fetch(prepared^, key, asked, found)

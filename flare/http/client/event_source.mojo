@@ -14,6 +14,7 @@ from flare.http.client.connect.error import (
     TlsFailed,
     TooManyRedirects,
     UnexpectedResponse,
+    bad_request,
 )
 from flare.http.client.open_response import (
     OpenResponse,
@@ -218,7 +219,7 @@ struct EventSource(Movable):
                 request.headers.set("Last-Event-ID", self.last_id)
         except error:
             self.stop()
-            raise ClientError(Phase.REQUEST, BadRequest, String(error))
+            raise bad_request(String(error))
         var response: OpenResponse
         try:
             response = self._opener.open(

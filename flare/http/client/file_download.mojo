@@ -10,13 +10,13 @@ the file's name.
 from flare.bytes.checked import *
 from flare.http.client.connect.cancel import pause_unless_cancelled
 from flare.http.client.connect.error import (
-    BadRequest,
     Cancelled,
     ClientError,
     Phase,
     ResponseTooLarge,
     SinkFailed,
     UnexpectedResponse,
+    bad_request,
 )
 from flare.http.client.event_source import is_busy
 from flare.http.client.open_response import (
@@ -136,23 +136,17 @@ struct FileDownload(Movable):
         cannot be made, or another process writes it (`SinkFailed`), or the
         request for the content has a Range of its own."""
         if "range" in request.headers or request.method != "GET":
-            raise ClientError(
-                Phase.REQUEST,
-                BadRequest,
-                (
-                    "download_file needs a GET without Range, which it sets;"
-                    " download takes other requests"
-                ),
+            raise bad_request(
+                "download_file needs a GET without Range, which it sets;"
+                " download takes other requests"
             )
         if options.max_attempts < 1:
-            raise ClientError(
-                Phase.REQUEST,
-                BadRequest,
+            raise bad_request(
                 String(
                     "max_attempts: ",
                     options.max_attempts,
                     " is none; allow 1 or more",
-                ),
+                )
             )
         self._len_max = opener.config().max_download_size
         self._url = opener.url_of(request)

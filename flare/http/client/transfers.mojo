@@ -9,7 +9,7 @@ from flare.http.client.message.arguments import (
 )
 from flare.http.client.connect.auth import Credentials
 from flare.http.client.exchange.driver import NoStream
-from flare.http.client.connect.error import BadRequest, ClientError, Phase
+from flare.http.client.connect.error import ClientError, bad_request
 from flare.http.client.event_source import (
     EVENT_ATTEMPT_COUNT,
     EVENT_IDLE_MS,
@@ -103,11 +103,7 @@ trait TransferMethods(RequestMethods):
                 descriptors for a reactor.
         """
         if max_parallel < 1:
-            raise ClientError(
-                Phase.REQUEST,
-                BadRequest,
-                "send_all: max_parallel must be 1 or more",
-            )
+            raise bad_request("send_all: max_parallel must be 1 or more")
         return self._run_all(requests, max_parallel)
 
     def send[

@@ -12,6 +12,7 @@ from flare.http.client.connect.error import (
     ClientError,
     Phase,
     PoolExhausted,
+    bad_request,
 )
 from flare.http.client.message.request import ClientRequest
 from flare.http.client.message.response import ClientResponse, SendResult
@@ -344,9 +345,7 @@ def _send(errand: ArcPointer[FetchErrand], calls: ArcPointer[LoopCalls]):
     self._results = List[SendResult](capacity=count)
     for _ in range(count):
         # Replaced by what becomes of the request.
-        self._results.append(
-            SendResult(ClientError(Phase.REQUEST, BadRequest, ""))
-        )
+        self._results.append(SendResult(bad_request("")))
     self._waiting_count = count
     self._is_sending = True
     self._calls.clear()

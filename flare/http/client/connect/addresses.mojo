@@ -4,10 +4,10 @@ from flare.bytes.checked import *
 from flare.bytes.erased import Erased, destroy, erase
 from flare.dns.resolve import numeric_address
 from flare.http.client.connect.error import (
-    BadRequest,
     BadUrl,
     ClientError,
     Phase,
+    bad_request,
 )
 from flare.http.client.connect.proxy import names_port
 from flare.net.error import NameLookupFailed, NetworkError
@@ -103,10 +103,8 @@ struct HostAddresses(Copyable, Defaultable, Movable):
             try:
                 parsed.append(IpAddr.parse(address))
             except error:
-                raise ClientError(
-                    Phase.REQUEST,
-                    BadRequest,
-                    String("ClientConfig.addresses, ", host, ": ", error),
+                raise bad_request(
+                    String("ClientConfig.addresses, ", host, ": ", error)
                 )
         if len(parsed) == 0:
             raise _bad_host(host, "at least one address is wanted")

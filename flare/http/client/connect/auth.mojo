@@ -2,7 +2,7 @@
 
 from flare.bytes.ascii import trim_whitespace, write_escaped
 from flare.bytes.checked import *
-from flare.http.client.connect.error import BadRequest, ClientError, Phase
+from flare.http.client.connect.error import ClientError, bad_request
 from std.base64 import b64decode, b64encode
 
 comptime _BASIC = StaticString("Basic ")
@@ -120,13 +120,9 @@ struct Credentials(Boolable, Copyable, Defaultable, Movable):
                 not show it.
         """
         if self._kind == _HAS_COLON:
-            raise ClientError(
-                Phase.REQUEST,
-                BadRequest,
-                (
-                    "BasicAuth: a colon in the user name would end it, and the"
-                    " rest be a part of the password; use a name without one"
-                ),
+            raise bad_request(
+                "BasicAuth: a colon in the user name would end it, and the"
+                " rest be a part of the password; use a name without one"
             )
 
     def login(self) -> Optional[BasicAuth]:

@@ -243,7 +243,7 @@ struct ClientError(Copyable, Movable, Writable):
         Args:
             error: What was refused.
         """
-        self = Self(Phase.REQUEST, BadRequest, String(error))
+        self = bad_request(String(error))
 
     @implicit
     def __init__(out self, error: JsonError):
@@ -312,11 +312,17 @@ struct ClientError(Copyable, Movable, Writable):
         return text^
 
 
+def bad_request(var reason: String) -> ClientError:
+    """Makes the error of a request that is not sent, or a setting that is of no
+    use."""
+    return ClientError(Phase.REQUEST, BadRequest, reason^)
+
+
 def check_problem(var problem: String) raises ClientError:
     """Raises what is wrong with what a request or a client was given, if
     anything is."""
     if problem.byte_length() > 0:
-        raise ClientError(Phase.REQUEST, BadRequest, problem^)
+        raise bad_request(problem^)
 
 
 def _kind_of(rule: Rule) -> NetworkErrorKind:

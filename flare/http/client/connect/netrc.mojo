@@ -3,7 +3,7 @@
 from flare.bytes.ascii import equals_ignore_case
 from flare.bytes.checked import *
 from flare.http.client.connect.auth import BasicAuth, Credentials
-from flare.http.client.connect.error import BadRequest, ClientError, Phase
+from flare.http.client.connect.error import ClientError, bad_request
 from flare.sys.file import File, FileStatus
 from flare.url.url import Url
 
@@ -181,10 +181,8 @@ struct _Words(Movable):
 
     def error(self, reason: StringSpan) -> ClientError:
         """Makes the error about the word that was read last."""
-        return ClientError(
-            Phase.REQUEST,
-            BadRequest,
-            String("netrc ", self._name, ", line ", self._line, ": ", reason),
+        return bad_request(
+            String("netrc ", self._name, ", line ", self._line, ": ", reason)
         )
 
     def is_keyword(self, keyword: StaticString) -> Bool:
@@ -326,6 +324,4 @@ def _problem(status: FileStatus) -> StaticString:
 
 
 def _bad_file(path: StringSpan, reason: StringSpan) -> ClientError:
-    return ClientError(
-        Phase.REQUEST, BadRequest, String("netrc ", path, " ", reason)
-    )
+    return bad_request(String("netrc ", path, " ", reason))

@@ -3,7 +3,7 @@ where hosts are, and challenges."""
 
 from flare.bytes.checked import *
 from flare.http.client.connect.addresses import HostAddresses
-from flare.http.client.connect.error import ClientError, Phase, BadRequest
+from flare.http.client.connect.error import ClientError, Phase, bad_request
 from flare.http.client.connect.connection import ClientConnection, Endpoint
 from flare.http.client.connect.proxy import Proxy
 from flare.http.h1.field_section import HeadLimits
@@ -233,11 +233,7 @@ struct Challenges(Defaultable, ImplicitlyCopyable):
                 return String()
             return guard[].answer(space, login, method, target, is_asked=True)
         except error:
-            raise ClientError(
-                Phase.REQUEST,
-                BadRequest,
-                String("a challenge cannot be answered: ", error),
-            )
+            raise bad_request(String("a challenge cannot be answered: ", error))
 
     def refuse(self, space: StringSpan, user: StringSpan):
         """Notes that an answer was refused."""
@@ -331,8 +327,6 @@ def _set_answer(mut headers: HeaderMap, field: String) raises ClientError:
         headers.set("Authorization", field)
     except:
         # The error would show the credentials.
-        raise ClientError(
-            Phase.REQUEST,
-            BadRequest,
-            "credentials hold a control octet, such as a line end",
+        raise bad_request(
+            "credentials hold a control octet, such as a line end"
         )

@@ -6,8 +6,7 @@ from flare.http.client.message.config import ClientConfig
 from flare.http.client.connect.error import (
     ClientError,
     SourceFailed,
-    BadRequest,
-    Phase,
+    bad_request,
 )
 from flare.http.client.connect.connection import ClientConnection
 from flare.http.client.exchange.prepared_request import (
@@ -294,10 +293,8 @@ def _add_extra(
                 if turn.proxy_field.byte_length() > 0:
                     headers.set("Proxy-Authorization", turn.proxy_field)
     except:
-        raise ClientError(
-            Phase.REQUEST,
-            BadRequest,
-            "cookies or the proxy's credentials hold a control octet",
+        raise bad_request(
+            "cookies or the proxy's credentials hold a control octet"
         )
 
 

@@ -9,7 +9,7 @@ from flare.bytes.ascii import (
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.message.config import ClientConfig
-from flare.http.client.connect.error import BadRequest, ClientError, Phase
+from flare.http.client.connect.error import ClientError, bad_request
 from flare.http.client.exchange.prepared_request import PreparedRequest
 from flare.http.client.exchange.exchange import leaves_out, sent_host
 from flare.http.h1.serialiser import (
@@ -238,14 +238,12 @@ def _is_not_sent(name: StringSpan) -> Bool:
 
 
 def _too_large(size: Int, size_max: Int) -> ClientError:
-    return ClientError(
-        Phase.REQUEST,
-        BadRequest,
+    return bad_request(
         String(
             "the fields of the request have ",
             size,
             " bytes as HTTP/2 counts them, and no more than ",
             size_max,
             " are taken; send less of them, or set ClientConfig.http2 to False",
-        ),
+        )
     )

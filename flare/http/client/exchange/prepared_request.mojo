@@ -12,6 +12,7 @@ from flare.http.client.connect.error import (
     HookFailed,
     Phase,
     TooManyRedirects,
+    bad_request,
 )
 from flare.http.client.message.hooks import OutgoingAttempt, HookRun
 from flare.http.client.connect.connection import Endpoint
@@ -243,10 +244,8 @@ struct PreparedRequest(Movable):
             self.headers.set("Authorization", credentials.field_value())
         except:
             # The error would show the credentials.
-            raise ClientError(
-                Phase.REQUEST,
-                BadRequest,
-                "credentials hold a control octet, such as a line end",
+            raise bad_request(
+                "credentials hold a control octet, such as a line end"
             )
 
     def begin_trace(mut self):
@@ -340,7 +339,7 @@ struct PreparedRequest(Movable):
         try:
             self.headers.set("Content-Type", content_type)
         except error:
-            raise ClientError(Phase.REQUEST, BadRequest, String(error))
+            raise bad_request(String(error))
 
     def framing(self) -> RequestFraming:
         var asks = self.expects_continue
@@ -585,13 +584,9 @@ def prepare_request(
     passed field by field.
     """
     if request.method == "CONNECT":
-        raise ClientError(
-            Phase.REQUEST,
-            BadRequest,
-            (
-                "CONNECT makes a connection a tunnel, which is no response; set"
-                " ClientConfig.proxy, and https requests go through one"
-            ),
+        raise bad_request(
+            "CONNECT makes a connection a tunnel, which is no response; set"
+            " ClientConfig.proxy, and https requests go through one"
         )
     var url = request_url(base.url, request)
     var credentials = request.auth.copy()

@@ -3,10 +3,10 @@
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.connect.error import (
-    BadRequest,
     ClientError,
     Phase,
     SourceFailed,
+    bad_request,
 )
 from flare.http.multipart.writer import (
     BOUNDARY_RANDOM_LEN,
@@ -49,7 +49,7 @@ struct MultipartForm(Movable):
             fill_random(Span(random))
             self._parts = FormParts()
         except error:
-            raise _refused(String(error))
+            raise bad_request(String(error))
         self._writer = MultipartWriter(random)
         self._content = Buffer()
 
@@ -71,7 +71,7 @@ struct MultipartForm(Movable):
         try:
             self._writer.add_field(self._content, name, value)
         except error:
-            raise _refused(String(error))
+            raise bad_request(String(error))
 
     def add_file(
         mut self,
@@ -95,7 +95,7 @@ struct MultipartForm(Movable):
         try:
             self._writer.add_file(self._content, part, content)
         except error:
-            raise _refused(String(error))
+            raise bad_request(String(error))
 
     def add_file_from(
         mut self,
@@ -127,7 +127,7 @@ struct MultipartForm(Movable):
         try:
             self._writer.begin_file(self._content, part)
         except error:
-            raise _refused(String(error))
+            raise bad_request(String(error))
         self._take_content()
         self._parts.add_file(String(path), length)
 
@@ -266,7 +266,3 @@ def _unreadable(path: StringSpan, error: OsError) -> ClientError:
     if error.number == ENODATA:
         reason = String(path, ": the file is shorter than when it was added")
     return ClientError(Phase.WRITE, SourceFailed, reason^)
-
-
-def _refused(var reason: String) -> ClientError:
-    return ClientError(Phase.REQUEST, BadRequest, reason^)
