@@ -31,6 +31,7 @@ from flare.http.client.message.response import (
     SendResult,
 )
 from flare.http.client.exchange.state import ClientState
+from flare.http.client.message.verbs import bare_request, with_content
 from flare.http.client.transfers import TransferMethods
 from flare.http.cookie.jar import CookieJar
 from flare.trace.core.span import TraceSpan
@@ -230,14 +231,8 @@ def _single[
         ClientError: If there is none.
     """
     var client = HttpClient()
-    return client.request(
-        method,
-        url,
-        headers=headers^,
-        params=params^,
-        timeout_ms=timeout_ms,
-        auth=auth,
-        trace=trace,
+    return client.send(
+        bare_request(method, url, headers^, params^, timeout_ms, auth, trace)
     )
 
 
@@ -273,19 +268,10 @@ def _single_with_content[
         ClientError: If there is none, or content is given twice.
     """
     var client = HttpClient()
-    return client.request(
-        method,
-        url,
-        body^,
-        headers=headers^,
-        params=params^,
-        json=json^,
-        form=form^,
-        data=data^,
-        timeout_ms=timeout_ms,
-        auth=auth,
-        trace=trace,
+    var bare = bare_request(
+        method, url, headers^, params^, timeout_ms, auth, trace
     )
+    return client.send(with_content(bare^, body^, json^, form^, data^))
 
 
 comptime get = _single["GET"]

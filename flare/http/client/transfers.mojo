@@ -40,7 +40,11 @@ from flare.http.client.message.response import (
     ContentUse,
     SendResult,
 )
-from flare.http.client.message.verbs import RequestMethods, make_request
+from flare.http.client.message.verbs import (
+    RequestMethods,
+    bare_request,
+    with_content,
+)
 from flare.io.stream import Readable, Writable
 from flare.trace.core.span import TraceSpan
 
@@ -439,21 +443,11 @@ trait TransferMethods(RequestMethods):
         Raises:
             ClientError: If there is none, or content is given twice.
         """
-        var request = make_request(
-            method,
-            url,
-            body^,
-            headers=headers^,
-            params=params^,
-            json=json^,
-            form=form^,
-            data=data^,
-            timeout_ms=timeout_ms,
-            auth=auth,
-            trace=trace,
+        var bare = bare_request(
+            method, url, headers^, params^, timeout_ms, auth, trace
         )
         return self.open(
-            request^,
+            with_content(bare^, body^, json^, form^, data^),
             raw=raw,
             head_timeout_ms=head_timeout_ms,
             idle_timeout_ms=idle_timeout_ms,

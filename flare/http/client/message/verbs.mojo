@@ -87,20 +87,10 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none, or content is given twice.
         """
-        var request = make_request(
-            method,
-            url,
-            body^,
-            headers=headers^,
-            params=params^,
-            json=json^,
-            form=form^,
-            data=data^,
-            timeout_ms=timeout_ms,
-            auth=auth,
-            trace=trace,
+        var bare = bare_request(
+            method, url, headers^, params^, timeout_ms, auth, trace
         )
-        return self.send(request^)
+        return self.send(with_content(bare^, body^, json^, form^, data^))
 
     def get(
         mut self,
@@ -230,19 +220,10 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none, or content is given twice.
         """
-        return self.request(
-            "DELETE",
-            url,
-            body^,
-            headers=headers^,
-            params=params^,
-            json=json^,
-            form=form^,
-            data=data^,
-            timeout_ms=timeout_ms,
-            auth=auth,
-            trace=trace,
+        var bare = bare_request(
+            "DELETE", url, headers^, params^, timeout_ms, auth, trace
         )
+        return self.send(with_content(bare^, body^, json^, form^, data^))
 
     def post(
         mut self,
@@ -278,19 +259,10 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none, or content is given twice.
         """
-        return self.request(
-            "POST",
-            url,
-            body^,
-            headers=headers^,
-            params=params^,
-            json=json^,
-            form=form^,
-            data=data^,
-            timeout_ms=timeout_ms,
-            auth=auth,
-            trace=trace,
+        var bare = bare_request(
+            "POST", url, headers^, params^, timeout_ms, auth, trace
         )
+        return self.send(with_content(bare^, body^, json^, form^, data^))
 
     def put(
         mut self,
@@ -326,19 +298,10 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none, or content is given twice.
         """
-        return self.request(
-            "PUT",
-            url,
-            body^,
-            headers=headers^,
-            params=params^,
-            json=json^,
-            form=form^,
-            data=data^,
-            timeout_ms=timeout_ms,
-            auth=auth,
-            trace=trace,
+        var bare = bare_request(
+            "PUT", url, headers^, params^, timeout_ms, auth, trace
         )
+        return self.send(with_content(bare^, body^, json^, form^, data^))
 
     def patch(
         mut self,
@@ -374,19 +337,10 @@ trait RequestMethods(Deinitable, Movable):
         Raises:
             Failure: If there is none, or content is given twice.
         """
-        return self.request(
-            "PATCH",
-            url,
-            body^,
-            headers=headers^,
-            params=params^,
-            json=json^,
-            form=form^,
-            data=data^,
-            timeout_ms=timeout_ms,
-            auth=auth,
-            trace=trace,
+        var bare = bare_request(
+            "PATCH", url, headers^, params^, timeout_ms, auth, trace
         )
+        return self.send(with_content(bare^, body^, json^, form^, data^))
 
 
 def bare_request(
@@ -398,7 +352,9 @@ def bare_request(
     auth: Credentials,
     trace: TraceSpan,
 ) -> ClientRequest:
-    """Makes a request without content; see `make_request`."""
+    """Makes a request without content of the arguments of a call; what is wrong
+    with them is noted in it, for whoever sends it to raise. The time is for all
+    of it, in milliseconds."""
     var request = ClientRequest(String(method), String(url))
     swap(request.headers, headers.fields)
     swap(request.query, params.pairs)
@@ -409,26 +365,16 @@ def bare_request(
     return request^
 
 
-def make_request(
-    method: StringSpan,
-    url: StringSpan,
+def with_content(
+    var request: ClientRequest,
     var body: RequestBody,
-    *,
-    var headers: RequestHeaders,
-    var params: QueryParams,
     var json: JsonContent,
     var form: FormContent,
     var data: DataContent,
-    timeout_ms: Int,
-    auth: Credentials,
-    trace: TraceSpan,
 ) -> ClientRequest:
-    """Makes a request of the arguments of a call; what is wrong with them is
-    noted in it, for whoever sends it to raise. The body is the content, unless
-    that is given by name; the time is for all of it, in milliseconds."""
-    var request = bare_request(
-        method, url, headers^, params^, timeout_ms, auth, trace
-    )
+    """Gives a request without content that of a call: the body, unless it is
+    given by name. That it is given twice, or is no JSON, is noted as in
+    `bare_request`."""
     swap(request.body, body)
     if json.problem.byte_length() > 0:
         request.problem = json.problem
