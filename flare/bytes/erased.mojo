@@ -33,6 +33,21 @@ def destroy[T: Deinitable & Movable](value: Erased):
     dealloc(Allocation(unsafe_owned_ptr=typed, layout=Layout[T](count=1)))
 
 
+struct ErasedBox(Movable):
+    """Owns a value whose type only its makers know."""
+
+    var at: Erased
+    """Where it is, while this is."""
+    var _destroy: def(Erased) thin -> None
+
+    def __init__[T: Deinitable & Movable](out self, var value: T):
+        self.at = erase(value^)
+        self._destroy = destroy[T]
+
+    def __deinit__(deinit self):
+        self._destroy(self.at)
+
+
 def erase_counted[T: Deinitable & Movable](var held: ArcPointer[T]) -> Erased:
     """Forgets the type of a counted pointer; unlike `erase`, it needs no
     memory. Returns the pointer's own octets; the caller owns them, and gives

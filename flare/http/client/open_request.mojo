@@ -1,7 +1,7 @@
 """A request whose caller writes its content, and reads its response, in turn."""
 
 from flare.bytes.checked import *
-from flare.bytes.erased import destroy, erase, Erased
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.client.exchange.attempt import PIECE_LEN
 from flare.http.client.exchange.driver import (
     check_cancelled,
@@ -473,8 +473,8 @@ comptime _Read = def(Erased, Span[UInt8, MutUntrackedOrigin]) raises thin -> Int
 def _read[
     R: Readable
 ](source: Erased, room: Span[UInt8, MutUntrackedOrigin]) raises -> Int:
-    # SAFETY: made from an `R` that lives until `destroy[R]`; the room is the
-    # caller's of `UploadSource.read`, for the time of that call.
+    # SAFETY: `UploadSource` was made of an R, and keeps it; the room is the
+    # caller's of `read`, for the time of that call.
     ref reader = source.unsafe_bitcast[R]()[]
     try:
         return reader.read(room)
@@ -485,18 +485,13 @@ def _read[
 struct UploadSource(Readable):
     """A source whose type its users do not see; it owns the source."""
 
-    # SAFETY: `_source` is owned by this value, which ends it with `_drop`.
-    var _source: Erased
+    # SAFETY: the function was made for the type of the source.
+    var _source: ErasedBox
     var _read: _Read
-    var _drop: def(Erased) thin -> None
 
     def __init__[R: Readable](out self, var source: R):
-        self._source = erase(source^)
+        self._source = ErasedBox(source^)
         self._read = _read[R]
-        self._drop = destroy[R]
-
-    def __deinit__(deinit self):
-        self._drop(self._source)
 
     def read(mut self, room: MutSpan[UInt8, _]) raises -> Int:
         """Reads the next piece. Returns how many octets, 0 at the end; raises
@@ -508,4 +503,4 @@ struct UploadSource(Readable):
             ](),
             length=len(room),
         )
-        return self._read(self._source, lent)
+        return self._read(self._source.at, lent)

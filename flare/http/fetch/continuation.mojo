@@ -1,6 +1,6 @@
 """What a handler does when the responses that it waits for are there."""
 
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.client.message.request import ClientRequest
 from flare.http.client.message.response import SendResult
 from flare.http.message.response import Response
@@ -90,18 +90,13 @@ def _go_on[
 
 struct AnyContinuation(Movable):
 
-    # SAFETY: owned; the functions were made for its type.
-    var _continuation: Erased
+    # SAFETY: the function was made for the type of the continuation.
+    var _continuation: ErasedBox
     var _go_on: def(Erased, var List[SendResult]) raises thin -> NextStep
-    var _drop: def(Erased) thin -> None
 
     def __init__[C: Continuation](out self, var continuation: C):
-        self._continuation = erase(continuation^)
+        self._continuation = ErasedBox(continuation^)
         self._go_on = _go_on[C]
-        self._drop = destroy[C]
-
-    def __deinit__(deinit self):
-        self._drop(self._continuation)
 
     def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
-        return self._go_on(self._continuation, results^)
+        return self._go_on(self._continuation.at, results^)

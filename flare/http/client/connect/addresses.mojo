@@ -1,7 +1,7 @@
 """Addresses of hosts that a program gives itself, or a resolver of its own."""
 
 from flare.bytes.checked import *
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.dns.resolve import numeric_address
 from flare.http.client.connect.error import (
     BadUrl,
@@ -187,21 +187,16 @@ def _bad_host(host: StringSpan, reason: StringSpan) -> ClientError:
 struct _AnyResolver(Movable):
     """A resolver whose type is forgotten."""
 
-    # SAFETY: this struct owns what it points to, and `_drop` gives it back.
-    var _resolver: Erased
+    # SAFETY: the function was made for the type of the resolver.
+    var _resolver: ErasedBox
     var _resolve: def(Erased, String) raises thin -> List[IpAddr]
-    var _drop: def(Erased) thin -> None
 
     def __init__[R: NameResolver](out self, var resolver: R):
-        self._resolver = erase(resolver^)
+        self._resolver = ErasedBox(resolver^)
         self._resolve = _resolve_by[R]
-        self._drop = destroy[R]
-
-    def __deinit__(deinit self):
-        self._drop(self._resolver)
 
     def resolve(self, host: String) raises -> List[IpAddr]:
-        return self._resolve(self._resolver, host)
+        return self._resolve(self._resolver.at, host)
 
 
 def _resolve_by[

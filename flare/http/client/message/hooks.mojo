@@ -1,6 +1,6 @@
 """What a program adds to each attempt of a request, and is told of it."""
 
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 from flare.http.client.connect.error import ClientError
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
@@ -142,7 +142,7 @@ comptime AfterAttempt = def(AttemptOutcome) thin -> None
 def _call_before[
     H: ClientHook
 ](hook: Erased, mut attempt: OutgoingAttempt) raises:
-    # SAFETY: `AnyHook` made the pointer from an H, and keeps it.
+    # SAFETY: `_OwnedHook` was made of an H, and keeps it.
     hook.unsafe_bitcast[H]()[].before_attempt(attempt)
 
 
@@ -168,21 +168,15 @@ struct _AfterFunction(ClientHook):
 
 
 struct _OwnedHook(Movable):
-    # SAFETY: `hook` points to memory that this value owns; the functions beside
-    # it were made for the type that it holds.
-    var hook: Erased
+    # SAFETY: the functions were made for the type of the hook.
+    var hook: ErasedBox
     var before: def(Erased, mut OutgoingAttempt) raises thin -> None
     var after: def(Erased, AttemptOutcome) thin -> None
-    var release: def(Erased) thin -> None
 
     def __init__[H: ClientHook](out self, var hook: H):
-        self.hook = erase(hook^)
+        self.hook = ErasedBox(hook^)
         self.before = _call_before[H]
         self.after = _call_after[H]
-        self.release = destroy[H]
-
-    def __deinit__(deinit self):
-        self.release(self.hook)
 
 
 struct AnyHook(ImplicitlyCopyable):
@@ -230,7 +224,7 @@ struct AnyHook(ImplicitlyCopyable):
             Error: If the hook refuses.
         """
         ref owned = self._owned[]
-        owned.before(owned.hook, attempt)
+        owned.before(owned.hook.at, attempt)
 
     def after_attempt(self, outcome: AttemptOutcome):
         """Calls `ClientHook.after_attempt`.
@@ -239,7 +233,7 @@ struct AnyHook(ImplicitlyCopyable):
             outcome: What came of an attempt.
         """
         ref owned = self._owned[]
-        owned.after(owned.hook, outcome)
+        owned.after(owned.hook.at, outcome)
 
 
 struct HookRun(Defaultable, Movable):
