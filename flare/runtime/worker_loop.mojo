@@ -40,22 +40,24 @@ trait LoopTask(Deinitable, Movable):
 
     @staticmethod
     def on_event(task: ArcPointer[Self], event: Event):
-        """Goes on, since a socket is ready that is watched with its token.
+        """Goes on, since a socket is ready that is watched with its token. By
+        default there is none.
 
         Args:
             task: The task.
             event: What is ready.
         """
-        ...
+        return
 
     @staticmethod
     def on_deadline(task: ArcPointer[Self]):
-        """Goes on, since its time is over; there is none until it sets another.
+        """Goes on, since its time is over; there is none until it sets another,
+        and by default it sets none.
 
         Args:
             task: The task.
         """
-        ...
+        return
 
 
 @fieldwise_init

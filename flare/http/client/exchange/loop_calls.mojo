@@ -177,10 +177,6 @@ struct _IdleSweep(LoopTask):
         self.token = 0
 
     @staticmethod
-    def on_event(task: ArcPointer[Self], event: Event):
-        return
-
-    @staticmethod
     def on_deadline(task: ArcPointer[Self]):
         task[].loop[].set_deadline(task[].token, task[].connections.expire())
 
@@ -404,10 +400,6 @@ struct _WatchedLink(LoopTask):
             task[].link[].pump()
         settle(calls)
 
-    @staticmethod
-    def on_deadline(task: ArcPointer[Self]):
-        return
-
     def watch(mut self):
         """Watches for what it waits for now."""
         var wants_write = self.link[].wants_write()
@@ -481,10 +473,6 @@ struct _WatchedCancel(LoopTask):
         task[].loop[].unwatch(task[].cancel.fd())
         for token in task[].calls.copy():
             run_event(task[].loop, Event.nothing(token))
-
-    @staticmethod
-    def on_deadline(task: ArcPointer[Self]):
-        return
 
 
 struct _Cancels(Defaultable, Movable):
