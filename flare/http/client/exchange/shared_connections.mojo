@@ -256,22 +256,18 @@ struct ConnectionClaim(Movable):
         )
 
     def _end_dial(self, *, is_http1: Bool):
-        self._connections.hold()[].end_dial(
-            self._slot_host(), is_http1=is_http1
-        )
-
-    def _slot_host(self) -> Int:
-        return self.slot.value().host if self.slot else -1
+        var host = self.slot.value().host if self.slot else -1
+        self._connections.hold()[].end_dial(host, is_http1=is_http1)
 
     def take(
-        mut self, may_reuse: Bool
+        mut self, may_reuse: Bool, queues: Bool = True
     ) raises ClientError -> Optional[IdleConnection]:
         """Asks for a connection that is open, once or again; unless it
         `may_reuse`, for one that was not used before. Nothing with a `slot`
-        means to open one, and nothing without it to wait. Raises if it has
-        waited too long, or too many wait."""
+        means to open one, and nothing without it to wait, if it `queues`.
+        Raises if it has waited too long, or too many wait."""
         while not self.slot:
-            var grant = self._ask(may_reuse)
+            var grant = self._ask(may_reuse, queues)
             if not grant:
                 return None
             if grant.value().lent == _OWN:
@@ -280,14 +276,6 @@ struct ConnectionClaim(Movable):
             if shared:
                 return shared^
         return None
-
-    def take_at_once(mut self, may_reuse: Bool) -> Optional[IdleConnection]:
-        """Asks for a connection, and does not queue; unless it `may_reuse`, for
-        one that was not used before."""
-        var grant = self._connections.take(self._endpoint, not may_reuse, False)
-        if not grant:
-            return None
-        return self._use(grant^)
 
     def _share(
         mut self, var grant: Optional[Grant[IdleConnection]]
@@ -353,13 +341,13 @@ struct ConnectionClaim(Movable):
         return idle^
 
     def _ask(
-        mut self, may_reuse: Bool
+        mut self, may_reuse: Bool, queues: Bool
     ) raises ClientError -> Optional[Grant[IdleConnection]]:
         if self._number == _NOWHERE:
             var grant = self._connections.take(
                 self._endpoint, not may_reuse, self.joins
             )
-            if grant:
+            if grant or not queues:
                 return grant^
             self._queue(may_reuse)
         var grant = self._connections.hold()[].collect(self._number)

@@ -142,7 +142,7 @@ struct ClientState(Movable):
         waited too long, or too many wait.
         """
         if self.shared:
-            return self.claim(claim, endpoint, may_reuse, joins)
+            return self._claim(claim, endpoint, may_reuse, joins=joins)
         self.leave_to_parent()
         if not may_reuse:
             return None
@@ -187,19 +187,23 @@ struct ClientState(Movable):
             return self.take_any(claim, endpoint, may_reuse, joins=not waits)
         var other: Optional[IdleConnection]
         if self.shared:
-            other = self.claim_at_once(claim, endpoint, may_reuse)
+            other = self._claim(
+                claim, endpoint, may_reuse, joins=False, queues=False
+            )
         else:
             other = self.take_any(claim, endpoint, may_reuse, joins=False)
         if other or claim or (not self.shared and self.may_dial(endpoint)):
             return other^
         return IdleConnection(link.take())
 
-    def claim(
+    def _claim(
         mut self,
         mut claim: Optional[OwnedPointer[ConnectionClaim]],
         endpoint: Endpoint,
         may_reuse: Bool,
+        *,
         joins: Bool,
+        queues: Bool = True,
     ) raises ClientError -> Optional[IdleConnection]:
         """Takes a connection of the pool that threads share, or nothing; unless
         it `may_reuse`, one that was not used before. Who `joins` shares it with
@@ -207,7 +211,8 @@ struct ClientState(Movable):
 
         The request's claim is made when there is none, and gone when it has a
         connection. Without a connection, it may have the slot to open one, or
-        wait. Raises if the request has waited too long, or too many wait.
+        wait; unless the request `queues`, a claim that would wait is gone, too.
+        Raises if the request has waited too long, or too many wait.
         """
         ref shared = self.shared.value()
         if joins:
@@ -218,8 +223,10 @@ struct ClientState(Movable):
                     shared.connections, endpoint, shared.queue_timeout_ms, joins
                 )
             )
-        var idle = claim.value()[].take(may_reuse)
+        var idle = claim.value()[].take(may_reuse, queues)
         if not idle:
+            if not queues and not claim.value()[].slot:
+                claim = None
             return None
         if claim.value()[].place:
             self.place = OwnedPointer(claim.value()[].place.take())
@@ -272,30 +279,6 @@ struct ClientState(Movable):
                 # Then each has one of its own.
                 pass
         return link^
-
-    def claim_at_once(
-        mut self,
-        mut claim: Optional[OwnedPointer[ConnectionClaim]],
-        endpoint: Endpoint,
-        may_reuse: Bool,
-    ) -> Optional[IdleConnection]:
-        """Takes a connection of the pool that threads share, or nothing, as
-        `claim`, but does not queue for one. The request's claim has the slot to
-        open a connection, or is none after this. Unless it `may_reuse`, the
-        connection is one that was not used before."""
-        ref shared = self.shared.value()
-        var own = OwnedPointer(
-            ConnectionClaim(
-                shared.connections, endpoint, shared.queue_timeout_ms, False
-            )
-        )
-        var idle = own[].take_at_once(may_reuse)
-        if idle and idle.value().link:
-            self.links.append(idle.value().link.value())
-        claim = None
-        if own[].slot:
-            claim = own^
-        return idle^
 
     def find_link(
         self, endpoint: Endpoint, *, is_full: Bool
@@ -354,10 +337,8 @@ struct ClientState(Movable):
         # Other threads may have it once it is retired.
         if len(self.links) > 1 and not link[].has_waiting():
             self._wake_elsewhere(link)
-        if not link[].is_in_use():
-            self._retire(link)
-
-    def _retire(mut self, link: ArcPointer[Http2Link]):
+        if link[].is_in_use():
+            return
         for index in range(len(self.links)):
             if self.links.at(index)[].fd() == link[].fd():
                 _ = self.links.pop(index)
