@@ -227,7 +227,7 @@ struct FileDownload(Movable):
             pause_unless_cancelled(self._request.cancel, pause_ms)
         except error:
             self._leave()
-            error.url = self._url_text()
+            error.url = self._url
             raise error^
 
     def _attempt[
@@ -359,7 +359,7 @@ struct FileDownload(Movable):
             String("the content is longer than ", self._len_max, " bytes"),
         )
         error.name_setting("max_download_size")
-        error.url = self._url_text()
+        error.url = self._url
         raise error^
 
     def _receive[
@@ -376,11 +376,11 @@ struct FileDownload(Movable):
             total_len += start
         while True:
             var count = response.read(room)
-            self._tell(
-                progress,
-                Transfer(False, start + response.received_len(), total_len),
-                count,
-            )
+            var done_len = start + response.received_len()
+            try:
+                progress.on_progress(Transfer(False, done_len, total_len))
+            except error:
+                raise file_error(String(error))
             if count == 0:
                 return True
             if self._range_end >= 0 and (
@@ -393,14 +393,6 @@ struct FileDownload(Movable):
             except error:
                 raise self._write_error(error)
             self._kept_len += count
-
-    def _tell[
-        P: TransferProgress
-    ](self, mut progress: P, transfer: Transfer, count: Int) raises ClientError:
-        try:
-            progress.on_progress(transfer)
-        except error:
-            raise file_error(String(error))
 
     def _write_error(mut self, error: OsError) -> ClientError:
         try:
@@ -496,9 +488,6 @@ struct FileDownload(Movable):
         except error:
             raise file_error(String(self._info_path, ": ", error))
 
-    def _url_text(self) -> String:
-        return self._url.copy()
-
     def _unexpected(
         self, var reason: String, may_pass: Bool = False
     ) -> ClientError:
@@ -506,7 +495,7 @@ struct FileDownload(Movable):
         if may_pass:
             phase = Phase.READ_HEAD
         var error = ClientError(phase, UnexpectedResponse, reason^)
-        error.url = self._url_text()
+        error.url = self._url
         return error^
 
 

@@ -100,6 +100,8 @@ trait Lendable(Deinitable, Movable):
 struct Grant[C: Movable & Deinitable](Movable):
     """What a request is given; `C` is what a connection is."""
 
+    var number: Int
+    """Whose it is that has waited: the number of the place."""
     var host: Int
     """The number of where it leads, for `release` and `put`."""
     var connection: Optional[Self.C]
@@ -114,6 +116,7 @@ struct Grant[C: Movable & Deinitable](Movable):
     `lend` or `end_dial` tells them."""
 
     def __init__(out self, host: Int, var connection: Optional[Self.C]):
+        self.number = -1
         self.host = host
         self.connection = connection^
         self.lent = -1
@@ -143,15 +146,6 @@ struct _Waiting[W: Movable & Deinitable](Movable):
 
     def take(deinit self) -> Self.W:
         return self.waker^
-
-
-@fieldwise_init
-struct _Granted[C: Movable & Deinitable](Movable):
-    var number: Int
-    var grant: Grant[Self.C]
-
-    def take(deinit self) -> Grant[Self.C]:
-        return self.grant^
 
 
 struct _Lent[C: Movable & Deinitable](Movable):
@@ -260,7 +254,8 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     var process: Int
     """The process whose threads have what is lent, as its owner notes it."""
     var _hosts: List[_Host[Self.C, Self.W]]
-    var _granted: List[_Granted[Self.C]]
+    # What those in the queue were given and have not collected.
+    var _granted: List[Grant[Self.C]]
     var _http1: Http1Endpoints
     var _next_number: Int
     var _open_count: Int
@@ -363,7 +358,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
     def collect(mut self, number: Int) -> Optional[Grant[Self.C]]:
         for index in range(len(self._granted)):
             if self._granted.at(index).number == number:
-                return self._granted.pop(index).take()
+                return self._granted.pop(index)
         return None
 
     def hurry(mut self, number: Int):
@@ -483,7 +478,7 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         no host that is known."""
         var all = List[Self.C]()
         while len(self._granted) > 0:
-            var connection = self._granted.pop().take().take()
+            var connection = self._granted.pop().take()
             if connection:
                 all.append(connection.take())
         for index in range(len(self._hosts)):
@@ -682,9 +677,9 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
                 return
             var next = self._hosts.at(first).waiting.pop(first_place)
             self._figures.waiting -= 1
-            var number = next.number
             var grant = self._grant(first, next.wants_new, next.joins)
-            self._granted.append(_Granted(number, grant^))
+            grant.number = next.number
+            self._granted.append(grant^)
             self.woken.append(next^.take())
 
     def _host_of_oldest(self) -> Int:

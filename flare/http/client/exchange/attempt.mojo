@@ -317,16 +317,12 @@ struct Attempt(Movable):
         return error^
 
 
-struct Delivery(TrivialRegisterPassable):
+struct Delivery(Defaultable, TrivialRegisterPassable):
     """How much was on its way when it was last looked at, and since when the server
     has taken nothing of it."""
 
     var _left_len: Int
     var _moved_ms: Int
-
-    def __init__(out self):
-        self._left_len = 0
-        self._moved_ms = 0
 
     def is_going_on(self) -> Bool:
         """Tells whether octets are on their way to the server, for all that is

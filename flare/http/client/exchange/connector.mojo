@@ -546,18 +546,12 @@ struct Connector(Movable):
             return self._race.value().wait_ms()
         return self._deadline.left_ms()
 
-    def _info(self) -> ConnectionInfo:
-        """Tells what is known of the connection, which is ready."""
-        var info = ConnectionInfo(self._times)
-        if not self._endpoint.is_unix:
-            ref transport = self._connection.value()[].transport
-            transport.tell(info, self._endpoint.is_tls)
-        return info^
-
     def take(mut self) -> OwnedPointer[ClientConnection]:
         """Gives the connection; `advance` must have answered True."""
-        var info = self._info()
         var connection = self._connection.take()
+        var info = ConnectionInfo(self._times)
+        if not self._endpoint.is_unix:
+            connection[].transport.tell(info, self._endpoint.is_tls)
         connection[].info = ArcPointer(info^)
         return connection^
 

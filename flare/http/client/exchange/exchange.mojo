@@ -114,40 +114,30 @@ def begin_content(
     has_content: Bool,
     content_len: Int,
 ) raises ClientError -> Int:
-    """Decides what becomes of the content of a response whose head is there;
+    """Decides what becomes of the content of a response whose head is there, and
+    with that whether the response is the final one;
     there is none for sure without `has_content`, and `content_len` bytes of it
     were announced, 0 or less if that is not known. Returns how long it may be,
     as transferred, in bytes; raises if it is coded and a library is missing."""
-    var use = _content_use(attempt, request, builder)
+    ref response = builder.response
+    response.exchange.head_ns = monotonic_ns() - request.timeouts.start_ns
+    request.tell_head(response)
+    var sent_len = attempt.content_len
+    var is_success = response.status >= 200 and response.status < 300
+    var use = request.content_use
+    if request.will_follow(response) or (
+        request.will_stop_expecting(response, sent_len)
+    ):
+        use = ContentUse.DISCARD
+    elif request.extras and (
+        request.will_authenticate(response, sent_len)
+        or request.plans_retry(response, sent_len)
+    ):
+        use = ContentUse.DISCARD
+    elif use == ContentUse.PASS_ON and not is_success:
+        use = ContentUse.KEEP
     attempt.size_setting = use.size_setting()
     return builder.begin_content(use, has_content, content_len, config)
-
-
-def _content_use(
-    attempt: Attempt,
-    mut request: PreparedRequest,
-    mut builder: ResponseBuilder,
-) -> ContentUse:
-    """Decides what becomes of the content of a response whose head is there, and
-    with that whether the response is the final one."""
-    builder.response.exchange.head_ns = (
-        monotonic_ns() - request.timeouts.start_ns
-    )
-    request.tell_head(builder.response)
-    var status = builder.response.status
-    if request.will_follow(builder.response):
-        return ContentUse.DISCARD
-    if request.will_stop_expecting(builder.response, attempt.content_len):
-        return ContentUse.DISCARD
-    if request.extras and (
-        request.will_authenticate(builder.response, attempt.content_len)
-        or request.plans_retry(builder.response, attempt.content_len)
-    ):
-        return ContentUse.DISCARD
-    var is_success = status >= 200 and status < 300
-    if request.content_use == ContentUse.PASS_ON and not is_success:
-        return ContentUse.KEEP
-    return request.content_use
 
 
 def append_own_content(

@@ -266,15 +266,28 @@ struct PreparedRequest(Movable):
         extras.trace = ArcPointer(span^)
 
     def end_trace(self, status: Int):
-        if self.extras:
-            self.extras.held()[].end_trace(status, self._resend_count())
+        if not self.extras or not self.extras.held()[].trace:
+            return
+        ref span = self.extras.held()[].trace.held()[]
+        span.set("http.response.status_code", status)
+        if status >= 400:
+            span.set("error.type", String(status))
+            span.fail()
+        self._end_span(span)
 
     def fail_trace(self, error: ClientError):
-        if self.extras:
-            self.extras.held()[].fail_trace(error, self._resend_count())
+        if not self.extras or not self.extras.held()[].trace:
+            return
+        ref span = self.extras.held()[].trace.held()[]
+        span.set("error.type", String(error.kind))
+        span.fail(error.reason.copy())
+        self._end_span(span)
 
-    def _resend_count(self) -> Int:
-        return self.redirect_count + self.retry_count + self.refusal_count
+    def _end_span(self, span: TraceSpan):
+        var count = self.redirect_count + self.retry_count + self.refusal_count
+        if count > 0:
+            span.set("http.request.resend_count", count)
+        span.end()
 
     def run_hooks(mut self) raises ClientError:
         """Lets the hooks change the fields of an attempt that begins, unless
@@ -648,7 +661,8 @@ struct ClientBase(Copyable, Movable):
         return self.auth.copy()
 
 
-struct RequestExtras(Movable):
+struct RequestExtras(Defaultable, Movable):
+    """What few requests have on their way, in one box."""
 
     var trace: Optional[ArcPointer[TraceSpan]]
     """The caller's span, and then the request's own."""
@@ -659,44 +673,10 @@ struct RequestExtras(Movable):
     var digest: Optional[OwnedPointer[DigestTurn]]
     """What answers challenges, if anything does."""
 
-    def __init__(out self):
-        """Makes extras that change nothing."""
-        self.trace = None
-        self.retry = None
-        self.history = []
-        self.hooks = HookRun()
-        self.digest = None
-
     @no_inline
     def __deinit__(deinit self):
         """Drops all of it, out of line."""
         return
-
-    def end_trace(self, status: Int, resend_count: Int):
-        """Ends the span with a response to a request that was sent again so
-        many times."""
-        if not self.trace:
-            return
-        ref span = self.trace.held()[]
-        span.set("http.response.status_code", status)
-        if status >= 400:
-            span.set("error.type", String(status))
-            span.fail()
-        if resend_count > 0:
-            span.set("http.request.resend_count", resend_count)
-        span.end()
-
-    def fail_trace(self, error: ClientError, resend_count: Int):
-        """Ends the span of a request that was sent again so many times, without
-        a response."""
-        if not self.trace:
-            return
-        ref span = self.trace.held()[]
-        span.set("error.type", String(error.kind))
-        span.fail(error.reason.copy())
-        if resend_count > 0:
-            span.set("http.request.resend_count", resend_count)
-        span.end()
 
 
 def extras_of(

@@ -203,7 +203,7 @@ struct ClientRequest(Copyable, Movable):
         self.headers.set(name, value)
 
 
-struct RequestOptions(Copyable, Movable):
+struct RequestOptions(Copyable, Defaultable, Movable):
     """What few requests are given."""
 
     var trace: Optional[ArcPointer[TraceSpan]]
@@ -212,12 +212,6 @@ struct RequestOptions(Copyable, Movable):
     """Whether it is repeated, in place of the client's policy."""
     var hooks: List[AnyHook]
     """What sees each attempt."""
-
-    def __init__(out self):
-        """Makes options that change nothing."""
-        self.trace = None
-        self.retries = None
-        self.hooks = []
 
 
 comptime FORM_URLENCODED = StaticString("application/x-www-form-urlencoded")

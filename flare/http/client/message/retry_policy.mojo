@@ -300,11 +300,6 @@ struct RetryPlan(Movable):
             self.policy.retries_timeouts,
         )
 
-    def after_failure(
-        mut self, attempt: EndedAttempt, left_ms: Int, *, at_once: Bool = False
-    ) -> Bool:
-        return self._plan(attempt, 0, left_ms, at_once)
-
     def after_response(
         mut self,
         var attempt: EndedAttempt,
@@ -324,19 +319,23 @@ struct RetryPlan(Movable):
         var after_ms = retry_after_ms(headers, unix_seconds())
         if after_ms > self.policy.max_retry_after_ms:
             return self._ends(RetryEnd.RETRY_AFTER)
-        return self._plan(attempt, max(after_ms, 0), left_ms, False)
+        return self.after_failure(attempt, left_ms, least_ms=max(after_ms, 0))
 
     def _ends(mut self, end: RetryEnd) -> Bool:
         self.end = end
         return False
 
-    def _plan(
+    def after_failure(
         mut self,
         attempt: EndedAttempt,
-        least_ms: Int,
         left_ms: Int,
-        at_once: Bool,
+        *,
+        least_ms: Int = 0,
+        at_once: Bool = False,
     ) -> Bool:
+        """Decides whether a request is sent again: an attempt is planned, after
+        a pause of `least_ms` and a random part. `left_ms` is what is left of the
+        request's time, negative for ever."""
         var decision = decide_retry(attempt, self.rules())
         if not decision.is_again():
             return self._ends(self._reason(decision, attempt))
