@@ -114,11 +114,6 @@ struct CachedClient(TransferMethods):
         """
         self = Self(client^, CacheStore())
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def send(
         mut self, var request: ClientRequest
     ) raises ClientError -> ClientResponse:

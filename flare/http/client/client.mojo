@@ -88,11 +88,6 @@ struct HttpClient(TransferMethods):
         self._state = sharing._state
         self._base = sharing._base.copy()
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def __enter__(self) -> Self:
         """Lets the client live as long as a `with` block.
 

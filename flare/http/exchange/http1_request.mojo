@@ -54,11 +54,6 @@ struct Http1Request(Movable):
         self._host_offset = 0
         self._host_len = 0
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def write_head(
         mut self,
         start: RequestStart,

@@ -37,11 +37,6 @@ struct ClientConnection(Movable):
         self.info = None
         self.process = process_id()
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def is_own(self) -> Bool:
         """Tells whether this process has opened it; one that was forked since
         leaves it to the other: it sends nothing, and reads nothing."""

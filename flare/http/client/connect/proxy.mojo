@@ -113,11 +113,6 @@ struct Proxy(Copyable, Movable):
         """
         self = Self(StringSpan(url))
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def name(self) -> String:
         """Writes host and port, for errors and for the pool.
 
@@ -193,11 +188,6 @@ struct ProxySettings(Copyable, Defaultable, Movable):
         self.http = proxy.copy()
         self.https = proxy^
         self.exceptions = exceptions.copy()
-
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
 
     def choose(self, endpoint: Endpoint) -> Optional[Proxy]:
         """Chooses the way to a host.

@@ -58,11 +58,6 @@ struct ConnectContext(Movable):
         self._tls_http2 = None
         self._proxies = []
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def proxy_session(mut self, proxy: Proxy) raises ClientError -> TlsSession:
         """Begins a TLS session with a proxy; its handshake is still to come.
         Two proxies at one place have each its own trust. Raises if OpenSSL is

@@ -132,11 +132,6 @@ struct Connector(Movable):
         self._connection = None
         self._times = ConnectTimes()
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def advance(
         mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:

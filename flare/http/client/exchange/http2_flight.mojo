@@ -155,11 +155,6 @@ struct Http2Flight(Movable):
         self.fate = StreamFate.OPEN
         self.failure = None
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def note_interim(mut self, status: Int, var fields: KeptFields):
         self.interim_count += 1
         self.answer.note_interim(status)

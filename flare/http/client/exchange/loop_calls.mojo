@@ -70,11 +70,6 @@ struct LoopCalls(Movable):
         self._dropped = NO_CALL
         self._sweep = None
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def is_idle(self) -> Bool:
         return len(self._free) == len(self._calls)
 

@@ -649,11 +649,6 @@ struct ClientBase(Copyable, Movable):
             self.auth = credentials_of(base)
         self.url = base^
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def auth_at(self, url: Url) -> Credentials:
         """Tells who logs in at a URL."""
         if self.url and not self.url.held().has_same_origin(url):
@@ -672,11 +667,6 @@ struct RequestExtras(Defaultable, Movable):
     var hooks: HookRun
     var digest: Optional[OwnedPointer[DigestTurn]]
     """What answers challenges, if anything does."""
-
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
 
 
 def extras_of(

@@ -90,11 +90,6 @@ struct ClientState(Movable):
         self._spare = []
         self._process = process_id()
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def share(mut self, var parts: SharedParts):
         """Uses what it has in common with the states of other threads, the same
         for all of them."""

@@ -92,11 +92,6 @@ struct RequestTask(Movable):
         self._may_reuse = True
         self._was_reused = False
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def advance(
         mut self, mut state: ClientState, event: TaskEvent
     ) raises ClientError -> TaskProgress:

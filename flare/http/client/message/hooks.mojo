@@ -46,11 +46,6 @@ struct OutgoingAttempt(Movable):
         self.headers = headers^
         self.content = Body()
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
 
 struct AttemptOutcome(Movable):
     """What became of an attempt: a response, whose head is there, or an error.

@@ -53,11 +53,6 @@ struct MultipartForm(Movable):
         self._writer = MultipartWriter(random)
         self._content = Buffer()
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def add(mut self, name: StringSpan, value: StringSpan) raises ClientError:
         """Appends a field.
 

@@ -353,11 +353,6 @@ struct ResponseBuilder(Movable):
         self._decoded = Buffer()
         self._taken_len = 0
 
-    @no_inline
-    def __deinit__(deinit self):
-        """Drops all of it, out of line."""
-        return
-
     def take_head(mut self, parser: ResponseParser):
         """Copies status and fields of a parser that has a complete head."""
         ref head = parser.head
