@@ -34,7 +34,11 @@ def destroy[T: Deinitable & Movable](value: Erased):
 
 
 struct ErasedBox(Movable):
-    """Owns a value whose type only its makers know."""
+    """Owns a value whose type only its makers know.
+
+    It dies with its last use as any value: who calls with `at` in its own
+    `__deinit__` uses this once more after that.
+    """
 
     var at: Erased
     """Where it is, while this is."""

@@ -136,7 +136,10 @@ struct CachedClient(TransferMethods):
         var key = _key_of(prepared)
         var sent = _fields_of(prepared, state.config)
         if not sent or not _is_readable(prepared, sent.held()):
-            return self._pass_by(prepared^, key)
+            var source = NoStream()
+            var sink = NoStream()
+            var nobody = NoProgress()
+            return self._run_past(prepared^, key, source, sink, nobody)
         var fields = ReplacedFields(sent.held())
         var asked = CacheControl.of_request(fields.lend())
         var found = self.store.look_up(
@@ -155,15 +158,6 @@ struct CachedClient(TransferMethods):
             raise error^
         return self._fetch(prepared^, key, asked, found)
 
-    def _pass_by(
-        mut self, var prepared: PreparedRequest, key: String
-    ) raises ClientError -> ClientResponse:
-        """Sends a request whose response is not kept."""
-        var source = NoStream()
-        var sink = NoStream()
-        var nobody = NoProgress()
-        return self._run_past(prepared^, key, source, sink, nobody)
-
     def _run_past[
         R: Readable, W: Writable, P: TransferProgress
     ](
@@ -174,6 +168,7 @@ struct CachedClient(TransferMethods):
         mut sink: W,
         mut progress: P,
     ) raises ClientError -> ClientResponse:
+        """Sends a request whose response is not kept."""
         var changes = may_change(Method(prepared.method))
         var response = run_task(
             self.client._state[], prepared^, source, sink, progress

@@ -9,7 +9,7 @@ from flare.sys.errno import EAGAIN
 from flare.sys.signal import process_id
 from flare.bytes.checked import *
 from std.memory import ArcPointer
-from flare.bytes.erased import Erased, destroy, erase
+from flare.bytes.erased import Erased, ErasedBox
 
 
 struct ClientConnection(Movable):
@@ -179,9 +179,6 @@ struct Http1Endpoints(Defaultable, Movable):
                 return
 
 
-comptime _KEPT = -1
-
-
 trait SlotKeeper(Deinitable, Movable):
     """What counts connections and is told when one is no more."""
 
@@ -191,11 +188,9 @@ trait SlotKeeper(Deinitable, Movable):
         ...
 
 
-def _end[K: SlotKeeper](keeper: Erased, host: Int):
-    # SAFETY: made by `ConnectionSlot` of this very type, and ended once.
-    if host != _KEPT:
-        keeper.unsafe_bitcast[K]()[].release(host)
-    destroy[K](keeper)
+def _release[K: SlotKeeper](keeper: Erased, host: Int):
+    # SAFETY: `ConnectionSlot` was made of a K, and keeps it.
+    keeper.unsafe_bitcast[K]()[].release(host)
 
 
 struct ConnectionSlot(Movable):
@@ -208,20 +203,22 @@ struct ConnectionSlot(Movable):
 
     var host: Int
     """The pool's number for where the connection leads."""
-    # SAFETY: its own, until one of its two ends.
-    var _keeper: Erased
-    var _end: def(Erased, Int) thin -> None
+    # SAFETY: the function was made for the type of the keeper.
+    var _keeper: ErasedBox
+    var _release: def(Erased, Int) thin -> None
 
     def __init__[K: SlotKeeper](out self, var keeper: K, host: Int):
         """Takes a connection that the pool has counted, by its number for where
         that leads."""
         self.host = host
-        self._keeper = erase(keeper^)
-        self._end = _end[K]
+        self._keeper = ErasedBox(keeper^)
+        self._release = _release[K]
 
     def __deinit__(deinit self):
-        self._end(self._keeper, self.host)
+        self._release(self._keeper.at, self.host)
+        # The keeper is there until it has been told.
+        _ = self._keeper^
 
     def keep(deinit self):
         """Ends without telling the pool, which has the connection back."""
-        self._end(self._keeper, _KEPT)
+        return

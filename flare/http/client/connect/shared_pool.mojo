@@ -555,13 +555,8 @@ struct SharedPool[C: Movable & Deinitable, W: Movable & Deinitable](Movable):
         return end_ms
 
     def clear(mut self):
-        for index in range(len(self._hosts)):
-            ref idle = self._hosts.at(index).idle
-            var count = len(idle)
-            idle.clear(self.dropped)
-            self._count_dropped(index, count)
-        self._serve_waiting()
-        self._sweep()
+        """Drops all that are idle."""
+        self.expire(NEVER)
 
     def _number(mut self) -> Int:
         self._next_number += 1

@@ -470,8 +470,7 @@ struct _WatchedCancel(LoopTask):
             run_event(task[].loop, Event.nothing(token))
 
 
-struct _Cancels(Defaultable, Movable):
-    var watched: List[ArcPointer[_WatchedCancel]]
+comptime _Cancels = List[ArcPointer[_WatchedCancel]]
 
 
 def watch_cancel(
@@ -481,7 +480,7 @@ def watch_cancel(
     if not kept:
         kept = ArcPointer(_Cancels())
         loop[].keep_local(_KEY, kept.held())
-    ref all = kept.held()[].watched
+    ref all = kept.held()[]
     for index in range(len(all)):
         if all.at(index)[].cancel.fd() == cancel.fd():
             all.at(index)[].calls.append(call)
@@ -502,7 +501,7 @@ def unwatch_cancel(loop: ArcPointer[WorkerLoop], call: UInt64):
     var kept = loop[].unsafe_local[_Cancels](_KEY)
     if not kept:
         return
-    ref all = kept.held()[].watched
+    ref all = kept.held()[]
     for index in range(len(all) - 1, -1, -1):
         ref calls = all.at(index)[].calls
         for place in range(len(calls)):
