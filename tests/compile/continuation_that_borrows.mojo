@@ -6,8 +6,7 @@
 from flare.http.client.message.request import ClientRequest
 from flare.http.client.message.response import SendResult
 from flare.http.client.shared_client import SharedClient
-from flare.http.fetch.continuation import Continuation, NextStep
-from flare.http.fetch.fetch_later import fetch_later
+from flare.http.fetch.fetch_later import Continuation, NextStep, fetch_later
 from flare.http.message.request import Request
 from flare.http.message.response import Response
 from flare.http.handler.later import Deferred

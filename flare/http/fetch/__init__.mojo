@@ -1,8 +1,9 @@
 """Requests of a handler to other servers, answered on the worker's own loop."""
 
-from flare.http.fetch.continuation import Continuation, NextStep
 from flare.http.fetch.fetch_later import (
+    Continuation,
     fetch_failure,
     fetch_later,
+    NextStep,
     relayed_response,
 )

@@ -17,11 +17,6 @@ from flare.http.client.connect.error import (
 from flare.http.client.message.request import ClientRequest
 from flare.http.client.message.response import ClientResponse, SendResult
 from flare.http.client.shared_client import SharedClient
-from flare.http.fetch.continuation import (
-    AnyContinuation,
-    Continuation,
-    NextStep,
-)
 from flare.http.message.body import Body
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.request import Request
@@ -48,6 +43,7 @@ from flare.http.client.exchange.loop_calls import (
     start_call,
 )
 from flare.runtime.worker_loop import WorkerLoop
+from flare.bytes.erased import Erased, ErasedBox
 
 comptime _STATUS_MAX = 599
 # The largest status of a class that there is (RFC 9110 section 15).
@@ -391,3 +387,99 @@ def _go_on(errand: ArcPointer[FetchErrand]) -> Bool:
     except error:
         self._completion.take().fail(error^)
         return True
+
+
+struct NextStep(Movable):
+    """What follows: the handler's response, or further requests."""
+
+    var response: Optional[Response]
+    """The response, if there is one."""
+    var requests: List[ClientRequest]
+    """What is sent next, if there is none."""
+
+    @implicit
+    def __init__(out self, var response: Response):
+        """Ends with a response.
+
+        Args:
+            response: The response.
+        """
+        self.response = response^
+        self.requests = []
+
+    @implicit
+    def __init__(out self, var request: ClientRequest):
+        """Goes on with a request.
+
+        Args:
+            request: The request.
+        """
+        self.response = None
+        self.requests = [request^]
+
+    @implicit
+    def __init__(out self, var requests: List[ClientRequest]):
+        """Goes on with requests that are sent at the same time.
+
+        Args:
+            requests: The requests; at least one.
+        """
+        self.response = None
+        self.requests = requests^
+
+    def __init__(
+        out self, var *requests: ClientRequest, __list_literal__: NoneType
+    ):
+        """Goes on with requests that are written as `[a^, b^]`.
+
+        Args:
+            requests: The requests; at least one.
+            __list_literal__: Tells the compiler.
+        """
+        self.response = None
+        self.requests = List[ClientRequest](capacity=len(requests))
+        for request in requests:
+            self.requests.append(request.copy())
+
+
+trait Continuation(Deinitable, Movable):
+    """Goes on for a handler that waits for responses of others.
+
+    It owns what it needs: the handler's request is gone when it is called. It
+    runs on the worker's own thread, so it must not wait.
+    """
+
+    def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
+        """Makes the handler's response, or says what is to be sent next.
+
+        Args:
+            results: What became of the requests, in their order.
+
+        Returns:
+            A `Response`, a `ClientRequest` or a list of them.
+
+        Raises:
+            Error: It is logged, and answered with 500.
+        """
+        ...
+
+
+def _call[
+    C: Continuation
+](continuation: Erased, var results: List[SendResult]) raises -> NextStep:
+    # SAFETY: `AnyContinuation` was made of a C, and keeps it.
+    return continuation.unsafe_bitcast[C]()[].go_on(results^)
+
+
+struct AnyContinuation(Movable):
+
+    # SAFETY: the function was made for the type of the continuation.
+    var _continuation: ErasedBox
+    var _call: def(Erased, var List[SendResult]) raises thin -> NextStep
+
+    def __init__[C: Continuation](out self, var continuation: C):
+        self._continuation = ErasedBox(continuation^)
+        self._call = _call[C]
+
+    def go_on(mut self, var results: List[SendResult]) raises -> NextStep:
+        return self._call(self._continuation.at, results^)

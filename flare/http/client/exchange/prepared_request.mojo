@@ -603,8 +603,10 @@ def prepare_request(
         )
     var url = request_url(base.url, request)
     var credentials = request.auth.copy()
-    if not credentials:
-        credentials = base.auth_at(url)
+    if not credentials and (
+        not base.url or base.url.held().has_same_origin(url)
+    ):
+        credentials = base.auth.copy()
     if not credentials and not config_at[].netrc.is_empty():
         credentials = _netrc_login(url, config_at[])
     var call = PreparedRequest(request^, url^, upload, config_at[])
@@ -648,12 +650,6 @@ struct ClientBase(Copyable, Movable):
         if not auth:
             self.auth = credentials_of(base)
         self.url = base^
-
-    def auth_at(self, url: Url) -> Credentials:
-        """Tells who logs in at a URL."""
-        if self.url and not self.url.held().has_same_origin(url):
-            return Credentials()
-        return self.auth.copy()
 
 
 struct RequestExtras(Defaultable, Movable):
