@@ -327,11 +327,7 @@ struct CachedClient(TransferMethods):
     ):
         """Keeps a response, if it may be kept."""
         var refusal = store_refusal(
-            fields.lend(),
-            response.status,
-            response.headers,
-            self.policy,
-            times,
+            fields.lend(), response.status, response.headers, self.policy, times
         )
         if (
             refusal != StoreRefusal.NONE

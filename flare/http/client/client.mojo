@@ -188,10 +188,7 @@ struct HttpClient(TransferMethods):
         use: ContentUse,
     ) raises ClientError -> ClientResponse:
         var prepared = prepare_request(
-            request^,
-            upload,
-            self._base,
-            Pointer(to=self._state[].config),
+            request^, upload, self._base, Pointer(to=self._state[].config)
         )
         prepared.content_use = use
         return run_task(self._state[], prepared^, source, sink, progress)

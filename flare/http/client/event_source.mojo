@@ -223,8 +223,7 @@ struct EventSource(Movable):
         var response: OpenResponse
         try:
             response = self._opener.open(
-                request^,
-                OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, False),
+                request^, OpenTimes(CLIENTS_OWN, self.idle_timeout_ms, False)
             )
         except error:
             self._fail(error^)

@@ -240,8 +240,7 @@ struct FileDownload(Movable):
             self._start_over()
         self._request_count += 1
         var response = self._opener.open(
-            self._next_request(),
-            OpenTimes(CLIENTS_OWN, CLIENTS_OWN, True),
+            self._next_request(), OpenTimes(CLIENTS_OWN, CLIENTS_OWN, True)
         )
         var verdict = self._judge(response)
         if verdict == _ASK_AGAIN:

@@ -558,10 +558,7 @@ struct ResponseOpener(Movable):
         check_problem(own_time_problem("head_timeout_ms", times.head_ms))
         check_problem(own_time_problem("idle_timeout_ms", times.idle_ms))
         var prepared = prepare_request(
-            request^,
-            upload,
-            self._base,
-            Pointer(to=self._state[].config),
+            request^, upload, self._base, Pointer(to=self._state[].config)
         )
         prepared.content_use = ContentUse.LEND_RAW if raw else ContentUse.LEND
         prepared.timeouts.limit_phases(times.head_ms, times.idle_ms)

@@ -245,10 +245,7 @@ struct SharedClient(ImplicitlyCopyable, TransferMethods):
         """
         ref shared = self._shared[]
         return prepare_request(
-            request^,
-            upload,
-            shared.base,
-            Pointer(to=shared.config),
+            request^, upload, shared.base, Pointer(to=shared.config)
         )
 
     def new_state(self) -> ArcPointer[ClientState]:

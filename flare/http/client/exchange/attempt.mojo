@@ -259,10 +259,7 @@ struct Attempt(Movable):
         """Looks for a response before giving up (RFC 9112 section 9.5)."""
         var number = self.outgoing.error_number
         var failure = connection[].transport.failure(
-            Phase.WRITE,
-            number,
-            "write",
-            connection[].endpoint.host,
+            Phase.WRITE, number, "write", connection[].endpoint.host
         )
         if number != -EPIPE and number != -ECONNRESET:
             raise failure^

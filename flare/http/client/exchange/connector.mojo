@@ -373,10 +373,7 @@ struct Connector(Movable):
                 self.phase(), result, "TLS handshake", self._endpoint.host
             )
         raise transport.failure(
-            self.phase(),
-            result,
-            "TLS handshake with the proxy",
-            self._name(),
+            self.phase(), result, "TLS handshake with the proxy", self._name()
         )
 
     def _ask_socks(mut self) raises ClientError -> Bool:

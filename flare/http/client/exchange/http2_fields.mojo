@@ -1,11 +1,7 @@
 """The header section of a request as HTTP/2 carries it (RFC 9113 section 8.3.1).
 """
 
-from flare.bytes.ascii import (
-    ascii_lower,
-    equals_ignore_case,
-    trim_whitespace,
-)
+from flare.bytes.ascii import ascii_lower, equals_ignore_case, trim_whitespace
 from flare.bytes.buffer import Buffer
 from flare.bytes.checked import *
 from flare.http.client.message.config import ClientConfig

@@ -462,10 +462,7 @@ struct Http2Link(Movable):
     def _failure_of(self, number: Int, operation: StaticString) -> ClientError:
         ref connection = self.connection[]
         return connection.transport.failure(
-            Phase.READ_HEAD,
-            number,
-            operation,
-            connection.endpoint.host,
+            Phase.READ_HEAD, number, operation, connection.endpoint.host
         )
 
     def pump(mut self):

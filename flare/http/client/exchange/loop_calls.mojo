@@ -163,9 +163,7 @@ struct _IdleSweep(LoopTask):
     var token: UInt64
 
     def __init__(
-        out self,
-        loop: ArcPointer[WorkerLoop],
-        connections: SharedConnections,
+        out self, loop: ArcPointer[WorkerLoop], connections: SharedConnections
     ):
         self.loop = loop.copy()
         self.connections = connections
@@ -379,9 +377,7 @@ struct _WatchedLink(LoopTask):
     var wants_write: Bool
 
     def __init__(
-        out self,
-        calls: ArcPointer[LoopCalls],
-        link: ArcPointer[Http2Link],
+        out self, calls: ArcPointer[LoopCalls], link: ArcPointer[Http2Link]
     ):
         self.calls = calls.copy()
         self.link = link

@@ -673,9 +673,7 @@ struct RequestTask(Movable):
         if self._is_of_parent():
             self._leave_to_parent()
         elif self.is_exchanging() and drain(
-            self._attempt[],
-            self._connection.value(),
-            state.config.head_limits,
+            self._attempt[], self._connection.value(), state.config.head_limits
         ):
             self._end_exchange(state)
         else:
