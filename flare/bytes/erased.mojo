@@ -40,6 +40,7 @@ struct ErasedBox(Movable):
     `__deinit__` uses this once more after that.
     """
 
+    # SAFETY: owned by this value, which ends it with the function beside it.
     var at: Erased
     """Where it is, while this is."""
     var _destroy: def(Erased) thin -> None
