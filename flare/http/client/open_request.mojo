@@ -170,11 +170,6 @@ struct OpenRequest(Readable):
             and (len(self._pieces.ahead) == 0)
         )
 
-    def _content_received_len(self) -> Int:
-        if self._task:
-            return self._task.value()[].received_len()
-        return self._received_len
-
     def _check(self) raises ClientError:
         if self._failure:
             raise self._failure.value().copy()
@@ -330,13 +325,6 @@ struct OpenRequest(Readable):
             if self._go_on() == TaskProgress.HAS_CONTENT:
                 return True
         return False
-
-    def _look_ahead(mut self) raises ClientError -> Bool:
-        """Has more content ahead; False at the end."""
-        if not self._has_piece():
-            return False
-        self._pieces.take_ahead(self._task.value()[].content())
-        return True
 
     def _go_on(mut self) raises ClientError -> TaskProgress:
         """Waits for what comes next of the response."""

@@ -212,7 +212,10 @@ struct OpenResponse(Readable):
         Returns:
             Bytes as transferred, before a content coding is undone.
         """
-        return self._call._content_received_len()
+        ref call = self._call
+        if call._task:
+            return call._task.value()[].received_len()
+        return call._received_len
 
     def is_complete(self) -> Bool:
         """Tells whether the end of the content was read.
@@ -249,10 +252,12 @@ struct OpenResponse(Readable):
 
     def _look_ahead(mut self) raises ClientError -> Bool:
         """Has more content ahead; False at the end."""
-        if self._call._look_ahead():
-            return True
-        self._note_end()
-        return False
+        ref call = self._call
+        if not call._has_piece():
+            self._note_end()
+            return False
+        call._pieces.take_ahead(call._task.value()[].content())
+        return True
 
     def read_all(
         mut self, limit: Int = CONTENT_LEN_MAX
