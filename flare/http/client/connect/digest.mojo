@@ -34,21 +34,21 @@ comptime _NO_ATTR_CHAR = EncodeSet(" \"%'()*,/:;<=>?@[\\]{}")
 
 
 @fieldwise_init
-struct DigestAlgorithm(Equatable, TrivialRegisterPassable):
+struct DigestAlgorithm(Defaultable, Equatable, TrivialRegisterPassable):
     """A hash that challenges name (RFC 7616 section 6.1)."""
 
     var number: UInt8
-    """Its number here; 0 for one that is not known."""
+    """Its number here; 0 for that of a challenge that names none."""
 
-    comptime UNKNOWN = DigestAlgorithm(0)
-    comptime MD5 = DigestAlgorithm(1)
-    comptime SHA256 = DigestAlgorithm(2)
-    comptime SHA512_256 = DigestAlgorithm(3)
+    comptime MD5 = DigestAlgorithm(0)
+    comptime SHA256 = DigestAlgorithm(1)
+    comptime SHA512_256 = DigestAlgorithm(2)
+    comptime UNKNOWN = DigestAlgorithm(3)
 
     def is_better_than(self, other: Self) -> Bool:
         """Tells whether it is to be chosen whatever the server prefers: both
         kinds of SHA before MD5."""
-        return min(self.number, 2) > min(other.number, 2)
+        return self != Self.MD5 and other == Self.MD5
 
     def hash(self, text: StringSpan) -> String:
         """Hashes a text to hexadecimal digits (RFC 7616 section 3.1.2)."""
@@ -62,7 +62,7 @@ struct DigestAlgorithm(Equatable, TrivialRegisterPassable):
         return hex_text(Span(digest))
 
 
-struct DigestChallenge(Copyable, Movable):
+struct DigestChallenge(Copyable, Defaultable, Movable):
     """What a server asks for (RFC 7616 section 3.3)."""
 
     var realm: String
@@ -93,25 +93,6 @@ struct DigestChallenge(Copyable, Movable):
     var _has_opaque: Bool
     var _has_nonce: Bool
     var _has_realm: Bool
-
-    def __init__(out self):
-        """Makes an empty challenge."""
-        self.realm = String()
-        self.nonce = String()
-        self.opaque = String()
-        self.domain = String()
-        self.algorithm = DigestAlgorithm.MD5
-        self.algorithm_name = String()
-        self.is_session = False
-        self.has_qop = False
-        self.is_stale = False
-        self.hashes_user = False
-        self.is_utf8 = False
-        self.next_nonce = String()
-        self._is_broken = False
-        self._has_opaque = False
-        self._has_nonce = False
-        self._has_realm = False
 
     def is_usable(self) -> Bool:
         """Tells whether it can be answered here."""

@@ -213,15 +213,11 @@ struct InterimResponse(Movable):
     var kept: KeptFields
 
 
-struct KeptFields(Movable):
+struct KeptFields(Defaultable, Movable):
     """A copy of a field section, for who passes it on."""
 
     var _octets: List[UInt8]
     var _lines: List[FieldLine]
-
-    def __init__(out self):
-        self._octets = []
-        self._lines = []
 
     def __init__(out self, fields: Fields):
         """Copies a section, whose names and values have at most 65,535 octets
