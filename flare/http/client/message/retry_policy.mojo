@@ -14,8 +14,8 @@ from flare.http.message.date import parse_retry_after
 from flare.http.message.header_map import HeaderMap
 from flare.http.message.status import Status
 from flare.sys.backoff import Backoff
-from flare.sys.clock import monotonic_ns, unix_seconds
-from flare.sys.random import fill_random
+from flare.sys.clock import unix_seconds
+from flare.sys.random import random_word
 from std.atomic import Atomic
 from std.builtin.globals import global_constant
 from std.memory import ArcPointer
@@ -51,16 +51,7 @@ struct JitterSource(ImplicitlyCopyable):
         Returns:
             A source that differs from all others.
         """
-        var octets = Array[UInt8, 8](fill=0)
-        try:
-            fill_random(Span(octets))
-        except:
-            # Two clients that start together may return together then.
-            return Self(UInt64(monotonic_ns()))
-        var seed = UInt64(0)
-        for octet in octets:
-            seed = (seed << 8) | UInt64(octet)
-        return Self(seed)
+        return Self(random_word())
 
     def next(self) -> UInt64:
         """Draws a number (SplitMix64).
