@@ -33,7 +33,8 @@ def test_a_server_may_speak_http2_from_now_on() raises:
     var connection = OwnedPointer(
         ClientConnection(Transport(RawSocket(owned=-1)), endpoint.copy())
     )
-    _ = state.add_link(connection^)
+    var claim = Optional[OwnedPointer[ConnectionClaim]](None)
+    _ = state.add_link(connection^, claim)
     assert_true(state.joins_dial(endpoint, 3))
 
 
@@ -79,10 +80,10 @@ def test_a_process_joins_no_connection_of_another_one() raises:
         endpoint.is_tls = True
         endpoint.offers_http2 = True
         var open = _Open(endpoint)
-        _ = state.add_link(open.connection.take())
+        var claim = Optional[OwnedPointer[ConnectionClaim]](None)
+        _ = state.add_link(open.connection.take(), claim)
         if is_forked:
             state._process = 1
-        var claim = Optional[OwnedPointer[ConnectionClaim]](None)
         var found = state.find_shared(claim, endpoint, True, waits=True)
         assert_equal(Bool(found), not is_forked)
         _ = open^

@@ -182,8 +182,8 @@ struct Connector(Movable):
             return self._resolve(context)
         if self._stage == _RACING:
             return self._run_race(context)
-        if self._stage == _HANDSHAKE:
-            return self._shake_hands()
+        if self._stage == _HANDSHAKE or self._stage == _PROXY_HANDSHAKE:
+            return self._shake_hands(context)
         if self._stage == _UNIX:
             return self._connect_unix(context)
         if self._stage == _TUNNEL:
@@ -192,8 +192,6 @@ struct Connector(Movable):
             return self._end_refusal(context)
         if self._stage == _TARGET:
             return self._resolve_target(context)
-        if self._stage == _PROXY_HANDSHAKE:
-            return self._shake_hands_with_proxy(context)
         return self._ask_socks()
 
     def phase(self) -> Phase:
@@ -352,29 +350,33 @@ struct Connector(Movable):
         self._socks = SocksHandshake(destination^, proxy.socks_login())
         self._stage = _SOCKS
 
-    def _shake_hands_with_proxy(
+    def _shake_hands(
         mut self, mut context: ConnectContext
     ) raises ClientError -> Bool:
-        if not self._advance_handshake():
-            return False
-        self._begin_tunnel(context)
-        return True
-
-    def _advance_handshake(mut self) raises ClientError -> Bool:
         """Goes on with the TLS handshake of the stage; False to wait."""
-        ref transport = self._connection.value()[].transport
-        var result = transport.shake_hands()
+        ref connection = self._connection.value()[]
+        var result = connection.transport.shake_hands()
         if result == -EAGAIN:
             return False
-        if result == 0:
-            return True
-        if self._stage == _HANDSHAKE:
-            raise transport.failure(
+        var is_with_proxy = self._stage == _PROXY_HANDSHAKE
+        if result != 0 and is_with_proxy:
+            raise connection.transport.failure(
+                self.phase(),
+                result,
+                "TLS handshake with the proxy",
+                self._name(),
+            )
+        if result != 0:
+            raise connection.transport.failure(
                 self.phase(), result, "TLS handshake", self._endpoint.host
             )
-        raise transport.failure(
-            self.phase(), result, "TLS handshake with the proxy", self._name()
-        )
+        if is_with_proxy:
+            self._begin_tunnel(context)
+            return True
+        if self._endpoint.offers_http2:
+            connection.is_http2 = connection.transport.protocol() == "h2"
+        self._stage = _READY
+        return True
 
     def _ask_socks(mut self) raises ClientError -> Bool:
         try:
@@ -495,15 +497,6 @@ struct Connector(Movable):
             return
         self._connection.value()[].transport.begin_tls(self._session.take())
         self._stage = _HANDSHAKE
-
-    def _shake_hands(mut self) raises ClientError -> Bool:
-        if not self._advance_handshake():
-            return False
-        if self._endpoint.offers_http2:
-            ref connection = self._connection.value()[]
-            connection.is_http2 = connection.transport.protocol() == "h2"
-        self._stage = _READY
-        return True
 
     def watches(self) -> List[PollEntry]:
         """Tells which descriptors to wait for, until the next `advance`."""

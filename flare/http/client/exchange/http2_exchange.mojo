@@ -63,35 +63,27 @@ struct Http2Exchange(Movable):
     # How much of the content the builder is at, in bytes.
     var _piece_len: Int
 
-    def __init__(out self, link: ArcPointer[Http2Link], owner: Int):
-        """Joins a connection, which wakes the owner when there is news."""
-        self.link = link
-        link[].user_count += 1
-        self.flight = None
-        self.owner = owner
-        self._place = None
-        self._bell = None
-        self._length_max = 0
-        self._piece_len = 0
-
     def __init__(
         out self,
         link: ArcPointer[Http2Link],
-        var place: OwnedPointer[SharedPlace],
-        bell: Optional[Waker],
+        owner: Int,
+        var place: Optional[OwnedPointer[SharedPlace]] = None,
+        bell: Optional[Waker] = None,
     ):
-        """Joins a connection that threads share; the place is what the pool
-        counts. The bell ends the waits of this request, and of no other one
-        meanwhile."""
+        """Joins a connection, which wakes the owner when there is news. If
+        threads share it, the place is what the pool counts, and the bell ends
+        the waits of this request, and of no other one meanwhile."""
         self.link = link
         self.flight = None
+        self.owner = owner
         self._place = place^
         self._bell = bell.copy()
         self._length_max = 0
         self._piece_len = 0
-        var hold = LinkHold(link, True)
+        var hold = self._hold()
         link[].user_count += 1
-        self.owner = hold.crowd().join(bell.value().copy())
+        if self._place:
+            self.owner = hold.crowd().join(bell.value().copy())
         deinit(hold^)
 
     def __deinit__(deinit self):

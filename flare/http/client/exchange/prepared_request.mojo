@@ -68,17 +68,13 @@ comptime UNKNOWN_LEN = -1
 """Length of streamed content that is not known."""
 
 
-struct Upload(ImplicitlyCopyable):
+struct Upload(Defaultable, ImplicitlyCopyable):
     """Where a request's content comes from."""
 
     var is_streamed: Bool
     """True if it comes from a source, once; False if from memory."""
     var content_len: Int
     """Its length in bytes if it is streamed, or `UNKNOWN_LEN`."""
-
-    def __init__(out self):
-        self.is_streamed = False
-        self.content_len = 0
 
     def __init__(out self, content_len: Int):
         """Takes content from a source; its length is in bytes, or
@@ -522,13 +518,6 @@ struct PreparedRequest(Movable):
             self.extras.held()[].retry.held().is_planned()
         )
 
-    def plan_after_failure(
-        mut self, attempt: EndedAttempt, *, at_once: Bool
-    ) -> Bool:
-        var left_ms = self.timeouts.total.left_ms()
-        ref plan = self.extras.held()[].retry.held()
-        return plan.after_failure(attempt, left_ms, at_once=at_once)
-
     def plans_retry(mut self, response: ClientResponse, sent_len: Int) -> Bool:
         if not self.has_policy():
             return False
@@ -619,16 +608,12 @@ def prepare_request(
         raise error^
 
 
-struct ClientBase(Copyable, Movable):
+struct ClientBase(Copyable, Defaultable, Movable):
 
     var url: Optional[Url]
     """What URLs without a scheme are appended to. Default nothing."""
     var auth: Credentials
     """Who logs in: with a base URL at its origin alone. Default nobody."""
-
-    def __init__(out self):
-        self.url = None
-        self.auth = Credentials()
 
     def __init__(
         out self, url: StringSpan, auth: Credentials

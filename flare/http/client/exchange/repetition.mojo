@@ -91,7 +91,9 @@ def plan_repetition(
     var is_at_once = is_refused and not request.was_refused
     request.was_refused |= is_refused
     if request.has_policy():
-        if not request.plan_after_failure(ended, at_once=is_at_once):
+        var left_ms = request.timeouts.total.left_ms()
+        ref plan = request.extras.held()[].retry.held()
+        if not plan.after_failure(ended, left_ms, at_once=is_at_once):
             return Repetition(_NO, False)
         return Repetition(request.begin_retry(), False)
     if not decision.is_again():

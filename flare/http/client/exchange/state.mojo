@@ -126,6 +126,7 @@ struct ClientState(Movable):
         may_reuse: Bool,
         *,
         joins: Bool,
+        queues: Bool = True,
     ) raises ClientError -> Optional[IdleConnection]:
         """Takes a connection of the pool, its own or the one that threads
         share, or nothing; unless it `may_reuse`, one that was not used before.
@@ -133,11 +134,14 @@ struct ClientState(Movable):
         asked for, are closed on the way. Who `joins` may share one over HTTP/2
         with other threads, in which its part is then the `place`.
 
-        The claim is the request's, as `claim` has it. Raises if the request has
-        waited too long, or too many wait.
+        The claim is the request's, of the pool that threads share: made when
+        there is none, and gone when it has a connection. Without a connection,
+        it may have the slot to open one, or wait; unless the request `queues`,
+        a claim that would wait is gone, too. Raises if the request has waited
+        too long, or too many wait.
         """
         if self.shared:
-            return self._claim(claim, endpoint, may_reuse, joins=joins)
+            return self._claim(claim, endpoint, may_reuse, joins, queues)
         self.leave_to_parent()
         if not may_reuse:
             return None
@@ -164,7 +168,7 @@ struct ClientState(Movable):
         """Finds a connection for a request that may go over HTTP/2: one in use
         that takes one more, or else of the pool; of that, unless it
         `may_reuse`, one that was not used before. Nothing means to open one, or
-        to wait with the claim, which is the request's, as `claim` has it.
+        to wait with the claim, as `take_any` has it.
 
         Who `waits` may wait for a stream of a connection, if there may be no
         other, and does not share one with other threads. Raises if the request
@@ -180,13 +184,9 @@ struct ClientState(Movable):
             if not may_reuse:
                 return None
             return self.take_any(claim, endpoint, may_reuse, joins=not waits)
-        var other: Optional[IdleConnection]
-        if self.shared:
-            other = self._claim(
-                claim, endpoint, may_reuse, joins=False, queues=False
-            )
-        else:
-            other = self.take_any(claim, endpoint, may_reuse, joins=False)
+        var other = self.take_any(
+            claim, endpoint, may_reuse, joins=False, queues=False
+        )
         if other or claim or (not self.shared and self.may_dial(endpoint)):
             return other^
         return IdleConnection(link.take())
@@ -196,19 +196,9 @@ struct ClientState(Movable):
         mut claim: Optional[OwnedPointer[ConnectionClaim]],
         endpoint: Endpoint,
         may_reuse: Bool,
-        *,
         joins: Bool,
-        queues: Bool = True,
+        queues: Bool,
     ) raises ClientError -> Optional[IdleConnection]:
-        """Takes a connection of the pool that threads share, or nothing; unless
-        it `may_reuse`, one that was not used before. Who `joins` shares it with
-        other threads.
-
-        The request's claim is made when there is none, and gone when it has a
-        connection. Without a connection, it may have the slot to open one, or
-        wait; unless the request `queues`, a claim that would wait is gone, too.
-        Raises if the request has waited too long, or too many wait.
-        """
         ref shared = self.shared.value()
         if joins:
             self._have_bell()
@@ -245,35 +235,6 @@ struct ClientState(Movable):
         """Lends what wakes the one request that shares a connection with other
         threads; nothing if no such request was begun."""
         return self._bell.copy()
-
-    def lend_link(
-        mut self,
-        var connection: OwnedPointer[ClientConnection],
-        mut claim: ConnectionClaim,
-    ) -> ArcPointer[Http2Link]:
-        """Begins to speak HTTP/2 on a new connection that other threads share,
-        by the request's claim, which has the slot. The request's part in it is
-        the `place`; there is none if the system has no more locks, so that
-        nobody shares it."""
-        var link = self._new_link(connection^)
-        if link[].crowd and claim.joins:
-            self.place = OwnedPointer(claim.lend(link))
-            return link^
-        link[].connection[].slot = claim.take_slot(is_http1=False)
-        self.links.append(link)
-        return link^
-
-    def _new_link(
-        self, var connection: OwnedPointer[ClientConnection]
-    ) -> ArcPointer[Http2Link]:
-        var link = ArcPointer(Http2Link(connection^, self.config))
-        if self.shared:
-            try:
-                link[].crowd = Mutex(Crowd())
-            except:
-                # Then each has one of its own.
-                pass
-        return link^
 
     def find_link(
         self, endpoint: Endpoint, *, is_full: Bool
@@ -319,10 +280,27 @@ struct ClientState(Movable):
         return self.may_dial(endpoint)
 
     def add_link(
-        mut self, var connection: OwnedPointer[ClientConnection]
+        mut self,
+        var connection: OwnedPointer[ClientConnection],
+        mut claim: Optional[OwnedPointer[ConnectionClaim]],
     ) -> ArcPointer[Http2Link]:
+        """Begins to speak HTTP/2 on a new connection. With a claim, which has
+        the slot, other threads share it, and the request's part in it is the
+        `place`; there is none if the system has no more locks, so that nobody
+        shares it."""
         self._http1.remove(connection[].endpoint)
-        var link = self._new_link(connection^)
+        var link = ArcPointer(Http2Link(connection^, self.config))
+        if self.shared:
+            try:
+                link[].crowd = Mutex(Crowd())
+            except:
+                # Then each has one of its own.
+                pass
+        if claim and link[].crowd and claim.value()[].joins:
+            self.place = OwnedPointer(claim.value()[].lend(link))
+            return link^
+        if claim:
+            link[].connection[].slot = claim.value()[].take_slot(is_http1=False)
         self.links.append(link)
         return link^
 

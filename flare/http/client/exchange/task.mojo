@@ -269,34 +269,27 @@ struct RequestTask(Movable):
         self._claim = None
         var place = Optional[OwnedPointer[SharedPlace]](None)
         swap(place, state.place)
-        if place:
-            self._stream = OwnedPointer(
-                Http2Exchange(link, place.take(), state.bell())
-            )
-        else:
-            self._stream = OwnedPointer(Http2Exchange(link, self._owner))
+        self._stream = OwnedPointer(
+            Http2Exchange(link, self._owner, place^, state.bell())
+        )
         self._phase = TaskPhase.OPENING
 
     def _take_connection(mut self, mut state: ClientState):
         var connection = self._connector.value()[].take()
         self._connector = None
         ref endpoint = self.request.endpoint
-        if self._claim and connection[].is_http2:
-            var link = state.lend_link(connection^, self._claim.value()[])
+        if connection[].is_http2:
+            var link = state.add_link(connection^, self._claim)
             self._join(state, link)
             state.end_dial(endpoint, False)
             return
         if self._claim:
             connection[].slot = self._claim.value()[].take_slot(is_http1=True)
             self._claim = None
-        if not connection[].is_http2:
-            self._connection = connection^
-            self._phase = TaskPhase.EXCHANGING
-            if endpoint.offers_http2:
-                state.end_dial(endpoint, True)
-            return
-        self._join(state, state.add_link(connection^))
-        state.end_dial(endpoint, False)
+        self._connection = connection^
+        self._phase = TaskPhase.EXCHANGING
+        if endpoint.offers_http2:
+            state.end_dial(endpoint, True)
 
     def _open(
         mut self, mut state: ClientState, may_leave: Bool
