@@ -33,8 +33,6 @@ comptime _WAIT_MAX_MS = 3_600_000
 
 @fieldwise_init
 struct _WaitingRequest(Movable):
-    """A request that has not begun."""
-
     var index: Int
     var request: PreparedRequest
 

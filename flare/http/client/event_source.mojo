@@ -282,13 +282,7 @@ struct EventSource(Movable):
 def is_busy(status: Int) -> Bool:
     """Tells whether a status says that the same request may succeed later: 429,
     500, 502, 503 and 504 do."""
-    return (
-        status == 429
-        or status == 500
-        or status == 502
-        or status == 503
-        or status == 504
-    )
+    return status == 429 or status == 500 or 502 <= status <= 504
 
 
 def _may_pass(error: ClientError) -> Bool:

@@ -185,8 +185,6 @@ def _bad_host(host: StringSpan, reason: StringSpan) -> ClientError:
 
 
 struct _AnyResolver(Movable):
-    """A resolver whose type is forgotten."""
-
     # SAFETY: the function was made for the type of the resolver.
     var _resolver: ErasedBox
     var _resolve: def(Erased, String) raises thin -> List[IpAddr]

@@ -469,8 +469,6 @@ def _unless_answered(
 
 
 struct DigestStore(Defaultable, Movable):
-    """The challenges that a client keeps."""
-
     # In the order in which they were answered first.
     var _sessions: List[DigestSession]
 

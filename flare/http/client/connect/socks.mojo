@@ -20,6 +20,7 @@ from flare.http.client.connect.error import (
 )
 from flare.net.error import NetworkErrorKind
 from flare.net.ip import IpAddr
+from std.builtin.globals import global_constant
 
 comptime SOCKS_VERSION = UInt8(5)
 """The only version that is spoken (RFC 1928 section 3)."""
@@ -245,25 +246,22 @@ def _check_version(octet: UInt8) raises ClientError:
 
 def socks_reply(code: UInt8) -> StaticString:
     """Says in words what a reply means (RFC 1928 section 6)."""
-    if code == 0:
-        return "succeeded"
-    if code == 1:
-        return "general failure"
-    if code == 2:
-        return "its rules do not allow it"
-    if code == 3:
-        return "the network cannot be reached"
-    if code == 4:
-        return "the host cannot be reached"
-    if code == 5:
-        return "connection refused"
-    if code == 6:
-        return "TTL expired"
-    if code == 7:
-        return "it does not know CONNECT"
-    if code == 8:
-        return "it does not know this type of address"
-    return "for a reason without a name"
+    if code > 8:
+        return "for a reason without a name"
+    return global_constant[_REPLIES]().at(Int(code))
+
+
+comptime _REPLIES: Array[StaticString, 9] = [
+    "succeeded",
+    "general failure",
+    "its rules do not allow it",
+    "the network cannot be reached",
+    "the host cannot be reached",
+    "connection refused",
+    "TTL expired",
+    "it does not know CONNECT",
+    "it does not know this type of address",
+]
 
 
 def is_about_address(code: UInt8) -> Bool:

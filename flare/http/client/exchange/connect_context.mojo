@@ -231,7 +231,6 @@ struct Challenges(Defaultable, ImplicitlyCopyable):
             raise bad_request(String("a challenge cannot be answered: ", error))
 
     def refuse(self, space: StringSpan, user: StringSpan):
-        """Notes that an answer was refused."""
         if self._store:
             self._store.value().lock()[].refuse(space, user)
 

@@ -136,7 +136,7 @@ def begin_content(
         use = ContentUse.DISCARD
     elif use == ContentUse.PASS_ON and not is_success:
         use = ContentUse.KEEP
-    attempt.size_setting = use.size_setting()
+    attempt.size_setting = use.size_setting("max_response_size")
     return builder.begin_content(use, has_content, content_len, config)
 
 

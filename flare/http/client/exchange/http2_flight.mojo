@@ -114,7 +114,6 @@ struct Http2Flight(Movable):
     var interim: List[InterimResponse]
     """Interim responses that nobody has taken yet."""
     var trailers: HeaderMap
-    """The fields after its content."""
     var content: Buffer
     """Content; what stays here keeps the stream's window shut."""
     var content_length: Int

@@ -157,7 +157,13 @@ struct ClientConfig(Copyable, Movable):
         self.retry_max_ms = 5_000
         self.retries = None
         self.hooks = []
-        self.headers = default_headers()
+        self.headers = HeaderMap()
+        try:
+            self.headers.set("User-Agent", USER_AGENT)
+            self.headers.set("Accept", "*/*")
+        except:
+            # Literal text, and good.
+            pass
         self.netrc = Netrc()
         self.decodes_content = True
         self.tls = TlsConfig()
@@ -347,15 +353,3 @@ def accepted_codings() -> String:
                 names.write(", ")
             names.write(coding)
     return names^
-
-
-def default_headers() -> HeaderMap:
-    """Makes the fields that a client sends of itself: User-Agent and Accept."""
-    var headers = HeaderMap()
-    try:
-        headers.set("User-Agent", USER_AGENT)
-        headers.set("Accept", "*/*")
-    except:
-        # Literal text, and good.
-        pass
-    return headers^

@@ -54,13 +54,8 @@ def is_redirect(status: Status) -> Bool:
     Source: RFC 9110 section 15.4. 300 wants a choice, 304 is about a copy, and
     305 and 306 are dead.
     """
-    return (
-        status == 301
-        or status == 302
-        or status == 303
-        or status == 307
-        or status == 308
-    )
+    var code = status.code
+    return 301 <= code <= 303 or code == 307 or code == 308
 
 
 def redirected_method(status: Status, method: String) -> String:

@@ -315,17 +315,10 @@ struct ContentUse(Equatable, TrivialRegisterPassable):
         content."""
         return self == Self.LEND or self == Self.LEND_RAW
 
-    def size_setting(self) -> StaticString:
-        """Names the setting that bounds such content as it is transferred."""
-        if self == Self.PASS_ON:
-            return "max_download_size"
-        return "max_response_size"
-
-    def decoded_size_setting(self) -> StaticString:
-        """Names the setting that bounds such content once it is decoded."""
-        if self == Self.PASS_ON:
-            return "max_download_size"
-        return "max_decoded_size"
+    def size_setting(self, of_kept: StaticString) -> StaticString:
+        """Names the setting that bounds such content: `of_kept`, unless it goes
+        to a sink."""
+        return "max_download_size" if self == Self.PASS_ON else of_kept
 
 
 struct ResponseBuilder(Movable):
@@ -435,7 +428,7 @@ struct ResponseBuilder(Movable):
                 piece.after(self._taken_len), self._decoded, DECODE_LEN
             )
         except error:
-            raise decode_error(error, self.use.decoded_size_setting())
+            raise decode_error(error, self.use.size_setting("max_decoded_size"))
         self.content.extend(self._decoded.span())
         self._decoded.clear()
 
@@ -452,7 +445,9 @@ struct ResponseBuilder(Movable):
             try:
                 self._decoder.value().finish()
             except error:
-                raise decode_error(error, self.use.decoded_size_setting())
+                raise decode_error(
+                    error, self.use.size_setting("max_decoded_size")
+                )
         if self.use == ContentUse.KEEP:
             var octets = List[UInt8]()
             swap(octets, self.content)
